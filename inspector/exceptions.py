@@ -1,0 +1,131 @@
+"""Every error that this package raises, and the one way in which it is worded.
+
+::
+
+    InspectorError
+      CheckpointError             the folder as a whole: what it is, what it lacks
+        NotACheckpointError         no checkpoint at this path
+        MissingVersionError         no chain of files makes this state version
+        UnsupportedProviderError    state that another provider wrote (RocksDB)
+      DecodeError (ValueError)    bytes that are not what their format says
+        TruncatedError (EOFError)   the bytes end too early
+        FrameError                  a compressed block
+        RecordError                 a record of a delta or snapshot
+        RowError                    an UnsafeRow against its schema
+        LimitError                  a size above the limits we read
+      EngineError                 what the run itself needs is not there
+
+Decoders know offsets and not paths; whoever knows the path adds it with :meth:`InspectorError.at`.
+Failures of the storage stay ``OSError``.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+E = TypeVar("E", bound="InspectorError")
+
+
+class InspectorError(Exception):
+    """The base of all errors of this package.
+
+    Attributes:
+        message: what was got, what was expected, what to do; without the place.
+        path: the file or folder it is about, or None where only the offset is known.
+        offset: byte offset of the trouble within ``path`` (for decoders: within the file as it
+            lies on storage, unless the message says *raw*), or None.
+        slug: short stable name of the class of error, for machines.
+    """
+
+    slug = "error"
+
+    def __init__(
+        self, message: str = "", path: str | None = None, offset: int | None = None
+    ) -> None:
+        # Every argument has a default and goes to args, so that pickle can rebuild it on a driver.
+        super().__init__(message, path, offset)
+        self.message = message
+        self.path = path
+        self.offset = offset
+
+    def __str__(self) -> str:
+        return where(self.path, self.offset) + self.message
+
+    def at(self: E, path: str) -> E:
+        """The same error with the path it happened in, unless it has one already."""
+        if self.path is None:
+            self.path = path
+            self.args = (self.message, self.path, self.offset)
+        return self
+
+
+def where(path: str | None, offset: int | None) -> str:
+    """The place of an error as a prefix: ``<path>: byte <n>: ``, as far as it is known."""
+    place = "" if path is None else f"{path}: "
+    return place if offset is None else f"{place}byte {offset}: "
+
+
+class CheckpointError(InspectorError):
+    """The checkpoint as a whole cannot be used as asked."""
+
+    slug = "checkpoint"
+
+
+class NotACheckpointError(CheckpointError):
+    """There is no Structured Streaming checkpoint at the path."""
+
+    slug = "not-a-checkpoint"
+
+
+class MissingVersionError(CheckpointError):
+    """No snapshot and deltas make the state version that was asked for."""
+
+    slug = "missing-version"
+
+
+class UnsupportedProviderError(CheckpointError):
+    """The state was written by a provider whose files this package does not read."""
+
+    slug = "unsupported-provider"
+
+
+class DecodeError(InspectorError, ValueError):
+    """Bytes that do not follow their format."""
+
+    slug = "undecodable"
+
+
+class TruncatedError(DecodeError, EOFError):
+    """The bytes end before the value does."""
+
+    slug = "truncated"
+
+
+class FrameError(DecodeError):
+    """A compressed block or its checksum is wrong."""
+
+    slug = "bad-frame"
+
+
+class RecordError(DecodeError):
+    """A record of a delta or snapshot is wrong."""
+
+    slug = "bad-record"
+
+
+class RowError(DecodeError):
+    """An UnsafeRow does not fit its schema."""
+
+    slug = "bad-row"
+
+
+class LimitError(DecodeError):
+    """A size is above what this package agrees to read."""
+
+    slug = "over-limit"
+
+
+class EngineError(InspectorError):
+    """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow."""
+
+    slug = "engine"
