@@ -1,0 +1,30 @@
+"""See inside the state of Spark Structured Streaming.
+
+Point it at a checkpoint that Spark's HDFSBackedStateStoreProvider wrote: it decodes every delta and
+snapshot, replays versions into maps, measures UnsafeRows and what versions share, and tells which
+expired keys are still there, with proof. The way through the package::
+
+    paths     checkpoint.layout    listing            -> operators, stores, partitions, state files
+    bytes     checkpoint.storage   path               -> bytes       (read only; alone knows fsspec)
+    frames    decode.frames        compressed bytes   -> raw bytes
+    records   decode.records       raw bytes          -> puts and removals
+    maps      state.replay         records, version by version -> StateMap
+    facts     measure              StateMap and what a version changed -> facts that add
+    findings  findings             facts and rules    -> judged findings
+    report    report               findings and facts -> text, JSON, CSV, ...
+
+Between the task list and the facts stands one function, :func:`inspector.pipeline.run_tasks`, with
+the signature of Spark's ``mapInArrow``; an engine maps it over the tasks. A task is one partition
+of one operator. A module imports only from below:
+
+    cli > api > engines, report > pipeline > findings > measure > operators > state
+    > decode, checkpoint > schemas, sparktypes > model > exceptions
+
+As a library: ``inspector.api`` has a function for every command.
+"""
+
+from inspector.exceptions import InspectorError
+
+__version__ = "0.1.0"
+
+__all__ = ["InspectorError", "__version__"]

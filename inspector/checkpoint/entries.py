@@ -1,0 +1,58 @@
+"""What a listing says about a file or folder, whichever driver made the listing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+_TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+"""Names that drivers give the time of last change; the first that is there counts."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file or folder in a listing.
+
+    Attributes:
+        name: last part of its path.
+        path: its path relative to the storage's root.
+        is_dir: whether it is a folder (or an object store's prefix).
+        size: bytes; 0 for a folder.
+        modified_ms: time of last change, epoch milliseconds; None where the storage has none.
+    """
+
+    name: str
+    path: str
+    is_dir: bool
+    size: int
+    modified_ms: int | None = None
+
+
+def entry_of(info: Mapping[str, Any], relative: str) -> Entry:
+    """The entry for fsspec's ``info`` of the thing at a relative path."""
+    is_dir = info["type"] == "directory"
+    size = 0 if is_dir else int(info.get("size") or 0)
+    return Entry(relative.rsplit("/", 1)[-1], relative, is_dir, size, modified_ms(info))
+
+
+def modified_ms(info: Mapping[str, Any]) -> int | None:
+    """Time of last change in epoch milliseconds, or None if the driver tells none."""
+    for name in _TIME_NAMES:
+        found = _milliseconds(info.get(name))
+        if found is not None:
+            return found
+    return None
+
+
+def _milliseconds(value: object) -> int | None:
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            return None
+    if isinstance(value, datetime):
+        aware = value if value.tzinfo else value.replace(tzinfo=timezone.utc)
+        return round(aware.timestamp() * 1000)
+    return int(value * 1000) if isinstance(value, (int, float)) else None

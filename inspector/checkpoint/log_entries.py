@@ -1,0 +1,96 @@
+"""One entry of the offset log or of the commit log, from its bytes.
+
+=================  ====================================================================
+``offsets/<N>``    written before batch N runs: version line, metadata JSON, then one line
+                   per source: its offset as JSON or ``-`` (v1), the same after
+                   ``<source id>:`` (v2, Spark 4.2 on)
+``commits/<N>``    written after batch N: version line, then JSON or nothing (v1 to v3)
+=================  ====================================================================
+
+Spark takes a field that the metadata lacks as 0 (``OffsetSeqMetadata``, ``CommitMetadata``); here
+it is None, so that a clock that was never recorded does not look like one that stands at 0.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from inspector.checkpoint.logfile import (
+    json_object,
+    long_field,
+    object_field,
+    printable,
+    split_log,
+)
+
+OFFSETS_NEWEST = 2
+COMMITS_NEWEST = 3
+VOID = "-"
+"""A source without an offset (``OffsetSeqLog.SERIALIZED_VOID_OFFSET``)."""
+
+
+@dataclass(frozen=True)
+class OffsetEntry:
+    """One entry of the offset log.
+
+    Attributes:
+        watermark_ms: ``batchWatermarkMs``, None if absent.
+        timestamp_ms: ``batchTimestampMs``, None if absent.
+        conf: the confs that Spark records, by full key.
+        sources: source id -> offset as Spark wrote it, None for none; v1 numbers the sources.
+        control: kind of a control batch (``controlBatchInfo``, v2), such as a repartitioning.
+    """
+
+    watermark_ms: int | None = None
+    timestamp_ms: int | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str | None] = field(default_factory=dict)
+    control: str | None = None
+
+
+def parse_offsets(data: bytes) -> OffsetEntry:
+    """One entry of the offset log.
+
+    Raises:
+        DecodeError: it is not what Spark writes, or of a later format.
+    """
+    version, lines = split_log(data, OFFSETS_NEWEST)
+    header = lines[0].strip() if lines else ""
+    fields = json_object(header) if header else {}
+    control = object_field(fields, "controlBatchInfo").get("operationType")
+    return OffsetEntry(
+        watermark_ms=long_field(fields, "batchWatermarkMs"),
+        timestamp_ms=long_field(fields, "batchTimestampMs"),
+        conf=_conf(object_field(fields, "conf")),
+        sources=_sources(version, lines[1:]),
+        control=None if control is None else printable(str(control)),
+    )
+
+
+def parse_commit(data: bytes) -> int | None:
+    """``nextBatchWatermarkMs`` of one entry of the commit log; None if absent (Spark 2.3).
+
+    Raises:
+        DecodeError: it is not what Spark writes, or of a later format.
+    """
+    _, lines = split_log(data, COMMITS_NEWEST)
+    text = lines[0].strip() if lines else ""
+    return long_field(json_object(text), "nextBatchWatermarkMs") if text else None
+
+
+def _conf(fields: Mapping[str, object]) -> dict[str, str]:
+    # Spark records strings; anything else is kept as its JSON would read.
+    return {
+        printable(key): printable(value if isinstance(value, str) else json.dumps(value))
+        for key, value in fields.items()
+    }
+
+
+def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:
+    found: dict[str, str | None] = {}
+    for position, line in enumerate(lines):
+        name, _, offset = line.partition(":") if version > 1 else (str(position), "", line)
+        found[name] = None if offset.strip() == VOID else offset
+    return found

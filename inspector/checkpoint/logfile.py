@@ -1,0 +1,126 @@
+"""The small text files of Spark's metadata logs: a version line, then JSON lines.
+
+``HDFSMetadataLog`` writes them in ``offsets/`` and ``commits/``, ``OperatorStateMetadata`` below
+``state``; no line ends the last one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NoReturn
+
+from inspector.checkpoint.names import MAX_LONG
+from inspector.exceptions import DecodeError, InspectorError
+from inspector.model import Problem
+
+STORAGE_SLUG = "storage"
+"""Slug of a problem that is the storage's refusal, which is no error of this package."""
+
+_VERSION = re.compile(r"v([0-9]{1,9})")
+
+
+def problem(error: InspectorError | OSError, path: str) -> Problem:
+    """The problem that an error at a path is, for reads that go on without the file."""
+    if isinstance(error, InspectorError):
+        return Problem(error.slug, error.message, error.path or path, error.offset)
+    return Problem(STORAGE_SLUG, str(error).removeprefix(f"{path}: "), path)
+
+
+def text_of(data: bytes) -> str:
+    """The UTF-8 text of a file.
+
+    Raises:
+        DecodeError: with the offset of the first byte that is not UTF-8.
+    """
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DecodeError(
+            f"got byte 0x{data[error.start]:02x}, expected UTF-8 text", offset=error.start
+        ) from None
+
+
+def split_log(data: bytes, newest: int) -> tuple[int, list[str]]:
+    """The version in the first line and the lines after it.
+
+    Args:
+        data: the whole file.
+        newest: the highest version that we can read.
+
+    Raises:
+        DecodeError: not text, no version line, or a version above ``newest`` (Spark refuses both:
+            ``MetadataVersionUtil.validateVersion``).
+    """
+    lines = [line.removesuffix("\r") for line in text_of(data).split("\n")]
+    match = _VERSION.fullmatch(lines[0].strip())
+    if match is None:
+        got = "an empty file" if not data else repr(lines[0][:40])
+        raise DecodeError(f"got {got}, expected a version line such as 'v1'", offset=0)
+    version = int(match[1])
+    if not 1 <= version <= newest:
+        raise DecodeError(f"got format v{version}, expected v1 to v{newest}", offset=0)
+    return version, lines[1:]
+
+
+def json_object(text: str) -> dict[str, object]:
+    """The JSON object that a text is.
+
+    Raises:
+        DecodeError: it is another value, no JSON, or nested too deeply.
+    """
+    try:
+        value = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise DecodeError(f"got no JSON ({reason}), expected a JSON object") from None
+    if not isinstance(value, dict):
+        raise DecodeError(f"got a JSON {type(value).__name__}, expected a JSON object")
+    return value
+
+
+def long_field(fields: dict[str, object], name: str) -> int | None:
+    """A field that Spark writes as a long; None if absent.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    value = fields.get(name)
+    if value is None:
+        return None
+    if not isinstance(value, int) or isinstance(value, bool) or abs(value) > MAX_LONG:
+        raise DecodeError(f"got {str(value)[:40]!r} as {name}, expected a 64-bit integer")
+    return value
+
+
+def text_field(fields: dict[str, object], name: str) -> str:
+    """A field that Spark writes as a string.
+
+    Raises:
+        DecodeError: it is absent or something else.
+    """
+    value = fields.get(name)
+    if not isinstance(value, str):
+        raise DecodeError(f"got {str(value)[:40]!r} as {name}, expected a string")
+    return printable(value)
+
+
+def object_field(fields: dict[str, object], name: str) -> dict[str, object]:
+    """A field that is a JSON object; empty if absent.
+
+    Raises:
+        DecodeError: it is something else.
+    """
+    value = fields.get(name, {})
+    if not isinstance(value, dict):
+        raise DecodeError(f"got {str(value)[:40]!r} as {name}, expected a JSON object")
+    return value
+
+
+def printable(text: str) -> str:
+    """The text with lone surrogates replaced, which no output could encode."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not JSON")

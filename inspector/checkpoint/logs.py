@@ -1,0 +1,228 @@
+"""The offset log and the commit log: what each batch planned, and which batches finished.
+
+Entry N of ``offsets`` is written before batch N runs, entry N of ``commits`` after it.
+Spark purges entries older than its retention, and a query that is running purges while we read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple, TypeVar
+
+from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
+from inspector.checkpoint.logfile import problem
+from inspector.checkpoint.metadata import read_query_id
+from inspector.checkpoint.names import number
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import InspectorError, LimitError
+from inspector.model import BatchClock, BatchId, Problem
+
+T = TypeVar("T")
+
+OFFSETS, COMMITS = "offsets", "commits"
+
+MOST_ENTRIES = 10_000
+"""Entries of each log that are read; Spark keeps some 100 unless told otherwise."""
+
+AT_ONCE = 64
+"""Entries that are in memory at once."""
+
+
+class ConfValue(NamedTuple):
+    """A conf as it held for a batch.
+
+    Attributes:
+        value: its value; None where Spark would have used the session's, which is not recorded.
+        origin: ``recorded``, ``nearest`` (recorded by another batch, this one's entry is gone) or
+            ``default`` (the entry lacks the key: what Spark then assumes).
+        batch_id: the batch whose entry was asked; None if there are no entries at all.
+    """
+
+    value: str | None
+    origin: str
+    batch_id: BatchId | None
+
+
+@dataclass(frozen=True)
+class Logs:
+    """Both logs of a checkpoint.
+
+    Attributes:
+        clocks: every batch that has an entry in either log, in order.
+        confs: recorded confs of every batch whose offset entry could be read, in order.
+        last_committed: newest batch with an entry in ``commits``; its state is complete.
+        last_offset: newest batch with an entry in ``offsets``; it may be unfinished.
+        has_commits_dir: whether there is a ``commits`` folder (Spark 2.1 and older had none).
+        control_batches: batch -> kind, for batches that changed the checkpoint and ran no data.
+        problems: entries that could not be read, or were too many to.
+        query_id: the query's id from ``metadata``.
+    """
+
+    clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
+    confs: Mapping[BatchId, Mapping[str, str]] = field(default_factory=dict)
+    last_committed: BatchId | None = None
+    last_offset: BatchId | None = None
+    has_commits_dir: bool = False
+    control_batches: Mapping[BatchId, str] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+    query_id: str | None = None
+
+    def conf_for(self, batch_id: int, key: str) -> ConfValue:
+        """The value that a conf had for a batch.
+
+        Args:
+            batch_id: the batch; the files of state version V were written by batch V - 1.
+            key: the conf's key, with or without ``spark.sql.``.
+        """
+        name = full_key(key)
+        batch = BatchId(batch_id)
+        origin = "recorded"
+        if batch not in self.confs:
+            if not self.confs:
+                return ConfValue(assumed(name), "default", None)
+            # Of two as near, the older: an upgrade adds keys, and it comes later.
+            batch = min(self.confs, key=lambda known: (abs(known - batch_id), known))
+            origin = "nearest"
+        value = self.confs[batch].get(name)
+        if value is None:
+            return ConfValue(assumed(name), "default", batch)
+        return ConfValue(value, origin, batch)
+
+    @property
+    def provider_class(self) -> str | None:
+        """The state store provider that the newest entry records; None if none does."""
+        for batch in sorted(self.confs, reverse=True):
+            found = self.confs[batch].get(PROVIDER_CLASS)
+            if found is not None:
+                return found
+        return None
+
+
+def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
+    """Read both logs.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        most: how many entries of each log are read; the newest, if there are more.
+
+    Raises:
+        OSError: a log's folder is there and cannot be listed.
+    """
+    reader = _Reader(storage, most)
+    # Commits first: a batch that finishes meanwhile then counts as running, which it was.
+    commits = reader.list(COMMITS)
+    offsets = reader.list(OFFSETS)
+    watermarks = dict(reader.parsed(commits, parse_commit))
+    planned = _Planned()
+    for batch, entry in reader.parsed(offsets, parse_offsets):
+        planned.add(batch, entry)
+    query_id, problems = read_query_id(storage)
+    return Logs(
+        clocks=planned.clocks(sorted({*commits, *offsets}), set(commits), watermarks),
+        confs=planned.confs,
+        last_committed=max(commits, default=None),
+        last_offset=max(offsets, default=None),
+        has_commits_dir=bool(commits) or storage.exists(COMMITS),
+        control_batches=planned.control_batches,
+        problems=(*problems, *reader.problems),
+        query_id=query_id,
+    )
+
+
+class _Reader:
+    """Reads entries side by side, a few at a time, and collects what is wrong with them."""
+
+    def __init__(self, storage: Storage, most: int) -> None:
+        self._storage = storage
+        self._most = most
+        self.problems: list[Problem] = []
+
+    def list(self, folder: str) -> dict[BatchId, Entry]:
+        """The entries of a log by batch, in order, at most so many of the newest."""
+        # Spark takes only names that are a long; "5.compact" and the like are another log's.
+        numbered = (
+            (number(entry.name), entry)
+            for entry in self._storage.list(folder, missing_ok=True)
+            if not entry.is_dir
+        )
+        found = sorted((BatchId(n), entry) for n, entry in numbered if n is not None)
+        if len(found) > self._most:
+            message = f"got {len(found)} entries, only the newest {self._most} are read"
+            path = self._storage.full_path(folder)
+            self.problems.append(Problem(LimitError.slug, message, path))
+        return dict(found[-self._most :])
+
+    def parsed(
+        self, entries: Mapping[BatchId, Entry], parse: Callable[[bytes], T]
+    ) -> Iterator[tuple[BatchId, T]]:
+        """Every entry that can be read and parsed, in the order of batches."""
+        batches = list(entries)
+        for start in range(0, len(batches), AT_ONCE):
+            some = batches[start : start + AT_ONCE]
+            contents = self._storage.read_many(entries[batch] for batch in some)
+            for batch in some:
+                content = contents[entries[batch].path]
+                for found in self._attempt(entries[batch], content, parse):
+                    yield batch, found
+
+    def _attempt(
+        self, entry: Entry, content: bytes | OSError | InspectorError, parse: Callable[[bytes], T]
+    ) -> Iterator[T]:
+        if isinstance(content, FileNotFoundError):
+            return  # purged since it was listed
+        try:
+            if not isinstance(content, bytes):
+                raise content
+            found = parse(content)
+        except (InspectorError, OSError) as error:
+            self.problems.append(problem(error, self._storage.full_path(entry.path)))
+        else:
+            yield found
+
+
+class _Planned:
+    """What the offset log says, entry by entry in the order of batches; forgets the offsets."""
+
+    def __init__(self) -> None:
+        self.confs: dict[BatchId, Mapping[str, str]] = {}
+        self.control_batches: dict[BatchId, str] = {}
+        self._clocks: dict[BatchId, BatchClock] = {}
+        self._before: tuple[BatchId, Mapping[str, str | None]] | None = None
+
+    def add(self, batch: BatchId, entry: OffsetEntry) -> None:
+        self.confs[batch] = entry.conf
+        if entry.control is not None:
+            self.control_batches[batch] = entry.control
+        self._clocks[batch] = BatchClock(
+            batch_id=batch,
+            timestamp_ms=entry.timestamp_ms,
+            watermark_ms=entry.watermark_ms,
+            has_new_data=self._has_new_data(batch, entry.sources),
+        )
+        self._before = batch, entry.sources
+
+    def clocks(
+        self,
+        batches: Iterable[BatchId],
+        committed: Collection[BatchId],
+        watermarks: Mapping[BatchId, int | None],
+    ) -> dict[BatchId, BatchClock]:
+        """The clocks of all batches, with what the commit log says about each."""
+        return {
+            batch: replace(
+                self._clocks.get(batch, BatchClock(batch)),
+                committed=batch in committed,
+                next_watermark_ms=watermarks.get(batch),
+            )
+            for batch in batches
+        }
+
+    def _has_new_data(self, batch: BatchId, sources: Mapping[str, str | None]) -> bool | None:
+        if batch == 0:
+            return any(offset is not None for offset in sources.values())
+        if self._before is None or self._before[0] != batch - 1:
+            return None
+        return self._before[1] != sources

@@ -1,0 +1,197 @@
+"""What the checkpoint says about the query and its stateful operators.
+
+====================================  ======================================================
+``metadata``                          ``{"id":"<query id>"}``, no version line
+``state/<op>/_metadata/metadata``     v1: name of the operator and its stores (Spark 4.0 on)
+``state/<op>/_metadata/v2/<batch>``   v2: also the paths of schemas, and properties as JSON
+====================================  ======================================================
+
+Spark writes v1 once and never updates it; v2 belongs to operators that need RocksDB
+(``OperatorStateMetadata``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.logfile import (
+    json_object,
+    long_field,
+    object_field,
+    printable,
+    problem,
+    split_log,
+    text_field,
+    text_of,
+)
+from inspector.checkpoint.names import number
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError, InspectorError
+from inspector.model import BatchId, Problem
+
+QUERY_METADATA = "metadata"
+NEWEST_FORMAT = 2
+
+
+@dataclass(frozen=True)
+class StoreInfo:
+    """What operator metadata says about one store.
+
+    Attributes:
+        store_name: its name.
+        num_cols_prefix_key: leading key columns by which Spark scans; 0 for none.
+        num_partitions: partitions when the metadata was written; None if absent.
+        schema_paths: where Spark put its schemas (v2), oldest first; absolute, as of then.
+    """
+
+    store_name: str
+    num_cols_prefix_key: int = 0
+    num_partitions: int | None = None
+    schema_paths: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class OperatorMetadata:
+    """What Spark wrote about one stateful operator.
+
+    Attributes:
+        operator_id: its number.
+        operator_name: Spark's short name, such as ``stateStoreSave``.
+        stores: its stores.
+        properties: v2: what the operator adds (time mode, output mode, state variables).
+        format: 1 or 2.
+        batch_id: v2: the batch that wrote it.
+    """
+
+    operator_id: int
+    operator_name: str
+    stores: tuple[StoreInfo, ...] = ()
+    properties: Mapping[str, object] = field(default_factory=dict)
+    format: int = 1
+    batch_id: BatchId | None = None
+
+
+def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:
+    """The id of the query, which is the same in all its runs; None if there is no ``metadata``.
+
+    Raises:
+        OSError: the file is there and cannot be read.
+    """
+    try:
+        data = storage.read(QUERY_METADATA)
+        return text_field(json_object(text_of(data)), "id"), ()
+    except FileNotFoundError:
+        return None, ()
+    except InspectorError as error:
+        return None, (problem(error, storage.full_path(QUERY_METADATA)),)
+
+
+def parse_operator_metadata(data: bytes) -> OperatorMetadata:
+    """One file of operator metadata, v1 or v2.
+
+    Raises:
+        DecodeError: it is not what Spark writes, or of a later format.
+    """
+    version, lines = split_log(data, NEWEST_FORMAT)
+    fields = json_object("\n".join(lines))
+    info = object_field(fields, "operatorInfo")
+    operator_id = long_field(info, "operatorId")
+    if operator_id is None:
+        raise DecodeError("got no operatorId, expected operatorInfo with operatorId")
+    return OperatorMetadata(
+        operator_id=operator_id,
+        operator_name=text_field(info, "operatorName"),
+        stores=_stores(fields.get("stateStoreInfo", [])),
+        properties=_properties(fields),
+        format=version,
+    )
+
+
+def read_operator_metadata(
+    storage: Storage, operator_id: int, batch_id: int | None = None
+) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
+    """What Spark wrote about an operator, as of a batch.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        operator_id: the operator.
+        batch_id: of v2, the newest file not after this batch counts; None for the newest of all.
+
+    Returns:
+        The metadata, or None if there is none (Spark 3.5 and older) or it is unreadable, and the
+        problems.
+    """
+    folder = f"state/{operator_id}/_metadata"
+    try:
+        return _read_newest(storage, folder, batch_id)
+    except (InspectorError, OSError) as error:
+        return None, (problem(error, storage.full_path(folder)),)
+
+
+def _read_newest(
+    storage: Storage, folder: str, batch_id: int | None
+) -> tuple[OperatorMetadata | None, tuple[Problem, ...]]:
+    names = {entry.name: entry for entry in storage.list(folder, missing_ok=True)}
+    if "v2" in names and names["v2"].is_dir:
+        chosen = _newest(storage.list(f"{folder}/v2", missing_ok=True), batch_id)
+    else:
+        chosen = names.get("metadata")
+    if chosen is None or chosen.is_dir:
+        return None, ()
+    path = storage.full_path(chosen.path)
+    try:
+        found = parse_operator_metadata(storage.read(chosen.path, size=chosen.size))
+    except InspectorError as error:
+        return None, (problem(error, path),)
+    return _with_batch(found, chosen), ()
+
+
+def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:
+    batches = {number(entry.name): entry for entry in entries if not entry.is_dir}
+    known = [batch for batch in batches if batch is not None]
+    eligible = [batch for batch in known if batch_id is None or batch <= batch_id]
+    return batches[max(eligible)] if eligible else None
+
+
+def _with_batch(found: OperatorMetadata, chosen: Entry) -> OperatorMetadata:
+    batch = number(chosen.name)
+    if batch is None:
+        return found
+    return OperatorMetadata(
+        found.operator_id,
+        found.operator_name,
+        found.stores,
+        found.properties,
+        found.format,
+        BatchId(batch),
+    )
+
+
+def _stores(value: object) -> tuple[StoreInfo, ...]:
+    if not isinstance(value, list):
+        raise DecodeError(f"got {str(value)[:40]!r} as stateStoreInfo, expected a list")
+    return tuple(_store(item) for item in value)
+
+
+def _store(item: object) -> StoreInfo:
+    if not isinstance(item, dict):
+        raise DecodeError(f"got {str(item)[:40]!r} in stateStoreInfo, expected a JSON object")
+    paths = item.get("stateSchemaFilePaths") or []
+    if not isinstance(paths, list):
+        raise DecodeError(f"got {str(paths)[:40]!r} as stateSchemaFilePaths, expected a list")
+    return StoreInfo(
+        store_name=text_field(item, "storeName"),
+        num_cols_prefix_key=long_field(item, "numColsPrefixKey") or 0,
+        num_partitions=long_field(item, "numPartitions"),
+        schema_paths=tuple(printable(str(path)) for path in paths),
+    )
+
+
+def _properties(fields: dict[str, object]) -> dict[str, object]:
+    # A JSON text inside the JSON; v1 has none.
+    text = fields.get("operatorPropertiesJson") or "{}"
+    if not isinstance(text, str):
+        raise DecodeError(f"got {str(text)[:40]!r} as operatorPropertiesJson, expected a string")
+    return json_object(text)

@@ -1,0 +1,144 @@
+"""Where a checkpoint begins: the root that a path belongs to, and the part of it that is meant.
+
+A root is told by what Spark puts into it: ``metadata``, ``offsets``, ``commits``, ``sources`` and,
+for queries with state, ``state``; a copied ``state`` folder alone will do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.names import MAX_INT, classify, number
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.urls import absolute
+from inspector.exceptions import NotACheckpointError
+from inspector.model import DEFAULT_STORE, Version
+
+STATE = "state"
+MARKS = ("metadata", "offsets", "commits", "sources", STATE)
+
+_DEEPEST = 5
+"""Steps from ``state/<operator>/<partition>/<store>/<file>`` up to the root."""
+
+_SHOWN = 8
+_LOOKED_INTO = 100
+_WANTED = "expected a checkpoint folder with 'metadata', 'offsets', 'commits' and 'state'"
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The part of a checkpoint that a path below its root means; None stands for all.
+
+    Attributes:
+        operator_id: the operator.
+        partition_id: the partition.
+        store_name: the store.
+        version: the state version of the file.
+    """
+
+    operator_id: int | None = None
+    partition_id: int | None = None
+    store_name: str | None = None
+    version: Version | None = None
+
+
+def resolve_root(url: str, options: Mapping[str, str] | None = None) -> tuple[str, Selection]:
+    """The checkpoint that a path is or lies in, and the part of it that is meant.
+
+    Args:
+        url: a root, or ``state``, an operator, a partition, a store, or a file in one.
+        options: the storage's options.
+
+    Raises:
+        NotACheckpointError: nothing is there, or no checkpoint; says what was found.
+        EngineError: no driver for the URL.
+        OSError: the storage does not answer.
+    """
+    place = Storage.open(url, options)
+    entry = place.stat()
+    if entry is None:
+        raise NotACheckpointError(f"got nothing at this path, {_WANTED}", place.root)
+    if entry.is_dir and is_root(place):
+        return url, Selection()
+    for root, tail in _above(url):
+        if tail[0] in MARKS and is_root(place.at(root)):
+            return root, _selection(tail, is_dir=entry.is_dir)
+    raise not_a_checkpoint(place, is_dir=entry.is_dir)
+
+
+def is_root(storage: Storage) -> bool:
+    """Whether the storage's folder is a checkpoint's root."""
+    entries = storage.list(missing_ok=True)
+    if _has_marks(entries):
+        return True
+    has_state = any(entry.is_dir and entry.name == STATE for entry in entries)
+    return has_state and any(is_numbered(entry) for entry in storage.list(STATE, missing_ok=True))
+
+
+def is_numbered(entry: Entry) -> bool:
+    """Whether it is an operator's or a partition's folder: Spark numbers them with an int."""
+    return entry.is_dir and number(entry.name, MAX_INT) is not None
+
+
+def not_a_checkpoint(storage: Storage, *, is_dir: bool = True) -> NotACheckpointError:
+    """The error that says what was found instead of a checkpoint."""
+    if not is_dir:
+        found = "a file that lies in no checkpoint"
+    else:
+        entries = storage.list(missing_ok=True)
+        found = _description(entries) + _checkpoints_hint(storage, entries)
+    return NotACheckpointError(f"got {found}, {_WANTED}", storage.root)
+
+
+def _has_marks(entries: Iterable[Entry]) -> bool:
+    # "metadata" is a file, the others are folders; one of them alone may be anybody's.
+    marks = {entry.name for entry in entries if entry.name in MARKS}
+    folders = {entry.name for entry in entries if entry.is_dir}
+    return len(marks) >= 2 and bool(folders & {"offsets", "commits", STATE})
+
+
+def _description(entries: tuple[Entry, ...]) -> str:
+    if not entries:
+        return "an empty folder"
+    names = [f"{entry.name}/" if entry.is_dir else entry.name for entry in entries]
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"a folder with {', '.join(names[:_SHOWN])}{more}"
+
+
+def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
+    folders = [entry.path for entry in entries if entry.is_dir][:_LOOKED_INTO]
+    errors: dict[str, OSError] = {}
+    listed = storage.list_many(folders, missing_ok=True, errors=errors)
+    roots = [path for path, inside in listed.items() if _has_marks(inside)]
+    if not roots:
+        return ""
+    names = ", ".join(roots[:_SHOWN]) + (" ..." if len(roots) > _SHOWN else "")
+    return f" (checkpoints lie in it: {names}; name them)"
+
+
+def _above(url: str) -> Iterator[tuple[str, list[str]]]:
+    """The folders above a URL, nearest first, each with the parts that lead back down."""
+    spelled, whole = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
+    # Of "s3://bucket/x" and "/x" the first parts are no folder's name.
+    fixed = 3 if whole[0].endswith(":") and whole[1:2] == [""] else 1
+    for depth in range(1, min(_DEEPEST, len(whole) - fixed) + 1):
+        # The user's own spelling, as long as it goes that high up.
+        short = depth < len(spelled) and not {".", ".."} & set(spelled)
+        parts = spelled if short else whole
+        yield "/".join(parts[:-depth]) or "/", parts[-depth:]
+
+
+def _selection(tail: list[str], *, is_dir: bool) -> Selection:
+    if tail[0] != STATE or len(tail) < 2 or (operator_id := number(tail[1], MAX_INT)) is None:
+        return Selection()
+    if len(tail) < 3 or (partition_id := number(tail[2], MAX_INT)) is None:
+        return Selection(operator_id)
+    if len(tail) == 3:
+        return Selection(operator_id, partition_id)
+    if len(tail) == 4 and not is_dir:
+        return Selection(operator_id, partition_id, DEFAULT_STORE, classify(tail[3])[1])
+    store_name = DEFAULT_STORE if tail[3].startswith("_") else tail[3]
+    version = None if len(tail) == 4 or is_dir else classify(tail[4])[1]
+    return Selection(operator_id, partition_id, store_name, version)

@@ -1,0 +1,288 @@
+"""The schema files of state stores.
+
+======  ==========================================================================================
+format  layout (all integers big-endian; UTF = 2-byte length and modified UTF-8)
+======  ==========================================================================================
+v1      UTF ``v1``, UTF key schema, UTF value schema
+v2      UTF ``v2``, chunked key schema, chunked value schema
+v3      UTF ``v3``, 4-byte count of column families, and of each: UTF name, 2-byte key schema id,
+        chunked key schema, 2-byte value schema id, chunked value schema, chunked encoder of the
+        key, chunked schema of the user's key
+======  ==========================================================================================
+
+Chunked = 4-byte count, then so many UTF, to be joined. Modified UTF-8 is Java's
+(``DataOutputStream.writeUTF``): NUL is ``C0 80`` and a character beyond U+FFFF two surrogates of
+three bytes each, which a chunk's end may part. Nothing follows the last chunk.
+
+Spark 3.1 and later write v2 for this provider, once, and under partition 0 only; v3 (4.0 on)
+belongs to operators that need RocksDB. Names are those of the first run: a compatible change is
+allowed and not written (``StateSchemaCompatibilityChecker``).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.logfile import json_object, problem
+from inspector.checkpoint.names import number
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError, InspectorError, TruncatedError
+from inspector.model import DEFAULT_STORE, Problem
+from inspector.sparktypes import StructType, parse_schema_json
+
+NEWEST_FORMAT = 3
+
+_VERSION = re.compile(r"v([0-9]{1,9})")
+_FAMILY_BYTES = 22
+"""The least that a column family takes: three 2-byte and four 4-byte fields, and what is empty."""
+
+_MAX_ASTRAL = 0xEF
+"""The greatest first byte in modified UTF-8, which has no sequences of four bytes."""
+
+
+@dataclass(frozen=True)
+class ColumnFamily:
+    """One column family of a store (v3).
+
+    Attributes:
+        name: its name.
+        key: schema of its keys.
+        value: schema of its values.
+        key_encoder: how RocksDB arranges the key, such as ``keyStateEncoderType``.
+        user_key: schema of the user's key in a map state, or None.
+        key_schema_id: number of the key's schema.
+        value_schema_id: number of the value's schema.
+    """
+
+    name: str
+    key: StructType
+    value: StructType
+    key_encoder: Mapping[str, object] = field(default_factory=dict)
+    user_key: StructType | None = None
+    key_schema_id: int = 0
+    value_schema_id: int = 0
+
+
+@dataclass(frozen=True)
+class StateSchema:
+    """The schema of one store.
+
+    Attributes:
+        version: format of the file, 1 to 3.
+        key: schema of the keys (v3: of the default family, or of the first).
+        value: schema of the values (v3: likewise).
+        column_families: v3: all families, in order; empty otherwise.
+    """
+
+    version: int
+    key: StructType
+    value: StructType
+    column_families: tuple[ColumnFamily, ...] = ()
+
+
+def parse_state_schema(data: bytes) -> StateSchema:
+    """Read a schema file.
+
+    Raises:
+        TruncatedError: it ends too early; with the offset at which more was expected.
+        DecodeError: it is of a later format, holds no schema, or goes on after its end.
+    """
+    cursor = _Cursor(data)
+    version = _version(cursor)
+    if version == NEWEST_FORMAT:
+        schema = _families(cursor)
+    else:
+        text = cursor.utf if version == 1 else cursor.chunked
+        key, value = text(), text()
+        schema = StateSchema(version, _struct(key), _struct(value))
+    if cursor.remaining:
+        raise DecodeError(
+            f"got {cursor.remaining} more bytes, expected the end of the file", offset=cursor.offset
+        )
+    return schema
+
+
+def read_state_schema(
+    storage: Storage,
+    operator_id: int,
+    store_name: str = DEFAULT_STORE,
+    *,
+    schema_paths: Sequence[str] = (),
+) -> tuple[StateSchema | None, tuple[Problem, ...]]:
+    """The schema that Spark wrote for a store.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        operator_id: the operator.
+        store_name: the store; all its partitions share the schema of partition 0.
+        schema_paths: v3: the paths that operator metadata names, oldest first; only the names of
+            the files count, for the paths are of the place where the query ran.
+
+    Returns:
+        The schema, or None if there is none (Spark 3.0 and older) or it is unreadable, and the
+        problems.
+    """
+    operator = f"state/{operator_id}"
+    partition = f"{operator}/0" if store_name == DEFAULT_STORE else f"{operator}/0/{store_name}"
+    path = f"{partition}/_metadata/schema"
+    try:
+        return _read(storage, path), ()
+    except FileNotFoundError:
+        pass
+    except (InspectorError, OSError) as error:
+        return None, (problem(error, storage.full_path(path)),)
+    return _read_v3(storage, f"{operator}/_stateSchema/{store_name}", schema_paths)
+
+
+class _Cursor:
+    """Reads Java's ``DataOutput`` forms; every size is checked before it is used."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.offset = 0
+
+    @property
+    def remaining(self) -> int:
+        return len(self._data) - self.offset
+
+    def utf(self) -> str:
+        """A text; surrogates are left as they are, for a chunk may end between two."""
+        size = self.integer(2)
+        start = self.offset
+        return _modified_utf8(self._take(size), start)
+
+    def chunked(self) -> str:
+        """A text in chunks."""
+        count = self.count(least_bytes=2)
+        return "".join([self.utf() for _ in range(count)])
+
+    def count(self, least_bytes: int) -> int:
+        """A 4-byte count of things that take at least so many bytes each."""
+        start = self.offset
+        count = self.integer(4, signed=True)
+        if count < 0:
+            raise DecodeError(f"got a count of {count}, expected none below 0", offset=start)
+        if self.remaining < count * least_bytes:
+            raise TruncatedError(
+                f"got {self.remaining} bytes, expected {count} items of at least {least_bytes}",
+                offset=self.offset,
+            )
+        return count
+
+    def integer(self, size: int, *, signed: bool = False) -> int:
+        """A big-endian integer."""
+        return int.from_bytes(self._take(size), "big", signed=signed)
+
+    def _take(self, size: int) -> bytes:
+        if self.remaining < size:
+            raise TruncatedError(f"got {self.remaining} bytes, expected {size}", offset=self.offset)
+        start, self.offset = self.offset, self.offset + size
+        return self._data[start : self.offset]
+
+
+def _version(cursor: _Cursor) -> int:
+    text = cursor.utf()
+    match = _VERSION.fullmatch(text)
+    if match is None:
+        raise DecodeError(f"got {_joined(text[:40])!r}, expected a format such as 'v2'", offset=0)
+    version = int(match[1])
+    if not 1 <= version <= NEWEST_FORMAT:
+        raise DecodeError(f"got format v{version}, expected v1 to v{NEWEST_FORMAT}", offset=0)
+    return version
+
+
+def _families(cursor: _Cursor) -> StateSchema:
+    start = cursor.offset
+    families = tuple(_family(cursor) for _ in range(cursor.count(_FAMILY_BYTES)))
+    if not families:
+        raise DecodeError("got no column family, expected at least one", offset=start)
+    main = next((family for family in families if family.name == DEFAULT_STORE), families[0])
+    return StateSchema(NEWEST_FORMAT, main.key, main.value, families)
+
+
+def _family(cursor: _Cursor) -> ColumnFamily:
+    # Keyword arguments are evaluated in the order of the file.
+    return ColumnFamily(
+        name=_joined(cursor.utf()),
+        key_schema_id=cursor.integer(2, signed=True),
+        key=_struct(cursor.chunked()),
+        value_schema_id=cursor.integer(2, signed=True),
+        value=_struct(cursor.chunked()),
+        key_encoder=json_object(_joined(cursor.chunked())),
+        user_key=_optional_struct(cursor.chunked()),
+    )
+
+
+def _struct(text: str) -> StructType:
+    return parse_schema_json(_joined(text))
+
+
+def _optional_struct(text: str) -> StructType | None:
+    # Spark writes an object without fields where there is no user key.
+    return _struct(text) if json_object(_joined(text)) else None
+
+
+def _modified_utf8(data: bytes, offset: int) -> str:
+    if max(data, default=0) > _MAX_ASTRAL:
+        at = next(place for place, byte in enumerate(data) if byte > _MAX_ASTRAL)
+        raise _not_utf(data, at, offset)
+    texts = []
+    start = 0
+    for piece in data.split(b"\xc0\x80"):
+        try:
+            texts.append(piece.decode("utf-8", "surrogatepass"))
+        except UnicodeDecodeError as error:
+            raise _not_utf(data, start + error.start, offset) from None
+        start += len(piece) + 2
+    return "\0".join(texts)
+
+
+def _not_utf(data: bytes, at: int, offset: int) -> DecodeError:
+    return DecodeError(f"got byte 0x{data[at]:02x}, expected modified UTF-8", offset=offset + at)
+
+
+def _joined(text: str) -> str:
+    """The text with pairs of surrogates joined; one alone, which is no character, is replaced."""
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _read(storage: Storage, path: str, size: int | None = None) -> StateSchema:
+    data = storage.read(path, size=size)
+    try:
+        return parse_state_schema(data)
+    except InspectorError as error:
+        raise error.at(storage.full_path(path)) from None
+
+
+def _read_v3(
+    storage: Storage, folder: str, schema_paths: Sequence[str]
+) -> tuple[StateSchema | None, tuple[Problem, ...]]:
+    path = folder
+    try:
+        chosen = _newest(storage.list(folder, missing_ok=True), schema_paths)
+        if chosen is None:
+            return None, ()
+        path = chosen.path
+        return _read(storage, path, chosen.size), ()
+    except (InspectorError, OSError) as error:
+        return None, (problem(error, storage.full_path(path)),)
+
+
+def _newest(entries: Sequence[Entry], schema_paths: Sequence[str]) -> Entry | None:
+    """The schema to use: the last that metadata names, else that of the newest batch."""
+    batches = {
+        entry.name: (batch, entry)
+        for entry in entries
+        if not entry.is_dir and (batch := number(entry.name.partition("_")[0])) is not None
+    }
+    for path in reversed(schema_paths):
+        name = path.rstrip("/").rsplit("/", 1)[-1]
+        if name in batches:
+            return batches[name][1]
+    ordered = sorted(
+        batches.values(), key=lambda each: (each[0], each[1].modified_ms or 0, each[1].name)
+    )
+    return ordered[-1][1] if ordered else None

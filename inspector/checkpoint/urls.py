@@ -1,0 +1,195 @@
+"""Spark's spellings of a place, translated to the protocol and path of fsspec.
+
+====================================  ===================================================
+Spark (Hadoop ``Path``)               fsspec
+====================================  ===================================================
+``/x``, ``x``, ``file:/x``            ``file``, the absolute path
+``s3://`` ``s3a://`` ``s3n://``       ``s3``
+``gs://``                             ``gs``
+``abfs[s]://C@A.dfs.core.../x``       ``abfs``, container C, option ``account_name`` A
+``wasb[s]://C@A.blob.core.../x``      the same account, by the same driver
+``dbfs:/x``                           the mount ``/dbfs/x`` where there is one, else ``dbfs``
+``hdfs://host:port/x``, ``hdfs:/x``   ``hdfs``
+anything else with ``://``            as it is, for fsspec to judge
+====================================  ===================================================
+
+Hadoop does not percent-decode a path, so neither is it done here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+EXTRAS: Mapping[str, str] = MappingProxyType(
+    {"s3": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}
+)
+"""fsspec protocol -> extra of this distribution that brings its driver."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
+_LOCAL = re.compile(r"(?:file|local):/", re.IGNORECASE)
+_AZURE_HOST = re.compile(r"([^/@]+)@([^./]+)\.([^/]+)(.*)", re.DOTALL)
+_AZURE_PUBLIC = "blob.core.windows.net"
+_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/@:]*):[^/@]*@")
+_SECRET_PARAMETER = re.compile(
+    r"((?:^|[?&;\s])(?:sig|token|AccountKey|SharedAccessSignature|X-Amz-Signature|"
+    r"X-Amz-Security-Token|X-Amz-Credential)=)[^&;\s'\"]+",
+    re.IGNORECASE,
+)
+_SECRET_NAME = re.compile(r"key|secret|token|key|pass|sas|credential|connection", re.IGNORECASE)
+_SHORTEST_SECRET = 4
+"""Shorter values are not blotted out of messages: they would take half of the words with them."""
+
+HIDDEN = "***"
+
+
+@dataclass(frozen=True)
+class Address:
+    """A place as fsspec wants it.
+
+    Attributes:
+        protocol: fsspec's name of the driver.
+        target: what the driver's ``_strip_protocol`` is given; for ``file`` an absolute path.
+        options: driver options that the address itself tells, such as the storage account.
+    """
+
+    protocol: str
+    target: str
+    options: Mapping[str, str] = field(default_factory=dict)
+
+
+def translate(url: str) -> Address:
+    """The fsspec address of a path or URL in any of Spark's spellings."""
+    match = _SCHEME.fullmatch(url)
+    if match is None:
+        return _local(url)
+    scheme, rest = match[1].lower(), match[2]
+    if scheme in _TRANSLATORS:
+        return _TRANSLATORS[scheme](rest)
+    # "name:/x" is a URL only for the schemes above; else it is a file with a colon in its name.
+    return Address(scheme, f"{scheme}:{rest}") if rest.startswith("//") else _local(url)
+
+
+def is_local(url: str) -> bool:
+    """Whether the URL names a file of this machine."""
+    return translate(url).protocol == "file"
+
+
+def absolute(url: str) -> str:
+    """The same place, independent of the working folder, so that another process can open it."""
+    return url if _SCHEME.fullmatch(url) else os.path.abspath(url)
+
+
+def redact(text: str, options: Mapping[str, str] | None = None) -> str:
+    """The text without passwords, signatures and the secret values of the options."""
+    for secret in sorted(_secrets(options or {}), key=len, reverse=True):
+        text = text.replace(secret, HIDDEN)
+    return _SECRET_PARAMETER.sub(rf"\1{HIDDEN}", _USERINFO.sub(rf"\1:{HIDDEN}@", text))
+
+
+def typed_options(options: Mapping[str, str]) -> dict[str, object]:
+    """Options as drivers want them: ``true``/``false`` and JSON objects or lists are understood."""
+    return {name: _typed(value) for name, value in options.items()}
+
+
+def missing_driver(protocol: str, error: Exception) -> str:
+    """What to install so that URLs of this protocol can be read."""
+    if protocol in EXTRAS:
+        extra = EXTRAS[protocol]
+        return (
+            f"no driver for {protocol}:// is installed, "
+            f"install it with: pip install 'spark-state-inspector[{extra}]'"
+        )
+    if protocol == "hdfs":
+        return (
+            "hdfs:// needs Hadoop's libhdfs and Java (HADOOP_HOME, JAVA_HOME, CLASSPATH); "
+            "webhdfs://host:port/path needs neither, and --engine spark reads through Spark"
+        )
+    return f"no driver for {protocol}:// is installed: {error}"
+
+
+def _typed(value: str) -> object:
+    if value.lower() in {"true", "false"}:
+        return value.lower() == "true"
+    if value[:1] in {"{", "["}:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def _secrets(options: Mapping[str, str]) -> set[str]:
+    found: set[str] = set()
+    for name, value in options.items():
+        found |= _secret_leaves(name, _typed(value))
+    return {text for text in found if len(text) >= _SHORTEST_SECRET}
+
+
+def _secret_leaves(name: str, value: object) -> set[str]:
+    if isinstance(value, dict):
+        return {leaf for key, item in value.items() for leaf in _secret_leaves(str(key), item)}
+    if isinstance(value, list):
+        return {leaf for item in value for leaf in _secret_leaves(name, item)}
+    return {value} if isinstance(value, str) and _SECRET_NAME.search(name) else set()
+
+
+def _local(path: str) -> Address:
+    return Address("file", os.path.abspath(path))
+
+
+def _file(rest: str) -> Address:
+    # file:/x, file:///x and file://localhost/x are one file.
+    path = re.sub(r"^//(?:localhost)?(?=/)", "", rest)
+    return _local(re.sub(r"^/+", "/", path))
+
+
+def _s3(rest: str) -> Address:
+    return Address("s3", f"s3:{rest}")
+
+
+def _azure(rest: str) -> Address:
+    match = _AZURE_HOST.fullmatch(rest.lstrip("/"))
+    if match is None:
+        return Address("abfs", f"abfs:{rest}")
+    container, account, suffix, path = match.groups()
+    # The driver speaks the blob endpoint, of which every account with a "dfs" one has one.
+    host = re.sub(r"^dfs\.", "blob.", suffix)
+    options = {"account_name": account}
+    if host != _AZURE_PUBLIC:
+        options["account_host"] = f"{account}.{host}"
+    return Address("abfs", f"abfs://{container}{path}", options)
+
+
+def _dbfs(rest: str) -> Address:
+    path = "/" + rest.lstrip("/")
+    # Volumes are mounted at their own name, all else below /dbfs.
+    mount, below = ("/Volumes", "") if path.startswith("/Volumes/") else ("/dbfs", "/dbfs")
+    if os.path.isdir(mount):
+        return _local(below + path)
+    return Address("dbfs", f"dbfs:{path}")
+
+
+def _hdfs(rest: str) -> Address:
+    return Address("hdfs", f"hdfs:{rest}" if rest.startswith("//") else f"hdfs://{rest}")
+
+
+_TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
+    {
+        "file": _file,
+        "local": _file,
+        "s3": _s3,
+        "s3a": _s3,
+        "s3n": _s3,
+        "abfs": _azure,
+        "abfss": _azure,
+        "wasb": _azure,
+        "wasbs": _azure,
+        "dbfs": _dbfs,
+        "hdfs": _hdfs,
+    }
+)

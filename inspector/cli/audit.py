@@ -1,0 +1,54 @@
+"""``inspector audit``: the main job."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from inspector import api
+from inspector.cli.command import code_of, fail_on_option, write_report
+from inspector.cli.exits import Exit, exit_of
+from inspector.cli.options import (
+    api_options,
+    checkpoint_options,
+    output_options,
+    redact_option,
+    timeout_option,
+    work_options,
+)
+
+
+@click.command()
+@click.argument("paths", metavar="PATH...", nargs=-1, required=True)
+@fail_on_option("warning")
+@timeout_option
+@redact_option("hash")
+@work_options
+@checkpoint_options
+@output_options
+def audit(paths: tuple[str, ...], fail_on: str, **given: Any) -> None:
+    """Apply every fact and every rule to checkpoints; one verdict each.
+
+    With several PATHs a checkpoint that cannot be read does not keep the others from it; the exit
+    code is the gravest of all.
+    """
+    if len(paths) > 1 and given["output_file"]:
+        raise click.UsageError("--output-file takes one PATH")
+    options = api_options(given)
+    codes: list[Exit] = []
+    for path in paths:
+        try:
+            report = api.audit(path, options)
+        except (api.InspectorError, OSError) as error:
+            if len(paths) == 1:
+                raise
+            click.echo(f"error: {error}", err=True)
+            codes.append(exit_of(error))
+            continue
+        write_report(report, given)
+        codes.append(code_of(report, fail_on))
+        if given["output"] == "table" and path != paths[-1]:
+            click.echo()
+    sys.exit(max(codes))

@@ -1,0 +1,63 @@
+"""What every command does around its own call: write the report, say what went wrong, exit."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+
+from inspector.cli.exits import Exit
+from inspector.cli.writing import destination, write
+from inspector.findings.finding import Severity
+from inspector.report.model import Report
+from inspector.report.render import render
+from inspector.report.text import problem_line
+
+NEVER = "never"
+FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
+
+
+def fail_on_option(default: str) -> Callable[[Any], Any]:
+    """From which severity of finding the exit code is 1."""
+    return click.option(
+        "--fail-on",
+        type=click.Choice(FAIL_ON),
+        default=default,
+        show_default=True,
+        help="Exit with 1 at findings of this severity or above.",
+    )
+
+
+def finish(report: Report, given: dict[str, Any], fail_on: str = NEVER) -> NoReturn:
+    """Write a report and end the process with the code that it deserves."""
+    write_report(report, given)
+    sys.exit(code_of(report, fail_on))
+
+
+def write_report(report: Report, given: dict[str, Any]) -> None:
+    """Write a report where the options say; problems also on stderr, where its format has none."""
+    output = given["output"]
+    with destination(given["output_file"], force=given["force"]) as file:
+        write(render(report, output), file)
+    if output in ("ndjson", "csv"):
+        for problem in report.problems:
+            click.echo(f"problem: {problem_line(problem)}", err=True)
+        for note in report.notes if not given["quiet"] else ():
+            click.echo(f"note: {note}", err=True)
+
+
+def code_of(report: Report, fail_on: str) -> Exit:
+    """4 if something could not be read, else 1 for findings at or above ``fail_on``, else 0."""
+    if any(problem.slug not in _STATEMENTS for problem in report.problems):
+        return Exit.INCOMPLETE
+    if fail_on != NEVER:
+        least = Severity[fail_on.upper()]
+        if any(finding.kind.severity >= least for finding in report.findings):
+            return Exit.FINDINGS
+    return Exit.OK
+
+
+_STATEMENTS = ("snapshot-differs", "codec-mismatch")
+"""Problems of files that could be read to the end."""

@@ -1,0 +1,43 @@
+"""Exit codes, and the only place that turns errors into them."""
+
+from __future__ import annotations
+
+import enum
+
+from inspector.exceptions import (
+    CheckpointError,
+    EngineError,
+    InspectorError,
+    NotACheckpointError,
+    UnsupportedProviderError,
+)
+
+
+class Exit(enum.IntEnum):
+    """What the process says when it ends."""
+
+    OK = 0
+    FINDINGS = 1
+    USAGE = 2
+    NOT_A_CHECKPOINT = 3
+    INCOMPLETE = 4
+    UNSUPPORTED = 5
+    STORAGE = 6
+    INTERNAL = 70
+    INTERRUPTED = 130
+
+
+_OF_ERROR: tuple[tuple[type[Exception], Exit], ...] = (
+    (UnsupportedProviderError, Exit.UNSUPPORTED),
+    (NotACheckpointError, Exit.NOT_A_CHECKPOINT),
+    (CheckpointError, Exit.USAGE),
+    (EngineError, Exit.USAGE),
+    (InspectorError, Exit.INCOMPLETE),
+    (FileNotFoundError, Exit.NOT_A_CHECKPOINT),
+    (OSError, Exit.STORAGE),
+)
+
+
+def exit_of(error: Exception) -> Exit:
+    """The exit code of an error that stopped a command."""
+    return next((code for kind, code in _OF_ERROR if isinstance(error, kind)), Exit.INTERNAL)

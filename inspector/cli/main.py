@@ -1,0 +1,85 @@
+"""The command ``inspector``: finds the subcommand, and turns errors into words and exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+
+import click
+
+from inspector import __version__
+from inspector.cli.exits import Exit, exit_of
+from inspector.exceptions import InspectorError
+
+COMMANDS = {
+    "audit": "audit",
+    "info": "listing",
+    "files": "listing",
+    "verify": "verify",
+    "sizes": "measured",
+    "sharing": "measured",
+    "leftovers": "leftovers",
+    "rows": "rows",
+}
+"""Command -> its module; imported only when it is called or described."""
+
+
+class _Commands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        module = import_module(f"inspector.cli.{COMMANDS[cmd_name]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "auto_envvar_prefix": "INSPECTOR",
+    },
+)
+@click.version_option(__version__, "--version", prog_name="inspector")
+def inspector() -> None:
+    """See inside the state of Spark Structured Streaming.
+
+    PATH is a checkpoint's root by any fsspec URL or in Spark's spelling (s3a://, abfss://, dbfs:/,
+    hdfs://, file:/), or a path below it: state/, an operator, a partition, one file.
+
+    Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 usage; 3 not a checkpoint; 4 part of
+    it could not be read; 5 unsupported provider (RocksDB); 6 storage; 70 internal; 130 interrupted.
+    """
+
+
+def run() -> None:
+    """Run the command line and end the process."""
+    try:
+        inspector.main(standalone_mode=False)
+    except click.exceptions.Abort:
+        sys.exit(Exit.INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(Exit.USAGE)
+    except KeyboardInterrupt:
+        sys.exit(Exit.INTERRUPTED)
+    except BrokenPipeError:
+        # The reader has seen enough. Python would complain once more when it flushes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(Exit.OK)
+    except (InspectorError, OSError) as error:
+        click.echo(f"error: {error}", err=True)
+        sys.exit(exit_of(error))
+    except Exception as error:  # noqa: BLE001 - the last stop before the user
+        click.echo(
+            f"internal error: {type(error).__name__}: {error}\n"
+            "This is a fault of the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
+            err=True,
+        )
+        if os.environ.get("INSPECTOR_DEBUG"):
+            raise
+        sys.exit(Exit.INTERNAL)

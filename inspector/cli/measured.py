@@ -1,0 +1,38 @@
+"""``inspector sizes`` and ``inspector sharing``: what versions weigh and share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from inspector import api
+from inspector.cli.command import finish
+from inspector.cli.options import api_options, checkpoint_options, output_options, work_options
+
+
+@click.command()
+@click.argument("path")
+@click.option(
+    "--by",
+    type=click.Choice(["operator", "store", "partition"]),
+    default="store",
+    show_default=True,
+    help="What a line stands for.",
+)
+@work_options
+@checkpoint_options
+@output_options
+def sizes(path: str, by: str, **given: Any) -> None:
+    """Rows, key and value bytes with their quantiles, exact."""
+    finish(api.sizes(path, api_options(given), by=by), given)
+
+
+@click.command()
+@click.argument("path")
+@work_options
+@checkpoint_options
+@output_options
+def sharing(path: str, **given: Any) -> None:
+    """Per version: new, changed, same-value and removed rows, and what is shared."""
+    finish(api.sharing(path, api_options(given)), given)

@@ -1,0 +1,132 @@
+"""The options that several commands share, declared once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+from inspector.api import Options
+from inspector.measure.leftovers import TimeoutKind
+from inspector.report.keys import Redact
+from inspector.report.render import FORMATS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _storage_option(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> dict[str, str]:
+    pairs = [value.partition("=") for value in values]
+    if any(not sign or not name for name, sign, _ in pairs):
+        # The text itself is not shown: it may be a secret.
+        raise click.BadParameter("expected KEY=VALUE")
+    return {name: value for name, _, value in pairs}
+
+
+def output_options(command: F) -> F:
+    """How and where the report is written."""
+    for decorate in (
+        click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors."),
+        click.option("--force", is_flag=True, help="Overwrite the output file."),
+        click.option(
+            "-O",
+            "--output-file",
+            type=click.Path(dir_okay=False),
+            help="Write the report to this file, whole or not at all.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            type=click.Choice(list(FORMATS)),
+            default="table",
+            show_default=True,
+            help="Format; ndjson and csv hold the command's own table only.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def checkpoint_options(command: F) -> F:
+    """Which checkpoint, and which part and version of it."""
+    for decorate in (
+        click.option("--partition", type=click.IntRange(0), help="Only this partition."),
+        click.option("--store", help="Only this store, such as left-keyToNumValues."),
+        click.option("--operator", type=click.IntRange(0), help="Only this operator id."),
+        click.option(
+            "--state-version", type=click.IntRange(0), help="Judge this state version (batch + 1)."
+        ),
+        click.option(
+            "--batch",
+            type=click.IntRange(0),
+            help="Judge the state that this batch made; by default the last committed one.",
+        ),
+        click.option(
+            "--storage-option",
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=_storage_option,
+            help="Option of the storage's fsspec driver; repeatable.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def work_options(command: F) -> F:
+    """How the state is read."""
+    option = click.option(
+        "--workers",
+        type=click.IntRange(1),
+        help="Partitions read at the same time.  [default: the number of cores]",
+    )
+    return option(command)
+
+
+def timeout_option(command: F) -> F:
+    """For commands that judge group state."""
+    option = click.option(
+        "--timeout-kind",
+        type=click.Choice([kind.value for kind in TimeoutKind]),
+        help="Clock of group-state timeouts, where the bytes do not tell it.",
+    )
+    return option(command)
+
+
+def redact_option(default: str) -> Callable[[F], F]:
+    """For commands that show keys; ``default`` is what they hide unless asked."""
+
+    def decorate(command: F) -> F:
+        return click.option(
+            "--redact",
+            type=click.Choice([kind.value for kind in Redact]),
+            default=default,
+            show_default=True,
+            help="Show keys and values, their hash, or nothing of them.",
+        )(command)
+
+    return decorate
+
+
+def api_options(given: dict[str, Any]) -> Options:
+    """The options of the API from those of the command line.
+
+    Raises:
+        click.UsageError: both a batch and a state version are given.
+    """
+    if given.get("batch") is not None and given.get("state_version") is not None:
+        raise click.UsageError("--batch and --state-version exclude each other")
+    redact, kind = given.get("redact"), given.get("timeout_kind")
+    return Options(
+        storage_options=given["storage_option"],
+        batch=given.get("batch"),
+        state_version=given.get("state_version"),
+        operator_id=given.get("operator"),
+        store_name=given.get("store"),
+        partition_id=given.get("partition"),
+        redact=None if redact is None else Redact(redact),
+        workers=given.get("workers"),
+        timeout_kind=None if kind is None else TimeoutKind(kind),
+    )

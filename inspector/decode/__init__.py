@@ -1,0 +1,14 @@
+"""From the bytes of a state file to Arrow: frames, records, rows.
+
+::
+
+    frames     compressed bytes -> raw blocks       one module per codec's framing
+    records    raw blocks       -> RecordBlock      spans of keys and values over one buffer
+    rows       spans            -> Arrow            UnsafeRow by schema, or one clock column of it
+    checksums  row checksums, Hadoop's and Spark's side files
+    kernel     the compiled loops, or their Python twin
+
+No module here does I/O: bytes come in, values or a :class:`~inspector.exceptions.DecodeError` come
+out, whatever the bytes are. Offsets in errors are offsets in the file as it lies on storage, unless
+the message says *raw*, which is an offset after decompression.
+"""

@@ -1,0 +1,213 @@
+"""Places of values within a buffer of UnsafeRows, many at a time.
+
+A level of decoding is a set of :class:`Cells`: one cell per value of one column (of all rows, or of
+all elements of all arrays). Every place in a cell was checked against what contains it before it
+is read, so the readers here need no further test.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.exceptions import LimitError
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+WORD = 8
+"""Bytes of a slot, and of a word of null bits."""
+
+MOST_CELLS = 1 << 27
+"""Values decoded by one call, nulls included: a forged schema or row must not fill the memory."""
+
+
+def bitset_bytes(fields: int) -> int:
+    """Bytes of the null bits of so many fields or elements (``calculateBitSetWidthInBytes``)."""
+    return (fields + 63) // 64 * WORD
+
+
+def fixed_bytes(fields: int) -> int:
+    """Bytes of an UnsafeRow before its variable part: null bits and slots."""
+    return bitset_bytes(fields) + fields * WORD
+
+
+class Misfits:
+    """Which rows do not fit their schema, and the first reason for each."""
+
+    def __init__(self, rows: int) -> None:
+        self.bad: Bools = np.zeros(rows, np.bool_)
+        self._reason: Int64s = np.zeros(rows, np.int64)
+        self._reasons: list[str] = []
+
+    def flag(self, rows: Int64s, reason: str) -> None:
+        """Note the reason for those of these rows that have none yet."""
+        fresh = rows[~self.bad[rows]]
+        if not fresh.size:
+            return
+        self._reason[fresh] = len(self._reasons)
+        self._reasons.append(reason)
+        self.bad[fresh] = True
+
+    def reasons(self) -> tuple[tuple[int, str], ...]:
+        """Row and reason, in order of the rows."""
+        rows = np.flatnonzero(self.bad).tolist()
+        return tuple((row, self._reasons[int(self._reason[row])]) for row in rows)
+
+
+class Page:
+    """The buffer that one call decodes, and what was found out about its rows."""
+
+    def __init__(self, buffer: Any, rows: int) -> None:
+        view = memoryview(buffer)
+        self.buffer = view if view.format == "B" and view.ndim == 1 else view.cast("B")
+        self.misfits = Misfits(rows)
+        self._cells = 0
+
+    def numbers(self, kind: str, at: Int64s) -> npt.NDArray[Any]:
+        """Little-endian numbers of a numpy dtype at any offsets, aligned or not."""
+        dtype = np.dtype(kind)
+        count = len(self.buffer) - dtype.itemsize + 1
+        if not at.size or count <= 0:
+            return np.zeros(at.size, dtype)
+        view: npt.NDArray[Any] = np.ndarray((count,), dtype, self.buffer, 0, (1,))
+        return view[at]
+
+    def spend(self, cells: int) -> None:
+        """Count values, so that no input makes endless many of them.
+
+        Raises:
+            LimitError: above :data:`MOST_CELLS`.
+        """
+        self._cells += cells
+        if self._cells > MOST_CELLS:
+            raise LimitError(f"rows of more than {MOST_CELLS} values, decode fewer at once")
+
+
+@dataclass(frozen=True, slots=True)
+class Containers:
+    """Rows or arrays: what cells lie in.
+
+    Attributes:
+        base: where each starts; the offsets within it count from there.
+        size: its bytes.
+        fixed: bytes of its part before the variable one.
+        budget: bytes of its variable part that no cell has claimed yet. Values never share bytes,
+            so a claim beyond it is a forgery that could otherwise multiply the output.
+    """
+
+    base: Int64s
+    size: Int64s
+    fixed: Int64s
+    budget: Int64s
+
+    @staticmethod
+    def of(base: Int64s, size: Int64s, fixed: Int64s) -> Containers:
+        """Containers none of whose bytes is claimed."""
+        return Containers(base, size, fixed, size - fixed)
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The values of one column.
+
+    Attributes:
+        at: where each value's slot starts (in an array of narrow values: where the value lies).
+        owner: which of ``within`` it belongs to.
+        within: the rows or arrays.
+        present: whether there is a value: neither null nor within something that is not there.
+        row: the row of the call that it is part of, for misfits.
+        path: the column in words, for misfits.
+        slotted: whether a narrow value has a slot of 8 bytes to itself.
+    """
+
+    at: Int64s
+    owner: Int64s
+    within: Containers
+    present: Bools
+    row: Int64s
+    path: str
+    slotted: bool = True
+
+    def __len__(self) -> int:
+        return len(self.at)
+
+    def live(self) -> Int64s:
+        """Indexes of the cells that have a value."""
+        return np.flatnonzero(self.present)
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """The variable parts that cells refer to, one per cell; without a value both are 0.
+
+    Attributes:
+        start: offset in the buffer.
+        size: bytes.
+        present: whether there is a value.
+        row: as in :class:`Cells`.
+        path: as in :class:`Cells`.
+    """
+
+    start: Int64s
+    size: Int64s
+    present: Bools
+    row: Int64s
+    path: str
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def live(self) -> Int64s:
+        """Indexes of the cells that have a value."""
+        return np.flatnonzero(self.present)
+
+    def require(self, page: Page, fits: Bools, reason: str) -> Regions:
+        """These without those that do not fit, whose rows become misfits."""
+        wrong = self.present & ~fits
+        if not wrong.any():
+            return self
+        page.misfits.flag(self.row[wrong], f"{self.path}: {reason}")
+        kept = self.present & fits
+        start, size = np.where(kept, self.start, 0), np.where(kept, self.size, 0)
+        return replace(self, start=start, size=size, present=kept)
+
+    def part(self, start: Int64s, size: Int64s, name: str) -> Regions:
+        """Regions within these; where there is no value, none."""
+        start, size = np.where(self.present, start, 0), np.where(self.present, size, 0)
+        return replace(self, start=start, size=size, path=f"{self.path}.{name}")
+
+
+def regions(page: Page, cells: Cells) -> Regions:
+    """Follow the slots of variable fields: ``offset << 32 | size``, offset from the container."""
+    live = cells.live()
+    slots = page.numbers("<u8", cells.at[live])
+    offset = (slots >> np.uint64(32)).astype(np.int64)
+    size = (slots & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    owner, within = cells.owner[live], cells.within
+    whole = within.size[owner]
+    inside = (offset >= within.fixed[owner]) & (offset <= whole) & (size <= whole - offset)
+    page.misfits.flag(cells.row[live[~inside]], f"{cells.path}: lies outside of what contains it")
+    live, offset, size, owner = live[inside], offset[inside], size[inside], owner[inside]
+    np.subtract.at(within.budget, owner, size)
+    alone = within.budget[owner] >= 0
+    page.misfits.flag(cells.row[live[~alone]], f"{cells.path}: shares bytes with another value")
+    live, offset, size, owner = live[alone], offset[alone], size[alone], owner[alone]
+    return _scattered(cells, live, within.base[owner] + offset, size)
+
+
+def _scattered(cells: Cells, live: Int64s, start: Int64s, size: Int64s) -> Regions:
+    starts, sizes = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
+    present: Bools = np.zeros(len(cells), np.bool_)
+    starts[live], sizes[live], present[live] = start, size, True
+    return Regions(starts, sizes, present, cells.row, cells.path)
+
+
+def null_bits(page: Page, base: Int64s, index: Int64s | int) -> Bools:
+    """Whether the null bit of a field or element is set, by the start of its null bits."""
+    index = np.asarray(index, np.int64)
+    bits = page.numbers("u1", base + (index >> 3))
+    return (bits >> (index & 7).astype(np.uint8) & 1).astype(np.bool_)

@@ -1,0 +1,936 @@
+/* The loops of decode, compiled. _kernel_py.py defines what each of them does; this file does the
+ * same, faster, and is tested by the same list of cases.
+ *
+ * Rules kept throughout:
+ *   - every size test is written `remaining < need`, so that no sum can overflow;
+ *   - arrays are read and written by memcpy, because a buffer promises no alignment;
+ *   - a span is checked where it is used, after it was copied out of its array: another thread may
+ *     change the array while the GIL is released;
+ *   - no error of the format is raised here, and no Python object is touched without the GIL.
+ */
+#include <patchlevel.h>
+#if PY_VERSION_HEX >= 0x030B0000 /* the buffer protocol entered the limited API in 3.11 */
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT };
+enum { SPAN = 4, SLOT = 8 };
+
+static const char OUTSIDE[] = "a span lies outside of the buffer";
+
+/* --- buffers ------------------------------------------------------------------------------- */
+
+typedef struct {
+    Py_buffer buffer;
+    int64_t count; /* numbers in it */
+} Array;
+
+/* Opens a contiguous array of 64-bit integers. Returns 0, or -1 with an exception set. */
+static int array_open(PyObject *object, int writable, const char *formats, Array *array)
+{
+    int flags = PyBUF_FORMAT | PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0);
+    const char *format;
+    if (PyObject_GetBuffer(object, &array->buffer, flags) < 0)
+        return -1;
+    format = array->buffer.format ? array->buffer.format : "B";
+    if (array->buffer.itemsize != 8 || strlen(format) != 1 || !strchr(formats, *format)) {
+        PyBuffer_Release(&array->buffer);
+        PyErr_SetString(PyExc_TypeError, "expected a contiguous array of 64-bit integers");
+        return -1;
+    }
+    array->count = array->buffer.len / 8;
+    return 0;
+}
+
+static int64_t array_get(const Array *array, int64_t index)
+{
+    int64_t value;
+    memcpy(&value, (const char *)array->buffer.buf + index * 8, 8);
+    return value;
+}
+
+static void array_set(Array *array, int64_t index, int64_t value)
+{
+    memcpy((char *)array->buffer.buf + index * 8, &value, 8);
+}
+
+/* A buffer and the spans in it: the arguments that most functions share. */
+typedef struct {
+    Py_buffer bytes;
+    Array offsets, lengths;
+} Spans;
+
+typedef struct {
+    const uint8_t *data;
+    int64_t size;
+} Span;
+
+static void spans_close(Spans *spans)
+{
+    PyBuffer_Release(&spans->lengths.buffer);
+    PyBuffer_Release(&spans->offsets.buffer);
+    PyBuffer_Release(&spans->bytes);
+}
+
+/* Copies out span `index` and checks it. Returns 0, or -1 (no exception set: callable without GIL). */
+static int span_at(const Spans *spans, int64_t index, Span *span)
+{
+    int64_t offset = array_get(&spans->offsets, index);
+    int64_t size = array_get(&spans->lengths, index);
+    int64_t length = spans->bytes.len;
+    if (offset < 0 || size < 0 || length < offset || length - offset < size)
+        return -1;
+    span->data = (const uint8_t *)spans->bytes.buf + offset;
+    span->size = size;
+    return 0;
+}
+
+/* Checks all spans before any is used, so that a bad one leaves no half-done work behind. */
+static int spans_check(const Spans *spans)
+{
+    Span span;
+    int64_t i;
+    for (i = 0; i < spans->offsets.count; i++)
+        if (span_at(spans, i, &span) < 0) {
+            PyErr_SetString(PyExc_ValueError, OUTSIDE);
+            return -1;
+        }
+    return 0;
+}
+
+static int spans_open(PyObject *bytes, PyObject *offsets, PyObject *lengths, Spans *spans)
+{
+    if (PyObject_GetBuffer(bytes, &spans->bytes, PyBUF_SIMPLE) < 0)
+        return -1;
+    if (array_open(offsets, 0, "lq", &spans->offsets) < 0)
+        goto no_offsets;
+    if (array_open(lengths, 0, "lq", &spans->lengths) < 0)
+        goto no_lengths;
+    if (spans->offsets.count != spans->lengths.count) {
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        goto unequal;
+    }
+    if (spans_check(spans) == 0)
+        return 0;
+unequal:
+    PyBuffer_Release(&spans->lengths.buffer);
+no_lengths:
+    PyBuffer_Release(&spans->offsets.buffer);
+no_offsets:
+    PyBuffer_Release(&spans->bytes);
+    return -1;
+}
+
+/* Opens the array that takes one result per span. */
+static int out_open(PyObject *object, const char *formats, int64_t count, Array *out)
+{
+    if (array_open(object, 1, formats, out) < 0)
+        return -1;
+    if (out->count != count) {
+        PyBuffer_Release(&out->buffer);
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        return -1;
+    }
+    return 0;
+}
+
+/* --- records ------------------------------------------------------------------------------- */
+
+static int64_t be32(const uint8_t *at)
+{
+    uint32_t value = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+    return (int32_t)value;
+}
+
+typedef struct {
+    const uint8_t *data;
+    int64_t size;
+    int64_t start;      /* in: the first record; out: the first byte not consumed */
+    int64_t max_length; /* of a key or value */
+    int64_t count;      /* records found */
+} Scan;
+
+/* Reads one record into `record`, and moves `start` behind it. Returns FULL if there was one. */
+static int scan_record(Scan *scan, int64_t record[SPAN])
+{
+    int64_t at = scan->start, key_length, value_length;
+    if (scan->size - at < 4)
+        return MORE;
+    key_length = be32(scan->data + at);
+    if (key_length == -1) {
+        scan->start = at + 4;
+        return END;
+    }
+    if (key_length < -1)
+        return BAD_KEY_LENGTH;
+    if (key_length > scan->max_length)
+        return OVER_LIMIT;
+    at += 4;
+    if (scan->size - at < key_length)
+        return MORE;
+    record[0] = at;
+    record[1] = key_length;
+    at += key_length;
+    if (scan->size - at < 4)
+        return MORE;
+    value_length = be32(scan->data + at);
+    if (value_length < 0)
+        value_length = -1;
+    if (value_length > scan->max_length) {
+        scan->start = at;
+        return OVER_LIMIT;
+    }
+    at += 4;
+    if (scan->size - at < value_length)
+        return MORE;
+    record[2] = at;
+    record[3] = value_length;
+    scan->start = at + (value_length < 0 ? 0 : value_length);
+    return FULL;
+}
+
+static int scan_records(Scan *scan, Array *spans)
+{
+    int64_t record[SPAN], room = spans->count / SPAN;
+    while (scan->count < room) {
+        int status = scan_record(scan, record);
+        if (status != FULL)
+            return status;
+        memcpy((char *)spans->buffer.buf + scan->count * (int64_t)sizeof record, record,
+               sizeof record);
+        scan->count++;
+    }
+    return FULL;
+}
+
+static PyObject *kernel_scan(PyObject *module, PyObject *args)
+{
+    Py_buffer bytes;
+    PyObject *object, *spans_object, *result = NULL;
+    long long start, max_length;
+    Array spans;
+    Scan scan;
+    int status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OLOL:scan", &object, &start, &spans_object, &max_length))
+        return NULL;
+    if (PyObject_GetBuffer(object, &bytes, PyBUF_SIMPLE) < 0)
+        return NULL;
+    if (array_open(spans_object, 1, "lq", &spans) < 0)
+        goto no_spans;
+    if (start < 0 || bytes.len < start) {
+        PyErr_SetString(PyExc_ValueError, "start lies outside of the buffer");
+        goto done;
+    }
+    scan = (Scan){bytes.buf, bytes.len, start, max_length, 0};
+    Py_BEGIN_ALLOW_THREADS
+    status = scan_records(&scan, &spans);
+    Py_END_ALLOW_THREADS
+    result = Py_BuildValue("iLL", status, (long long)scan.count, (long long)scan.start);
+done:
+    PyBuffer_Release(&spans.buffer);
+no_spans:
+    PyBuffer_Release(&bytes);
+    return result;
+}
+
+/* --- XXH64, as in the specification of xxHash, one shot -------------------------------------- */
+
+static const uint64_t P1 = 0x9E3779B185EBCA87ULL, P2 = 0xC2B2AE3D27D4EB4FULL,
+                      P3 = 0x165667B19E3779F9ULL, P4 = 0x85EBCA77C2B2AE63ULL,
+                      P5 = 0x27D4EB2F165667C5ULL;
+
+static uint64_t le32(const uint8_t *at)
+{
+    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;
+}
+
+static uint64_t le64(const uint8_t *at)
+{
+    return le32(at) | le32(at + 4) << 32;
+}
+
+static uint64_t rotate(uint64_t value, int bits)
+{
+    return value << bits | value >> (64 - bits);
+}
+
+static uint64_t xxh_round(uint64_t lane, uint64_t input)
+{
+    return rotate(lane + input * P2, 31) * P1;
+}
+
+static uint64_t xxh_stripes(const uint8_t **data, int64_t *size, uint64_t seed)
+{
+    uint64_t lane[4] = {seed + P1 + P2, seed + P2, seed, seed - P1}, hash;
+    int i;
+    for (; *size >= 32; *data += 32, *size -= 32)
+        for (i = 0; i < 4; i++)
+            lane[i] = xxh_round(lane[i], le64(*data + 8 * i));
+    hash = rotate(lane[0], 1) + rotate(lane[1], 7) + rotate(lane[2], 12) + rotate(lane[3], 18);
+    for (i = 0; i < 4; i++)
+        hash = (hash ^ xxh_round(0, lane[i])) * P1 + P4;
+    return hash;
+}
+
+static uint64_t xxh64(const uint8_t *data, int64_t size, uint64_t seed)
+{
+    uint64_t total = (uint64_t)size;
+    uint64_t hash = size < 32 ? seed + P5 : xxh_stripes(&data, &size, seed);
+    hash += total;
+    for (; size >= 8; data += 8, size -= 8)
+        hash = rotate(hash ^ xxh_round(0, le64(data)), 27) * P1 + P4;
+    if (size >= 4) {
+        hash = rotate(hash ^ (le32(data) * P1), 23) * P2 + P3;
+        data += 4;
+        size -= 4;
+    }
+    for (; size > 0; data++, size--)
+        hash = rotate(hash ^ (*data * P5), 11) * P1;
+    hash = (hash ^ hash >> 33) * P2;
+    hash = (hash ^ hash >> 29) * P3;
+    return hash ^ hash >> 32;
+}
+
+static int hash_spans(const Spans *spans, int64_t skip, Array *out)
+{
+    int64_t i;
+    for (i = 0; i < out->count; i++) {
+        Span span;
+        uint64_t hash;
+        if (span_at(spans, i, &span) < 0)
+            return -1;
+        if (skip >= 0 && span.size >= SLOT && span.size - SLOT >= skip) {
+            hash = xxh64(span.data, skip, 0);
+            hash = xxh64(span.data + skip + SLOT, span.size - SLOT - skip, hash);
+        } else {
+            hash = xxh64(span.data, span.size, 0);
+        }
+        array_set(out, i, (int64_t)hash);
+    }
+    return 0;
+}
+
+static PyObject *kernel_hash64(PyObject *module, PyObject *args)
+{
+    PyObject *bytes, *offsets, *lengths, *out_object, *result = NULL;
+    long long skip;
+    Spans spans;
+    Array out;
+    int status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOLO:hash64", &bytes, &offsets, &lengths, &skip, &out_object))
+        return NULL;
+    if (spans_open(bytes, offsets, lengths, &spans) < 0)
+        return NULL;
+    if (out_open(out_object, "LQ", spans.offsets.count, &out) < 0)
+        goto no_out;
+    Py_BEGIN_ALLOW_THREADS
+    status = hash_spans(&spans, skip, &out);
+    Py_END_ALLOW_THREADS
+    if (status < 0)
+        PyErr_SetString(PyExc_ValueError, OUTSIDE);
+    else
+        result = Py_NewRef(Py_None);
+    PyBuffer_Release(&out.buffer);
+no_out:
+    spans_close(&spans);
+    return result;
+}
+
+/* --- gather -------------------------------------------------------------------------------- */
+
+/* The sum of all lengths, or -1 if it is more than one object can hold. */
+static int64_t spans_total(const Spans *spans)
+{
+    int64_t i, total = 0;
+    for (i = 0; i < spans->lengths.count; i++) {
+        int64_t size = array_get(&spans->lengths, i);
+        if (size < 0 || PY_SSIZE_T_MAX - 64 - total < size)
+            return -1;
+        total += size;
+    }
+    return total;
+}
+
+static int copy_spans(const Spans *spans, char *target, int64_t room)
+{
+    int64_t i;
+    for (i = 0; i < spans->offsets.count; i++) {
+        Span span;
+        if (span_at(spans, i, &span) < 0 || room < span.size)
+            return -1;
+        memcpy(target, span.data, (size_t)span.size);
+        target += span.size;
+        room -= span.size;
+    }
+    return room == 0 ? 0 : -1;
+}
+
+static PyObject *kernel_gather(PyObject *module, PyObject *args)
+{
+    PyObject *bytes, *offsets, *lengths, *result = NULL;
+    Spans spans;
+    int64_t total;
+    char *target;
+    int status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOO:gather", &bytes, &offsets, &lengths))
+        return NULL;
+    if (spans_open(bytes, offsets, lengths, &spans) < 0)
+        return NULL;
+    total = spans_total(&spans);
+    if (total < 0)
+        PyErr_NoMemory();
+    else
+        result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
+    if (result) {
+        target = PyBytes_AsString(result);
+        Py_BEGIN_ALLOW_THREADS
+        status = copy_spans(&spans, target, total);
+        Py_END_ALLOW_THREADS
+        if (status < 0) {
+            PyErr_SetString(PyExc_ValueError, OUTSIDE);
+            Py_CLEAR(result);
+        }
+    }
+    spans_close(&spans);
+    return result;
+}
+
+/* --- Interner ------------------------------------------------------------------------------ */
+
+/* SipHash-1-3, the hash of Rust's and Python's own tables: keys come from a file that may be
+ * hostile, and XXH64 has collisions that no seed removes. */
+#define SIP_ROUND(v0, v1, v2, v3)                                                             \
+    do {                                                                                      \
+        v0 += v1; v1 = rotate(v1, 13); v1 ^= v0; v0 = rotate(v0, 32);                         \
+        v2 += v3; v3 = rotate(v3, 16); v3 ^= v2;                                              \
+        v0 += v3; v3 = rotate(v3, 21); v3 ^= v0;                                              \
+        v2 += v1; v1 = rotate(v1, 17); v1 ^= v2; v2 = rotate(v2, 32);                         \
+    } while (0)
+
+static uint64_t siphash(const uint64_t secret[2], Span span)
+{
+    uint64_t v0 = secret[0] ^ 0x736f6d6570736575ULL, v1 = secret[1] ^ 0x646f72616e646f6dULL;
+    uint64_t v2 = secret[0] ^ 0x6c7967656e657261ULL, v3 = secret[1] ^ 0x7465646279746573ULL;
+    uint64_t last = (uint64_t)span.size << 56;
+    int i;
+    for (; span.size >= 8; span.data += 8, span.size -= 8) {
+        uint64_t word = le64(span.data);
+        v3 ^= word;
+        SIP_ROUND(v0, v1, v2, v3);
+        v0 ^= word;
+    }
+    for (i = 0; i < (int)span.size; i++)
+        last |= (uint64_t)span.data[i] << (8 * i);
+    v3 ^= last;
+    SIP_ROUND(v0, v1, v2, v3);
+    v0 ^= last;
+    v2 ^= 0xff;
+    for (i = 0; i < 3; i++)
+        SIP_ROUND(v0, v1, v2, v3);
+    return v0 ^ v1 ^ v2 ^ v3;
+}
+
+enum { CHUNK = 1 << 20, PAGE_BITS = 14, PAGE = 1 << PAGE_BITS, FIRST_SLOTS = 1 << 10, AHEAD = 16 };
+#define MOST_KEYS INT64_C(0x7fffffff)
+
+/* Key bytes lie in chunks that never move, so growing copies no key. */
+typedef struct Chunk {
+    struct Chunk *next;
+    uint8_t data[];
+} Chunk;
+
+typedef struct {
+    uint32_t tag;    /* low half of the hash: the place in the table, and a filter */
+    uint32_t number; /* of the key, plus one; 0 is an empty slot */
+} Slot;
+
+typedef struct {
+    PyObject_HEAD
+    uint64_t secret[2];
+    int busy; /* a thread is at work, perhaps without the GIL */
+    Chunk *chunks;
+    uint8_t *end; /* of what is used in the newest shared chunk */
+    int64_t room; /* behind it */
+    Span **pages; /* the keys by number, PAGE to a page */
+    int64_t page_count, page_room;
+    Slot *slots; /* open addressing, linear probing, at most 3/4 full */
+    int64_t slot_count;
+    int64_t count;
+    int64_t bytes; /* allocated */
+} Interner;
+
+static Span *interner_key(const Interner *self, int64_t number)
+{
+    return &self->pages[number >> PAGE_BITS][number & (PAGE - 1)];
+}
+
+static void *allocate(Interner *self, int64_t size)
+{
+    void *memory = malloc((size_t)size);
+    if (memory)
+        self->bytes += size;
+    return memory;
+}
+
+/* Copies a key into the arena; NULL if there is no memory. */
+static const uint8_t *arena_add(Interner *self, Span key)
+{
+    uint8_t *target;
+    if (self->room < key.size) {
+        int64_t size = key.size > CHUNK / 4 ? key.size : CHUNK; /* a long key has its own chunk */
+        Chunk *chunk = allocate(self, (int64_t)sizeof *chunk + size);
+        if (!chunk)
+            return NULL;
+        chunk->next = self->chunks;
+        self->chunks = chunk;
+        if (size != CHUNK) {
+            memcpy(chunk->data, key.data, (size_t)key.size);
+            return chunk->data;
+        }
+        self->end = chunk->data;
+        self->room = CHUNK;
+    }
+    target = self->end;
+    if (key.size)
+        memcpy(target, key.data, (size_t)key.size);
+    self->end += key.size;
+    self->room -= key.size;
+    return target;
+}
+
+static int pages_grow(Interner *self)
+{
+    if (self->page_count == self->page_room) {
+        int64_t room = self->page_room ? 2 * self->page_room : 16;
+        Span **pages = realloc(self->pages, (size_t)room * sizeof *pages);
+        if (!pages)
+            return -1;
+        self->bytes += (room - self->page_room) * (int64_t)sizeof *pages;
+        self->pages = pages;
+        self->page_room = room;
+    }
+    self->pages[self->page_count] = allocate(self, PAGE * (int64_t)sizeof(Span));
+    if (!self->pages[self->page_count])
+        return -1;
+    self->page_count++;
+    return 0;
+}
+
+/* Doubles the table. The tags say where each slot goes, so no key is read. */
+static int slots_grow(Interner *self)
+{
+    int64_t i, at, count = self->slot_count ? 2 * self->slot_count : FIRST_SLOTS;
+    Slot *slots = calloc((size_t)count, sizeof *slots);
+    if (!slots)
+        return -1;
+    for (i = 0; i < self->slot_count; i++)
+        if (self->slots[i].number) {
+            for (at = self->slots[i].tag & (count - 1); slots[at].number;)
+                at = (at + 1) & (count - 1);
+            slots[at] = self->slots[i];
+        }
+    free(self->slots);
+    self->bytes += (count - self->slot_count) * (int64_t)sizeof *slots;
+    self->slots = slots;
+    self->slot_count = count;
+    return 0;
+}
+
+/* The slot of a key, or the empty slot where it would go. The table is never full. */
+static Slot *slot_of(const Interner *self, Span key, uint32_t tag)
+{
+    int64_t mask = self->slot_count - 1, at;
+    for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
+        if (self->slots[at].tag == tag) {
+            const Span *known = interner_key(self, (int64_t)self->slots[at].number - 1);
+            if (known->size == key.size && memcmp(known->data, key.data, (size_t)key.size) == 0)
+                break;
+        }
+    return &self->slots[at];
+}
+
+/* Makes room for one more key everywhere but in the arena. Returns 0, or -1. */
+static int interner_reserve(Interner *self)
+{
+    if (self->count >= MOST_KEYS)
+        return -1;
+    if (self->slot_count - self->slot_count / 4 <= self->count && slots_grow(self) < 0)
+        return -1;
+    if (self->count == self->page_count * PAGE && pages_grow(self) < 0)
+        return -1;
+    return 0;
+}
+
+/* The number of a key, which is new if it was not there; -1 if there is no memory. */
+static int64_t interner_add(Interner *self, Span key, uint32_t tag)
+{
+    Slot *slot;
+    const uint8_t *data;
+    if (interner_reserve(self) < 0)
+        return -1;
+    slot = slot_of(self, key, tag);
+    if (slot->number)
+        return (int64_t)slot->number - 1;
+    data = arena_add(self, key);
+    if (!data)
+        return -1;
+    *interner_key(self, self->count) = (Span){data, key.size};
+    self->count++;
+    *slot = (Slot){tag, (uint32_t)self->count};
+    return self->count - 1;
+}
+
+/* Interns some spans. Hashes run ahead of look-ups so that slots are in the cache by then.
+ * Returns 0, -1 for a bad span, -2 for no memory. */
+static int intern_few(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
+{
+    Span keys[AHEAD];
+    uint32_t tags[AHEAD];
+    int i;
+    for (i = 0; i < few; i++) {
+        if (span_at(spans, first + i, &keys[i]) < 0)
+            return -1;
+        tags[i] = (uint32_t)siphash(self->secret, keys[i]);
+#if defined(__GNUC__)
+        if (self->slot_count)
+            __builtin_prefetch(&self->slots[tags[i] & (self->slot_count - 1)]);
+#endif
+    }
+    for (i = 0; i < few; i++) {
+        int64_t number = interner_add(self, keys[i], tags[i]);
+        if (number < 0)
+            return -2;
+        array_set(out, first + i, number);
+    }
+    return 0;
+}
+
+static int intern_spans(Interner *self, const Spans *spans, Array *out)
+{
+    int64_t i, count = out->count;
+    for (i = 0; i < count; i += AHEAD) {
+        int few = count - i < AHEAD ? (int)(count - i) : AHEAD;
+        int status = intern_few(self, spans, i, few, out);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+/* One thread at a time: the GIL is released while an interner changes. */
+static int interner_enter(Interner *self)
+{
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is using this interner");
+        return -1;
+    }
+    self->busy = 1;
+    return 0;
+}
+
+static PyObject *interner_intern(PyObject *object, PyObject *args)
+{
+    Interner *self = (Interner *)object;
+    PyObject *bytes, *offsets, *lengths, *out_object, *result = NULL;
+    Spans spans;
+    Array out;
+    int status;
+    if (!PyArg_ParseTuple(args, "OOOO:intern", &bytes, &offsets, &lengths, &out_object))
+        return NULL;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (spans_open(bytes, offsets, lengths, &spans) < 0)
+        goto no_spans;
+    if (out_open(out_object, "lq", spans.offsets.count, &out) < 0)
+        goto no_out;
+    Py_BEGIN_ALLOW_THREADS
+    status = intern_spans(self, &spans, &out);
+    Py_END_ALLOW_THREADS
+    if (status == -2)
+        PyErr_NoMemory();
+    else if (status < 0)
+        PyErr_SetString(PyExc_ValueError, OUTSIDE);
+    else
+        result = Py_NewRef(Py_None);
+    PyBuffer_Release(&out.buffer);
+no_out:
+    spans_close(&spans);
+no_spans:
+    self->busy = 0;
+    return result;
+}
+
+static PyObject *interner_find(PyObject *object, PyObject *argument)
+{
+    Interner *self = (Interner *)object;
+    Py_buffer buffer;
+    Span key;
+    int64_t number = -1;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(argument, &buffer, PyBUF_SIMPLE) < 0) {
+        self->busy = 0;
+        return NULL;
+    }
+    key = (Span){buffer.buf, buffer.len};
+    if (self->count)
+        number = (int64_t)slot_of(self, key, (uint32_t)siphash(self->secret, key))->number - 1;
+    PyBuffer_Release(&buffer);
+    self->busy = 0;
+    return PyLong_FromLongLong(number);
+}
+
+static PyObject *interner_lengths(PyObject *object, PyObject *argument)
+{
+    Interner *self = (Interner *)object;
+    PyObject *result = NULL;
+    Array out;
+    int64_t i;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (out_open(argument, "lq", self->count, &out) == 0) {
+        for (i = 0; i < self->count; i++)
+            array_set(&out, i, interner_key(self, i)->size);
+        PyBuffer_Release(&out.buffer);
+        result = Py_NewRef(Py_None);
+    }
+    self->busy = 0;
+    return result;
+}
+
+/* Writes where each key will start, and returns the sum; -1 for a bad number, -2 for too much. */
+static int64_t gather_offsets(const Interner *self, const Array *ids, Array *offsets)
+{
+    int64_t i, total = 0;
+    array_set(offsets, 0, 0);
+    for (i = 0; i < ids->count; i++) {
+        int64_t number = array_get(ids, i), size;
+        if (number < 0 || self->count <= number)
+            return -1;
+        size = interner_key(self, number)->size;
+        if (PY_SSIZE_T_MAX - 64 - total < size)
+            return -2;
+        total += size;
+        array_set(offsets, i + 1, total);
+    }
+    return total;
+}
+
+/* Checks again what gather_offsets checked: the caller's two arrays may overlap. */
+static int copy_keys(const Interner *self, const Array *ids, char *target, int64_t room)
+{
+    int64_t i;
+    for (i = 0; i < ids->count; i++) {
+        int64_t number = array_get(ids, i);
+        Span key;
+        if (number < 0 || self->count <= number)
+            return -1;
+        key = *interner_key(self, number);
+        if (room < key.size)
+            return -1;
+        memcpy(target, key.data, (size_t)key.size);
+        target += key.size;
+        room -= key.size;
+    }
+    return room == 0 ? 0 : -1;
+}
+
+static PyObject *gather_keys(const Interner *self, const Array *ids, Array *offsets)
+{
+    int64_t total = gather_offsets(self, ids, offsets);
+    PyObject *result;
+    char *target;
+    if (total == -1)
+        PyErr_SetString(PyExc_ValueError, "a number that was never given");
+    else if (total < 0)
+        PyErr_NoMemory();
+    if (total < 0)
+        return NULL;
+    result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
+    if (!result)
+        return NULL;
+    target = PyBytes_AsString(result);
+    if (copy_keys(self, ids, target, total) < 0) {
+        PyErr_SetString(PyExc_ValueError, "ids and offsets share memory");
+        Py_CLEAR(result);
+    }
+    return result;
+}
+
+static PyObject *interner_gather(PyObject *object, PyObject *args)
+{
+    Interner *self = (Interner *)object;
+    PyObject *ids_object, *offsets_object, *result = NULL;
+    Array ids, offsets;
+    if (!PyArg_ParseTuple(args, "OO:gather", &ids_object, &offsets_object))
+        return NULL;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (array_open(ids_object, 0, "lq", &ids) < 0)
+        goto no_ids;
+    if (out_open(offsets_object, "lq", ids.count + 1, &offsets) == 0) {
+        result = gather_keys(self, &ids, &offsets);
+        PyBuffer_Release(&offsets.buffer);
+    }
+    PyBuffer_Release(&ids.buffer);
+no_ids:
+    self->busy = 0;
+    return result;
+}
+
+static Py_ssize_t interner_length(PyObject *object)
+{
+    Interner *self = (Interner *)object;
+    Py_ssize_t count = (Py_ssize_t)self->count;
+    if (interner_enter(self) < 0)
+        return -1;
+    count = (Py_ssize_t)self->count;
+    self->busy = 0;
+    return count;
+}
+
+static PyObject *interner_nbytes(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLongLong(((Interner *)object)->bytes);
+}
+
+/* Takes 16 random bytes from os.urandom, on every platform the same. */
+static int secret_fill(uint64_t secret[2])
+{
+    PyObject *os = PyImport_ImportModule("os"), *bytes = NULL;
+    int status = -1;
+    if (os)
+        bytes = PyObject_CallMethod(os, "urandom", "i", 16);
+    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) == 16) {
+        memcpy(secret, PyBytes_AsString(bytes), 16);
+        status = 0;
+    }
+    Py_XDECREF(bytes);
+    Py_XDECREF(os);
+    return status;
+}
+
+static PyObject *interner_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    allocfunc allocate_object = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *object;
+    if (PyTuple_Size(args) != 0 || (keywords && PyDict_Size(keywords) != 0)) {
+        PyErr_SetString(PyExc_TypeError, "Interner() takes no arguments");
+        return NULL;
+    }
+    object = allocate_object(type, 0); /* zeroed */
+    if (object && secret_fill(((Interner *)object)->secret) < 0) {
+        Py_DECREF(object);
+        return NULL;
+    }
+    return object;
+}
+
+static void interner_dealloc(PyObject *object)
+{
+    Interner *self = (Interner *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    int64_t i;
+    while (self->chunks) {
+        Chunk *chunk = self->chunks;
+        self->chunks = chunk->next;
+        free(chunk);
+    }
+    for (i = 0; i < self->page_count; i++)
+        free(self->pages[i]);
+    free(self->pages);
+    free(self->slots);
+    release(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef interner_methods[] = {
+    {"intern", interner_intern, METH_VARARGS, "Give every span the number of its bytes."},
+    {"find", interner_find, METH_O, "The number of a byte string, or -1."},
+    {"lengths", interner_lengths, METH_O, "The length of every byte string."},
+    {"gather", interner_gather, METH_VARARGS, "The byte strings of some numbers."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef interner_properties[] = {
+    {"nbytes", interner_nbytes, NULL, "Memory held, in bytes.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot interner_slots[] = {
+    {Py_tp_doc, "Numbers byte strings in order of first appearance."},
+    {Py_tp_new, interner_new},
+    {Py_tp_dealloc, interner_dealloc},
+    {Py_tp_methods, interner_methods},
+    {Py_tp_getset, interner_properties},
+    {Py_sq_length, interner_length},
+    {0, NULL},
+};
+
+static PyType_Spec interner_spec = {
+    .name = "inspector.decode._kernel_c.Interner",
+    .basicsize = sizeof(Interner),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = interner_slots,
+};
+
+/* --- module -------------------------------------------------------------------------------- */
+
+static PyMethodDef kernel_methods[] = {
+    {"scan", kernel_scan, METH_VARARGS, "Find whole records."},
+    {"hash64", kernel_hash64, METH_VARARGS, "Hash every span."},
+    {"gather", kernel_gather, METH_VARARGS, "Concatenate spans."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int kernel_exec(PyObject *module)
+{
+    static const struct {
+        const char *name;
+        long value;
+    } constants[] = {
+        {"MORE", MORE},           {"FULL", FULL}, {"END", END}, {"BAD_KEY_LENGTH", BAD_KEY_LENGTH},
+        {"OVER_LIMIT", OVER_LIMIT}, {"SPAN", SPAN},
+    };
+    size_t i;
+    PyObject *type = PyType_FromSpec(&interner_spec);
+    if (!type)
+        return -1;
+    if (PyModule_AddObject(module, "Interner", type) < 0) { /* takes the reference if it succeeds */
+        Py_DECREF(type);
+        return -1;
+    }
+    for (i = 0; i < sizeof constants / sizeof *constants; i++)
+        if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0)
+            return -1;
+    return 0;
+}
+
+static PyModuleDef_Slot kernel_slots[] = {
+    {Py_mod_exec, kernel_exec},
+    {0, NULL},
+};
+
+static struct PyModuleDef kernel_module = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "inspector.decode._kernel_c",
+    .m_doc = "The loops of decode, compiled; inspector.decode._kernel_py defines them.",
+    .m_methods = kernel_methods,
+    .m_slots = kernel_slots,
+};
+
+PyMODINIT_FUNC PyInit__kernel_c(void)
+{
+    return PyModuleDef_Init(&kernel_module);
+}

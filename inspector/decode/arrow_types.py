@@ -1,0 +1,116 @@
+"""Which Arrow type holds the values of which Spark type.
+
+Nothing is lost: where Arrow has no type as wide as Spark's, the parts come as a struct.
+
+=======================  ========================================================
+Spark                    Arrow
+=======================  ========================================================
+boolean                  bool
+byte short integer long  int8 int16 int32 int64
+float double             float32 float64
+decimal(p,s)             decimal128(p, s)
+string char varchar      string; bytes that are not UTF-8 become U+FFFD
+binary                   binary
+date                     date32
+timestamp                timestamp(us, UTC)
+timestamp_ntz            timestamp(us)
+timestamp(p) p > 6       struct<micros: timestamp(us, UTC), nanos: int16>
+timestamp_ntz(p) p > 6   struct<micros: timestamp(us), nanos: int16>
+time(p)                  time64(ns)
+void                     null
+interval (calendar)      struct<months: int32, days: int32, microseconds: int64>
+interval year .. month   int32 (months)
+interval day .. second   duration(us)
+variant                  struct<value: binary, metadata: binary>
+geometry geography       binary
+array<e>                 list<e>
+map<k, v>                map<k, v>
+struct<...>              struct<...>, repeated names numbered (``unique_names``)
+user-defined             that of its ``sqlType``
+=======================  ========================================================
+
+A date or timestamp may lie outside of what Python's ``datetime`` holds: Spark knows years up to
+294247. The Arrow value is right even where ``to_pylist`` raises ``OverflowError``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from inspector.exceptions import DecodeError
+from inspector.model import LIMITS, Limits
+from inspector.sparktypes import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    MapType,
+    StringType,
+    StructType,
+    storage_type,
+    type_name,
+    unique_names,
+)
+
+MICROS_UTC = pa.timestamp("us", tz="UTC")
+MICROS = pa.timestamp("us")
+
+_ATOMIC: Mapping[str, pa.DataType] = {
+    "boolean": pa.bool_(),
+    "byte": pa.int8(),
+    "short": pa.int16(),
+    "integer": pa.int32(),
+    "long": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": MICROS_UTC,
+    "timestamp_ntz": MICROS,
+    "timestamp_nanos": pa.struct([("micros", MICROS_UTC), ("nanos", pa.int16())]),
+    "timestamp_ntz_nanos": pa.struct([("micros", MICROS), ("nanos", pa.int16())]),
+    "time": pa.time64("ns"),
+    "void": pa.null(),
+    "interval": pa.struct(
+        [("months", pa.int32()), ("days", pa.int32()), ("microseconds", pa.int64())]
+    ),
+    "year_month": pa.int32(),
+    "day_time": pa.duration("us"),
+    "variant": pa.struct([("value", pa.binary()), ("metadata", pa.binary())]),
+    "geometry": pa.binary(),
+    "geography": pa.binary(),
+}
+
+
+def arrow_type(data_type: DataType, limits: Limits = LIMITS) -> pa.DataType:
+    """The Arrow type of a Spark type.
+
+    Raises:
+        DecodeError: a type whose layout is unknown, or types nested deeper than
+            ``limits.nesting``.
+    """
+    return _arrow_type(data_type, limits.nesting)
+
+
+def _arrow_type(data_type: DataType, depth: int) -> pa.DataType:
+    if depth < 0:
+        raise DecodeError("types are nested too deeply")
+    data_type = storage_type(data_type)
+    if isinstance(data_type, StructType):
+        names = unique_names(data_type.fields)
+        types = [_arrow_type(each.data_type, depth - 1) for each in data_type.fields]
+        return pa.struct(list(zip(names, types, strict=True)))
+    if isinstance(data_type, ArrayType):
+        return pa.list_(_arrow_type(data_type.element, depth - 1))
+    if isinstance(data_type, MapType):
+        key = _arrow_type(data_type.key, depth - 1)
+        return pa.map_(key, _arrow_type(data_type.value, depth - 1))
+    if isinstance(data_type, DecimalType):
+        return pa.decimal128(data_type.precision, data_type.scale)
+    if isinstance(data_type, StringType):
+        return pa.string()
+    if isinstance(data_type, AtomicType) and data_type.kind in _ATOMIC:
+        return _ATOMIC[data_type.kind]
+    raise DecodeError(f"type {type_name(data_type)[:80]!r} is unknown")

@@ -1,0 +1,91 @@
+"""Compressed bytes to raw bytes, for each of the four codecs that Spark writes state with.
+
+The codec is named by ``spark.sql.streaming.stateStore.compression.codec`` (3.1+; before, it is
+always lz4) and told by the first bytes of a file. Uncompressed files do not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from inspector.decode import lz4block, lzf, snappy_java, zstd
+from inspector.decode._source import Source
+from inspector.exceptions import DecodeError, TruncatedError
+from inspector.model import LIMITS, Limits
+
+CODECS = ("lz4", "lzf", "snappy", "zstd")
+"""Short names, as in the conf."""
+
+_INFLATE: Mapping[str, Callable[[Source, Limits], Iterator[bytes]]] = {
+    "lz4": lz4block.inflate,
+    "lzf": lzf.inflate,
+    "snappy": snappy_java.inflate,
+    "zstd": zstd.inflate,
+}
+_MAGIC: Mapping[str, bytes] = {
+    "lz4": lz4block.MAGIC,
+    "lzf": lzf.MAGIC,
+    "snappy": snappy_java.MAGIC,
+    "zstd": zstd.MAGIC,
+}
+_CLASS_PREFIX = "org.apache.spark.io."
+_CLASSES: Mapping[str, str] = {
+    "LZ4CompressionCodec": "lz4",
+    "LZFCompressionCodec": "lzf",
+    "SnappyCompressionCodec": "snappy",
+    "ZStdCompressionCodec": "zstd",
+}
+
+
+def codec_of(conf_value: str) -> str:
+    """The codec that a value of the conf names.
+
+    Args:
+        conf_value: a short name in any case, or the full name of one of Spark's codec classes.
+
+    Raises:
+        DecodeError: neither; it may be a class of the user's own.
+    """
+    name = conf_value.strip()
+    if name.lower() in CODECS:
+        return name.lower()
+    codec = _CLASSES.get(name.removeprefix(_CLASS_PREFIX))
+    if codec is None:
+        raise DecodeError(f"unknown codec {conf_value[:120]!r}, expected {', '.join(CODECS)}")
+    return codec
+
+
+def sniff(head: bytes) -> str | None:
+    """The codec of a file from its first bytes (8 are enough); None if it is none of ours."""
+    for codec, magic in _MAGIC.items():
+        if head[: len(magic)] == magic:
+            return codec
+    return None
+
+
+def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Iterator[bytes]:
+    """Decompress a file as it arrives.
+
+    Holds one chunk and one block at a time. A file of snappy, lzf or zstd that was cut exactly
+    between two blocks is not noticed here but by the missing end mark of its records.
+
+    Args:
+        chunks: the bytes of the file, cut anywhere.
+        codec: one of :data:`CODECS`.
+        limits: ``frame_bytes`` bounds a block.
+
+    Yields:
+        Raw bytes, block by block, none of them above ``limits.frame_bytes``.
+
+    Raises:
+        TruncatedError: the file is empty or ends too early.
+        FrameError: the bytes are not what the codec writes.
+        LimitError: a block is larger than the limit.
+        DecodeError: no such codec.
+    """
+    if codec not in _INFLATE:
+        raise DecodeError(f"unknown codec {codec[:120]!r}, expected {', '.join(CODECS)}")
+    source = Source(chunks)
+    if source.at_end():
+        raise TruncatedError("the file is empty", offset=0)
+    yield from _INFLATE[codec](source, limits)

@@ -1,0 +1,97 @@
+"""The stream of lz4-java's ``LZ4BlockOutputStream``, Spark's codec ``lz4``.
+
+It is not the LZ4 frame format. Numbers are little endian::
+
+    "LZ4Block"                8 bytes
+    token                     1 byte: method (0x10 stored, 0x20 LZ4) | level
+    compressed length         4
+    decompressed length       4
+    checksum                  4: XXH32 of the decompressed bytes, its upper 4 bits cleared
+    payload
+
+A block of no bytes ends a stream. Spark reads on behind it (``withStopOnEmptyBlock(false)``), so
+streams may follow one another; a file that ends without an end mark was cut.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pyarrow as pa
+import xxhash
+
+from inspector.decode._source import Source
+from inspector.exceptions import FrameError, LimitError, TruncatedError
+from inspector.model import Limits
+
+MAGIC = b"LZ4Block"
+
+_HEADER = struct.Struct("<BiiI")
+_STORED = 0x10
+_LZ4 = 0x20
+_LEVEL_BASE = 10  # a block of level n holds up to 2 ** (10 + n) bytes
+_SEED = 0x9747B28C
+_CHECKSUM_BITS = 0x0FFFFFFF  # StreamingXXHash32.asChecksum() drops the upper four
+
+
+def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
+    """The decompressed blocks of one or more streams.
+
+    Raises:
+        TruncatedError: the file ends within a block or before an end mark.
+        FrameError: a header or checksum is wrong, or LZ4 data is corrupt.
+        LimitError: a block is larger than ``limits.frame_bytes``.
+    """
+    codec = pa.Codec("lz4_raw")
+    ended = False
+    while not (ended and source.at_end()):
+        start = source.offset
+        if source.at_end():
+            raise TruncatedError("the LZ4 stream has no end mark", offset=start)
+        token, compressed, size, checksum = _header(source)
+        _check_lengths(token, compressed, size, checksum, start)
+        ended = size == 0
+        if ended:
+            continue
+        if max(size, compressed) > limits.frame_bytes:
+            raise LimitError(
+                f"LZ4 block of {max(size, compressed)} bytes, limit {limits.frame_bytes}",
+                offset=start,
+            )
+        payload = source.take(compressed, "LZ4 block")
+        block = _block(codec, token, payload, size, start)
+        if xxhash.xxh32_intdigest(block, _SEED) & _CHECKSUM_BITS != checksum:
+            raise FrameError("LZ4 block does not match its checksum", offset=start)
+        yield block
+
+
+def _header(source: Source) -> tuple[int, int, int, int]:
+    """Token, both lengths and the checksum of the next block."""
+    source.expect(MAGIC, "an LZ4 block")
+    token, compressed, size, checksum = _HEADER.unpack(source.take(_HEADER.size, "LZ4 header"))
+    return token, compressed, size, checksum
+
+
+def _check_lengths(token: int, compressed: int, size: int, checksum: int, start: int) -> None:
+    """What ``LZ4BlockInputStream.refill`` refuses."""
+    method = token & 0xF0
+    if method not in (_STORED, _LZ4):
+        raise FrameError(f"LZ4 block of unknown method {method:#04x}", offset=start)
+    largest = 1 << _LEVEL_BASE + (token & 0x0F)
+    if not 0 <= size <= largest:
+        raise FrameError(f"LZ4 block of {size} bytes, its level has {largest}", offset=start)
+    if compressed < 0 or (size == 0) != (compressed == 0) or (size == 0 and checksum != 0):
+        raise FrameError(f"LZ4 block of {compressed} bytes that hold {size}", offset=start)
+    if method == _STORED and size != compressed:
+        raise FrameError(f"stored LZ4 block of {compressed} bytes for {size}", offset=start)
+
+
+def _block(codec: pa.Codec, token: int, payload: memoryview, size: int, start: int) -> bytes:
+    if token & 0xF0 == _STORED:
+        return bytes(payload)
+    try:
+        # pyarrow does not tell a block that is shorter than asked for; its checksum does.
+        return codec.decompress(payload, size, asbytes=True)
+    except (OSError, pa.ArrowException) as error:
+        raise FrameError(f"LZ4 block: {error}", offset=start) from error

@@ -1,0 +1,100 @@
+"""The chunks of compress-lzf, Spark's codec ``lzf``.
+
+Numbers are big endian::
+
+    "ZV" | 00 | uint16 length | bytes                                            stored
+    "ZV" | 01 | uint16 compressed length | uint16 decompressed length | LZF      compressed
+
+A chunk holds at most 65535 bytes; there is no end mark. LZF data is a row of instructions::
+
+    000LLLLL                        L + 1 literal bytes follow
+    LLLooooo oooooooo               copy L + 2 bytes from o + 1 bytes back; L = 1 .. 6
+    111ooooo LLLLLLLL oooooooo      copy L + 9 bytes from o + 1 bytes back
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+from inspector.decode._source import Source
+from inspector.exceptions import FrameError
+from inspector.model import Limits
+
+MAGIC = b"ZV"
+
+_HEADER = struct.Struct(">BH")
+_UINT16 = struct.Struct(">H")
+_STORED = 0
+_COMPRESSED = 1
+_LITERALS = 0x20  # instructions below are literals
+_LONG = 7
+
+
+def inflate(source: Source, _limits: Limits) -> Iterator[bytes]:
+    """The decompressed chunks; each is small by its format, whatever the limits.
+
+    Raises:
+        TruncatedError: the file ends within a chunk.
+        FrameError: a header is wrong, or LZF data is corrupt.
+    """
+    while not source.at_end():
+        start = source.offset
+        source.expect(MAGIC, "an LZF chunk")
+        kind, length = _HEADER.unpack(source.take(_HEADER.size, "LZF chunk header"))
+        if kind not in (_STORED, _COMPRESSED):
+            raise FrameError(f"LZF chunk of unknown type {kind}", offset=start)
+        if kind == _STORED:
+            yield bytes(source.take(length, "LZF chunk"))
+            continue
+        (size,) = _UINT16.unpack(source.take(_UINT16.size, "LZF chunk header"))
+        payload = bytes(source.take(length, "LZF chunk"))
+        try:
+            yield decompress(payload, size)
+        except ValueError as error:
+            raise FrameError(f"LZF chunk: {error}", offset=start) from error
+
+
+def decompress(data: bytes, size: int) -> bytes:
+    """Decompress LZF data that holds exactly ``size`` bytes.
+
+    Raises:
+        ValueError: it holds another number of bytes, or refers to bytes that are not there.
+    """
+    out = bytearray()
+    place = 0
+    while place < len(data):
+        control = data[place]
+        place += 1
+        if control < _LITERALS:
+            end = place + control + 1
+            if end > len(data):
+                raise ValueError("literal bytes are missing")
+            out += data[place:end]
+            place = end
+        else:
+            place = _copy(data, place, control, out)
+        if len(out) > size:
+            raise ValueError(f"holds more than {size} bytes")
+    if len(out) != size:
+        raise ValueError(f"holds {len(out)} bytes, expected {size}")
+    return bytes(out)
+
+
+def _copy(data: bytes, place: int, control: int, out: bytearray) -> int:
+    """Carry out the copy whose first byte is ``control``; returns the place behind it."""
+    length = control >> 5
+    needed = 2 if length == _LONG else 1
+    if place + needed > len(data):
+        raise ValueError("an instruction is cut")
+    if length == _LONG:
+        length += data[place]
+    length += 2
+    back = ((control & 0x1F) << 8 | data[place + needed - 1]) + 1
+    if back > len(out):
+        raise ValueError("refers to bytes before the start")
+    pattern = out[len(out) - back : len(out) - back + length]
+    if len(pattern) < length:  # the copy overlaps what it writes: a repeated pattern
+        pattern = (pattern * (length // back + 1))[:length]
+    out += pattern
+    return place + needed

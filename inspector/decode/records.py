@@ -1,0 +1,178 @@
+"""Raw blocks to records: puts and removals, as spans over one buffer.
+
+The framing is :func:`inspector.decode._kernel_py.scan`; this module feeds it bounded buffers and
+holds what a file must be as a whole: an end mark, nothing behind it, no removal in a snapshot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.decode import checksums
+from inspector.decode.kernel import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN, kernel
+from inspector.exceptions import LimitError, RecordError, TruncatedError
+from inspector.model import LIMITS, Limits
+
+Int64s = npt.NDArray[np.int64]
+
+REMOVED = -1
+"""Value length of a removal."""
+
+_ROOM = 1 << 16  # records per block at most, so that the table of spans stays small
+_SMALLEST = 8  # bytes of a record: two lengths
+_WORD = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordBlock:
+    """Some consecutive records of a file.
+
+    Attributes:
+        buffer: what the offsets below count from; several blocks may share it.
+        first_record: ordinal of the first of these records in the file.
+        raw_offset: offset of ``buffer[0]`` in the decompressed file.
+        key_offset: where each key starts, without its row checksum.
+        key_length: bytes of each key.
+        value_offset: where each value starts, without its row checksum.
+        value_length: bytes of each value, a multiple of 8; -1 for a removal.
+        checksum_mismatches: records of this block (by index) whose row checksum is wrong.
+    """
+
+    buffer: bytes
+    first_record: int
+    raw_offset: int
+    key_offset: Int64s
+    key_length: Int64s
+    value_offset: Int64s
+    value_length: Int64s
+    checksum_mismatches: tuple[int, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """How many records these are."""
+        return len(self.key_offset)
+
+    def raw_place(self, index: int) -> int:
+        """Offset of a record's key in the decompressed file, for messages."""
+        return self.raw_offset + int(self.key_offset[index])
+
+
+def read_records(
+    blocks: Iterable[bytes], *, snapshot: bool, row_checksum: bool = False, limits: Limits = LIMITS
+) -> Iterator[RecordBlock]:
+    """Find the records of a decompressed delta or snapshot.
+
+    Memory is bounded by ``limits.block_bytes``, the largest raw block, and twice the longest
+    record; a record is held only as far as its bytes arrive, whatever length it claims.
+
+    Args:
+        blocks: the raw bytes, cut anywhere.
+        snapshot: whether the file is a snapshot, which has no removals.
+        row_checksum: whether Spark wrote row checksums (conf
+            ``spark.sql.streaming.stateStore.rowChecksum.enabled``, 4.2+).
+        limits: ``record_bytes`` and ``block_bytes``.
+
+    Yields:
+        Blocks of at least one record, in order of the file.
+
+    Raises:
+        TruncatedError: the end mark is missing.
+        RecordError: a length is impossible, bytes follow the end mark, a snapshot has a removal,
+            or a value has no room for its row checksum.
+        LimitError: a key or value is longer than ``limits.record_bytes``.
+    """
+    stream = iter(blocks)
+    place = _Place()
+    status = MORE
+    while status == MORE:
+        buffer = _fill(place.rest, stream, limits.block_bytes)
+        if len(buffer) == len(place.rest):
+            raise TruncatedError("no end mark (raw offset)", offset=place.raw + len(buffer))
+        status, stop = FULL, 0
+        while status == FULL:
+            status, spans, stop = _scan(buffer, stop, place.raw, limits)
+            if spans.shape[1]:
+                yield _block(buffer, spans, place, snapshot, row_checksum)
+        place = _Place(buffer[stop:], place.raw + stop, place.records)
+    if place.rest or any(len(block) for block in stream):
+        raise RecordError("bytes after the end mark (raw offset)", offset=place.raw)
+
+
+@dataclass(slots=True)
+class _Place:
+    """How far a file was read: what is left over, where it starts, and how many records before."""
+
+    rest: bytes = b""
+    raw: int = 0
+    records: int = 0
+
+
+def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
+    """What was left over, with at least as much again or up to ``size`` behind it."""
+    parts = [rest] if rest else []
+    total = len(rest)
+    wanted = max(size, 2 * total)  # doubling: a long record is joined a few times, not many
+    for block in stream:
+        parts.append(block)
+        total += len(block)
+        if total >= wanted:
+            break
+    return b"".join(parts)
+
+
+def _scan(buffer: bytes, start: int, raw: int, limits: Limits) -> tuple[int, Int64s, int]:
+    """Records from ``start`` on: status (MORE, FULL or END), their spans, where they stop.
+
+    The spans come as four rows: key offsets, key lengths, value offsets, value lengths.
+    """
+    room = min(_ROOM, (len(buffer) - start) // _SMALLEST + 1)
+    spans = np.empty((room, SPAN), np.int64)
+    status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes)
+    if status in (BAD_KEY_LENGTH, OVER_LIMIT) and count:
+        status, stop = FULL, _end_of(spans[count - 1])  # first hand over the good ones before it
+    if status == BAD_KEY_LENGTH:
+        raise RecordError("impossible key length (raw offset)", offset=raw + stop)
+    if status == OVER_LIMIT:
+        raise LimitError(
+            f"key or value above {limits.record_bytes} bytes (raw offset)", offset=raw + stop
+        )
+    return status, np.ascontiguousarray(spans[:count].T), stop
+
+
+def _end_of(span: Int64s) -> int:
+    """Where the record behind this one starts."""
+    return int(span[2] + max(span[3], 0))
+
+
+def _block(
+    buffer: bytes, spans: Int64s, place: _Place, snapshot: bool, row_checksum: bool
+) -> RecordBlock:
+    """The block of these spans, checked; counts them."""
+    if snapshot and (removals := np.flatnonzero(spans[3] == REMOVED)).size:
+        offset = place.raw + int(spans[0, removals[0]])
+        raise RecordError("a snapshot with a removal (raw offset of its key)", offset=offset)
+    mismatches: tuple[int, ...] = ()
+    if row_checksum:
+        mismatches = checksums.strip_and_verify(buffer, spans, place.raw)
+    _floor(spans[3])
+    keys, key_sizes, values, value_sizes = spans
+    block = RecordBlock(
+        buffer, place.records, place.raw, keys, key_sizes, values, value_sizes, mismatches
+    )
+    place.records += block.count
+    return block
+
+
+def _floor(value_lengths: Int64s) -> None:
+    """Cut values to whole words, in place.
+
+    Writers before 2.3 could append 4 bytes to a value, and every later reader drops them
+    (``HDFSBackedStateStoreProvider.updateFromDeltaFile``).
+    """
+    np.subtract(
+        value_lengths, value_lengths % _WORD, out=value_lengths, where=value_lengths != REMOVED
+    )

@@ -1,0 +1,88 @@
+"""The stream of snappy-java's ``SnappyOutputStream``, Spark's codec ``snappy``.
+
+Numbers are big endian::
+
+    82 "SNAPPY" 00 | int32 version | int32 lowest compatible version     header, 16 bytes
+    int32 length | raw Snappy block, which starts with its decompressed length     repeated
+
+There is no end mark. A header may come again where streams were concatenated.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from inspector.decode._source import Source
+from inspector.exceptions import FrameError, LimitError
+from inspector.model import Limits
+
+MAGIC = b"\x82SNAPPY\x00"
+
+_INT32 = struct.Struct(">i")
+_VERSIONS = struct.Struct(">ii")
+_VERSION = 1  # SnappyCodec.currentHeader; a reader needs to know the lowest compatible one
+_VARINT_BYTES = 5  # of a 32-bit number
+
+
+def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
+    """The decompressed blocks.
+
+    Raises:
+        TruncatedError: the file ends within a header or block.
+        FrameError: a header is wrong, or Snappy data is corrupt.
+        LimitError: a block is larger than ``limits.frame_bytes``.
+    """
+    codec = pa.Codec("snappy")
+    source.expect(MAGIC, "a Snappy stream")
+    _versions(source)
+    while not source.at_end():
+        start = source.offset
+        head = source.take(_INT32.size, "Snappy block length")
+        if head == MAGIC[: _INT32.size]:
+            source.expect(MAGIC[_INT32.size :], "a Snappy stream")
+            _versions(source)
+            continue
+        (length,) = _INT32.unpack(head)
+        if length <= 0:
+            raise FrameError(f"Snappy block of {length} bytes", offset=start)
+        if length > limits.frame_bytes:
+            raise LimitError(
+                f"Snappy block of {length} bytes, limit {limits.frame_bytes}", offset=start
+            )
+        yield _block(codec, source.take(length, "Snappy block"), start, limits)
+
+
+def _versions(source: Source) -> None:
+    """Check the versions in a header whose magic was taken."""
+    start = source.offset
+    version, compatible = _VERSIONS.unpack(source.take(_VERSIONS.size, "Snappy header"))
+    if version < _VERSION or compatible > _VERSION:
+        raise FrameError(
+            f"Snappy stream of version {version}, readable from {compatible} on, expected 1",
+            offset=start,
+        )
+
+
+def _block(codec: pa.Codec, block: memoryview, start: int, limits: Limits) -> bytes:
+    size = _decompressed_length(block, start)
+    if size > limits.frame_bytes:
+        raise LimitError(
+            f"Snappy block that holds {size} bytes, limit {limits.frame_bytes}", offset=start
+        )
+    try:
+        return codec.decompress(block, size, asbytes=True)
+    except (OSError, pa.ArrowException) as error:
+        raise FrameError(f"Snappy block: {error}", offset=start) from error
+
+
+def _decompressed_length(block: memoryview, start: int) -> int:
+    """The number at the start of a raw Snappy block: 7 bits to a byte, lowest first."""
+    size = 0
+    for i, byte in enumerate(block[:_VARINT_BYTES]):
+        size |= (byte & 0x7F) << 7 * i
+        if byte < 0x80:
+            return size
+    raise FrameError("Snappy block without a decompressed length", offset=start)

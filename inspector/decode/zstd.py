@@ -1,0 +1,64 @@
+"""Zstandard frames, Spark's codec ``zstd``: one or more, without content size or checksum."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from inspector.decode._source import Source
+from inspector.exceptions import DecodeError, FrameError, TruncatedError
+from inspector.model import Limits
+
+MAGIC = b"\x28\xb5\x2f\xfd"
+
+_READ_BYTES = 1 << 20
+
+
+def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
+    """The decompressed bytes, in pieces of up to 1 MiB.
+
+    The library bounds what a frame may ask for: a window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``).
+
+    Raises:
+        TruncatedError: the file ends within a frame.
+        FrameError: Zstandard data is corrupt; the offset is near, at or after the damage.
+    """
+    reader = _Reader(source)
+    stream = pa.CompressedInputStream(pa.PythonFile(reader, mode="r"), "zstd")
+    while True:
+        try:
+            block = stream.read(min(_READ_BYTES, limits.frame_bytes))
+        except (OSError, pa.ArrowException) as error:
+            if error is reader.failure:
+                raise
+            raise _translated(error, source.offset) from error
+        if not block:
+            return
+        yield block
+
+
+def _translated(error: Exception, offset: int) -> DecodeError:
+    if "Truncated" in str(error):  # pyarrow has one class of error for both
+        return TruncatedError("the Zstandard frame is cut short", offset=offset)
+    return FrameError(f"Zstandard frame: {error}", offset=offset)
+
+
+class _Reader(io.RawIOBase):
+    """The part of a file object that pyarrow reads from."""
+
+    def __init__(self, source: Source) -> None:
+        super().__init__()
+        self._source = source
+        self.failure: OSError | None = None  # of the storage beneath, not of the format
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            return bytes(self._source.some(size))
+        except OSError as error:
+            self.failure = error
+            raise

@@ -1,0 +1,1 @@
+"""Where tasks run. An engine has one verb: map a batch function over the tasks."""

@@ -1,0 +1,31 @@
+"""Streaming aggregation: ``stateStoreSave`` and, in real-time mode, ``StatefulStreamlineAggregate``.
+
+Key: the grouping columns. Value: aggregation buffers (state format 2), or grouping columns and
+buffers (format 1). Append and Update remove, after all puts, every key whose event-time column is
+at or below the watermark (``StateStoreSaveExec``, ``WatermarkSupport.watermarkPredicateForKeys``);
+Complete never removes; the output mode is not in the checkpoint.
+"""
+
+from __future__ import annotations
+
+from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_field
+
+NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
+SOURCE = "StateStoreSaveExec, WatermarkSupport"
+
+
+def rule(shape: OperatorShape, store: str) -> StoreRule:
+    """The expiry rule of an aggregation's store."""
+    key, _ = shape.schemas[store]
+    if not key.fields:
+        return StoreRule(unknown="a global aggregation has one row, for good", source=SOURCE)
+    expiry = watermark_field(key, Side.KEY)
+    if expiry is not None:
+        advice = "use append or update mode: complete mode keeps every group for ever"
+        return StoreRule(expiry=expiry, advice=advice, source=SOURCE)
+    return StoreRule(
+        never="no grouping column carries a watermark, so no group is ever removed",
+        advice="group by a window or an event-time column with withWatermark, "
+        "or make sure that the groups are few",
+        source=SOURCE,
+    )

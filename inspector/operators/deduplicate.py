@@ -1,0 +1,26 @@
+"""``dropDuplicates``: operator ``dedupe``.
+
+Key: the columns compared. Value: a dummy. A key goes when its event-time column is at or below the
+watermark, *if* such a column is among those compared; else never (``StreamingDeduplicateExec``).
+"""
+
+from __future__ import annotations
+
+from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_field
+
+NAMES = ("dedupe",)
+SOURCE = "StreamingDeduplicateExec"
+
+
+def rule(shape: OperatorShape, store: str) -> StoreRule:
+    """The expiry rule of a deduplication's store."""
+    key, _ = shape.schemas[store]
+    expiry = watermark_field(key, Side.KEY)
+    if expiry is not None:
+        return StoreRule(expiry=expiry, source=SOURCE)
+    return StoreRule(
+        never="no column with a watermark is among those compared, so no key is ever removed",
+        advice="use dropDuplicatesWithinWatermark (Spark 3.5), "
+        "or put the event time among the columns of dropDuplicates",
+        source=SOURCE,
+    )

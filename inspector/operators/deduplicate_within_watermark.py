@@ -1,0 +1,30 @@
+"""``dropDuplicatesWithinWatermark``: operator ``dedupeWithinWatermark`` (Spark 3.5 and later).
+
+Key: the columns compared. Value: ``expiresAtMicros``, event time of the first occurrence plus the
+delay. Removed when ``expiresAtMicros <= watermark``, each batch
+(``StreamingDeduplicateWithinWatermarkExec``).
+"""
+
+from __future__ import annotations
+
+from inspector.operators.rule import (
+    MICROS_PER_MS,
+    Clock,
+    ExpiryField,
+    OperatorShape,
+    Side,
+    StoreRule,
+)
+
+NAMES = ("dedupeWithinWatermark",)
+SOURCE = "StreamingDeduplicateWithinWatermarkExec"
+FIELD = "expiresAtMicros"
+
+
+def rule(shape: OperatorShape, store: str) -> StoreRule:
+    """The expiry rule of a deduplication within the watermark."""
+    _, value = shape.schemas[store]
+    if [column.name for column in value.fields] != [FIELD]:
+        return StoreRule(unknown=f"its value schema is not the one field {FIELD}", source=SOURCE)
+    expiry = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), MICROS_PER_MS, True, FIELD)
+    return StoreRule(expiry=expiry, source=SOURCE)

@@ -1,0 +1,47 @@
+"""Arbitrary state: ``mapGroupsWithState``, ``flatMapGroupsWithState``, ``applyInPandasWithState``.
+
+Value, state format 2 (Spark 2.4 and later): ``groupState`` struct and, if the query has a timeout,
+``timeoutTimestamp`` in epoch ms (-1: no timer armed); format 1: the state's own fields and then
+``timeoutTimestamp``, declared ``integer`` though its slot holds 64 bits
+(``FlatMapGroupsWithStateExecHelper``).
+
+After the new data of every batch, in every partition, the function is called for each key with
+``timeoutTimestamp != -1 and timeoutTimestamp < threshold``: strictly below the batch's processing
+time or watermark (``FlatMapGroupsWithStateExec.processTimedOutState``). The two languages differ in
+what a call writes that sets no timer (``InputProcessor.onIteratorCompletion``):
+
+* Scala and Java: the timer is *cleared*: the key is written back with -1 and will never fire again.
+* applyInPandasWithState: nothing is written; the old timer stays and fires in every later batch.
+"""
+
+from __future__ import annotations
+
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side, StoreRule
+from inspector.sparktypes import StructType
+
+NAMES = ("flatMapGroupsWithState", "applyInPandasWithState")
+PANDAS = "applyInPandasWithState"
+SOURCE = "FlatMapGroupsWithStateExec, FlatMapGroupsWithStateExecHelper"
+STATE_FIELD = "groupState"
+TIMEOUT_FIELD = "timeoutTimestamp"
+
+
+def timeout_ordinal(value: StructType) -> int | None:
+    """Ordinal of the timer: the last field, in both state formats; None without a timeout."""
+    last = len(value.fields) - 1
+    return last if last >= 0 and value.fields[last].name == TIMEOUT_FIELD else None
+
+
+def rule(shape: OperatorShape, store: str) -> StoreRule:
+    """The expiry rule of a group state's store."""
+    _, value = shape.schemas[store]
+    ordinal = timeout_ordinal(value)
+    if ordinal is None:
+        return StoreRule(
+            never="the query has no timeout, so a key goes only when the function removes it",
+            advice="give the query a timeout and call remove() when it fires",
+            source=SOURCE,
+        )
+    expiry = ExpiryField(Clock.TIMEOUT, Side.VALUE, (ordinal,), 1, False, TIMEOUT_FIELD)
+    advice = "call state.remove() in the branch where state.hasTimedOut"
+    return StoreRule(expiry=expiry, advice=advice, source=SOURCE)

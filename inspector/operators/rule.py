@@ -1,0 +1,114 @@
+"""The words in which an operator's module says when a row should be gone."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from inspector.sparktypes import StructField, StructType
+
+WATERMARK_KEY = "spark.watermarkDelayMs"
+"""Metadata of a column that carries the event time (``EventTimeWatermark.delayKey``)."""
+
+MICROS_PER_MS = 1000
+
+
+class Clock(enum.Enum):
+    """Which clock of a batch a rule is held against.
+
+    Batch N is judged with its own clocks: ``batchWatermarkMs`` and ``batchTimestampMs`` of
+    ``offsets/N``; never with the watermark that it produced, which only the next batch applies.
+    """
+
+    WATERMARK = "watermark"
+    TIMEOUT = "timeout"
+
+
+class Side(enum.Enum):
+    """Which of a row's two UnsafeRows holds the field."""
+
+    KEY = "key"
+    VALUE = "value"
+
+
+@dataclass(frozen=True)
+class ExpiryField:
+    """The field that says when a row should go.
+
+    Attributes:
+        clock: what it is compared with.
+        side, path: where it lies: ordinals from the row inwards.
+        per_ms: units of the field in one millisecond (1000 for Spark timestamps, else 1).
+        inclusive: gone when ``field <= clock`` (watermark predicates) or ``field < clock``
+            (timeouts).
+        name: its name, for people.
+    """
+
+    clock: Clock
+    side: Side
+    path: tuple[int, ...]
+    per_ms: int
+    inclusive: bool
+    name: str
+
+
+@dataclass(frozen=True)
+class StoreRule:
+    """What is known of the expiry of one store's rows. At most one of the three is given.
+
+    Attributes:
+        expiry: the field and comparison by which rows go.
+        never: why no row can ever go by itself; the operator's own design, proven by the schema.
+        unknown: why the checkpoint does not tell.
+        advice: what its user can do about rows that stay.
+        source: the Spark class that says so.
+    """
+
+    expiry: ExpiryField | None = None
+    never: str | None = None
+    unknown: str | None = None
+    advice: str = ""
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class OperatorShape:
+    """What is known of a stateful operator from its metadata, schemas and conf.
+
+    Attributes:
+        operator_id: 0 is nearest to the sink.
+        name: operator name as Spark's operator metadata has it.
+        schemas: key and value schema by store name; a store without schema file is absent.
+        upstream: names of the operators with higher ids; they may hold its watermark back.
+    """
+
+    operator_id: int
+    name: str
+    schemas: Mapping[str, tuple[StructType, StructType]]
+    upstream: tuple[str, ...] = field(default=())
+
+
+def event_time_field(schema: StructType) -> tuple[int, StructField] | None:
+    """The first column that carries an event-time watermark, with its ordinal, or None."""
+    for ordinal, column in enumerate(schema.fields):
+        if WATERMARK_KEY in column.metadata:
+            return ordinal, column
+    return None
+
+
+def watermark_field(schema: StructType, side: Side) -> ExpiryField | None:
+    """``WatermarkSupport.watermarkExpression``: window end, or the column, ``<=`` the watermark."""
+    found = event_time_field(schema)
+    if found is None:
+        return None
+    ordinal, column = found
+    window = isinstance(column.data_type, StructType)
+    return ExpiryField(
+        Clock.WATERMARK,
+        side,
+        (ordinal, 1) if window else (ordinal,),
+        MICROS_PER_MS,
+        inclusive=True,
+        name=f"{column.name}.end" if window else column.name,
+    )

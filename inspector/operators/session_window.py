@@ -1,0 +1,27 @@
+"""Session windows: ``sessionWindowStateStoreSaveExec`` (Spark 3.2 and later).
+
+Key: grouping columns and the session's start. Value: the whole row with ``session_window`` and the
+buffers. Append removes the sessions whose end, which lies in the *value*, is at or below the
+watermark (``SessionWindowStateStoreSaveExec``); Complete never removes; Update is refused.
+"""
+
+from __future__ import annotations
+
+from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_field
+
+NAMES = ("sessionWindowStateStoreSaveExec",)
+SOURCE = "SessionWindowStateStoreSaveExec, StreamingSessionWindowStateManager"
+
+
+def rule(shape: OperatorShape, store: str) -> StoreRule:
+    """The expiry rule of a session window's store."""
+    _, value = shape.schemas[store]
+    expiry = watermark_field(value, Side.VALUE)
+    if expiry is not None:
+        advice = "use append mode: complete mode keeps every session for ever"
+        return StoreRule(expiry=expiry, advice=advice, source=SOURCE)
+    return StoreRule(
+        never="the session's time carries no watermark, so no session is ever removed",
+        advice="add withWatermark on the event-time column",
+        source=SOURCE,
+    )

@@ -1,0 +1,90 @@
+"""The live rows of one version of one store, in bounded memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from inspector.decode.kernel import kernel
+from inspector.decode.records import RecordBlock
+from inspector.exceptions import MissingVersionError
+from inspector.model import StoreFile
+from inspector.pipeline.reading import READ_ERRORS, StoreReader
+from inspector.pipeline.tasks import StoreTask, Task
+from inspector.schemas import ROWS, record_batch
+from inspector.state.chain import Chain, StoreFiles, chain_for
+from inspector.state.last_puts import LastPuts, LivePositions
+
+
+def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.RecordBatch]:
+    """The rows of the task's version, in the order of the files; problems stay with ``reader``.
+
+    A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
+    4.2 and later do (``autoSnapshotRepair``); a version of which a delta cannot be read has no
+    rows, for half a version would be a wrong answer.
+    """
+    files = StoreFiles.of(store.files)
+    while True:
+        try:
+            chain = chain_for(files, task.version)
+        except MissingVersionError as error:
+            if not reader.problems:
+                reader.report(error.slug, error.message)
+            return
+        positions, bad = _learn(chain, reader)
+        if positions is not None:
+            break
+        if bad is None or bad != chain.base:
+            return
+        files = files.without(bad)
+    for number, file in enumerate(chain.files):
+        if positions.any_in(number):
+            try:
+                for block in reader.blocks(file):
+                    yield from _emit(block, positions.mask(number, block), reader, task.version)
+            except READ_ERRORS as error:
+                # It could be read a moment ago: the query has replaced or removed it meanwhile.
+                reader.failed(error, file)
+                return
+
+
+def _learn(
+    chain: Chain, reader: StoreReader
+) -> tuple[LivePositions | None, StoreFile | None]:
+    puts = LastPuts()
+    for number, file in enumerate(chain.files):
+        try:
+            for block in reader.blocks(file):
+                puts.learn(number, block)
+        except READ_ERRORS as error:
+            reader.failed(error, file)
+            return None, file
+    return puts.finish(), None
+
+
+def _emit(
+    block: RecordBlock, live: npt.NDArray[np.bool_], reader: StoreReader, version: int
+) -> Iterator[pa.RecordBatch]:
+    rows = int(live.sum())
+    if not rows:
+        return
+    store = reader.row("row", version)
+    columns = {name: pa.repeat(pa.scalar(value), rows) for name, value in store.items()}
+    keys = _binary(block, block.key_offset[live], block.key_length[live])
+    values = _binary(block, block.value_offset[live], block.value_length[live])
+    yield record_batch(ROWS, columns | {"key": keys, "value": values}, rows)
+
+
+def _binary(
+    block: RecordBlock, offsets: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> pa.Array:
+    offsets, lengths = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
+    data = kernel().gather(block.buffer, offsets, lengths)
+    ends = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=ends[1:])
+    return pa.Array.from_buffers(
+        pa.binary(), len(lengths), [None, pa.py_buffer(ends), pa.py_buffer(data)]
+    )

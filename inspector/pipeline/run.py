@@ -1,0 +1,80 @@
+"""Tasks in, facts out; or tasks in, live rows out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.checkpoint.storage import Storage
+from inspector.pipeline.audit import audit_store
+from inspector.pipeline.live_rows import live_rows
+from inspector.pipeline.reading import StoreReader
+from inspector.pipeline.tasks import StoreTask, Task
+from inspector.schemas import FACTS, ROWS, batch_of
+
+BATCH_ROWS = 4096
+"""Fact rows per batch: they are small, and a leftover's key is bounded by its file."""
+
+BATCH_BYTES = 4 << 20
+"""Key bytes per batch of facts."""
+
+
+def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the partitions of some tasks and tell the facts; signature of ``mapInArrow``.
+
+    Args:
+        batches: of schema :data:`inspector.schemas.TASKS`.
+
+    Yields:
+        Batches of schema :data:`inspector.schemas.FACTS`, in an order that depends on the tasks
+        alone.
+    """
+    for task in _tasks(batches):
+        yield from _batched(_each_store(task, audit_store))
+
+
+def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Read the live rows of some tasks' version; the same form as :func:`run_tasks`.
+
+    Yields:
+        Batches of schema :data:`inspector.schemas.ROWS`.
+    """
+    for task in _tasks(batches):
+        storage = Storage(task.url, task.options, task.root)
+        for store in task.stores:
+            reader = StoreReader(task, storage, task.store_id(store))
+            yield from live_rows(task, store, reader)
+            if reader.problems:
+                yield batch_of(ROWS, reader.problems)
+
+
+def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
+    for batch in batches:
+        for spec in batch.column("spec").to_pylist():
+            yield Task.from_json(spec)
+
+
+def _each_store(
+    task: Task,
+    tell: Callable[[Task, StoreTask, StoreReader], Iterator[dict[str, Any]]],
+) -> Iterator[dict[str, Any]]:
+    storage = Storage(task.url, task.options, task.root)
+    for store in task.stores:
+        reader = StoreReader(task, storage, task.store_id(store))
+        yield from tell(task, store, reader)
+        yield from reader.problems
+
+
+def _batched(rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+    held: list[Mapping[str, Any]] = []
+    key_bytes = 0
+    for row in rows:
+        held.append(row)
+        key_bytes += len(row.get("key") or b"")
+        if len(held) >= BATCH_ROWS or key_bytes >= BATCH_BYTES:
+            yield batch_of(FACTS, held)
+            held, key_bytes = [], 0
+    if held:
+        yield batch_of(FACTS, held)

@@ -1,0 +1,112 @@
+"""What a worker is told: everything it needs to read one partition, as one JSON text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from inspector.measure.leftovers import Certainty, TimeoutKind
+from inspector.model import BatchClock, BatchId, FileKind, StoreFile, StoreId, Version
+from inspector.operators.rule import Clock, ExpiryField, Side
+
+
+@dataclass(frozen=True)
+class StoreTask:
+    """One store of a task.
+
+    Attributes:
+        store_name: its name.
+        files: its deltas and snapshots.
+        key_schema, value_schema: StructType JSON; None where there is none.
+        expiry: the rule by which its rows should go, if one is known.
+        certainty: of the clock that the rule sees.
+        timeout_kinds: readings of a group state's timers that are possible.
+        timers_always_clear: no timer that has run out outlives its batch (Scala and Java).
+    """
+
+    store_name: str
+    files: tuple[StoreFile, ...]
+    key_schema: str | None = None
+    value_schema: str | None = None
+    expiry: ExpiryField | None = None
+    certainty: Certainty = Certainty.PROVEN
+    timeout_kinds: tuple[TimeoutKind, ...] = ()
+    timers_always_clear: bool = False
+
+
+@dataclass(frozen=True)
+class Task:
+    """One partition of one operator.
+
+    Attributes:
+        url, options: where the checkpoint lies and how to open it. May hold credentials: never
+            shown. root: the same place as the user spelled it.
+        operator_id, partition_id: which partition.
+        version: the state version that is judged; nothing newer is read.
+        stores: its stores.
+        clocks: the batches in the log.
+        codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
+        fit: hold every row against its schema.
+        leftover_limit: leftover keys listed per store and class; 0 for all.
+    """
+
+    url: str
+    root: str
+    options: Mapping[str, str]
+    operator_id: int
+    partition_id: int
+    version: int
+    stores: tuple[StoreTask, ...]
+    clocks: tuple[BatchClock, ...] = ()
+    codecs: Mapping[int, str] = field(default_factory=dict)
+    row_checksum: bool = False
+    fit: bool = False
+    leftover_limit: int = 0
+
+    def store_id(self, store: StoreTask) -> StoreId:
+        """The identity of one of its stores."""
+        return StoreId(self.operator_id, store.store_name, self.partition_id)
+
+    def to_json(self) -> str:
+        """The task as text."""
+        return json.dumps(asdict(self), default=lambda value: value.value)
+
+    @classmethod
+    def from_json(cls, text: str) -> Task:
+        """The inverse of :meth:`to_json`."""
+        raw = json.loads(text)
+        raw["stores"] = tuple(_store(store) for store in raw["stores"])
+        raw["clocks"] = tuple(
+            BatchClock(**(clock | {"batch_id": BatchId(clock["batch_id"])}))
+            for clock in raw["clocks"]
+        )
+        raw["codecs"] = {int(version): codec for version, codec in raw["codecs"].items()}
+        return cls(**raw)
+
+
+def _store(raw: dict[str, Any]) -> StoreTask:
+    raw["files"] = tuple(
+        StoreFile(
+            path=file["path"],
+            kind=FileKind(file["kind"]),
+            version=Version(file["version"]),
+            size=file["size"],
+            modified_ms=file["modified_ms"],
+        )
+        for file in raw["files"]
+    )
+    expiry = raw["expiry"]
+    if expiry is not None:
+        raw["expiry"] = ExpiryField(
+            Clock(expiry["clock"]),
+            Side(expiry["side"]),
+            tuple(expiry["path"]),
+            expiry["per_ms"],
+            expiry["inclusive"],
+            expiry["name"],
+        )
+    raw["certainty"] = Certainty(raw["certainty"])
+    raw["timeout_kinds"] = tuple(TimeoutKind(kind) for kind in raw["timeout_kinds"])
+    return StoreTask(**raw)

@@ -1,0 +1,1 @@
+"""Facts and findings as text. A report is finished data; a renderer only words it."""

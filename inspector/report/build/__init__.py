@@ -1,0 +1,20 @@
+"""Facts and findings to reports, one function per command."""
+
+from inspector.report.build.judged import AUDIT_KEYS, audit, verify
+from inspector.report.build.leftovers import leftovers
+from inspector.report.build.listing import files, info
+from inspector.report.build.measured import sharing, sizes
+from inspector.report.build.rows import RowsWanted, rows
+
+__all__ = [
+    "AUDIT_KEYS",
+    "RowsWanted",
+    "audit",
+    "files",
+    "info",
+    "leftovers",
+    "rows",
+    "sharing",
+    "sizes",
+    "verify",
+]

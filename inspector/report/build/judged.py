@@ -1,0 +1,152 @@
+"""``audit`` and ``verify``: the commands that pass a verdict."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from inspector.findings.finding import Finding
+from inspector.measure.versions import VersionFacts
+from inspector.model import FileKind, Problem
+from inspector.pipeline.collect import Facts
+from inspector.pipeline.discovery import Checkpoint
+from inspector.report.build.common import OPERATOR_ID, count, file_bytes, identity, size
+from inspector.report.build.leftovers import class_table, leftover_rows, notes
+from inspector.report.build.measured import size_table
+from inspector.report.keys import Redact
+from inspector.report.model import Column, Report, Table, Unit
+from inspector.report.plain import FINDING_COLUMNS, PROBLEM_COLUMNS, finding_row, problem_row
+
+AUDIT_KEYS = 5
+"""Leftover keys that an audit lists per store and class; ``leftovers`` lists them all."""
+
+
+def audit(
+    checkpoint: Checkpoint,
+    version: int,
+    facts: Facts,
+    findings: Sequence[Finding],
+    redact: Redact,
+) -> Report:
+    """Findings first; then sizes, the last versions' changes, and the oldest leftovers."""
+    problems = (*checkpoint.problems, *facts.problems)
+    total = sum((f for (_, v), f in facts.versions.items() if v == version), VersionFacts())
+    by_kind = file_bytes(checkpoint)
+    summary = identity(checkpoint, version) | {
+        "verdict": verdict(findings, problems),
+        "state_file_bytes": sum(by_kind.get(k, 0) for k in (FileKind.DELTA, FileKind.SNAPSHOT)),
+        "rows": total.rows,
+        "row_bytes": total.row_bytes,
+        "two_versions_bytes": total.two_versions_bytes,
+        "two_versions_unshared_bytes": total.two_versions_unshared_bytes,
+        "leftovers": sum(row["rows"] for row in facts.totals),
+    }
+    tables = (
+        Table(
+            "findings",
+            "findings",
+            FINDING_COLUMNS,
+            [finding_row(finding) for finding in findings],
+            wide=frozenset(("title", "evidence", "next_step", "spark")),
+        ),
+        size_table(checkpoint, version, facts),
+        class_table(checkpoint, facts),
+        _changes(checkpoint, facts),
+        _examples(checkpoint, facts, redact),
+    )
+    return Report(
+        "audit",
+        checkpoint.root,
+        summary,
+        tables,
+        findings=findings,
+        problems=problems,
+        notes=notes(facts),
+        judged=True,
+    )
+
+
+def verdict(findings: Sequence[Finding], problems: Sequence[Problem]) -> str:
+    """One line: what was found, by severity; and whether all could be read."""
+    severities = Counter(finding.kind.severity.word for finding in findings)
+    words = [f"{severities[s]} {s}" for s in ("error", "warning", "info") if severities[s]]
+    text = ", ".join(words) if words else "no findings"
+    return f"{text}; {len(problems)} problems" if problems else text
+
+
+def _changes(checkpoint: Checkpoint, facts: Facts) -> Table:
+    rows = []
+    for (operator_id, store), versions in facts.by_store().items():
+        known = {v: f for v, f in versions.items() if f.rebased < f.stores}
+        window = sum(known.values(), VersionFacts())
+        rows.append(
+            {
+                "operator_id": operator_id,
+                "store_name": store,
+                "versions": f"{min(known)} to {max(known)}" if known else None,
+                "puts": window.puts,
+                "inserts": window.inserts,
+                "updates": window.updates,
+                "same_value_puts": window.same_value_puts,
+                "removals": window.removals,
+            }
+        )
+    names = ("puts", "inserts", "updates", "same_value_puts", "removals")
+    columns = (OPERATOR_ID, Column("store_name"), Column("versions"), *map(count, names))
+    return Table("changes", "changes over all versions that can be replayed", columns, rows)
+
+
+def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
+    return Table(
+        "leftovers",
+        "oldest leftovers (inspector leftovers lists them all)",
+        (
+            OPERATOR_ID,
+            Column("partition_id", Unit.ID),
+            Column("key", Unit.VALUE),
+            Column("class"),
+            Column("certainty"),
+            Column("expired_batch", Unit.ID),
+            Column("clock_ms", Unit.TIME_MS),
+            Column("threshold_ms", Unit.TIME_MS),
+            size("key_bytes"),
+            size("value_bytes"),
+        ),
+        leftover_rows(checkpoint, facts.leftovers[:AUDIT_KEYS], redact),
+    )
+
+
+def verify(
+    checkpoint: Checkpoint,
+    version: int,
+    facts: Facts,
+    problems: Sequence[Problem],
+    findings: Sequence[Finding],
+) -> Report:
+    """What is wrong, file by file; and what was read to be able to say so."""
+    layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
+    versions = facts.by_store()
+    summary = identity(checkpoint, version) | {
+        "verdict": verdict(findings, problems),
+        "stores": len(layouts),
+        "versions_replayed": len({v for _, v in facts.versions}),
+        "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
+        "rows": sum(one[version].rows for one in versions.values() if version in one),
+    }
+    table = Table(
+        "problems",
+        "problems",
+        PROBLEM_COLUMNS,
+        [problem_row(problem) for problem in problems],
+        empty="none: every file could be read and says what it should",
+        wide=frozenset(("operator_id", "store_name", "partition_id", "version")),
+    )
+    return Report(
+        "verify",
+        checkpoint.root,
+        summary,
+        (table,),
+        findings=findings,
+        problems=problems,
+        judged=True,
+    )

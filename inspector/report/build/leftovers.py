@@ -1,0 +1,198 @@
+"""``leftovers``: one row per expired key that is still there, with its proof."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from inspector.findings.finding import Finding
+from inspector.model import Problem
+from inspector.pipeline.collect import Facts
+from inspector.pipeline.discovery import Checkpoint
+from inspector.report.build.common import (
+    PARTITION_ID,
+    STORE,
+    count,
+    identity,
+    operator_names,
+    size,
+)
+from inspector.report.build.listing import expiry_text
+from inspector.report.keys import Redact, RowWords
+from inspector.report.model import Column, Report, Table, Unit
+
+_COLUMNS = (
+    *STORE,
+    PARTITION_ID,
+    Column("key", Unit.VALUE),
+    Column("key_hex"),
+    size("key_bytes"),
+    size("value_bytes"),
+    Column("class"),
+    Column("certainty"),
+    Column("expired_batch", Unit.ID),
+    Column("expired_version", Unit.ID),
+    Column("clock_ms", Unit.TIME_MS),
+    Column("threshold_ms", Unit.TIME_MS),
+    Column("margin_ms", Unit.COUNT),
+    Column("last_put_version", Unit.ID),
+    Column("last_put_batch", Unit.ID),
+    count("puts"),
+    count("fired"),
+)
+_WIDE = frozenset(
+    ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
+)
+NOTE = (
+    "A key is a leftover when a batch that has run already held its expiry field against its own "
+    "clock and found it expired, and the key is still there in the judged version. clock is that "
+    "field, threshold the batch's watermark or processing time. Keys that wait for the next batch "
+    "are none."
+)
+
+
+def leftovers(  # noqa: PLR0913 - the parts of one report
+    checkpoint: Checkpoint,
+    version: int,
+    facts: Facts,
+    problems: Sequence[Problem],
+    findings: Sequence[Finding],
+    redact: Redact,
+    limit: int,
+) -> Report:
+    """Leftover keys, oldest first; then their counts by class, and the rules."""
+    listed = facts.leftovers[:limit] if limit else facts.leftovers
+    total = sum(row["rows"] for row in facts.totals)
+    more = f", {len(listed)} of {total} listed" if len(listed) < total else ""
+    keys = Table(
+        "leftovers",
+        f"leftover keys{more}",
+        _COLUMNS,
+        leftover_rows(checkpoint, listed, redact),
+        empty="none: every key that has expired is gone",
+        wide=_WIDE,
+    )
+    summary = identity(checkpoint, version) | {
+        "leftovers": total,
+        "leftover_row_bytes": sum(r["key_bytes"] + r["value_bytes"] for r in facts.totals),
+    }
+    return Report(
+        "leftovers",
+        checkpoint.root,
+        summary,
+        (keys, class_table(checkpoint, facts), _rules(checkpoint)),
+        findings=findings,
+        problems=problems,
+        notes=(*notes(facts), NOTE),
+        judged=True,
+    )
+
+
+def notes(facts: Facts) -> list[str]:
+    """What is needed from the user to tell more."""
+    return [
+        f"operator {operator} {store}: the bytes do not tell whether its timeouts follow event time "
+        "or processing time, and the leftovers would differ; say --timeout-kind"
+        for operator, store in facts.undecided
+    ]
+
+
+def leftover_rows(
+    checkpoint: Checkpoint, listed: Iterable[dict[str, Any]], redact: Redact
+) -> list[dict[str, Any]]:
+    """Rows of kind ``leftover`` as they are reported, keys decoded."""
+    rows = list(listed)
+    names = operator_names(checkpoint)
+    words: dict[int, Any] = {}
+    for operator in checkpoint.operators:
+        for store, schema in operator.schemas.items():
+            mine = [
+                i
+                for i, row in enumerate(rows)
+                if (row["operator_id"], row["store_name"]) == (operator.operator_id, store)
+            ]
+            decoder = RowWords(schema.key, redact)
+            words |= dict(zip(mine, decoder.words([rows[i]["key"] for i in mine]), strict=True))
+    show_hex = redact is Redact.NONE
+    return [
+        {
+            "operator_id": row["operator_id"],
+            "operator_name": names.get(row["operator_id"]),
+            "store_name": row["store_name"],
+            "partition_id": row["partition_id"],
+            "key": words.get(i),
+            "key_hex": row["key"].hex() if show_hex else None,
+            "key_bytes": row["key_bytes"],
+            "value_bytes": row["value_bytes"],
+            "class": row["leftover_class"],
+            "certainty": row["certainty"],
+            "expired_batch": row["expired_version"] - 1,
+            "expired_version": row["expired_version"],
+            "clock_ms": row["clock_ms"],
+            "threshold_ms": row["threshold_ms"],
+            "margin_ms": row["threshold_ms"] - row["clock_ms"],
+            "last_put_version": row["last_put_version"],
+            "last_put_batch": _batch(row["last_put_version"]),
+            "puts": row["puts"],
+            "fired": row["fired"],
+        }
+        for i, row in enumerate(rows)
+    ]
+
+
+def _batch(version: int | None) -> int | None:
+    return None if version is None else version - 1
+
+
+def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
+    """Leftovers counted by store, class and certainty."""
+    names = operator_names(checkpoint)
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in facts.totals:
+        place = (row["operator_id"], row["store_name"], row["leftover_class"], row["certainty"])
+        groups.setdefault(place, []).append(row)
+    return Table(
+        "classes",
+        "leftovers by class",
+        (
+            *STORE,
+            Column("class"),
+            Column("certainty"),
+            count("keys"),
+            size("row_bytes"),
+            Column("oldest_expired_batch", Unit.ID),
+        ),
+        [
+            {
+                "operator_id": operator_id,
+                "operator_name": names.get(operator_id),
+                "store_name": store,
+                "class": kind,
+                "certainty": certainty,
+                "keys": sum(row["rows"] for row in rows),
+                "row_bytes": sum(row["key_bytes"] + row["value_bytes"] for row in rows),
+                "oldest_expired_batch": min(row["expired_version"] for row in rows) - 1,
+            }
+            for (operator_id, store, kind, certainty), rows in sorted(groups.items())
+        ],
+        wide=frozenset(("store_name",)),
+    )
+
+
+def _rules(checkpoint: Checkpoint) -> Table:
+    return Table(
+        "rules",
+        "the rule by which each store's rows should go",
+        (*STORE, Column("expires"), Column("source")),
+        [
+            {
+                "operator_id": operator.operator_id,
+                "operator_name": operator.name,
+                "store_name": store,
+                "expires": expiry_text(operator, store),
+                "source": rule.source,
+            }
+            for operator in checkpoint.operators
+            for store, rule in operator.rules.items()
+        ],
+    )

@@ -1,0 +1,190 @@
+"""``sizes`` and ``sharing``: the facts of versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from inspector.measure.versions import VersionFacts
+from inspector.model import FileKind, Problem, StoreId
+from inspector.pipeline.collect import Facts
+from inspector.pipeline.discovery import Checkpoint
+from inspector.report.build.common import (
+    BATCH_ID,
+    PARTITION_ID,
+    STORE,
+    VERSION,
+    count,
+    file_bytes,
+    identity,
+    operator_names,
+    size,
+)
+from inspector.report.model import Column, Report, Table
+
+QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+_SIZED = ("key", "value", "row")
+_SIZE_COLUMNS = (
+    count("rows"),
+    size("key_bytes"),
+    size("value_bytes"),
+    size("row_bytes"),
+    *(size(f"{what}_bytes_{q}") for what in _SIZED for q in ("p50", "p90", "p99", "max")),
+)
+_WIDE_SIZES = frozenset(
+    f"{what}_bytes_{q}" for what in ("key", "value") for q in ("p50", "p90", "p99")
+)
+SIZES_NOTE = (
+    "row_bytes are the UnsafeRow bytes of keys and values that Spark holds for this version, exact; "
+    "quantiles are over rows, nearest rank, exact. The files are smaller: they are compressed, and "
+    "a delta holds only what changed. The JVM needs more: an object, an array and a map node a row."
+)
+SHARING_NOTE = (
+    "A shared row keeps the key and value object of the version before; a row that was put again "
+    "shares its key object alone. two_versions_bytes counts each shared object once, as Spark holds "
+    "them; two_versions_unshared_bytes is what they would be without. All numbers are exact."
+)
+
+
+def size_row(facts: VersionFacts) -> dict[str, Any]:
+    """The columns of a size table."""
+    row: dict[str, Any] = {
+        "rows": facts.rows,
+        "key_bytes": facts.key_bytes,
+        "value_bytes": facts.value_bytes,
+        "row_bytes": facts.row_bytes,
+    }
+    for what in _SIZED:
+        sizes = getattr(facts, f"{what}_sizes")
+        row |= {f"{what}_bytes_{name}": sizes.quantile(share) for name, share in QUANTILES}
+        row[f"{what}_bytes_max"] = sizes.max
+    return row
+
+
+def size_table(checkpoint: Checkpoint, version: int, facts: Facts, by: str = "store") -> Table:
+    """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
+    names = operator_names(checkpoint)
+    groups: dict[tuple[Any, ...], VersionFacts] = {}
+    for (store, of_version), one in facts.versions.items():
+        if of_version == version:
+            place = _place(store, by)
+            groups[place] = groups.get(place, VersionFacts()) + one
+    keys = {"operator": STORE[:2], "store": STORE, "partition": (*STORE, PARTITION_ID)}[by]
+    return Table(
+        "sizes",
+        f"sizes of version {version} by {by}",
+        (*keys, VERSION, BATCH_ID, *_SIZE_COLUMNS),
+        [
+            {
+                "operator_id": place[0],
+                "operator_name": names.get(place[0]),
+                "store_name": place[1],
+                "partition_id": place[2],
+                "version": version,
+                "batch_id": version - 1,
+            }
+            | size_row(one)
+            for place, one in sorted(groups.items())
+        ],
+        empty="no store has rows of this version",
+        wide=_WIDE_SIZES | {"version", "batch_id"},
+    )
+
+
+def _place(store: StoreId, by: str) -> tuple[Any, ...]:
+    name = "" if by == "operator" else store.store_name
+    return store.operator_id, name, store.partition_id if by == "partition" else -1
+
+
+def sizes(
+    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem], by: str
+) -> Report:
+    """Rows and bytes of a version."""
+    of_version = [one for (_, v), one in facts.versions.items() if v == version]
+    total = sum(of_version, VersionFacts())
+    by_kind = file_bytes(checkpoint)
+    summary = identity(checkpoint, version) | {
+        "state_file_bytes": sum(by_kind.get(k, 0) for k in (FileKind.DELTA, FileKind.SNAPSHOT)),
+        "rows": total.rows,
+        "row_bytes": total.row_bytes,
+    }
+    table = size_table(checkpoint, version, facts, by)
+    return Report(
+        "sizes", checkpoint.root, summary, (table,), problems=problems, notes=(SIZES_NOTE,)
+    )
+
+
+_CHANGES = (
+    "new_rows",
+    "changed_rows",
+    "same_value_rows",
+    "removed_rows",
+    "shared_rows",
+    "shared_keys",
+    "shared_key_bytes",
+    "shared_value_bytes",
+    "two_versions_bytes",
+    "two_versions_unshared_bytes",
+    "puts",
+    "inserts",
+    "updates",
+    "same_value_puts",
+    "same_value_put_bytes",
+    "removals",
+    "absent_removals",
+)
+_WIDE_CHANGES = frozenset(
+    ("operator_name", "shared_keys", "inserts", "updates", "same_value_put_bytes")
+) | {"absent_removals", "shared_key_bytes", "shared_value_bytes", "batch_id"}
+
+
+def sharing(
+    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem]
+) -> Report:
+    """One row per store and version, oldest first."""
+    table = Table(
+        "versions",
+        "what each version changed, and what it shares with the one before",
+        (
+            *STORE,
+            VERSION,
+            BATCH_ID,
+            count("rows"),
+            size("row_bytes"),
+            *(size(name) if name.endswith("bytes") else count(name) for name in _CHANGES),
+            Column("history"),
+        ),
+        list(_version_rows(checkpoint, facts)),
+        empty="no version can be restored",
+        wide=_WIDE_CHANGES,
+    )
+    summary = identity(checkpoint, version)
+    return Report(
+        "sharing", checkpoint.root, summary, (table,), problems=problems, notes=(SHARING_NOTE,)
+    )
+
+
+def _version_rows(checkpoint: Checkpoint, facts: Facts) -> Iterator[dict[str, Any]]:
+    names = operator_names(checkpoint)
+    for (operator_id, store), versions in facts.by_store().items():
+        for version, one in versions.items():
+            known = one.rebased < one.stores
+            yield {
+                "operator_id": operator_id,
+                "operator_name": names.get(operator_id),
+                "store_name": store,
+                "version": version,
+                "batch_id": version - 1,
+                "rows": one.rows,
+                "row_bytes": one.row_bytes,
+                **{name: getattr(one, name) if known else None for name in _CHANGES},
+                "history": _history(one),
+            }
+
+
+def _history(facts: VersionFacts) -> str:
+    if not facts.rebased:
+        return "complete"
+    if facts.rebased == facts.stores:
+        return "from snapshot"
+    return f"{facts.stores - facts.rebased} of {facts.stores} partitions"

@@ -1,0 +1,128 @@
+"""Every Arrow schema that crosses the pipeline, and the only constructor of their batches.
+
+``mapInArrow`` matches columns by position and swaps them silently, so no batch is built anywhere
+else. Only types that both ``mapInArrow`` and a Python ``DataSource`` accept are used: int32, int64,
+binary, string, bool and lists of them; nothing unsigned, dictionary-encoded or of large offsets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+_STORE = [
+    ("operator_id", pa.int32()),
+    ("store_name", pa.string()),
+    ("partition_id", pa.int32()),
+    ("version", pa.int64()),
+]
+
+TASKS = pa.schema([("task_id", pa.int64()), ("spec", pa.string())])
+"""One row per task; ``spec`` is a :class:`inspector.pipeline.tasks.Task` as JSON."""
+
+COUNTS = (
+    "stores",
+    "rebased",
+    "rows",
+    "key_bytes",
+    "value_bytes",
+    "puts",
+    "inserts",
+    "updates",
+    "same_value_puts",
+    "same_value_put_bytes",
+    "removals",
+    "absent_removals",
+    "new_rows",
+    "changed_rows",
+    "same_value_rows",
+    "removed_rows",
+    "shared_rows",
+    "shared_keys",
+    "shared_key_bytes",
+    "shared_value_bytes",
+    "previous_row_bytes",
+    "delta_bytes",
+    "snapshot_bytes",
+    "raw_bytes",
+)
+"""Names of the additive counts of :class:`inspector.measure.versions.VersionFacts`."""
+
+HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
+
+FACTS = pa.schema(
+    [
+        ("kind", pa.string()),
+        *_STORE,
+        *((name, pa.int64()) for name in COUNTS),
+        *((name, pa.list_(pa.int64())) for name in HISTOGRAMS),
+        ("slug", pa.string()),
+        ("message", pa.string()),
+        ("path", pa.string()),
+        ("offset", pa.int64()),
+        ("key", pa.binary()),
+        ("leftover_class", pa.string()),
+        ("certainty", pa.string()),
+        ("timeout_kind", pa.string()),
+        ("expired_version", pa.int64()),
+        ("clock_ms", pa.int64()),
+        ("threshold_ms", pa.int64()),
+        ("last_put_version", pa.int64()),
+        ("fired", pa.int64()),
+    ]
+)
+"""What a task tells, one row per fact. ``kind`` says which columns are given:
+
+* ``version``: the counts and histograms of one store at one version.
+* ``leftover``: one expired key that is still there; ``key_bytes``, ``value_bytes``, ``puts`` are its.
+* ``leftovers``: how many and how large those of one class are (``rows``, ``key_bytes``,
+  ``value_bytes``; ``expired_version`` of the oldest), whether or not they are listed.
+* ``timers``: ``timeout_kind`` names the clocks, with commas between, that the timers of a group
+  state may follow as far as this partition tells.
+* ``problem``: what could not be read: ``slug message path offset``.
+"""
+
+ROWS = pa.schema(
+    [
+        ("kind", pa.string()),
+        *_STORE,
+        ("key", pa.binary()),
+        ("value", pa.binary()),
+        ("slug", pa.string()),
+        ("message", pa.string()),
+        ("path", pa.string()),
+        ("offset", pa.int64()),
+    ]
+)
+"""Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems."""
+
+
+def record_batch(
+    schema: pa.Schema, columns: Mapping[str, Sequence[Any] | pa.Array], rows: int
+) -> pa.RecordBatch:
+    """A batch of ``schema`` from columns by name; columns not given are null.
+
+    Raises:
+        KeyError: if a column is not in the schema: a misspelt name must not become a null.
+    """
+    unknown = set(columns) - set(schema.names)
+    if unknown:
+        raise KeyError(f"columns {sorted(unknown)} are not in the schema")
+    arrays = []
+    for column in schema:
+        values = columns.get(column.name)
+        if values is None:
+            arrays.append(pa.nulls(rows, column.type))
+        elif isinstance(values, pa.Array):
+            arrays.append(values.cast(column.type))
+        else:
+            arrays.append(pa.array(values, column.type))
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
+    """A batch of ``schema`` from one mapping per row; absent names are null."""
+    names = {name for row in rows for name in row}
+    return record_batch(schema, {name: [row.get(name) for row in rows] for name in names}, len(rows))

@@ -1,0 +1,1 @@
+"""Which files make a version (chain), and the map that their records make (replay)."""

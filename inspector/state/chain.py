@@ -1,0 +1,124 @@
+"""Which files make a state version.
+
+Version V is the newest snapshot at or below V (or the empty version 0) and then every delta up to V
+(``HDFSBackedStateStoreProvider.loadMap``). ``N.delta`` and ``N.snapshot`` may both exist: Spark
+prefers the snapshot to load version N; the delta alone tells what batch N - 1 changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from inspector.exceptions import MissingVersionError
+from inspector.model import FileKind, StoreFile
+
+
+@dataclass(frozen=True)
+class StoreFiles:
+    """The state files of one store by version."""
+
+    deltas: Mapping[int, StoreFile]
+    snapshots: Mapping[int, StoreFile]
+
+    @classmethod
+    def of(cls, files: Iterable[StoreFile]) -> StoreFiles:
+        """Sort a store's files; whatever is neither delta nor snapshot is left out, as in Spark."""
+        kinds: dict[FileKind, dict[int, StoreFile]] = {FileKind.DELTA: {}, FileKind.SNAPSHOT: {}}
+        for file in files:
+            if file.kind in kinds and file.version is not None:
+                kinds[file.kind][file.version] = file
+        return cls(kinds[FileKind.DELTA], kinds[FileKind.SNAPSHOT])
+
+    @property
+    def newest(self) -> int:
+        """The newest version that any file is of; 0 if there is no file."""
+        return max([*self.deltas, *self.snapshots], default=0)
+
+    def without(self, file: StoreFile) -> StoreFiles:
+        """The same files less one, for going on past a file that cannot be read."""
+        return StoreFiles(
+            {v: f for v, f in self.deltas.items() if f != file},
+            {v: f for v, f in self.snapshots.items() if f != file},
+        )
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The files that make one version: a snapshot, or None for the empty state, then deltas."""
+
+    version: int
+    base: StoreFile | None
+    deltas: tuple[StoreFile, ...]
+
+    @property
+    def files(self) -> tuple[StoreFile, ...]:
+        """All of them, in the order in which they are applied."""
+        return self.deltas if self.base is None else (self.base, *self.deltas)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One version of a replay.
+
+    Attributes:
+        version: the version that the step makes.
+        base: snapshot to start anew from; None to go on from the version before.
+        delta: changes since the version before. With a base they are not applied (the version
+            before is unknown).
+        check: snapshot of the same version, to hold against the replayed map.
+    """
+
+    version: int
+    base: StoreFile | None = None
+    delta: StoreFile | None = None
+    check: StoreFile | None = None
+
+
+def chain_for(files: StoreFiles, version: int) -> Chain:
+    """The files that make ``version``, chosen as Spark chooses them.
+
+    Raises:
+        MissingVersionError: if a delta of the chain is not there; its message names the first gap.
+    """
+    base = max((v for v in files.snapshots if v <= version), default=0)
+    missing = next((v for v in range(base + 1, version + 1) if v not in files.deltas), None)
+    if missing is not None:
+        start = f"{base}.snapshot" if base else "the empty version 0"
+        raise MissingVersionError(
+            f"state version {version} cannot be restored: {missing}.delta is missing, "
+            f"expected every delta after {start}"
+        )
+    deltas = tuple(files.deltas[v] for v in range(base + 1, version + 1))
+    return Chain(version, files.snapshots.get(base), deltas)
+
+
+def restorable_versions(files: StoreFiles) -> list[int]:
+    """Every version that can be rebuilt from the files, oldest first."""
+    found: list[int] = []
+    reached = 0
+    for version in sorted({*files.deltas, *files.snapshots}):
+        if version in files.snapshots or (version in files.deltas and version == reached + 1):
+            found.append(version)
+            reached = version
+    return found
+
+
+def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
+    """One pass over all restorable versions up to ``upto``, oldest first, each file once.
+
+    Deltas are preferred, because only they tell what a batch changed; a snapshot starts the pass,
+    bridges a gap, and is otherwise held against the map that the deltas made.
+    """
+    steps: list[Step] = []
+    reached = 0
+    for version in restorable_versions(files):
+        if version > upto:
+            break
+        delta, snapshot = files.deltas.get(version), files.snapshots.get(version)
+        if delta is not None and version == reached + 1:
+            steps.append(Step(version, delta=delta, check=snapshot))
+        else:
+            steps.append(Step(version, base=snapshot, delta=delta))
+        reached = version
+    return steps

@@ -1,0 +1,44 @@
+"""A snapshot held against the map that the deltas of the same version made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.decode.records import RecordBlock
+from inspector.state.replay import StateMap
+
+
+@dataclass(frozen=True)
+class SnapshotDifference:
+    """Keys in which a snapshot and the replay of its deltas disagree.
+
+    Attributes:
+        missing: in the replay, not in the snapshot. extra: the other way round.
+        different: in both, with another value.
+    """
+
+    missing: int
+    extra: int
+    different: int
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.extra or self.different)
+
+
+def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:
+    """Hold a snapshot's records against a map; the map's live keys stay as they are."""
+    seen = np.zeros(len(state), np.bool_)
+    extra = different = 0
+    for block in blocks:
+        ids, same = state.holds(block)
+        if len(state) > len(seen):
+            seen = np.concatenate([seen, np.zeros(len(state) - len(seen), np.bool_)])
+        present = state.live[ids]
+        extra += int((~present & ~seen[ids]).sum())
+        different += int((present & ~same).sum())
+        seen[ids] = True
+    missing = state.rows - int((seen & state.live[: len(seen)]).sum())
+    return SnapshotDifference(missing, extra, different)

@@ -1,0 +1,216 @@
+"""Make the checkpoints under fixtures/: Spark writes them, and says itself what they hold.
+
+Needs Java 17 and an environment with the PySpark version that is asked for, pandas and pyarrow:
+
+    python scripts/make_fixtures.py [--spark-version 4.3.0] [--only REGEX] [--out fixtures]
+
+The Scala programs in scripts/fixtures are compiled with the scalac that lies in PySpark's own jars.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import textwrap
+import zipfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from fixtures.cases import CASES, Case
+from fixtures.leftovers_from_calls import leftovers, read_calls, with_timers
+
+SOURCES = Path(__file__).resolve().parent / "fixtures"
+MAIN_CLASS = "org.apache.spark.sql.execution.streaming.state.StateFixtures"
+SPARK_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.adaptive.enabled": "false",
+    # Fixed points in place of background threads: logs are purged by the query itself, and
+    # Recorder.scala calls the maintenance of state.
+    "spark.sql.streaming.asyncLogPurge.enabled": "false",
+    "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
+}
+
+
+class Spark:
+    """One installed PySpark: its compiler and its spark-submit."""
+
+    def __init__(self, version: str, build: Path) -> None:
+        import pyspark
+
+        if pyspark.__version__ != version:
+            sys.exit(f"this environment has PySpark {pyspark.__version__}, not {version}")
+        self.home = Path(pyspark.__file__).parent
+        self.build = build
+        self.jar = build / "fixtures.jar"
+
+    def compile(self) -> None:
+        """Compile the Scala programs into a jar."""
+        classes = self.build / "classes"
+        classes.mkdir()
+        java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+        scalac = [str(java), "-Xss8m", "-cp", f"{self.home}/jars/*", "scala.tools.nsc.Main"]
+        sources = sorted(str(path) for path in SOURCES.glob("*.scala"))
+        subprocess.run([*scalac, "-nowarn", "-usejavacp", "-d", str(classes), *sources], check=True)
+        with zipfile.ZipFile(self.jar, "w") as jar:
+            for path in sorted(classes.rglob("*.class")):
+                jar.write(path, path.relative_to(classes))
+
+    def submit(self, *program: str) -> None:
+        """Run a program with this Spark; its log is shown only if it fails."""
+        conf = [arg for key, value in SPARK_CONF.items() for arg in ("--conf", f"{key}={value}")]
+        options = ["--master", "local[2]", "--driver-memory", "1g"]
+        java = ["--driver-java-options", "-XX:+UseSerialGC"]
+        environment = {
+            **os.environ,
+            "SPARK_HOME": str(self.home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_DRIVER_PYTHON": sys.executable,
+            "PYTHONWARNINGS": "ignore::FutureWarning",  # PySpark about pandas 3
+        }
+        command = [str(self.home / "bin" / "spark-submit"), *options, *java, *conf, *program]
+        with tempfile.TemporaryFile() as log:
+            done = subprocess.run(command, env=environment, cwd=self.build, stderr=log, check=False)
+            if done.returncode:
+                log.seek(0)
+                sys.exit(log.read().decode(errors="replace"))
+
+
+def run_cases(spark: Spark, cases: list[Case], raw: Path) -> None:
+    """Let Spark run the cases; everything they write goes under `raw`."""
+    scala = [case.name for case in cases if not case.pandas]
+    pandas = [case.name for case in cases if case.pandas]
+    if scala:
+        spark.submit("--class", MAIN_CLASS, str(spark.jar), str(raw), *scala)
+    if pandas:
+        program = str(SOURCES / "pandas_fixtures.py")
+        spark.submit("--jars", str(spark.jar), program, str(raw), *pandas)
+
+
+def pack(case: Case, raw: Path) -> dict[str, Any]:
+    """Turn what a case wrote into its fixture, in place; return what its recipe tells."""
+    checkpoint = raw / "checkpoint"
+    if not case.keeps_hadoop_checksums:
+        for path in checkpoint.rglob(".*.crc"):
+            path.unlink()
+    manifest: dict[str, Any] = json.loads((raw / "manifest.json").read_text(encoding="utf-8"))
+    committed = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
+    manifest |= {
+        "session_conf": SPARK_CONF,
+        "description": case.description,
+        "committed_batch": committed,
+    }
+    if case.group_state:
+        manifest["leftovers"] = pack_calls(case, raw, manifest)
+    write_json(raw / "manifest.json", manifest)
+    return manifest
+
+
+def pack_calls(case: Case, raw: Path, manifest: dict[str, Any]) -> dict[str, int]:
+    """Sort the log of calls, derive the leftovers from it; return their number by class."""
+    logs = sorted((raw / "calls").glob("*.jsonl"))
+    calls = with_timers((call for log in logs for call in read_calls(log)), manifest["timeout"])
+    write_lines(raw / "calls.jsonl", calls)
+    shutil.rmtree(raw / "calls")
+    expected = leftovers(calls, manifest["committed_batch"], pandas=case.pandas)
+    text = ",\n".join(compact(leftover) for leftover in expected)
+    (raw / "expected_leftovers.json").write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    return dict(Counter(leftover["class"] for leftover in expected))
+
+
+RECIPE = """# {name}
+
+{description}
+
+Spark {spark}, Java {java}, output mode {output_mode}, {batches} batches, newest committed batch
+{committed_batch}. Remade by
+
+    python scripts/make_fixtures.py --spark-version {spark} --only '^{name}$'
+
+## What a correct inspector finds
+
+{finds}
+
+## What Spark says it holds
+
+{rows}
+"""
+
+
+def write_recipe(case: Case, folder: Path, manifest: dict[str, Any]) -> None:
+    """Write the recipe beside the checkpoint."""
+    counts = json.loads((folder / "truth_counts.json").read_text(encoding="utf-8"))
+    total: Counter[tuple[int, str, int]] = Counter()
+    for count in counts:
+        total[count["op"], count["store"], count["ver"]] += count["rows"]
+    rows = [
+        f"- operator {operator}, store {store}, version {version}: {n} rows in all partitions"
+        for (operator, store, version), n in sorted(total.items())
+        if version == manifest["committed_batch"] + 1
+    ]
+    if "leftovers" in manifest:
+        kinds = [f"{n} `{kind}`" for kind, n in sorted(manifest["leftovers"].items())]
+        rows.append(f"- leftovers by the log of calls: {', '.join(kinds) or 'none'}")
+    text = RECIPE.format(
+        **{**manifest, "description": textwrap.fill(case.description, 100)},
+        name=case.name,
+        finds=textwrap.fill(case.finds, 100),
+        rows="\n".join(rows),
+    )
+    (folder / "recipe.md").write_text(text, encoding="utf-8")
+
+
+def compact(value: object) -> str:
+    """Return JSON without spaces."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write one JSON document, indented."""
+    path.write_text(json.dumps(value, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_lines(path: Path, values: list[dict[str, Any]]) -> None:
+    """Write JSON lines."""
+    path.write_text("".join(compact(value) + "\n" for value in values), encoding="utf-8")
+
+
+def size_of(folder: Path) -> int:
+    """Sum of the file sizes under a folder."""
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def main() -> None:
+    """Make the cases that are asked for and put them in place of the old ones."""
+    parser = argparse.ArgumentParser(description="Make the checkpoints under fixtures/.")
+    parser.add_argument("--spark-version", default="4.3.0", help="must be the PySpark installed")
+    parser.add_argument("--only", default="", metavar="REGEX", help="make cases whose name matches")
+    parser.add_argument("--out", type=Path, default=SOURCES.parent.parent / "fixtures")
+    options = parser.parse_args()
+    cases = [case for case in CASES if re.search(options.only, case.name)]
+    if not cases:
+        parser.error(f"no case matches {options.only!r}")
+    with tempfile.TemporaryDirectory(prefix="make-fixtures-") as directory:
+        spark = Spark(options.spark_version, Path(directory))
+        spark.compile()
+        raw = Path(directory) / "raw"
+        run_cases(spark, cases, raw)
+        for case in cases:
+            write_recipe(case, raw / case.name, pack(case, raw / case.name))
+            target = options.out / options.spark_version / case.name
+            shutil.rmtree(target, ignore_errors=True)
+            shutil.copytree(raw / case.name, target)
+            print(f"{target}: {size_of(target):,} bytes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""What Spark takes for a conf that was not recorded."""
+
+import pytest
+
+from inspector.checkpoint.confs import HDFS_PROVIDER, assumed, full_key
+
+
+@pytest.mark.parametrize(
+    ("key", "expected"),
+    [
+        ("streaming.stateStore.compression.codec", "lz4"),
+        ("spark.sql.streaming.stateStore.compression.codec", "lz4"),
+        ("streaming.stateStore.providerClass", HDFS_PROVIDER),
+        ("streaming.aggregation.stateFormatVersion", "1"),
+        ("streaming.stateStore.rowChecksum.enabled", "false"),
+        ("optimizer.pruneFiltersCanPruneStreamingSubplan", "true"),
+        ("shuffle.partitions", None),
+        ("streaming.stateStore.rocksdb.formatVersion", None),
+        ("no.such.conf", None),
+    ],
+)
+def test_an_unrecorded_conf_is_what_old_state_needs(key: str, expected: str | None) -> None:
+    assert assumed(key) == expected
+
+
+def test_keys_are_taken_with_and_without_their_prefix() -> None:
+    assert full_key("shuffle.partitions") == "spark.sql.shuffle.partitions"
+    assert full_key("spark.sql.shuffle.partitions") == "spark.sql.shuffle.partitions"

@@ -1,0 +1,159 @@
+"""Operators, partitions, stores and files, from listings."""
+
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.layout import Layout, discover, is_rocksdb
+from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import NotACheckpointError
+from inspector.model import FileKind, StoreFile, StoreId, Version
+
+JOIN = ("left-keyToNumValues", "left-keyWithIndexToValue", "right-keyToNumValues")
+TEMPORARY = ".1.delta.e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35.TID439.tmp"
+
+
+def make(root: Path, *files: str) -> Path:
+    """Files of five bytes; a path that ends with a slash is an empty folder."""
+    for file in (*files, "metadata", "offsets/0", "commits/0"):
+        path = root / file
+        (path if file.endswith("/") else path.parent).mkdir(parents=True, exist_ok=True)
+        if not file.endswith("/"):
+            path.write_bytes(b"12345")
+    return root
+
+
+def layout_of(root: Path, *files: str) -> Layout:
+    return discover(Storage.open(str(make(root, *files))))
+
+
+def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
+    found = layout_of(
+        tmp_path,
+        *(
+            f"state/0/{partition}/{version}.delta"
+            for partition in (0, 10, 9)
+            for version in (9, 10)
+        ),
+        *("state/0/0/10.snapshot", "state/0/0/.9.delta.crc", f"state/0/0/{TEMPORARY}"),
+        *("state/0/0/odd", "state/0/0/_metadata/schema", "state/0/_metadata/metadata"),
+    )
+    (operator,) = found.operators
+    assert (operator.operator_id, operator.directory) == (0, "state/0")
+    assert operator.has_metadata
+    assert not operator.has_state_schema
+    assert operator.others == ()
+    assert operator.store_names == ("default",)
+    assert [partition.partition_id for partition in operator.partitions] == [0, 9, 10]
+    (store,) = operator.partitions[0].stores
+    assert (store.store, store.directory) == (StoreId(0, "default", 0), "state/0/0")
+    assert [Path(file.path).name for file in store.files] == [
+        *(TEMPORARY, ".9.delta.crc", "9.delta", "10.delta", "10.snapshot", "odd")
+    ]
+    assert [file.version for file in store.files] == [1, 9, 9, 10, 10, None]
+
+
+def test_a_file_has_full_path_kind_version_and_size(tmp_path: Path) -> None:
+    storage = Storage.open(str(make(tmp_path, "state/0/0/7.delta")))
+    (store,) = discover(storage).stores
+    (file,) = store.of_kind(FileKind.DELTA, FileKind.SNAPSHOT)
+    expected = StoreFile(f"{tmp_path}/state/0/0/7.delta", FileKind.DELTA, Version(7), 5)
+    assert (file.path, file.kind, file.version, file.size) == (
+        *(expected.path, expected.kind, expected.version, expected.size),
+    )
+    assert file.modified_ms is not None
+    assert storage.read(storage.relative(file.path)) == b"12345"
+
+
+def test_a_joins_stores_are_folders_and_there_is_no_default_one(tmp_path: Path) -> None:
+    files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
+    found = layout_of(tmp_path, *files, "state/1/2/", "state/0/0/1.delta")
+    assert [operator.operator_id for operator in found.operators] == [0, 1]
+    join = found.operators[1]
+    assert join.store_names == JOIN
+    assert [len(partition.stores) for partition in join.partitions] == [3, 3, 0]
+    assert join.stores[4].store == StoreId(1, JOIN[1], 1)
+    assert join.stores[4].directory == f"state/1/1/{JOIN[1]}"
+
+
+def test_an_empty_partition_folder_is_a_store_without_files(tmp_path: Path) -> None:
+    # The provider makes the folder before its first commit.
+    (store,) = layout_of(tmp_path, "state/0/0/").stores
+    assert (store.store, store.files) == (StoreId(0, "default", 0), ())
+
+
+def test_a_query_without_state_has_no_operators(tmp_path: Path) -> None:
+    assert layout_of(tmp_path).operators == ()
+
+
+def test_what_is_not_sparks_is_reported_and_not_taken(tmp_path: Path) -> None:
+    found = layout_of(
+        tmp_path,
+        *("state/0/0/1.delta", "state/notes.txt", "state/old/0/1.delta", "state/00/0/1.delta"),
+        *("state/0/x", "state/0/01/1.delta", "state/0/2147483648/1.delta"),
+        "state/0/_stateSchema/default/0_x",
+    )
+    assert found.others == ("state/00", "state/notes.txt", "state/old")
+    assert found.operators[0].others == ("state/0/01", "state/0/2147483648", "state/0/x")
+    assert found.operators[0].has_state_schema
+    assert len(found.stores) == 1
+
+
+@pytest.mark.parametrize(
+    ("file", "provider", "expected"),
+    [
+        ("state/0/0/1.zip", None, True),
+        ("state/0/0/1.changelog", None, True),
+        ("state/0/0/SSTs/000008-x.sst", None, True),
+        (f"state/0/0/{JOIN[0]}/1.zip", None, True),
+        ("state/0/0/1.delta", None, False),
+        ("state/0/0/1.delta", "org.apache.spark.x.HDFSBackedStateStoreProvider", False),
+        ("state/0/0/", "org.apache.spark.x.RocksDBStateStoreProvider", True),
+    ],
+)
+def test_rocksdb_is_recognised(
+    tmp_path: Path, file: str, provider: str | None, expected: bool
+) -> None:
+    assert is_rocksdb(layout_of(tmp_path, file), provider) is expected
+
+
+@pytest.mark.parametrize(
+    ("selection", "expected"),
+    [
+        (Selection(), 8),
+        (Selection(1), 6),
+        (Selection(1, 1), 3),
+        (Selection(1, 1, JOIN[2]), 1),
+        (Selection(0, 1), 1),
+        (Selection(7), 0),
+    ],
+)
+def test_a_selection_narrows_a_layout(tmp_path: Path, selection: Selection, expected: int) -> None:
+    files = [f"state/1/{partition}/{name}/1.delta" for partition in (0, 1) for name in JOIN]
+    found = layout_of(tmp_path, *files, "state/0/0/1.delta", "state/0/1/1.delta")
+    assert len(found.select(selection).stores) == expected
+
+
+def test_a_folder_that_cannot_be_listed_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Storage.open(str(make(tmp_path, "state/0/0/1.delta", "state/0/1/1.delta")))
+    listing = storage._fs.ls
+
+    def locked(path: str, **kwargs: bool) -> object:
+        if path.endswith("state/0/1"):
+            raise PermissionError(13, "Permission denied", path)
+        return listing(path, **kwargs)
+
+    monkeypatch.setattr(storage._fs, "ls", locked)
+    found = discover(storage)
+    assert [partition.partition_id for partition in found.operators[0].partitions] == [0]
+    (problem,) = found.problems
+    assert (problem.slug, problem.message) == ("storage", "Permission denied")
+    assert problem.path == f"{tmp_path}/state/0/1"
+
+
+def test_another_folder_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(NotACheckpointError, match="got an empty folder"):
+        discover(Storage.open(str(tmp_path)))

@@ -1,0 +1,232 @@
+"""Both logs together: clocks, confs, what is committed, and what is wrong."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.checkpoint.confs import HDFS_PROVIDER
+from inspector.checkpoint.logs import ConfValue, Logs, read_logs
+from inspector.checkpoint.storage import Storage
+from inspector.model import BatchClock, BatchId
+
+CODEC = "spark.sql.streaming.stateStore.compression.codec"
+
+
+def offsets(batch: int, *sources: str, watermark: int = 0, conf: object = None) -> bytes:
+    header = {"batchWatermarkMs": watermark, "batchTimestampMs": 1000 + batch, "conf": conf or {}}
+    return "\n".join(["v1", json.dumps(header), *sources]).encode()
+
+
+def commit(watermark: int = 0) -> bytes:
+    return b'v1\n{"nextBatchWatermarkMs":%d}' % watermark
+
+
+def logs_of(root: Path, files: dict[str, bytes], most: int = 100) -> Logs:
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return read_logs(Storage.open(str(root)), most)
+
+
+def test_clocks_tell_time_watermark_commit_and_new_data(tmp_path: Path) -> None:
+    found = logs_of(
+        tmp_path,
+        {
+            "metadata": b'{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}',
+            "offsets/0": offsets(0, "0", "-"),
+            "offsets/1": offsets(1, "1", "-", watermark=500),
+            "offsets/2": offsets(2, "1", "-", watermark=700),
+            "offsets/3": offsets(3, "1", "0", watermark=700),
+            "commits/0": commit(500),
+            "commits/1": commit(700),
+            "commits/2": b"v1\n{}",
+        },
+    )
+    assert list(found.clocks.values()) == [
+        BatchClock(BatchId(0), 1000, 0, True, True, 500),
+        BatchClock(BatchId(1), 1001, 500, True, True, 700),
+        BatchClock(BatchId(2), 1002, 700, True, False, None),
+        BatchClock(BatchId(3), 1003, 700, False, True, None),
+    ]
+    assert (found.last_committed, found.last_offset) == (2, 3)
+    assert found.has_commits_dir
+    assert found.query_id == "22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"
+    assert found.problems == ()
+
+
+def test_after_a_purge_or_a_hole_new_data_is_unknown(tmp_path: Path) -> None:
+    files = {f"offsets/{batch}": offsets(batch, str(batch)) for batch in (8, 9, 10, 12)}
+    found = logs_of(tmp_path, files)
+    news = {batch: clock.has_new_data for batch, clock in found.clocks.items()}
+    assert news == {8: None, 9: True, 10: True, 12: None}
+    assert list(found.clocks) == [8, 9, 10, 12]
+    assert (found.last_committed, found.has_commits_dir) == (None, False)
+
+
+def test_a_first_batch_without_any_offset_has_no_new_data(tmp_path: Path) -> None:
+    found = logs_of(tmp_path, {"offsets/0": offsets(0, "-", "-")})
+    assert found.clocks[BatchId(0)].has_new_data is False
+
+
+def test_a_change_of_format_is_no_new_data(tmp_path: Path) -> None:
+    found = logs_of(
+        tmp_path, {"offsets/0": offsets(0, '{"a":1}', "-"), "offsets/1": b'v2\n{}\n0:{"a":1}\n1:-'}
+    )
+    assert found.clocks[BatchId(1)].has_new_data is False
+
+
+def test_a_commit_without_its_plan_still_counts(tmp_path: Path) -> None:
+    found = logs_of(tmp_path, {"offsets/5": offsets(5, "0"), "commits/4": commit(9)})
+    assert found.clocks[BatchId(4)] == BatchClock(BatchId(4), committed=True, next_watermark_ms=9)
+    assert found.last_committed == 4
+
+
+def test_names_that_are_no_batch_are_ignored(tmp_path: Path) -> None:
+    names = ("x", "3.compact", ".3.crc", "03", "-3", ".3.uuid.tmp", "9" * 30)
+    files = {f"{log}/{name}": b"junk" for log in ("offsets", "commits") for name in names}
+    (tmp_path / "commits" / "7").mkdir(parents=True)
+    found = logs_of(tmp_path, {**files, "offsets/1": offsets(1)})
+    assert list(found.clocks) == [1]
+    assert (found.last_committed, found.last_offset) == (None, 1)
+    assert found.has_commits_dir
+    assert found.problems == ()
+
+
+def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
+    found = logs_of(
+        tmp_path,
+        {
+            "metadata": b"junk",
+            "offsets/0": offsets(0, "0"),
+            "offsets/1": b"v3\n{}",
+            "offsets/2": offsets(2, "1"),
+            "commits/0": b"",
+            "commits/1": commit(5),
+        },
+    )
+    assert list(found.clocks) == [0, 1, 2]
+    assert found.clocks[BatchId(0)].committed
+    assert found.clocks[BatchId(1)] == BatchClock(BatchId(1), committed=True, next_watermark_ms=5)
+    assert found.clocks[BatchId(2)].has_new_data is None
+    assert list(found.confs) == [0, 2]
+    assert found.query_id is None
+    shown = [(problem.slug, problem.path, problem.message[:12]) for problem in found.problems]
+    assert shown == [
+        ("undecodable", f"{tmp_path}/metadata", "got no JSON "),
+        ("undecodable", f"{tmp_path}/commits/0", "got an empty"),
+        ("undecodable", f"{tmp_path}/offsets/1", "got format v"),
+    ]
+
+
+def test_an_entry_that_is_purged_meanwhile_is_no_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = {f"{log}/{n}": offsets(n) for log in ("offsets", "commits") for n in (0, 1)}
+    logs_of(tmp_path, files)
+    storage = Storage.open(str(tmp_path))
+    listing = storage.list
+
+    def purge(relative: str = "", *, missing_ok: bool = False) -> object:
+        found = listing(relative, missing_ok=missing_ok)
+        for entry in found:
+            if entry.name == "0":
+                (tmp_path / entry.path).unlink()
+        return found
+
+    monkeypatch.setattr(storage, "list", purge)
+    found = read_logs(storage)
+    assert found.problems == ()
+    assert list(found.confs) == [1]
+
+
+def test_an_entry_that_cannot_be_read_is_a_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs_of(tmp_path, {"offsets/0": offsets(0), "offsets/1": offsets(1)})
+    storage = Storage.open(str(tmp_path))
+    reading = storage.read_many
+
+    def denied(*args: Any) -> dict[str, Any]:
+        found = reading(*args)
+        found["offsets/0"] = PermissionError(f"{tmp_path}/offsets/0: Permission denied")
+        return found
+
+    monkeypatch.setattr(storage, "read_many", denied)
+    found = read_logs(storage)
+    assert [(problem.slug, problem.message) for problem in found.problems] == [
+        ("storage", "Permission denied")
+    ]
+    assert list(found.confs) == [1]
+    assert found.last_offset == 1
+
+
+def test_only_the_newest_entries_are_read_and_that_is_said(tmp_path: Path) -> None:
+    files = {f"{log}/{n}": offsets(n) for log in ("offsets", "commits") for n in range(150)}
+    found = logs_of(tmp_path, files, most=70)
+    assert list(found.clocks) == list(range(80, 150))
+    assert [(problem.slug, problem.path) for problem in found.problems] == [
+        ("over-limit", f"{tmp_path}/commits"),
+        ("over-limit", f"{tmp_path}/offsets"),
+    ]
+    assert "got 150 entries, only the newest 70 are read" in found.problems[0].message
+
+
+def test_control_batches_are_told(tmp_path: Path) -> None:
+    control = b'v2\n{"controlBatchInfo":{"operationType":"REPARTITION"}}\n0:1'
+    found = logs_of(tmp_path, {"offsets/3": offsets(3), "offsets/4": control})
+    assert found.control_batches == {4: "REPARTITION"}
+
+
+def test_nothing_there_is_nothing_known(tmp_path: Path) -> None:
+    assert logs_of(tmp_path, {}) == Logs()
+
+
+@pytest.mark.parametrize(
+    ("batch", "key", "expected"),
+    [
+        (5, CODEC, ConfValue("zstd", "recorded", BatchId(5))),
+        (5, "streaming.stateStore.compression.codec", ConfValue("zstd", "recorded", BatchId(5))),
+        (2, CODEC, ConfValue("zstd", "nearest", BatchId(5))),
+        (7, CODEC, ConfValue("zstd", "nearest", BatchId(5))),
+        (8, CODEC, ConfValue("lz4", "default", BatchId(9))),
+        (9, "shuffle.partitions", ConfValue("4", "recorded", BatchId(9))),
+        (5, "shuffle.partitions", ConfValue(None, "default", BatchId(5))),
+    ],
+)
+def test_a_conf_is_the_batchs_own_or_the_nearest_or_assumed(
+    batch: int, key: str, expected: ConfValue
+) -> None:
+    confs = {BatchId(5): {CODEC: "zstd"}, BatchId(9): {"spark.sql.shuffle.partitions": "4"}}
+    assert Logs(confs=confs).conf_for(batch, key) == expected
+
+
+def test_without_any_entry_every_conf_is_assumed() -> None:
+    assert Logs().conf_for(3, CODEC) == ("lz4", "default", None)
+    assert Logs().provider_class is None
+
+
+def test_the_newest_entry_tells_the_provider(tmp_path: Path) -> None:
+    key = "spark.sql.streaming.stateStore.providerClass"
+    files = {
+        "offsets/0": offsets(0, conf={key: "old"}),
+        "offsets/1": offsets(1, conf={key: HDFS_PROVIDER}),
+        "offsets/2": offsets(2),
+    }
+    assert logs_of(tmp_path, files).provider_class == HDFS_PROVIDER
+
+
+@settings(max_examples=50)
+@given(st.binary(), st.binary(), st.binary())
+def test_any_bytes_give_logs(
+    tmp_path_factory: pytest.TempPathFactory, query: bytes, offset: bytes, done: bytes
+) -> None:
+    files = {"metadata": query, "offsets/0": b"v1\n" + offset, "commits/0": b"v1\n" + done}
+    found = logs_of(
+        tmp_path_factory.mktemp("ck"), {**files, "offsets/1": offset, "commits/1": done}
+    )
+    assert list(found.clocks) == [0, 1]
+    assert all(clock.committed for clock in found.clocks.values())

@@ -1,0 +1,141 @@
+"""The query's id and operator metadata of both formats."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.checkpoint.metadata import (
+    OperatorMetadata,
+    StoreInfo,
+    parse_operator_metadata,
+    read_operator_metadata,
+    read_query_id,
+)
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError
+
+V1 = (
+    b'v1\n{"operatorInfo":{"operatorId":0,"operatorName":"stateStoreSave"},"stateStoreInfo":'
+    b'[{"storeName":"default","numColsPrefixKey":0,"numPartitions":2}]}'
+)
+SCHEMA = "file:/in/ck/state/0/_stateSchema/default/0_1485aeff-1ee7-4960-bf29-5a76c8afdc37"
+V2 = (  # Spark 4.3.0, transformWithState refused by this provider
+    b'v2\n{"operatorInfo":{"operatorId":0,"operatorName":"transformWithStateExec"},'
+    b'"stateStoreInfo":[{"storeName":"default","numColsPrefixKey":0,"numPartitions":2,'
+    b'"stateSchemaFilePaths":["' + SCHEMA.encode() + b'"]}],'
+    b'"operatorPropertiesJson":"{\\"timeMode\\":\\"NoTime\\",\\"outputMode\\":\\"Update\\",'
+    b'\\"stateVariables\\":[{\\"stateName\\":\\"c\\",\\"stateVariableType\\":\\"ValueState\\",'
+    b'\\"ttlEnabled\\":false}]}"}'
+)
+PROPERTIES = {
+    "timeMode": "NoTime",
+    "outputMode": "Update",
+    "stateVariables": [{"stateName": "c", "stateVariableType": "ValueState", "ttlEnabled": False}],
+}
+
+
+def storage_of(root: Path, files: dict[str, bytes]) -> Storage:
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return Storage.open(str(root))
+
+
+def test_the_first_format() -> None:
+    assert parse_operator_metadata(V1) == OperatorMetadata(
+        0, "stateStoreSave", (StoreInfo("default", 0, 2),), {}, 1
+    )
+
+
+def test_the_second_format_has_schema_paths_and_properties() -> None:
+    assert parse_operator_metadata(V2) == OperatorMetadata(
+        0, "transformWithStateExec", (StoreInfo("default", 0, 2, (SCHEMA,)),), PROPERTIES, 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"v1", b"v3", "got format v3"),
+        (b'"operatorId":0', b'"operatorId":"0"', "as operatorId, expected a 64-bit integer"),
+        (b'"operatorId":0', b'"x":0', "got no operatorId"),
+        (b'"stateStoreSave"', b"7", "as operatorName, expected a string"),
+        (b'[{"storeName"', b'["x",{"storeName"', "in stateStoreInfo, expected a JSON object"),
+        (b'"storeName":"default"', b'"storeName":1', "as storeName, expected a string"),
+        (b'"numColsPrefixKey":0', b'"stateSchemaFilePaths":1', "as stateSchemaFilePaths"),
+        (b'"stateStoreInfo"', b'"operatorPropertiesJson":1,"x"', "as operatorPropertiesJson"),
+        (b'"stateStoreInfo"', b'"stateStoreInfo":1,"x"', "as stateStoreInfo, expected a list"),
+        (b'"stateStoreInfo"', b'"operatorPropertiesJson":"[","x"', "expected a JSON object"),
+        (b'"operatorInfo"', b'"operatorInfo":1,"x"', "as operatorInfo, expected a JSON object"),
+    ],
+)
+def test_what_spark_does_not_write_is_refused(old: bytes, new: bytes, message: str) -> None:
+    with pytest.raises(DecodeError, match=message):
+        parse_operator_metadata(V1.replace(old, new))
+
+
+def test_the_first_format_is_one_file(tmp_path: Path) -> None:
+    storage = storage_of(tmp_path, {"state/3/_metadata/metadata": V1})
+    found, problems = read_operator_metadata(storage, 3, 7)
+    assert found is not None
+    assert (found.operator_name, found.batch_id, problems) == ("stateStoreSave", None, ())
+
+
+@pytest.mark.parametrize(
+    ("batch", "expected"), [(None, 10), (10, 10), (9, 2), (2, 2), (1, 0), (0, 0)]
+)
+def test_of_the_second_format_the_newest_not_after_the_batch_counts(
+    tmp_path: Path, batch: int | None, expected: int
+) -> None:
+    names = ("0", "2", "10", "x", ".2.crc", "007")
+    storage = storage_of(tmp_path, {f"state/0/_metadata/v2/{name}": V2 for name in names})
+    found, problems = read_operator_metadata(storage, 0, batch)
+    assert found is not None
+    assert (found.batch_id, found.properties, problems) == (expected, PROPERTIES, ())
+
+
+@pytest.mark.parametrize(
+    "files", [{}, {"state/0/_metadata/other": b""}, {"state/0/_metadata/v2/5": V2}]
+)
+def test_without_a_file_there_is_none(tmp_path: Path, files: dict[str, bytes]) -> None:
+    assert read_operator_metadata(storage_of(tmp_path, files), 0, 4) == (None, ())
+
+
+def test_a_bad_file_is_a_problem(tmp_path: Path) -> None:
+    storage = storage_of(tmp_path, {"state/0/_metadata/metadata": b"v1\n{}"})
+    found, (problem,) = read_operator_metadata(storage, 0)
+    assert found is None
+    assert problem.path == f"{tmp_path}/state/0/_metadata/metadata"
+    assert "got no operatorId" in problem.message
+
+
+def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path) -> None:
+    found, (problem,) = read_operator_metadata(storage_of(tmp_path, {"state/0/_metadata": b""}), 0)
+    assert found is None
+    assert (problem.slug, problem.path) == ("storage", f"{tmp_path}/state/0/_metadata")
+
+
+def test_the_query_id(tmp_path: Path) -> None:
+    storage = storage_of(tmp_path, {"metadata": b'{"id":"d6a2b015"}'})
+    assert read_query_id(storage) == ("d6a2b015", ())
+
+
+@pytest.mark.parametrize("data", [b"", b"junk", b"\xff", b"{}", b'{"id":7}', b'["id"]'])
+def test_a_bad_query_id_is_a_problem(tmp_path: Path, data: bytes) -> None:
+    found, (problem,) = read_query_id(storage_of(tmp_path, {"metadata": data}))
+    assert found is None
+    assert (problem.slug, problem.path) == ("undecodable", f"{tmp_path}/metadata")
+
+
+def test_no_query_id_is_no_problem(tmp_path: Path) -> None:
+    assert read_query_id(storage_of(tmp_path, {})) == (None, ())
+
+
+@given(st.binary(), st.integers(0, len(V2)), st.integers(0, len(V2)))
+def test_any_bytes_are_metadata_or_a_decode_error(junk: bytes, start: int, stop: int) -> None:
+    for data in (junk, b"v2\n" + junk, V2[:start] + junk + V2[stop:]):
+        with suppress(DecodeError):
+            assert parse_operator_metadata(data).format in {1, 2}

@@ -1,0 +1,50 @@
+"""Requests side by side: order, bounds, failures."""
+
+import threading
+
+import pytest
+
+from inspector.checkpoint.parallel import THREADS, in_parallel
+from inspector.exceptions import LimitError
+
+
+def test_results_and_failures_keep_the_order_of_the_items() -> None:
+    def call(item: int) -> int:
+        if item % 10 == 3:
+            raise FileNotFoundError(str(item))
+        if item % 10 == 7:
+            raise LimitError(str(item))
+        return item * 2
+
+    found = in_parallel(call, range(100))
+    for item, result in enumerate(found):
+        expected = {3: FileNotFoundError, 7: LimitError}.get(item % 10, int)
+        assert isinstance(result, expected)
+        assert result == item * 2 if expected is int else str(item) in str(result)
+
+
+def test_calls_overlap_and_are_bounded() -> None:
+    lock, running, most = threading.Lock(), set[int](), 0
+    together = threading.Barrier(THREADS)
+
+    def call(item: int) -> None:
+        nonlocal most
+        with lock:
+            running.add(item)
+            most = max(most, len(running))
+        together.wait(timeout=30)
+        with lock:
+            running.discard(item)
+
+    in_parallel(call, range(2 * THREADS))
+    assert most == THREADS
+
+
+@pytest.mark.parametrize("items", [[1], [1, 2, 3]])
+def test_a_mistake_of_ours_is_not_taken_for_a_failure_of_storage(items: list[int]) -> None:
+    with pytest.raises(ZeroDivisionError):
+        in_parallel(lambda item: item // 0, items)
+
+
+def test_nothing_to_do_is_nothing() -> None:
+    assert in_parallel(str, []) == []

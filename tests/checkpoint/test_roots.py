@@ -1,0 +1,152 @@
+"""Where a checkpoint begins, for every path in it, and what is said where none is."""
+
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from inspector.checkpoint.roots import Selection, is_root, resolve_root
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import EngineError, NotACheckpointError
+
+STORE = "left-keyToNumValues"
+
+
+def make(root: Path) -> Path:
+    for folder in ("offsets", "commits", "sources/0", f"state/0/1/{STORE}", "state/1/0/_metadata"):
+        (root / folder).mkdir(parents=True)
+    for file in (
+        *("metadata", "offsets/3", "state/1/0/4.delta", "state/1/0/.4.delta.crc"),
+        *("state/1/0/_metadata/schema", f"state/0/1/{STORE}/12.snapshot"),
+    ):
+        (root / file).write_bytes(b"")
+    return root
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    return make(tmp_path / "ck")
+
+
+@pytest.mark.parametrize(
+    ("below", "expected"),
+    [
+        ("", Selection()),
+        ("/", Selection()),
+        ("/state", Selection()),
+        ("/offsets", Selection()),
+        ("/offsets/3", Selection()),
+        ("/metadata", Selection()),
+        ("/sources/0", Selection()),
+        ("/state/1", Selection(1)),
+        ("/state/1/", Selection(1)),
+        ("/state/1/0", Selection(1, 0)),
+        ("/state/1/0/4.delta", Selection(1, 0, "default", 4)),  # type: ignore[arg-type]
+        ("/state/1/0/.4.delta.crc", Selection(1, 0, "default", 4)),  # type: ignore[arg-type]
+        ("/state/1/0/_metadata", Selection(1, 0, "default")),
+        ("/state/1/0/_metadata/schema", Selection(1, 0, "default")),
+        (f"/state/0/1/{STORE}", Selection(0, 1, STORE)),
+        (f"/state/0/1/{STORE}/12.snapshot", Selection(0, 1, STORE, 12)),  # type: ignore[arg-type]
+    ],
+)
+def test_a_path_leads_to_its_root_and_a_selection(
+    checkpoint: Path, below: str, expected: Selection
+) -> None:
+    for prefix in ("", "file:", "file://"):
+        root, selection = resolve_root(f"{prefix}{checkpoint}{below}")
+        assert (root.rstrip("/"), selection) == (f"{prefix}{checkpoint}", expected)
+
+
+def test_the_users_spelling_is_kept_where_it_reaches_the_root(
+    checkpoint: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(checkpoint.parent)
+    assert resolve_root("ck") == ("ck", Selection())
+    assert resolve_root("ck/state/1") == ("ck", Selection(1))
+    monkeypatch.chdir(checkpoint / "state")
+    assert resolve_root(".") == (str(checkpoint), Selection())
+    assert resolve_root("1/0") == (str(checkpoint), Selection(1, 0))
+    assert resolve_root("../state/1") == (str(checkpoint), Selection(1))
+
+
+def test_a_checkpoint_named_state_is_taken_for_what_it_is(tmp_path: Path) -> None:
+    root = make(tmp_path / "state" / "0")
+    assert resolve_root(str(root)) == (str(root), Selection())
+    assert resolve_root(f"{root}/state/1") == (str(root), Selection(1))
+
+
+def test_a_copied_state_folder_will_do(tmp_path: Path) -> None:
+    (tmp_path / "state" / "0" / "0").mkdir(parents=True)
+    assert resolve_root(str(tmp_path)) == (str(tmp_path), Selection())
+    assert resolve_root(f"{tmp_path}/state/0/0") == (str(tmp_path), Selection(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("folders", "expected"),
+    [
+        (["offsets", "commits"], True),
+        (["offsets", "metadata"], True),
+        (["state/0"], True),
+        (["state/x"], False),
+        (["state"], False),
+        (["offsets"], False),
+        (["metadata", "sources"], False),
+        (["0/0"], False),
+    ],
+)
+def test_one_mark_alone_may_be_anybodys(tmp_path: Path, folders: list[str], expected: bool) -> None:
+    for folder in folders:
+        (tmp_path / folder).mkdir(parents=True)
+    assert is_root(Storage.open(str(tmp_path))) is expected
+
+
+def test_a_bucket_is_not_left_upwards() -> None:
+    memory = fsspec.filesystem("memory")
+    memory.pipe("/box/ck/state/0/0/1.delta", b"")
+    try:
+        found = resolve_root("memory://box/ck/state/0/0/1.delta")
+        assert found == ("memory://box/ck", Selection(0, 0, "default", 1))  # type: ignore[arg-type]
+        with pytest.raises(NotACheckpointError, match="memory://box: got a folder with ck/"):
+            resolve_root("memory://box")
+    finally:
+        memory.rm("/box", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("gone", "got nothing at this path"),
+        ("empty", "got an empty folder"),
+        ("plain", "got a folder with a/, b.txt,"),
+        ("plain/b.txt", "got a file that lies in no checkpoint"),
+        ("many", r"got a folder with d0/, .*, d7/ and 3 more"),
+        ("queries", r"checkpoints lie in it: one, two; name them"),
+    ],
+)
+def test_what_is_no_checkpoint_says_what_was_found(tmp_path: Path, path: str, found: str) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "plain" / "a").mkdir(parents=True)
+    (tmp_path / "plain" / "b.txt").write_bytes(b"")
+    for number in range(11):
+        (tmp_path / "many" / f"d{number:x}").mkdir(parents=True)
+    make(tmp_path / "queries" / "one")
+    make(tmp_path / "queries" / "two")
+    with pytest.raises(NotACheckpointError, match=found) as caught:
+        resolve_root(f"{tmp_path}/{path}")
+    assert caught.value.path == f"{tmp_path}/{path}"
+    assert "expected a checkpoint folder with 'metadata', 'offsets'" in str(caught.value)
+
+
+def test_a_folder_whose_parts_cannot_be_listed_is_still_described(tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir()
+    (tmp_path / "locked").chmod(0)
+    try:
+        with pytest.raises(NotACheckpointError, match="got a folder with locked/,"):
+            resolve_root(str(tmp_path))
+    finally:
+        (tmp_path / "locked").chmod(0o700)
+
+
+def test_an_unknown_url_is_no_question_of_checkpoints() -> None:
+    with pytest.raises(EngineError):
+        resolve_root("nosuch://x/state/0")

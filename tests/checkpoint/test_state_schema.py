@@ -1,0 +1,292 @@
+"""Schema files of all three formats, Java's strings included."""
+
+import json
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.checkpoint.state_schema import (
+    StateSchema,
+    _modified_utf8,
+    parse_state_schema,
+    read_state_schema,
+)
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError, TruncatedError
+
+KEY = '{"type":"struct","fields":[{"name":"user","type":"string","nullable":true,"metadata":{}}]}'
+VALUE = (
+    '{"type":"struct","fields":['
+    '{"name":"count","type":"long","nullable":false,"metadata":{}},'
+    '{"name":"count","type":"long","nullable":true,"metadata":{}}]}'
+)
+NO_PREFIX = '{"keyStateEncoderType":"NoPrefixKeyStateEncoderSpec"}'
+NO_USER_KEY = "{    }"
+
+
+def java(text: str) -> bytes:
+    """Modified UTF-8, unit by unit, as ``DataOutputStream.writeUTF`` writes it."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    found = b""
+    for (unit,) in struct.iter_unpack(">H", units):
+        if 0 < unit < 0x80:
+            found += bytes([unit])
+        elif unit < 0x800:
+            found += bytes([0xC0 | unit >> 6, 0x80 | unit & 0x3F])
+        else:
+            found += bytes([0xE0 | unit >> 12, 0x80 | unit >> 6 & 0x3F, 0x80 | unit & 0x3F])
+    return found
+
+
+def utf(text: str) -> bytes:
+    raw = java(text)
+    return struct.pack(">H", len(raw)) + raw
+
+
+def chunked(text: str, size: int = 65535) -> bytes:
+    units = text.encode("utf-16-be", "surrogatepass")
+    parts = [units[at : at + 2 * size] for at in range(0, len(units), 2 * size)]
+    chunks = [utf(part.decode("utf-16-be", "surrogatepass")) for part in parts]
+    return struct.pack(">i", len(chunks)) + b"".join(chunks)
+
+
+def v1(key: str = KEY, value: str = VALUE) -> bytes:
+    return utf("v1") + utf(key) + utf(value)
+
+
+def v2(key: str = KEY, value: str = VALUE, size: int = 65535) -> bytes:
+    return utf("v2") + chunked(key, size) + chunked(value, size)
+
+
+def family(name: str, value: str = VALUE, user_key: str = NO_USER_KEY) -> bytes:
+    ids = struct.pack(">h", 0), struct.pack(">h", 1)
+    return b"".join(
+        [
+            *(utf(name), ids[0], chunked(KEY), ids[1], chunked(value)),
+            *(chunked(NO_PREFIX), chunked(user_key)),
+        ]
+    )
+
+
+def v3(*families: bytes) -> bytes:
+    return utf("v3") + struct.pack(">i", len(families)) + b"".join(families)
+
+
+def names(schema: StateSchema) -> tuple[list[str], list[str]]:
+    return [each.name for each in schema.key.fields], [each.name for each in schema.value.fields]
+
+
+def named(name: str) -> str:
+    return json.dumps(
+        {
+            "type": "struct",
+            "fields": [{"name": name, "type": "long", "nullable": True, "metadata": {}}],
+        },
+        ensure_ascii=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "version"), [(v1(), 1), (v2(), 2), (v2(size=1), 2), (v3(family("default")), 3)]
+)
+def test_every_format_has_key_and_value(data: bytes, version: int) -> None:
+    found = parse_state_schema(data)
+    assert found.version == version
+    assert names(found) == (["user"], ["count", "count"])
+
+
+def test_a_file_of_spark_4_3_0() -> None:
+    # A global aggregation: no grouping columns, a count and a sum.
+    data = (
+        b'\0\2v2\0\0\0\1\0\x1d{"type":"struct","fields":[]}\0\0\0\1\0\x94'
+        b'{"type":"struct","fields":[{"name":"count","type":"long","nullable":true,"metadata":{}},'
+        b'{"name":"sum","type":"long","nullable":true,"metadata":{}}]}'
+    )
+    assert names(parse_state_schema(data)) == ([], ["count", "sum"])
+
+
+def test_a_file_of_spark_3_5_9() -> None:
+    # dropDuplicatesWithinWatermark by user.
+    data = (
+        b'\0\2v2\0\0\0\1\0Z{"type":"struct","fields":'
+        b'[{"name":"user","type":"string","nullable":true,"metadata":{}}]}\0\0\0\1\0d'
+        b'{"type":"struct","fields":'
+        b'[{"name":"expiresAtMicros","type":"long","nullable":false,"metadata":{}}]}'
+    )
+    assert names(parse_state_schema(data)) == (["user"], ["expiresAtMicros"])
+
+
+def test_column_families_and_which_of_them_is_the_stores() -> None:
+    data = v3(family("c", user_key=KEY), family("default", named("value")))
+    found = parse_state_schema(data)
+    assert [each.name for each in found.column_families] == ["c", "default"]
+    first, second = found.column_families
+    assert (first.key_schema_id, first.value_schema_id) == (0, 1)
+    assert first.key_encoder == {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
+    assert first.user_key == first.key
+    assert second.user_key is None
+    assert found.value == second.value
+    assert parse_state_schema(v3(family("c"))).value == first.value
+
+
+@pytest.mark.parametrize("name", ["ключ", "a\0b", "😀", "a😀\0é"])
+@pytest.mark.parametrize("size", [65535, 7, 1])
+def test_names_survive_java_and_chunks_that_part_surrogates(name: str, size: int) -> None:
+    found = parse_state_schema(v2(key=named(name), size=size))
+    assert names(found)[0] == [name]
+
+
+@pytest.mark.parametrize("name", ["\ud83d", "\ude00x", "\ude00\ud83d"])
+def test_a_lone_surrogate_is_replaced(name: str) -> None:
+    found = parse_state_schema(v2(key=named(name)))
+    (shown,) = names(found)[0]
+    assert "\ufffd" in shown
+    assert shown.encode()
+
+
+@given(st.text(st.characters(codec="utf-8")))
+def test_javas_strings_are_read_as_they_were_written(text: str) -> None:
+    units = _modified_utf8(java(text), 0)
+    assert units.encode("utf-16-be", "surrogatepass") == text.encode("utf-16-be")
+
+
+@pytest.mark.parametrize(
+    ("raw", "at"),
+    [
+        (b"a\xff", 1),
+        (b"ab\xf0\x9f\x98\x80", 2),
+        (b"\x80", 0),
+        (b"a\xc0\x80\xc0\x80b\xe2\x82", 6),
+        (b"\xc1\x81", 0),
+        (b"\xc0", 0),
+    ],
+)
+def test_what_java_would_not_write_has_its_offset(raw: bytes, at: int) -> None:
+    data = utf("v1") + struct.pack(">H", len(raw)) + raw + utf(VALUE)
+    with pytest.raises(DecodeError, match="expected modified UTF-8") as caught:
+        parse_state_schema(data)
+    assert caught.value.offset == 6 + at
+
+
+@pytest.mark.parametrize("data", [v1(), v2(), v2(size=50), v3(family("a"), family("default"))])
+def test_every_beginning_is_truncated_at_its_end(data: bytes) -> None:
+    for size in range(len(data)):
+        with pytest.raises(TruncatedError) as caught:
+            parse_state_schema(data[:size])
+        assert caught.value.offset is not None
+        assert caught.value.offset <= size
+
+
+@pytest.mark.parametrize("data", [v1(), v2(), v3(family("default"))])
+def test_nothing_may_follow(data: bytes) -> None:
+    with pytest.raises(DecodeError, match="got 1 more bytes, expected the end") as caught:
+        parse_state_schema(data + b"\0")
+    assert caught.value.offset == len(data)
+
+
+@pytest.mark.parametrize(
+    ("data", "error", "message", "offset"),
+    [
+        (utf("v4"), DecodeError, "got format v4, expected v1 to v3", 0),
+        (utf("v0"), DecodeError, "got format v0", 0),
+        (utf("x\ud800"), DecodeError, "expected a format such as 'v2'", 0),
+        (utf("v2") + b"\xff\xff\xff\xff", DecodeError, "got a count of -1", 4),
+        (utf("v2") + b"\x7f\xff\xff\xff" + bytes(9), TruncatedError, "expected 2147483647", 8),
+        (utf("v3") + b"\x7f\xff\xff\xff" + bytes(99), TruncatedError, "at least 22", 8),
+        (v3(), DecodeError, "got no column family", 4),
+    ],
+)
+def test_forged_sizes_and_formats_are_refused(
+    data: bytes, error: type[DecodeError], message: str, offset: int
+) -> None:
+    with pytest.raises(error, match=message) as caught:
+        parse_state_schema(data)
+    assert caught.value.offset == offset
+
+
+@pytest.mark.parametrize("text", ["", "x", "[]", '{"type":"array"}', "[" * 60_000])
+def test_what_is_no_struct_is_refused(text: str) -> None:
+    with pytest.raises(DecodeError):
+        parse_state_schema(v2(value=text))
+
+
+@given(st.binary(), st.integers(0, 400), st.integers(0, 400))
+def test_any_bytes_are_a_schema_or_a_decode_error(junk: bytes, start: int, stop: int) -> None:
+    whole = v3(family("a"), family("default"))
+    for data in (
+        junk,
+        *(utf(f"v{n}") + junk for n in (1, 2, 3)),
+        whole[:start] + junk + whole[stop:],
+    ):
+        with suppress(DecodeError):
+            assert 1 <= parse_state_schema(data).version <= 3
+
+
+def storage_of(root: Path, files: dict[str, bytes]) -> Storage:
+    for name, data in files.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(data)
+    return Storage.open(str(root))
+
+
+@pytest.mark.parametrize(
+    ("store", "folder"), [("default", "state/2/0"), ("left-x", "state/2/0/left-x")]
+)
+def test_a_stores_schema_lies_under_partition_0(tmp_path: Path, store: str, folder: str) -> None:
+    storage = storage_of(tmp_path, {f"{folder}/_metadata/schema": v2()})
+    found, problems = read_state_schema(storage, 2, store)
+    assert found == parse_state_schema(v2())
+    assert problems == ()
+
+
+def test_before_spark_3_1_there_is_none(tmp_path: Path) -> None:
+    storage = storage_of(tmp_path, {"state/0/0/1.delta": b"", "state/0/1/_metadata/schema": v2()})
+    assert read_state_schema(storage, 0) == (None, ())
+
+
+def test_a_bad_schema_is_a_problem_with_its_place(tmp_path: Path) -> None:
+    storage = storage_of(tmp_path, {"state/0/0/_metadata/schema": v2()[:-1]})
+    found, (problem,) = read_state_schema(storage, 0)
+    assert found is None
+    assert (problem.slug, problem.path) == ("truncated", f"{tmp_path}/state/0/0/_metadata/schema")
+    assert problem.offset is not None
+
+
+def test_a_schema_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    storage = storage_of(tmp_path, {"state/0/0/_metadata/schema/x": b""})
+    found, (problem,) = read_state_schema(storage, 0)
+    assert found is None
+    assert problem.slug == "storage"
+
+
+@pytest.mark.parametrize(
+    ("paths", "expected"),
+    [
+        ([], "10_b"),
+        (["file:/in/ck/state/0/_stateSchema/default/2_a"], "2_a"),
+        (["hdfs://x/2_a", "hdfs://x/10_b"], "10_b"),
+        (["hdfs://x/2_a", "hdfs://x/11_gone"], "2_a"),
+        (["hdfs://x/11_gone"], "10_b"),
+    ],
+)
+def test_of_the_third_format_the_named_or_the_newest_counts(
+    tmp_path: Path, paths: list[str], expected: str
+) -> None:
+    folder = "state/0/_stateSchema/default"
+    files = {f"{folder}/{name}": v3(family(name)) for name in ("0_x", "2_a", "10_b")}
+    storage = storage_of(tmp_path, {**files, f"{folder}/.10_b.crc": b"", f"{folder}/odd": b""})
+    found, problems = read_state_schema(storage, 0, schema_paths=paths)
+    assert found is not None
+    assert [each.name for each in found.column_families] == [expected]
+    assert problems == ()
+
+
+def test_a_bad_schema_of_the_third_format_is_a_problem(tmp_path: Path) -> None:
+    storage = storage_of(tmp_path, {"state/0/_stateSchema/default/0_x": b"junk"})
+    found, (problem,) = read_state_schema(storage, 0)
+    assert found is None
+    assert problem.path == f"{tmp_path}/state/0/_stateSchema/default/0_x"

@@ -1,0 +1,351 @@
+"""The storage: read-only, bounded, uncached, and silent about secrets."""
+
+import os
+import pickle
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import EngineError, LimitError
+
+SECRET = "sup3r-s3cr3t"
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / "state" / "0").mkdir(parents=True)
+    (tmp_path / "metadata").write_bytes(b"0123456789")
+    (tmp_path / "empty").write_bytes(b"")
+    return tmp_path
+
+
+@pytest.fixture
+def memory() -> Iterator[MemoryFileSystem]:
+    system = fsspec.filesystem("memory")
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+    yield system
+    system.store.clear()
+    system.pseudo_dirs[:] = [""]
+
+
+class Moody(MemoryFileSystem):  # type: ignore[misc]
+    """A driver that fails in the ways of drivers."""
+
+    protocol = "moody"
+    failure: Exception = RuntimeError(f"HTTP 403 for key {SECRET}")
+
+    def __init__(self, refuse: bool = False, **kwargs: Any) -> None:
+        if refuse:
+            raise self.failure
+        super().__init__(**kwargs)
+
+    def info(self, *_: Any, **__: Any) -> dict[str, Any]:
+        raise self.failure
+
+    def ls(self, *_: Any, **__: Any) -> list[dict[str, Any]]:
+        raise self.failure
+
+    def _open(self, *_: Any, **__: Any) -> Any:
+        raise self.failure
+
+
+@pytest.fixture
+def moody() -> Storage:
+    fsspec.register_implementation("moody", Moody, clobber=True)
+    return Storage.open("moody://box/ck", {"secret": SECRET})
+
+
+def test_a_listing_is_sorted_and_says_what_is_there(tree: Path) -> None:
+    os.utime(tree / "metadata", (5.25, 5.25))
+    found = Storage.open(str(tree)).list()
+    assert [entry.name for entry in found] == ["empty", "metadata", "state"]
+    assert found[1] == Entry("metadata", "metadata", False, 10, 5250)
+    assert (found[2].is_dir, found[2].size) == (True, 0)
+
+
+def test_a_listing_below_the_root_has_paths_from_the_root(tree: Path) -> None:
+    assert [entry.path for entry in Storage.open(str(tree)).list("state")] == ["state/0"]
+
+
+def test_a_missing_folder_is_empty_only_where_asked(tree: Path) -> None:
+    storage = Storage.open(str(tree))
+    assert storage.list("gone", missing_ok=True) == ()
+    with pytest.raises(FileNotFoundError, match="gone"):
+        storage.list("gone")
+
+
+def test_a_file_is_no_folder(tree: Path) -> None:
+    with pytest.raises(NotADirectoryError, match="metadata"):
+        Storage.open(str(tree)).list("metadata", missing_ok=True)
+
+
+def test_symbolic_links_are_followed_and_what_is_no_file_is_left_out(tree: Path) -> None:
+    (tree / "linked").symlink_to(tree / "state")
+    (tree / "linked_file").symlink_to(tree / "metadata")
+    (tree / "broken").symlink_to(tree / "nowhere")
+    os.mkfifo(tree / "3.delta")
+    with socket.socket(socket.AF_UNIX) as unix:
+        unix.bind(os.path.relpath(tree / "socket"))
+        storage = Storage.open(str(tree))
+        found = {entry.name: entry for entry in storage.list()}
+    assert sorted(found) == ["empty", "linked", "linked_file", "metadata", "state"]
+    assert found["linked"].is_dir
+    assert found["linked_file"].size == 10
+    assert [entry.path for entry in storage.list("linked")] == ["linked/0"]
+    with pytest.raises(OSError, match="neither a file nor a folder"):
+        storage.read("3.delta")
+
+
+def test_a_listing_is_never_remembered(tree: Path, memory: MemoryFileSystem) -> None:
+    memory.pipe("/ck/a", b"1")
+    for storage, write in (
+        (Storage.open(str(tree)), lambda: (tree / "new").write_bytes(b"")),
+        (Storage.open("memory://ck"), lambda: memory.pipe("/ck/new", b"")),
+    ):
+        assert "new" not in [entry.name for entry in storage.list()]
+        write()
+        assert "new" in [entry.name for entry in storage.list()]
+
+
+def test_a_file_that_goes_while_it_is_listed_does_not_empty_the_listing(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage = Storage.open(str(tree))
+    listing, calls = storage._fs.ls, list[str]()
+
+    def once_gone(path: str, **kwargs: Any) -> Any:
+        calls.append(path)
+        if len(calls) == 1:
+            raise FileNotFoundError(path)
+        return listing(path, **kwargs)
+
+    monkeypatch.setattr(storage._fs, "ls", once_gone)
+    assert len(storage.list(missing_ok=True)) == 3
+
+
+def test_the_marker_of_an_empty_folder_is_not_listed(
+    memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.pipe("/ck/a", b"1")
+    storage = Storage.open("memory://ck")
+    real = storage._fs.ls("/ck", detail=True)
+    marker = {"name": "/ck/", "size": 0, "type": "file"}
+    monkeypatch.setattr(storage._fs, "ls", lambda *_, **__: [marker, *real])
+    assert [entry.name for entry in storage.list()] == ["a"]
+
+
+def test_many_folders_are_listed_in_the_order_asked(tree: Path) -> None:
+    names = [f"p{number}" for number in (5, 3, 9, 1)]
+    for name in names:
+        (tree / name / f"in_{name}").mkdir(parents=True)
+    found = Storage.open(str(tree)).list_many([*names, "gone"], missing_ok=True)
+    assert list(found) == [*names, "gone"]
+    assert [entry.name for entry in found["p3"]] == ["in_p3"]
+    assert found["gone"] == ()
+
+
+def test_failed_listings_are_raised_or_collected(tree: Path) -> None:
+    storage = Storage.open(str(tree))
+    with pytest.raises(OSError, match="metadata"):
+        storage.list_many(["state", "metadata"])
+    errors: dict[str, OSError] = {}
+    assert list(storage.list_many(["state", "metadata"], errors=errors)) == ["state"]
+    assert isinstance(errors["metadata"], NotADirectoryError)
+
+
+def test_exists_and_stat_tell_absent_from_unanswered(tree: Path, moody: Storage) -> None:
+    storage = Storage.open(str(tree))
+    assert storage.exists("state/0")
+    assert not storage.exists("state/1")
+    assert not storage.exists("metadata/below")
+    found = storage.stat("metadata")
+    assert found is not None
+    assert (found.path, found.size, found.is_dir) == ("metadata", 10, False)
+    with pytest.raises(OSError, match="HTTP 403"):
+        moody.exists("state")
+
+
+def test_small_files_are_read_whole(tree: Path) -> None:
+    storage = Storage.open(str(tree))
+    assert storage.read("metadata") == b"0123456789"
+    assert storage.read("metadata", 10) == b"0123456789"
+    assert storage.read("empty") == b""
+    assert storage.read("empty", 0) == b""
+
+
+@pytest.mark.parametrize("size", [None, 10, 1])
+def test_a_file_above_the_limit_is_refused(tree: Path, size: int | None) -> None:
+    # A size of 1 is what a listing said before the file grew.
+    with pytest.raises(LimitError) as caught:
+        Storage.open(str(tree)).read("metadata", 9, size=size)
+    assert str(caught.value) == f"{tree}/metadata: file has 10 bytes, at most 9 are read"
+
+
+def test_a_folder_or_nothing_cannot_be_read(tree: Path) -> None:
+    storage = Storage.open(str(tree))
+    with pytest.raises(IsADirectoryError, match="state"):
+        storage.read("state")
+    with pytest.raises(FileNotFoundError, match="gone"):
+        storage.read("gone")
+
+
+def test_many_files_are_read_and_failures_kept(tree: Path) -> None:
+    storage = Storage.open(str(tree))
+    gone = Entry("gone", "gone", False, 3)
+    found = storage.read_many([*(e for e in storage.list() if not e.is_dir), gone], 9)
+    assert list(found) == ["empty", "metadata", "gone"]
+    assert found["empty"] == b""
+    assert isinstance(found["metadata"], LimitError)
+    assert isinstance(found["gone"], FileNotFoundError)
+
+
+@pytest.mark.parametrize("url", ["file", "memory"])
+def test_a_stream_comes_in_chunks(tree: Path, memory: MemoryFileSystem, url: str) -> None:
+    memory.pipe({"/ck/metadata": b"0123456789", "/ck/empty": b""})
+    storage = Storage.open("memory://ck" if url == "memory" else f"file://{tree}")
+    assert list(storage.stream("metadata", 4)) == [b"0123", b"4567", b"89"]
+    assert list(storage.stream("metadata")) == [b"0123456789"]
+    assert list(storage.stream("empty")) == []
+
+
+def test_a_stream_is_one_bounded_request_per_chunk() -> None:
+    asked: list[tuple[int, int]] = []
+
+    class Ranged(fsspec.spec.AbstractBufferedFile):  # type: ignore[misc]
+        def _fetch_range(self, start: int, end: int) -> bytes:
+            asked.append((start, end))
+            return bytes(min(end, 10) - start)
+
+    class Remote(MemoryFileSystem):  # type: ignore[misc]
+        def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+            return Ranged(self, path, mode, size=10, cache_type=kwargs["cache_type"])
+
+    fsspec.register_implementation("ranged", Remote, clobber=True)
+    assert [len(chunk) for chunk in Storage.open("ranged://x").stream("f", 4)] == [4, 4, 2]
+    assert asked == [(0, 4), (4, 8), (8, 12)]
+
+
+def test_a_stream_of_nothing_fails_when_it_is_read(tree: Path) -> None:
+    chunks = Storage.open(str(tree)).stream("gone")
+    with pytest.raises(FileNotFoundError, match="gone"):
+        next(chunks)
+
+
+@pytest.mark.parametrize("call", ["list", "read", "stat"])
+def test_what_a_driver_raises_is_an_oserror_without_secrets(moody: Storage, call: str) -> None:
+    with pytest.raises(OSError, match="HTTP 403") as caught:
+        getattr(moody, call)("state")
+    assert str(caught.value) == "moody://box/ck/state: HTTP 403 for key ***"
+    assert caught.value.__suppress_context__
+
+
+@pytest.mark.parametrize(
+    ("failure", "family"),
+    [
+        (PermissionError("no"), PermissionError),
+        (TimeoutError(), TimeoutError),
+        (KeyError("x"), OSError),
+        (ConnectionResetError("gone"), OSError),
+    ],
+)
+def test_kinds_of_failure_are_kept(
+    moody: Storage, monkeypatch: pytest.MonkeyPatch, failure: Exception, family: type[OSError]
+) -> None:
+    monkeypatch.setattr(Moody, "failure", failure)
+    with pytest.raises(family, match=r"^moody://box/ck/state: .+"):
+        moody.list("state")
+
+
+def test_no_memory_is_no_failure_of_storage(
+    moody: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Moody, "failure", MemoryError())
+    with pytest.raises(MemoryError):
+        moody.list("state")
+
+
+@pytest.mark.usefixtures("moody")
+def test_a_driver_that_refuses_its_options_is_a_storage_failure() -> None:
+    with pytest.raises(OSError, match="cannot be opened: RuntimeError: HTTP 403") as caught:
+        Storage.open("moody://me:pw@box/ck", {"refuse": "true", "secret": SECRET})
+    assert SECRET not in str(caught.value)
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.usefixtures("moody")
+@pytest.mark.parametrize("failure", [ImportError("x"), OSError("Unable to load libjvm")])
+def test_a_driver_that_lacks_its_libraries_is_an_engine_error(
+    monkeypatch: pytest.MonkeyPatch, failure: Exception
+) -> None:
+    monkeypatch.setattr(Moody, "failure", failure)
+    with pytest.raises(EngineError, match="no driver for moody://"):
+        Storage.open("moody://box/ck", {"refuse": "true"})
+
+
+def test_a_missing_driver_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(protocol: str) -> None:
+        raise ImportError(f"Install the driver of {protocol}")
+
+    monkeypatch.setattr(fsspec, "get_filesystem_class", absent)
+    with pytest.raises(EngineError, match=r"pip install 'spark-state-inspector\[s3\]'"):
+        Storage.open("s3a://bucket/ck")
+
+
+def test_an_unknown_kind_of_url_is_an_engine_error() -> None:
+    with pytest.raises(EngineError, match="nosuch://"):
+        Storage.open("nosuch://x/y")
+
+
+def test_credentials_never_show() -> None:
+    storage = Storage.open("memory://me:hunter2@box/ck", {"token": SECRET})
+    shown = repr(storage) + str(storage) + storage.root + storage.full_path("state")
+    assert "hunter2" not in shown
+    assert SECRET not in shown
+
+
+def test_a_pickled_storage_opens_the_same_place_elsewhere(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tree.parent)
+    storage = Storage.open(tree.name, {"any": "thing"})
+    packed = pickle.dumps(storage)
+    monkeypatch.chdir("/")
+    again = pickle.loads(packed)  # noqa: S301 - packed two lines above
+    assert again.read("metadata") == b"0123456789"
+    assert (again.url, again.options, again.root) == (str(tree), {"any": "thing"}, tree.name)
+
+
+@pytest.mark.parametrize(
+    ("url", "state"),
+    [
+        ("/ck", "/ck/state"),
+        ("/ck/", "/ck/state"),
+        ("/", "/state"),
+        ("./ck", "./ck/state"),
+        ("file:/ck", "file:/ck/state"),
+        ("memory://", "memory://state"),
+        ("memory://ck/", "memory://ck/state"),
+        ("/a?sig=b", "/a?sig=b/state"),
+    ],
+)
+def test_full_path_is_the_users_spelling_and_has_an_inverse(url: str, state: str) -> None:
+    storage = Storage.open(url)
+    assert storage.full_path("state") == state
+    assert storage.relative(state) == "state"
+    assert storage.relative(storage.full_path("")) == ""
+
+
+def test_nothing_but_reading_is_offered() -> None:
+    names = {name for name in dir(Storage) if not name.startswith("_")}
+    assert names == {
+        *("open", "at", "full_path", "relative", "stat", "exists"),
+        *("list", "list_many", "read", "read_many", "stream"),
+    }

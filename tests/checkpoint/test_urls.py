@@ -1,0 +1,112 @@
+"""Spark's URLs, fsspec's addresses, and what must not be printed."""
+
+import pytest
+
+from inspector.checkpoint import urls
+from inspector.checkpoint.urls import Address, absolute, redact, translate, typed_options
+
+
+@pytest.mark.parametrize(
+    ("spelled", "expected"),
+    [
+        ("/data/ck/", Address("file", "/data/ck")),
+        ("file:/data/ck", Address("file", "/data/ck")),
+        ("file:///data/ck", Address("file", "/data/ck")),
+        ("FILE://localhost/data/ck", Address("file", "/data/ck")),
+        ("/data/a:b", Address("file", "/data/a:b")),
+        ("/data/a b%20c", Address("file", "/data/a b%20c")),
+        ("s3://bucket/ck", Address("s3", "s3://bucket/ck")),
+        ("s3a://bucket/ck", Address("s3", "s3://bucket/ck")),
+        ("s3n://bucket/ck", Address("s3", "s3://bucket/ck")),
+        ("gs://bucket/ck", Address("gs", "gs://bucket/ck")),
+        ("memory://ck", Address("memory", "memory://ck")),
+        ("hdfs://nn:8020/ck", Address("hdfs", "hdfs://nn:8020/ck")),
+        ("hdfs:/ck", Address("hdfs", "hdfs:///ck")),
+        (
+            "abfss://box@acc.dfs.core.windows.net/ck",
+            Address("abfs", "abfs://box/ck", {"account_name": "acc"}),
+        ),
+        (
+            "wasbs://box@acc.blob.core.windows.net/ck",
+            Address("abfs", "abfs://box/ck", {"account_name": "acc"}),
+        ),
+        (
+            "abfss://box@acc.dfs.core.chinacloudapi.cn/ck",
+            Address(
+                "abfs",
+                "abfs://box/ck",
+                {"account_name": "acc", "account_host": "acc.blob.core.chinacloudapi.cn"},
+            ),
+        ),
+        ("abfs://box/ck", Address("abfs", "abfs://box/ck")),
+    ],
+)
+def test_spark_spellings_become_those_of_fsspec(spelled: str, expected: Address) -> None:
+    assert translate(spelled) == expected
+
+
+def test_a_relative_path_is_local_even_with_a_colon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.getcwd", lambda: "/here")
+    assert translate("ck") == Address("file", "/here/ck")
+    assert translate("odd:name") == Address("file", "/here/odd:name")
+    assert translate("odd:/name") == Address("file", "/here/odd:/name")
+    assert absolute("ck") == "/here/ck"
+    assert absolute("s3a://bucket/ck") == "s3a://bucket/ck"
+
+
+@pytest.mark.parametrize(
+    ("spelled", "mounts", "expected"),
+    [
+        ("dbfs:/ck", {"/dbfs"}, Address("file", "/dbfs/ck")),
+        ("dbfs:///ck", {"/dbfs"}, Address("file", "/dbfs/ck")),
+        ("dbfs:/Volumes/a/ck", {"/dbfs", "/Volumes"}, Address("file", "/Volumes/a/ck")),
+        ("dbfs:/ck", set(), Address("dbfs", "dbfs:/ck")),
+    ],
+)
+def test_dbfs_is_its_mount_where_there_is_one(
+    monkeypatch: pytest.MonkeyPatch, spelled: str, mounts: set[str], expected: Address
+) -> None:
+    monkeypatch.setattr("os.path.isdir", lambda path: path in mounts)
+    assert translate(spelled) == expected
+
+
+def test_options_reach_the_driver_with_their_types() -> None:
+    given = {"anon": "True", "use_ssl": "false", "key": "123", "client_kwargs": '{"a": [1]}'}
+    expected = {"anon": True, "use_ssl": False, "key": "123", "client_kwargs": {"a": [1]}}
+    assert typed_options(given) == expected
+    assert typed_options({"odd": "{not json"}) == {"odd": "{not json"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("ftp://me:hunter2@host/x", "ftp://me:***@host/x"),
+        ("abfss://box@acc.dfs.core.windows.net/x", "abfss://box@acc.dfs.core.windows.net/x"),
+        ("GET /x?sv=1&sig=AbC%2F&se=2 failed", "GET /x?sv=1&sig=***&se=2 failed"),
+        ("AccountName=a;AccountKey=bbbb==;x", "AccountName=a;AccountKey=***;x"),
+        ("denied for AKIA1234 with s3cr3t/+", "denied for *** with ***"),
+        ("inner-secret in JSON", "*** in JSON"),
+    ],
+)
+def test_secrets_are_blotted_out(text: str, expected: str) -> None:
+    options = {
+        "key": "AKIA1234",
+        "secret": "s3cr3t/+",
+        "client_kwargs": '{"aws_secret_access_key": "inner-secret", "list_token": ["x"]}',
+        "endpoint_url": "host",
+    }
+    assert redact(text, options) == expected
+
+
+@pytest.mark.parametrize(
+    ("protocol", "hint"),
+    [
+        ("s3", "pip install 'spark-state-inspector[s3]'"),
+        ("gs", "pip install 'spark-state-inspector[gcs]'"),
+        ("abfs", "pip install 'spark-state-inspector[azure]'"),
+        ("hdfs", "webhdfs://"),
+        ("oss", "install ossfs"),
+    ],
+)
+def test_a_missing_driver_says_what_to_install(protocol: str, hint: str) -> None:
+    assert hint in urls.missing_driver(protocol, ImportError("install ossfs"))
