@@ -102,7 +102,7 @@ def unscaled(data_type: DecimalType, value: Decimal) -> int:
     """The integer that a decimal is stored as."""
     sign, digits, exponent = value.as_tuple()
     assert isinstance(exponent, int)
-    number = int("".join(map(str, digits)) or "0") * 10 ** (exponent + data_type.scale)
+    number = int("".join(map(str, digits)) or "0") * int(10 ** (exponent + data_type.scale))
     return -number if sign else number
 
 
@@ -131,7 +131,7 @@ def _atomic(kind: str, value: Any) -> bytes:
     if kind in _RESERVED:
         return struct.pack("<qh6x", *value)
     if kind == "variant":
-        return struct.pack("<i", len(value[0])) + value[0] + value[1]
+        return struct.pack("<i", len(value[0])) + bytes(value[0]) + bytes(value[1])
     return bytes(value)
 
 

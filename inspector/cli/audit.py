@@ -18,6 +18,7 @@ from inspector.cli.options import (
     timeout_option,
     work_options,
 )
+from inspector.exceptions import InspectorError
 
 
 @click.command()
@@ -41,7 +42,7 @@ def audit(paths: tuple[str, ...], fail_on: str, **given: Any) -> None:
     for path in paths:
         try:
             report = api.audit(path, options)
-        except (api.InspectorError, OSError) as error:
+        except (InspectorError, OSError) as error:
             if len(paths) == 1:
                 raise
             click.echo(f"error: {error}", err=True)

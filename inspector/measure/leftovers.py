@@ -15,6 +15,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -104,6 +105,27 @@ class Leftovers:
     fired: Int64s
 
 
+class RecordOrder(NamedTuple):
+    """What the positions of a delta's records tell about the calls that made them.
+
+    A batch first calls the function for new data, in ascending order of keys, and then for the
+    timers that have run out, in the order of its hash map
+    (``FlatMapGroupsWithStateExec.processDataWithPartition``).
+
+    Attributes:
+        last_data: position of the last record that only new data can have made: nothing up to it
+            came from a timeout.
+        first_timeout: position from which on the keys do not ascend as those of new data do: all
+            from it on came from timeouts.
+    """
+
+    last_data: int
+    first_timeout: int
+
+
+NO_TIMEOUT_SEEN = int(np.iinfo(np.int64).max)
+
+
 @dataclass(frozen=True)
 class TimerEvidence:
     """What the history of one store tells about its timers; adds version by version.
@@ -120,22 +142,20 @@ class TimerEvidence:
     Attributes:
         not_event, not_processing: keys that break one of these rules, so that the timers cannot
             follow that clock. One is proof.
-        last_data: under each reading, version -> position in its delta of the last record that only
-            new data can have made. A batch writes what new data asks for before it turns to the
-            timers (``FlatMapGroupsWithStateExec.processDataWithPartition``), so nothing before
-            that position came from a timeout.
+        order: under each reading and for each version, what the order of the records in its delta
+            tells.
     """
 
     not_event: int = 0
     not_processing: int = 0
-    last_data: Mapping[TimeoutKind, Mapping[int, int]] = field(default_factory=dict)
+    order: Mapping[TimeoutKind, Mapping[int, RecordOrder]] = field(default_factory=dict)
 
     def __add__(self, other: TimerEvidence) -> TimerEvidence:
         return TimerEvidence(
             self.not_event + other.not_event,
             self.not_processing + other.not_processing,
             {
-                kind: {**self.last_data.get(kind, {}), **other.last_data.get(kind, {})}
+                kind: {**self.order.get(kind, {}), **other.order.get(kind, {})}
                 for kind in TimeoutKind
             },
         )
@@ -163,16 +183,20 @@ def timer_evidence(change: Change, state: StateMap, clock: BatchClock | None) ->
     watermark, now = clock.watermark_ms, clock.timestamp_ms
     records = state.put_record[change.ids]
 
-    def last_data(threshold: int) -> dict[int, int]:
+    def order(threshold: int) -> dict[int, RecordOrder]:
         by_data = records[change.written & ~(ran & (over < threshold))]
-        return {change.version: int(by_data.max(initial=-1))}
+        last_data = int(by_data.max(initial=-1))
+        descent = change.first_descent
+        # A descent among the records of new data: their order is not the one we know.
+        known = descent is not None and descent > last_data
+        return {change.version: RecordOrder(last_data, descent if known else NO_TIMEOUT_SEEN)}
 
     return TimerEvidence(
         not_event=_count(armed & (timers < watermark), quiet & (over >= watermark)),
         not_processing=_count(armed & (timers <= now), quiet & (over >= now)),
-        last_data={
-            TimeoutKind.EVENT_TIME: last_data(watermark),
-            TimeoutKind.PROCESSING_TIME: last_data(now),
+        order={
+            TimeoutKind.EVENT_TIME: order(watermark),
+            TimeoutKind.PROCESSING_TIME: order(now),
         },
     )
 
@@ -284,9 +308,10 @@ def _answered(
     """Keys whose last put answered a timer that had run out: kept without one, or armed anew.
 
     In a batch without new data only a timeout can have called the function: proven. In a batch with
-    data, new data for the key may have called it instead. Then its record must stand behind all
-    that were surely made by data, and a timer that was armed anew counts only if the state is
-    untouched (new data that arms the timer is the life that a key should have): inferred.
+    data, new data for the key may have called it instead; then the place of its record decides
+    (:class:`RecordOrder`): among the records of data it is no leftover, behind them all it is
+    proven. In between, a key that was kept without timeout, or armed anew with its state untouched,
+    is inferred: new data that updates the state and arms the timer is the life a key should have.
     """
     count, threshold = len(state), clocks.threshold_ms(kind)
     over, put = state.put_over_clock[:count], state.put_step[:count]
@@ -294,21 +319,30 @@ def _answered(
     ids = np.flatnonzero(mask)
     due = threshold[put[ids]]
     ids = ids[(due != NO_CLOCK) & (over[ids] < due)]
-    quiet = clocks.no_new_data[put[ids]]
     kept = state.clock[ids] == NO_TIMEOUT
-    known = evidence.last_data.get(kind, {})
-    last_data = np.array([known.get(v, -1) for v in clocks.versions.tolist()], np.int64)
-    behind_data = state.put_record[ids] > last_data[put[ids]]
-    inferred = ~quiet & behind_data & (kept | state.put_same_state[ids])
+    # One that has run out again is told as ignored, once.
+    ours = kept | (state.clock[ids] >= threshold[-1])
+    proven, inferred = _certain(state, clocks, ids, kept, evidence.order.get(kind, {}))
     for cls, of_class in ((LeftoverClass.KEPT_WITHOUT_TIMEOUT, kept), (LeftoverClass.REARMED, ~kept)):
-        for certainty, sure in ((Certainty.PROVEN, quiet), (Certainty.INFERRED, inferred)):
-            chosen = ids[of_class & sure]
-            if cls is LeftoverClass.REARMED:
-                # One that has run out again is reported as ignored, once.
-                chosen = chosen[state.clock[chosen] >= threshold[-1]]
+        for certainty, sure in ((Certainty.PROVEN, proven), (Certainty.INFERRED, inferred)):
+            chosen = ids[ours & of_class & sure]
             if len(chosen):
                 step = state.put_step[chosen].astype(np.int64)
                 fired = np.ones(len(chosen), np.int64)
                 yield Leftovers(
-                    cls, certainty, kind, chosen, step, over[chosen], threshold[step], fired
+                    cls, certainty, kind, chosen, step, state.put_over_clock[chosen], threshold[step], fired
                 )
+
+
+def _certain(
+    state: StateMap, clocks: Clocks, ids: Int64s, kept: Bools, order: Mapping[int, RecordOrder]
+) -> tuple[Bools, Bools]:
+    """Of keys whose last put answered a due timer: surely called by the timeout; likely so."""
+    put, record = state.put_step[ids], state.put_record[ids]
+    unknown = RecordOrder(-1, NO_TIMEOUT_SEEN)
+    orders = [order.get(version, unknown) for version in clocks.versions.tolist()]
+    last_data = np.array([one.last_data for one in orders], np.int64)[put]
+    first_timeout = np.array([one.first_timeout for one in orders], np.int64)[put]
+    proven = clocks.no_new_data[put] | (record >= first_timeout)
+    inferred = ~proven & (record > last_data) & (kept | state.put_same_state[ids])
+    return proven, inferred

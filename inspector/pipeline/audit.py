@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
 from inspector.decode.rows import Int64Path, RowDecoder, fixed_slot_offset
 from inspector.measure.leftovers import (
@@ -272,10 +273,11 @@ def tracking(store: StoreTask) -> Tracking:
     schema = None if expiry is None else (key if expiry.side is Side.KEY else value)
     if expiry is None or schema is None:
         return Tracking()
-    slot = -1
-    if expiry.clock is Clock.TIMEOUT:
-        slot = fixed_slot_offset(schema, expiry.path[0])
-    return Tracking(_clock_reader(expiry, schema), slot)
+    clock = _clock_reader(expiry, schema)
+    if expiry.clock is Clock.WATERMARK:
+        return Tracking(clock)
+    descends = None if key is None else KeyOrder(key).descends
+    return Tracking(clock, fixed_slot_offset(schema, expiry.path[0]), descends)
 
 
 def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,10 +43,13 @@ class Tracking:
         clock_slot: byte offset in the value row of an 8-byte clock that is left out when values
             are compared (the timer of a group state, so that "same state, new timer" is seen);
             -1 for none.
+        descends: tells of each record of a block whether its key is below the one before; None
+            where the order of records is of no interest.
     """
 
     clock: Callable[[RecordBlock], Int64s] | None = None
     clock_slot: int = -1
+    descends: Callable[[RecordBlock], Bools] | None = None
 
 
 class _Records(NamedTuple):
@@ -98,6 +102,8 @@ class Change:
         reborn: absent at some moment before its put, so that the key object is new too.
         same_value: lives before and after, was written, and its value is equal.
         counts: over the records.
+        first_descent: position of the first record whose key is below the one before it in its
+            block; None if the keys ascend, or were not compared.
     """
 
     version: int
@@ -111,6 +117,7 @@ class Change:
     reborn: Bools
     same_value: Bools
     counts: RecordCounts = field(default_factory=RecordCounts)
+    first_descent: int | None = None
 
 
 _COLUMNS: dict[str, tuple[Any, int]] = {
@@ -206,12 +213,16 @@ class StateMap:
         self.versions.append(version)
         self._rebased = rebase
         self._counts = RecordCounts()
+        self._first_descent: int | None = None
         self._touched: list[tuple[Any, ...]] = []
 
     def apply(self, block: RecordBlock) -> None:
         """Apply one block of records of the version, in file order."""
         if not block.count:
             return
+        if self.tracking.descends is not None and self._first_descent is None:
+            below = np.flatnonzero(self.tracking.descends(block))
+            self._first_descent = block.first_record + int(below[0]) if len(below) else None
         records = self._meet(block)
         step = len(self.versions) - 1
         self._log_first_touch(records, step)
@@ -260,14 +271,16 @@ class StateMap:
             reborn=reborn,
             same_value=same_value,
             counts=self._counts,
+            first_descent=self._first_descent,
         )
         self._total(change)
         return change
 
     def keys(self, ids: Int64s) -> list[bytes]:
         """The key bytes of some ids."""
-        offsets, data = self.interner.gather(np.ascontiguousarray(ids, np.int64))
-        return [bytes(data[a:b]) for a, b in zip(offsets[:-1], offsets[1:], strict=True)]
+        ends = np.zeros(len(ids) + 1, np.int64)
+        data = self.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
+        return [data[a:b] for a, b in pairwise(ends.tolist())]
 
     # -- parts -------------------------------------------------------------------------------
 

@@ -5,7 +5,10 @@ from pathlib import Path
 import pytest
 
 from inspector.checkpoint.layout import Layout, discover, is_rocksdb
+from inspector.checkpoint.logs import read_logs
+from inspector.checkpoint.metadata import read_operator_metadata
 from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.state_schema import read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import NotACheckpointError
 from inspector.model import FileKind, StoreFile, StoreId, Version
@@ -157,3 +160,25 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
 def test_another_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotACheckpointError, match="got an empty folder"):
         discover(Storage.open(str(tmp_path)))
+
+
+def test_reading_changes_nothing(tmp_path: Path) -> None:
+    files = ["state/0/0/1.delta", "state/0/_metadata/metadata", "state/0/0/_metadata/schema"]
+    root = make(tmp_path, *files, "state/1/0/")
+
+    def everything() -> list[tuple[str, int, int, bytes]]:
+        return [
+            (str(path), path.stat().st_mtime_ns, path.stat().st_mode, path.read_bytes())
+            if path.is_file()
+            else (str(path), path.stat().st_mtime_ns, path.stat().st_mode, b"")
+            for path in sorted(root.rglob("*"))
+        ]
+
+    before = everything()
+    storage = Storage.open(str(root))
+    read_logs(storage)
+    for operator in discover(storage).operators:
+        read_operator_metadata(storage, operator.operator_id)
+        read_state_schema(storage, operator.operator_id)
+    assert list(storage.stream("state/0/0/1.delta")) == [b"12345"]
+    assert everything() == before

@@ -1,0 +1,160 @@
+"""What holds for every codec; the layout of each is tested in its own file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.decode.frames import CODECS, codec_of, inflate, sniff
+from inspector.decode.records import read_records
+from inspector.exceptions import DecodeError, TruncatedError
+from inspector.model import Limits
+from tests import encode
+
+codecs = st.sampled_from(CODECS)
+SAMPLE = bytes(range(256)) * 20 + b"spark " * 3000 + b"end"
+
+
+def cut(data: bytes, size: int) -> Iterator[bytes]:
+    return (data[at : at + size] for at in range(0, len(data), size))
+
+
+# Files that Spark 4.3.0 wrote for a version without changes: only the end mark of the records.
+EMPTY_DELTAS = {
+    "lz4": "4c5a34426c6f636b150400000004000000db804d08ffffffff"
+    "4c5a34426c6f636b15000000000000000000000000",
+    "lzf": "5a56000004ffffffff",
+    "snappy": "82534e4150505900000000010000000100000006040cffffffff",
+    "zstd": "28b52ffd0048200000ffffffff010000",
+}
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_reads_what_spark_wrote(codec: str) -> None:
+    data = bytes.fromhex(EMPTY_DELTAS[codec])
+    assert sniff(data[:8]) == codec
+    assert b"".join(inflate([data], codec)) == encode.END
+
+
+@pytest.mark.parametrize(
+    ("value", "codec"),
+    [
+        ("lz4", "lz4"),
+        ("LZF", "lzf"),
+        (" Snappy ", "snappy"),
+        ("org.apache.spark.io.SnappyCompressionCodec", "snappy"),
+        ("org.apache.spark.io.ZStdCompressionCodec", "zstd"),
+        ("LZ4CompressionCodec", "lz4"),
+    ],
+)
+def test_names_of_codecs(value: str, codec: str) -> None:
+    assert codec_of(value) == codec
+
+
+@pytest.mark.parametrize("value", ["", "none", "gzip", "com.example.SnappyCompressionCodec"])
+def test_an_unknown_codec_is_named(value: str) -> None:
+    with pytest.raises(DecodeError, match=f"unknown codec '{value}', expected lz4, lzf"):
+        codec_of(value)
+
+
+def test_inflate_refuses_an_unknown_codec() -> None:
+    with pytest.raises(DecodeError, match="unknown codec 'gzip'"):
+        list(inflate([b"x"], "gzip"))
+
+
+@pytest.mark.parametrize("head", [b"", b"L", b"LZ4Bloc", b"PK\x03\x04", b"\x00" * 8])
+def test_sniff_knows_what_it_does_not_know(head: bytes) -> None:
+    assert sniff(head) is None
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("chunks", [[], [b""], [b"", b""]])
+def test_an_empty_file_is_truncated(codec: str, chunks: list[bytes]) -> None:
+    with pytest.raises(TruncatedError, match="byte 0: the file is empty"):
+        list(inflate(chunks, codec))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+@pytest.mark.parametrize("size", [1, 7, 100, 1 << 20])
+def test_chunks_may_be_cut_anywhere(codec: str, size: int) -> None:
+    data = encode.compress(SAMPLE, codec)
+    assert b"".join(inflate(cut(data, size), codec)) == SAMPLE
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_streams_may_follow_one_another(codec: str) -> None:
+    data = encode.compress(SAMPLE, codec)
+    assert b"".join(inflate([data + data], codec)) == SAMPLE * 2
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_blocks_keep_to_the_limit(codec: str) -> None:
+    blocks = list(inflate([encode.compress(SAMPLE, codec)], codec, Limits(frame_bytes=1 << 16)))
+    assert max(map(len, blocks)) <= 1 << 16
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_every_prefix_of_a_file_is_truncated(codec: str) -> None:
+    """Where a codec has no end mark, the missing end mark of the records tells."""
+    data = encode.state_file([(b"k" * 8, bytes(range(16))), (b"l" * 8, None)] * 9, codec)
+    for size in range(len(data)):
+        with pytest.raises(TruncatedError):
+            list(read_records(inflate([data[:size]], codec), snapshot=False))
+
+
+@pytest.mark.parametrize("codec", CODECS)
+def test_garbage_behind_the_file_is_noticed(codec: str) -> None:
+    data = encode.compress(encode.END, codec)
+    for garbage in (b"\x00", b"garbage" * 5):
+        with pytest.raises(DecodeError) as caught:
+            list(inflate([data + garbage], codec))
+        assert (caught.value.offset or 0) >= len(data)
+
+
+def test_an_error_of_the_storage_stays_what_it_is() -> None:
+    class GoneError(OSError):
+        pass
+
+    def chunks(data: bytes) -> Iterator[bytes]:
+        yield data[: len(data) // 2]
+        raise GoneError
+
+    for codec in CODECS:
+        with pytest.raises(GoneError):
+            list(inflate(chunks(encode.compress(SAMPLE, codec)), codec))
+
+
+@settings(max_examples=60)
+@given(st.binary(max_size=400).map(lambda data: data * 3), codecs)
+def test_inflate_undoes_compress(raw: bytes, codec: str) -> None:
+    raw = raw or b"x"
+    assert b"".join(inflate([encode.compress(raw, codec)], codec)) == raw
+
+
+@settings(max_examples=400)
+@given(st.binary(max_size=200), codecs, st.booleans())
+def test_any_bytes_give_a_value_or_a_decode_error(data: bytes, codec: str, magic: bool) -> None:
+    if magic:
+        data = bytes.fromhex(EMPTY_DELTAS[codec])[:16] + data
+    try:
+        size = sum(map(len, inflate([data], codec, Limits(frame_bytes=1 << 16))))
+    except DecodeError as error:
+        assert error.offset is not None
+        assert 0 <= error.offset <= len(data)
+    else:
+        assert size >= 0
+
+
+@settings(max_examples=200)
+@given(codecs, st.data())
+def test_damaged_files_give_a_value_or_a_decode_error(codec: str, data: st.DataObject) -> None:
+    file = bytearray(encode.compress(SAMPLE[4000:6000], codec))
+    for _ in range(data.draw(st.integers(1, 3))):
+        file[data.draw(st.integers(0, len(file) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        list(inflate([bytes(file)], codec))
+    except DecodeError as error:
+        assert error.offset is not None

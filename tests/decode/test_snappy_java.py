@@ -1,0 +1,82 @@
+"""The layout of snappy-java's stream, byte by byte."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+
+from inspector.decode.frames import inflate
+from inspector.exceptions import FrameError, LimitError, TruncatedError
+from inspector.model import Limits
+from tests import encode
+
+HEADER = bytes.fromhex("82534e41505059000000000100000001")
+BLOCK = bytes.fromhex("00000006040cffffffff")
+
+
+def read(data: bytes, limits: Limits | None = None) -> bytes:
+    return b"".join(inflate([data], "snappy", limits or Limits()))
+
+
+def test_header_and_blocks() -> None:
+    assert read(HEADER) == b""
+    assert read(HEADER + BLOCK + BLOCK) == b"\xff" * 8
+
+
+def test_a_header_may_come_again() -> None:
+    assert read(HEADER + BLOCK + HEADER + HEADER + BLOCK) == b"\xff" * 8
+
+
+@pytest.mark.parametrize(
+    ("version", "compatible", "fits"), [(1, 1, True), (2, 1, True), (0, 0, False), (2, 2, False)]
+)
+def test_versions(version: int, compatible: int, fits: bool) -> None:
+    data = HEADER[:8] + struct.pack(">ii", version, compatible) + BLOCK
+    if fits:
+        assert read(data) == b"\xff" * 4
+        return
+    with pytest.raises(FrameError, match=f"byte 8: Snappy stream of version {version}"):
+        read(data)
+
+
+@pytest.mark.parametrize("length", [0, -1, -(1 << 31)])
+def test_impossible_lengths(length: int) -> None:
+    with pytest.raises(FrameError, match=f"byte 16: Snappy block of {length} bytes"):
+        read(HEADER + struct.pack(">i", length))
+
+
+def test_forged_sizes_are_refused_before_they_are_used() -> None:
+    limits = Limits(frame_bytes=1000)
+    with pytest.raises(LimitError, match="Snappy block of 2147483647 bytes, limit 1000"):
+        read(HEADER + struct.pack(">i", (1 << 31) - 1), limits)
+    holds = b"\xff\xff\xff\xff\x0f\x00"
+    with pytest.raises(LimitError, match="that holds 4294967295 bytes, limit 1000"):
+        read(HEADER + struct.pack(">i", len(holds)) + holds, limits)
+
+
+@pytest.mark.parametrize(
+    "block", [b"\xff" * 5, b"\x80", b"\x04\x0c\xff", b"\x05\x0c\xff\xff\xff\xff"]
+)
+def test_corrupt_blocks(block: bytes) -> None:
+    with pytest.raises(FrameError, match="byte 16: Snappy block"):
+        read(HEADER + struct.pack(">i", len(block)) + block)
+
+
+def test_cut_blocks() -> None:
+    data = HEADER + BLOCK
+    for size in set(range(1, len(data))) - {len(HEADER)}:
+        with pytest.raises(TruncatedError):
+            read(data[:size])
+
+
+def test_what_is_no_header() -> None:
+    with pytest.raises(FrameError, match="byte 0: got .* expected a Snappy stream"):
+        read(BLOCK)
+    with pytest.raises(FrameError, match="byte 30: got .* expected a Snappy stream"):
+        read(HEADER + BLOCK + HEADER[:4] + b"WRONG")
+
+
+def test_larger_blocks() -> None:
+    raw = bytes(range(256)) * 1000
+    assert read(encode.snappy(raw)) == raw
