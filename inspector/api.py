@@ -114,9 +114,7 @@ def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> R
     )
 
 
-def rows(
-    path: str, options: Options | None = None, *, limit: int = 0, raw: bool = False
-) -> Report:
+def rows(path: str, options: Options | None = None, *, limit: int = 0, raw: bool = False) -> Report:
     """The live rows of a version, decoded; with their bytes in hex if ``raw``.
 
     The rows are read while the report is written. Problems are in the report when its rows have

@@ -12,14 +12,17 @@ from typing import Any
 
 import pyarrow as pa
 
-_STORE = [
+_Columns = list[tuple[str, pa.DataType]]
+
+_STORE: _Columns = [
     ("operator_id", pa.int32()),
     ("store_name", pa.string()),
     ("partition_id", pa.int32()),
     ("version", pa.int64()),
 ]
 
-TASKS = pa.schema([("task_id", pa.int64()), ("spec", pa.string())])
+_task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
+TASKS = pa.schema(_task)
 """One row per task; ``spec`` is a :class:`inspector.pipeline.tasks.Task` as JSON."""
 
 COUNTS = (
@@ -52,31 +55,33 @@ COUNTS = (
 
 HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
 
-FACTS = pa.schema(
-    [
-        ("kind", pa.string()),
-        *_STORE,
-        *((name, pa.int64()) for name in COUNTS),
-        *((name, pa.list_(pa.int64())) for name in HISTOGRAMS),
-        ("slug", pa.string()),
-        ("message", pa.string()),
-        ("path", pa.string()),
-        ("offset", pa.int64()),
-        ("key", pa.binary()),
-        ("leftover_class", pa.string()),
-        ("certainty", pa.string()),
-        ("timeout_kind", pa.string()),
-        ("expired_version", pa.int64()),
-        ("clock_ms", pa.int64()),
-        ("threshold_ms", pa.int64()),
-        ("last_put_version", pa.int64()),
-        ("fired", pa.int64()),
-    ]
-)
+_numbers: _Columns = [(name, pa.int64()) for name in COUNTS]
+_lists: _Columns = [(name, pa.list_(pa.int64())) for name in HISTOGRAMS]
+
+_facts: _Columns = [
+    ("kind", pa.string()),
+    *_STORE,
+    *_numbers,
+    *_lists,
+    ("slug", pa.string()),
+    ("message", pa.string()),
+    ("path", pa.string()),
+    ("offset", pa.int64()),
+    ("key", pa.binary()),
+    ("leftover_class", pa.string()),
+    ("certainty", pa.string()),
+    ("timeout_kind", pa.string()),
+    ("expired_version", pa.int64()),
+    ("clock_ms", pa.int64()),
+    ("threshold_ms", pa.int64()),
+    ("last_put_version", pa.int64()),
+    ("fired", pa.int64()),
+]
+FACTS = pa.schema(_facts)
 """What a task tells, one row per fact. ``kind`` says which columns are given:
 
 * ``version``: the counts and histograms of one store at one version.
-* ``leftover``: one expired key that is still there; ``key_bytes``, ``value_bytes``, ``puts`` are its.
+* ``leftover``: one expired key that is still there; ``key_bytes``, ``puts`` ... are its.
 * ``leftovers``: how many and how large those of one class are (``rows``, ``key_bytes``,
   ``value_bytes``; ``expired_version`` of the oldest), whether or not they are listed.
 * ``timers``: ``timeout_kind`` names the clocks, with commas between, that the timers of a group
@@ -84,24 +89,21 @@ FACTS = pa.schema(
 * ``problem``: what could not be read: ``slug message path offset``.
 """
 
-ROWS = pa.schema(
-    [
-        ("kind", pa.string()),
-        *_STORE,
-        ("key", pa.binary()),
-        ("value", pa.binary()),
-        ("slug", pa.string()),
-        ("message", pa.string()),
-        ("path", pa.string()),
-        ("offset", pa.int64()),
-    ]
-)
+_rows: _Columns = [
+    ("kind", pa.string()),
+    *_STORE,
+    ("key", pa.binary()),
+    ("value", pa.binary()),
+    ("slug", pa.string()),
+    ("message", pa.string()),
+    ("path", pa.string()),
+    ("offset", pa.int64()),
+]
+ROWS = pa.schema(_rows)
 """Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems."""
 
 
-def record_batch(
-    schema: pa.Schema, columns: Mapping[str, Sequence[Any] | pa.Array], rows: int
-) -> pa.RecordBatch:
+def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa.RecordBatch:
     """A batch of ``schema`` from columns by name; columns not given are null.
 
     Raises:
@@ -125,4 +127,6 @@ def record_batch(
 def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordBatch:
     """A batch of ``schema`` from one mapping per row; absent names are null."""
     names = {name for row in rows for name in row}
-    return record_batch(schema, {name: [row.get(name) for row in rows] for name in names}, len(rows))
+    return record_batch(
+        schema, {name: [row.get(name) for row in rows] for name in names}, len(rows)
+    )

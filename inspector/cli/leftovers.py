@@ -8,7 +8,7 @@ import click
 
 from inspector import api
 from inspector.cli.command import NEVER, fail_on_option, finish
-from inspector.cli.limits import limit_option, limit_of
+from inspector.cli.limits import limit_of, limit_option
 from inspector.cli.options import (
     api_options,
     checkpoint_options,

@@ -12,7 +12,7 @@ FOR_PEOPLE = 100
 limit_option = click.option(
     "--limit",
     type=click.IntRange(0),
-    help=f"At most so many rows; 0 for all.  [default: {FOR_PEOPLE} in table and markdown, else all]",
+    help=f"At most so many rows; 0: all.  [default: {FOR_PEOPLE} in table and markdown, else 0]",
 )
 
 

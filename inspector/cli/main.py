@@ -74,7 +74,7 @@ def run() -> None:
     except (InspectorError, OSError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(exit_of(error))
-    except Exception as error:  # noqa: BLE001 - the last stop before the user
+    except Exception as error:
         click.echo(
             f"internal error: {type(error).__name__}: {error}\n"
             "This is a fault of the inspector; INSPECTOR_DEBUG=1 shows where it happened.",

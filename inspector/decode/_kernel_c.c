@@ -71,6 +71,18 @@ typedef struct {
     int64_t size;
 } Span;
 
+/* memcpy that may be given the null pointer of an empty buffer. */
+static void copy(void *target, Span span)
+{
+    if (span.size)
+        memcpy(target, span.data, (size_t)span.size);
+}
+
+static int same(Span one, Span other)
+{
+    return one.size == other.size && (!one.size || !memcmp(one.data, other.data, (size_t)one.size));
+}
+
 static void spans_close(Spans *spans)
 {
     PyBuffer_Release(&spans->lengths.buffer);
@@ -366,7 +378,7 @@ static int copy_spans(const Spans *spans, char *target, int64_t room)
         Span span;
         if (span_at(spans, i, &span) < 0 || room < span.size)
             return -1;
-        memcpy(target, span.data, (size_t)span.size);
+        copy(target, span);
         target += span.size;
         room -= span.size;
     }
@@ -485,7 +497,7 @@ static void *allocate(Interner *self, int64_t size)
 static const uint8_t *arena_add(Interner *self, Span key)
 {
     uint8_t *target;
-    if (self->room < key.size) {
+    if (self->room < key.size || !self->end) {
         int64_t size = key.size > CHUNK / 4 ? key.size : CHUNK; /* a long key has its own chunk */
         Chunk *chunk = allocate(self, (int64_t)sizeof *chunk + size);
         if (!chunk)
@@ -493,15 +505,14 @@ static const uint8_t *arena_add(Interner *self, Span key)
         chunk->next = self->chunks;
         self->chunks = chunk;
         if (size != CHUNK) {
-            memcpy(chunk->data, key.data, (size_t)key.size);
+            copy(chunk->data, key);
             return chunk->data;
         }
         self->end = chunk->data;
         self->room = CHUNK;
     }
     target = self->end;
-    if (key.size)
-        memcpy(target, key.data, (size_t)key.size);
+    copy(target, key);
     self->end += key.size;
     self->room -= key.size;
     return target;
@@ -550,11 +561,9 @@ static Slot *slot_of(const Interner *self, Span key, uint32_t tag)
 {
     int64_t mask = self->slot_count - 1, at;
     for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
-        if (self->slots[at].tag == tag) {
-            const Span *known = interner_key(self, (int64_t)self->slots[at].number - 1);
-            if (known->size == key.size && memcmp(known->data, key.data, (size_t)key.size) == 0)
-                break;
-        }
+        if (self->slots[at].tag == tag &&
+            same(*interner_key(self, (int64_t)self->slots[at].number - 1), key))
+            break;
     return &self->slots[at];
 }
 
@@ -737,7 +746,7 @@ static int copy_keys(const Interner *self, const Array *ids, char *target, int64
         key = *interner_key(self, number);
         if (room < key.size)
             return -1;
-        memcpy(target, key.data, (size_t)key.size);
+        copy(target, key);
         target += key.size;
         room -= key.size;
     }

@@ -42,7 +42,7 @@ class KeyOrder:
         return below
 
 
-def _below(keys: pa.StructArray) -> Bools:
+def _below(keys: Any) -> Bools:
     below = np.zeros(len(keys) - 1, np.bool_)
     undecided = ~below
     for column in _columns(keys):

@@ -34,7 +34,7 @@ def map_tasks(
     """
     tasks = [batch_of(TASKS, [{"task_id": i, "spec": spec}]) for i, spec in enumerate(specs)]
     workers = max(1, workers or os.cpu_count() or 1)
-    if workers == 1 or len(tasks) < 2:  # noqa: PLR2004 - one task needs no thread
+    if workers == 1 or len(tasks) < 2:
         yield from function(tasks)
         return
     with ThreadPoolExecutor(workers, thread_name_prefix="inspector") as pool:

@@ -55,7 +55,10 @@ class Finding:
 
 
 MISSING_DELTA = Kind(
-    "SS101", Severity.ERROR, "missing delta", "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+    "SS101",
+    Severity.ERROR,
+    "missing delta",
+    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
 )
 UNDECODABLE_FILE = Kind(
     "SS102", Severity.ERROR, "file that cannot be read", "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"

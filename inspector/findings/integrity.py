@@ -84,8 +84,8 @@ def judge_rewrites(
         yield Finding(
             SAME_VALUE,
             Certainty.PROVEN,
-            f"{total.same_value_puts:,} of {total.updates:,} updates wrote the value that was there "
-            "already",
+            f"{total.same_value_puts:,} of {total.updates:,} updates wrote the value that was "
+            "there already",
             "call update() only when the value has changed",
             operator_id,
             store_name,

@@ -60,16 +60,16 @@ def judge(life: StoreLife) -> Iterator[Finding]:
     yield from _never(life)
     yield from _leftovers(life)
     expiry = life.rule.expiry
-    if expiry is not None and expiry.clock is Clock.WATERMARK and not life.watermark_ms:
-        if life.newest.rows:
-            yield _finding(
-                life,
-                NO_WATERMARK,
-                Certainty.PROVEN,
-                f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
-                "has no watermark yet",
-                "check that data with event times arrives from every source",
-            )
+    waits = expiry is not None and expiry.clock is Clock.WATERMARK and not life.watermark_ms
+    if expiry is not None and waits and life.newest.rows:
+        yield _finding(
+            life,
+            NO_WATERMARK,
+            Certainty.PROVEN,
+            f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
+            "has no watermark yet",
+            "check that data with event times arrives from every source",
+        )
 
 
 def _never(life: StoreLife) -> Iterator[Finding]:
@@ -96,7 +96,7 @@ def _leftovers(life: StoreLife) -> Iterator[Finding]:
         if not total.rows:
             continue
         past = total.kind is LeftoverClass.PAST_WATERMARK
-        since = f"the oldest since state version {total.oldest_version} (batch {total.oldest_version - 1})"
+        since = f"the oldest since batch {total.oldest_version - 1}"
         yield _finding(
             life,
             PAST_WATERMARK if past else TIMEOUT_KEPT,
@@ -112,7 +112,7 @@ _WORDS = {
     LeftoverClass.PAST_WATERMARK: "the watermark of a processed batch covered them and they stayed",
     LeftoverClass.KEPT_WITHOUT_TIMEOUT: "their timeout fired and they were kept with no timeout, "
     "so nothing will ever call them again",
-    LeftoverClass.IGNORED_TIMEOUT: "their timeout fired and was ignored, so it fires in every batch",
+    LeftoverClass.IGNORED_TIMEOUT: "their timeout fired and was ignored, so it fires each batch",
     LeftoverClass.REARMED: "their timeout fired and was armed anew",
 }
 

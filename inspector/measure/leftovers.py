@@ -41,7 +41,7 @@ class Certainty(enum.Enum):
 
 
 class TimeoutKind(enum.Enum):
-    """Which clock a query's timeouts follow (``GroupStateTimeout``); it is not in the checkpoint."""
+    """Which clock a query's timeouts follow (``GroupStateTimeout``); not in the checkpoint."""
 
     EVENT_TIME = "event"
     PROCESSING_TIME = "processing"
@@ -188,8 +188,8 @@ def timer_evidence(change: Change, state: StateMap, clock: BatchClock | None) ->
         last_data = int(by_data.max(initial=-1))
         descent = change.first_descent
         # A descent among the records of new data: their order is not the one we know.
-        known = descent is not None and descent > last_data
-        return {change.version: RecordOrder(last_data, descent if known else NO_TIMEOUT_SEEN)}
+        known = NO_TIMEOUT_SEEN if descent is None or descent <= last_data else descent
+        return {change.version: RecordOrder(last_data, known)}
 
     return TimerEvidence(
         not_event=_count(armed & (timers < watermark), quiet & (over >= watermark)),
@@ -323,14 +323,24 @@ def _answered(
     # One that has run out again is told as ignored, once.
     ours = kept | (state.clock[ids] >= threshold[-1])
     proven, inferred = _certain(state, clocks, ids, kept, evidence.order.get(kind, {}))
-    for cls, of_class in ((LeftoverClass.KEPT_WITHOUT_TIMEOUT, kept), (LeftoverClass.REARMED, ~kept)):
+    for cls, of_class in (
+        (LeftoverClass.KEPT_WITHOUT_TIMEOUT, kept),
+        (LeftoverClass.REARMED, ~kept),
+    ):
         for certainty, sure in ((Certainty.PROVEN, proven), (Certainty.INFERRED, inferred)):
             chosen = ids[ours & of_class & sure]
             if len(chosen):
                 step = state.put_step[chosen].astype(np.int64)
                 fired = np.ones(len(chosen), np.int64)
                 yield Leftovers(
-                    cls, certainty, kind, chosen, step, state.put_over_clock[chosen], threshold[step], fired
+                    cls,
+                    certainty,
+                    kind,
+                    chosen,
+                    step,
+                    state.put_over_clock[chosen],
+                    threshold[step],
+                    fired,
                 )
 
 

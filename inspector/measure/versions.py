@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -58,9 +58,9 @@ class VersionFacts:
     delta_bytes: int = 0
     snapshot_bytes: int = 0
     raw_bytes: int = 0
-    key_sizes: SizeCounts = SizeCounts()
-    value_sizes: SizeCounts = SizeCounts()
-    row_sizes: SizeCounts = SizeCounts()
+    key_sizes: SizeCounts = field(default_factory=SizeCounts)
+    value_sizes: SizeCounts = field(default_factory=SizeCounts)
+    row_sizes: SizeCounts = field(default_factory=SizeCounts)
 
     def __add__(self, other: VersionFacts) -> VersionFacts:
         both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
@@ -89,9 +89,9 @@ class VersionFacts:
     @classmethod
     def from_columns(cls, row: dict[str, Any]) -> VersionFacts:
         """The inverse of :meth:`columns`."""
-        counts = {name: row[name] for name in COUNTS}
-        sizes = {name: SizeCounts.from_flat(row[name]) for name in HISTOGRAMS}
-        return cls(**counts, **sizes)
+        facts: dict[str, Any] = {name: row[name] for name in COUNTS}
+        facts |= {name: SizeCounts.from_flat(row[name]) for name in HISTOGRAMS}
+        return cls(**facts)
 
 
 def measure_version(

@@ -1,4 +1,4 @@
-"""Streaming aggregation: ``stateStoreSave`` and, in real-time mode, ``StatefulStreamlineAggregate``.
+"""Streaming aggregation: ``stateStoreSave``; in real-time mode ``StatefulStreamlineAggregate``.
 
 Key: the grouping columns. Value: aggregation buffers (state format 2), or grouping columns and
 buffers (format 1). Append and Update remove, after all puts, every key whose event-time column is

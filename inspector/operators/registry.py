@@ -47,9 +47,7 @@ def rule_for(shape: OperatorShape, store: str) -> StoreRule:
     return rule(shape, store)
 
 
-def identify(
-    stores: Collection[str], schemas: Mapping[str, tuple[StructType, StructType]]
-) -> str:
+def identify(stores: Collection[str], schemas: Mapping[str, tuple[StructType, StructType]]) -> str:
     """The operator's name from its stores and schemas, for checkpoints without metadata.
 
     ``applyInPandasWithState`` has the stores of ``flatMapGroupsWithState`` and is called that.

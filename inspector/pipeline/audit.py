@@ -69,8 +69,12 @@ class _Pass:
         """Take one step; None if its version could not be made."""
         if step.base is not None:
             return self._load(step.base)
-        assert step.delta is not None  # noqa: S101 - a step has a base or a delta
-        change = self._apply(step.delta) if self.whole else self._pass_over(step.delta)
+        assert step.delta is not None
+        change: Change | None = None
+        if self.whole:
+            change = self._apply(step.delta)
+        else:
+            self._pass_over(step.delta)
         if change is None:
             return self._load(step.check) if step.check is not None else None
         if step.check is not None:
@@ -176,26 +180,34 @@ class _Pass:
             "timeout_kind": None if kind is None else kind.value,
         }
         versions = np.array(state.versions, np.int64)
-        yield self._reader.row("leftovers", self._task.version) | common | {
-            "rows": len(ids),
-            "key_bytes": int(state.key_size[ids].sum(dtype=np.int64)),
-            "value_bytes": int(state.value_size[ids].sum(dtype=np.int64)),
-            "expired_version": int(versions[leftovers.expired_step].min()),
-        }
+        yield (
+            self._reader.row("leftovers", self._task.version)
+            | common
+            | {
+                "rows": len(ids),
+                "key_bytes": int(state.key_size[ids].sum(dtype=np.int64)),
+                "value_bytes": int(state.value_size[ids].sum(dtype=np.int64)),
+                "expired_version": int(versions[leftovers.expired_step].min()),
+            }
+        )
         for i in self._listed(leftovers):
             key_id = int(ids[i])
             put = int(state.put_step[key_id])
-            yield self._reader.row("leftover", self._task.version) | common | {
-                "key": state.keys(ids[i : i + 1])[0],
-                "key_bytes": int(state.key_size[key_id]),
-                "value_bytes": int(state.value_size[key_id]),
-                "expired_version": int(versions[leftovers.expired_step[i]]),
-                "clock_ms": int(leftovers.clock_ms[i]),
-                "threshold_ms": int(leftovers.threshold_ms[i]),
-                "last_put_version": None if put < 0 else int(versions[put]),
-                "puts": int(state.puts[key_id]),
-                "fired": int(leftovers.fired[i]),
-            }
+            yield (
+                self._reader.row("leftover", self._task.version)
+                | common
+                | {
+                    "key": state.keys(ids[i : i + 1])[0],
+                    "key_bytes": int(state.key_size[key_id]),
+                    "value_bytes": int(state.value_size[key_id]),
+                    "expired_version": int(versions[leftovers.expired_step[i]]),
+                    "clock_ms": int(leftovers.clock_ms[i]),
+                    "threshold_ms": int(leftovers.threshold_ms[i]),
+                    "last_put_version": None if put < 0 else int(versions[put]),
+                    "puts": int(state.puts[key_id]),
+                    "fired": int(leftovers.fired[i]),
+                }
+            )
 
     def _listed(self, leftovers: Leftovers) -> list[int]:
         """Positions of the leftovers to list: oldest first, then largest, up to the limit."""
@@ -208,8 +220,11 @@ class _Pass:
 
 
 class _Fit:
-    """Holds rows against their schemas, as Spark does with the first row of a partition
-    (``UnsafeRowUtils.validateStructuralIntegrity``); here with every row."""
+    """Holds every row against its schema.
+
+    Spark does so with the first row of a partition
+    (``UnsafeRowUtils.validateStructuralIntegrity``).
+    """
 
     def __init__(self, store: StoreTask, reader: StoreReader) -> None:
         key, value = schemas(store)
@@ -232,7 +247,7 @@ class _Fit:
                 "bad-row", f"{misfits} rows of the file do not fit their schema", file
             )
 
-    def _of_block(  # noqa: PLR0913 - one call site
+    def _of_block(
         self,
         file: StoreFile,
         block: RecordBlock,

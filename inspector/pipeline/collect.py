@@ -80,9 +80,7 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
 
 
 def _problem(row: Mapping[str, Any], store: StoreId) -> Problem:
-    return Problem(
-        row["slug"], row["message"], row["path"], row["offset"], store, row["version"]
-    )
+    return Problem(row["slug"], row["message"], row["path"], row["offset"], store, row["version"])
 
 
 def _settle(facts: Facts, readings: Mapping[StoreName, set[str]]) -> None:

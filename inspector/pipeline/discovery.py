@@ -163,7 +163,7 @@ def open_checkpoint(
     logs = read_logs(storage)
     if is_rocksdb(whole, logs.provider_class):
         raise UnsupportedProviderError(
-            "got state that RocksDBStateStoreProvider wrote, expected HDFSBackedStateStoreProvider; "
+            "got state of RocksDBStateStoreProvider, expected HDFSBackedStateStoreProvider; "
             "read it with spark.read.format('statestore') of Spark 4.0 or later",
             storage.root,
         )

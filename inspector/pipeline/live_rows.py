@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,46 +23,56 @@ from inspector.state.last_puts import LastPuts, LivePositions
 def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.RecordBatch]:
     """The rows of the task's version, in the order of the files; problems stay with ``reader``.
 
-    A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
-    4.2 and later do (``autoSnapshotRepair``); a version of which a delta cannot be read has no
-    rows, for half a version would be a wrong answer.
+    A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
     """
-    files = StoreFiles.of(store.files)
+    found = _locate(task.version, StoreFiles.of(store.files), reader)
+    if found is None:
+        return
+    chain, positions = found
+    file = chain.files[0]
+    try:
+        for number, file in enumerate(chain.files):
+            if positions.any_in(number):
+                for block in reader.blocks(file):
+                    yield from _emit(block, positions.mask(number, block), reader, task.version)
+    except READ_ERRORS as error:
+        # It could be read a moment ago: the query has replaced or removed it meanwhile.
+        reader.failed(error, file)
+
+
+def _locate(
+    version: int, files: StoreFiles, reader: StoreReader
+) -> tuple[Chain, LivePositions] | None:
+    """Which files make a version, and where in them its rows lie.
+
+    A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
+    4.2 and later do (``autoSnapshotRepair``).
+    """
     while True:
         try:
-            chain = chain_for(files, task.version)
+            chain = chain_for(files, version)
         except MissingVersionError as error:
             if not reader.problems:
                 reader.report(error.slug, error.message)
-            return
+            return None
         positions, bad = _learn(chain, reader)
-        if positions is not None:
-            break
-        if bad is None or bad != chain.base:
-            return
+        if bad is None:
+            return chain, positions
+        if bad != chain.base:
+            return None
         files = files.without(bad)
-    for number, file in enumerate(chain.files):
-        if positions.any_in(number):
-            try:
-                for block in reader.blocks(file):
-                    yield from _emit(block, positions.mask(number, block), reader, task.version)
-            except READ_ERRORS as error:
-                # It could be read a moment ago: the query has replaced or removed it meanwhile.
-                reader.failed(error, file)
-                return
 
 
-def _learn(
-    chain: Chain, reader: StoreReader
-) -> tuple[LivePositions | None, StoreFile | None]:
+def _learn(chain: Chain, reader: StoreReader) -> tuple[LivePositions, StoreFile | None]:
+    """Positions of the live rows, and the file that could not be read, if there is one."""
     puts = LastPuts()
     for number, file in enumerate(chain.files):
         try:
             for block in reader.blocks(file):
                 puts.learn(number, block)
-        except READ_ERRORS as error:
+        except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
             reader.failed(error, file)
-            return None, file
+            return puts.finish(), file
     return puts.finish(), None
 
 
@@ -80,11 +91,11 @@ def _emit(
 
 def _binary(
     block: RecordBlock, offsets: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
-) -> pa.Array:
+) -> Any:
     offsets, lengths = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
     data = kernel().gather(block.buffer, offsets, lengths)
-    ends = np.zeros(len(lengths) + 1, np.int32)
+    ends: Any = np.zeros(len(lengths) + 1, np.int32)
     np.cumsum(lengths, out=ends[1:])
     return pa.Array.from_buffers(
-        pa.binary(), len(lengths), [None, pa.py_buffer(ends), pa.py_buffer(data)]
+        pa.binary(), len(lengths), [None, pa.py_buffer(memoryview(ends)), pa.py_buffer(data)]
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.measure.leftovers import Certainty, TimeoutKind
@@ -112,7 +113,7 @@ def _timeout_kinds(
     alone = sum(rule.expiry is not None for o in checkpoint.operators for rule in o.rules.values())
     idle = any(
         after.has_new_data is False and after.watermark_ms == before.watermark_ms
-        for before, after in zip(clocks, clocks[1:], strict=False)
+        for before, after in pairwise(clocks)
         if after.batch_id == before.batch_id + 1 and before.committed
     )
     if idle and alone == 1 and operator.rules:
@@ -143,7 +144,7 @@ def _missing_partitions(
     if not version or operator.single_partition or selected is not None or conf is None:
         return
     have = {partition.partition_id for partition in operator.layout.partitions}
-    expected = int(conf) if conf.isdecimal() and len(conf) < 10 else 0  # noqa: PLR2004 - an int
+    expected = int(conf) if conf.isdecimal() and len(conf) < 10 else 0
     missing = _ranges([p for p in range(expected) if p not in have])
     if missing:
         yield Problem(
@@ -180,7 +181,7 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     oldest = restorable[0] if restorable else 1
     known = [v for v in sorted({*files.deltas, *files.snapshots}) if oldest <= v <= version]
     points = [*([] if restorable else [0]), *known, version + 1]
-    holes = [(a + 1, b - 1) for a, b in zip(points, points[1:], strict=False) if b > a + 1]
+    holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
     lost = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in holes)
     if lost:
         yield Problem(

@@ -53,7 +53,7 @@ def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
     for batch in batches:
         for spec in batch.column("spec").to_pylist():
-            yield Task.from_json(spec)
+            yield Task.from_json(str(spec))
 
 
 def _each_store(

@@ -53,7 +53,7 @@ def render_markdown(report: Report) -> Iterator[str]:
 def bytes_text(count: int) -> str:
     """A size for people: ``1.4 MiB``; below a KiB all digits."""
     size, unit = float(count), 0
-    while abs(size) >= 1024 and unit < len(_UNITS) - 1:  # noqa: PLR2004 - a binary unit
+    while abs(size) >= 1024 and unit < len(_UNITS) - 1:
         size, unit = size / 1024, unit + 1
     return f"{count} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
 

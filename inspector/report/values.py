@@ -28,12 +28,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+Array = Any
+"""A pyarrow array of any type: its stubs know no arrays of a type told at run time."""
+
 _US_PER_DAY = 86_400_000_000
 _DAYS_TO_CIVIL = 719_468
 """Days from 0000-03-01 to 1970-01-01."""
 
 
-def to_json_values(array: pa.Array) -> list[Any]:
+def to_json_values(array: Array) -> list[Any]:
     """The values of an Arrow array as JSON values, null as None."""
     convert = _CONVERTERS.get(array.type.id)
     if convert is not None:
@@ -67,9 +70,9 @@ def date_text(days: int) -> str:
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
     shifted_month = (5 * day_of_year + 2) // 153
     day = day_of_year - (153 * shifted_month + 2) // 5 + 1
-    month = shifted_month + (3 if shifted_month < 10 else -9)  # noqa: PLR2004 - March is 0
-    year = year_of_era + era * 400 + (month <= 2)  # noqa: PLR2004 - January, February
-    sign = "" if 0 <= year <= 9999 else "-" if year < 0 else "+"  # noqa: PLR2004 - four digits
+    month = shifted_month + (3 if shifted_month < 10 else -9)
+    year = year_of_era + era * 400 + (month <= 2)
+    sign = "" if 0 <= year <= 9999 else "-" if year < 0 else "+"
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
 
@@ -82,11 +85,11 @@ def time_text(nanos: int) -> str:
     return f"{hour:02}:{minute:02}:{second:02}{tail}"
 
 
-def _whole(array: pa.Array, width: pa.DataType, word: Callable[[int], Any]) -> list[Any]:
+def _whole(array: Array, width: pa.DataType, word: Callable[[int], Any]) -> list[Any]:
     return [None if v is None else word(v) for v in array.view(width).to_pylist()]
 
 
-def _timestamps(array: pa.Array) -> list[Any]:
+def _timestamps(array: Array) -> list[Any]:
     zone = "Z" if array.type.tz else ""
     if array.type.unit == "ns":
         return _whole(array, pa.int64(), lambda v: _nanos_text(v, zone))
@@ -98,8 +101,8 @@ def _nanos_text(nanos: int, zone: str) -> str:
     return f"{timestamp_text(micros, '')}{rest:03}{zone}"
 
 
-def _floats(array: pa.Array) -> list[Any]:
-    single = array.type.bit_width == 32  # noqa: PLR2004 - bits of a float
+def _floats(array: Array) -> list[Any]:
+    single = array.type.bit_width == 32
 
     def word(value: float) -> Any:
         if math.isfinite(value):
@@ -110,7 +113,7 @@ def _floats(array: pa.Array) -> list[Any]:
     return [None if v is None else word(v) for v in array.to_pylist()]
 
 
-def _structs(array: pa.Array) -> list[Any]:
+def _structs(array: Array) -> list[Any]:
     names = [array.type.field(i).name for i in range(array.type.num_fields)]
     columns = [to_json_values(child) for child in array.flatten()]
     valid = array.is_valid().to_pylist()
@@ -121,11 +124,11 @@ def _structs(array: pa.Array) -> list[Any]:
     ]
 
 
-def _lists(array: pa.Array) -> list[Any]:
+def _lists(array: Array) -> list[Any]:
     return _slices(array, to_json_values(array.values))
 
 
-def _maps(array: pa.Array) -> list[Any]:
+def _maps(array: Array) -> list[Any]:
     keys, items = to_json_values(array.keys), to_json_values(array.items)
     entries = _slices(array, list(zip(keys, items, strict=True)))
     return [None if pairs is None else _map(pairs) for pairs in entries]
@@ -140,23 +143,21 @@ def _map(pairs: list[tuple[Any, Any]]) -> Any:
     return [{"key": key, "value": value} for key, value in pairs]
 
 
-def _slices(array: pa.Array, items: list[Any]) -> list[Any]:
+def _slices(array: Array, items: list[Any]) -> list[Any]:
     ends = array.offsets.to_pylist()
     valid = array.is_valid().to_pylist()
-    return [
-        items[a:b] if ok else None for ok, a, b in zip(valid, ends[:-1], ends[1:], strict=True)
-    ]
+    return [items[a:b] if ok else None for ok, a, b in zip(valid, ends[:-1], ends[1:], strict=True)]
 
 
-def _binaries(array: pa.Array) -> list[Any]:
+def _binaries(array: Array) -> list[Any]:
     return [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
 
 
-def _decimals(array: pa.Array) -> list[Any]:
+def _decimals(array: Array) -> list[Any]:
     return [None if v is None else f"{v:f}" for v in array.to_pylist()]
 
 
-_CONVERTERS: dict[int, Callable[[pa.Array], list[Any]]] = {
+_CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
     pa.lib.Type_TIMESTAMP: _timestamps,
     pa.lib.Type_DATE32: lambda a: _whole(a, pa.int32(), date_text),
     pa.lib.Type_TIME64: lambda a: _whole(a, pa.int64(), time_text),

@@ -180,6 +180,7 @@ class StateMap:
         if self.tracking.clock_slot >= 0:
             self._dtypes |= _TIMER_COLUMNS
         self._kernel = kernel()
+        self._scratch = np.empty(0, np.int32)
         self._clear()
 
     def __len__(self) -> int:
@@ -323,14 +324,14 @@ class StateMap:
     def _order(self, ids: Int64s) -> Int64s | None:
         """A stable order by id if a key occurs twice in the block, else None: no need to sort."""
         position = np.arange(len(ids))
-        if not hasattr(self, "_scratch") or len(self._scratch) < len(self.live):
+        if len(self._scratch) < len(self.live):
             self._scratch = np.empty(len(self.live), np.int32)
         self._scratch[ids] = position
         if bool((self._scratch[ids] == position).all()):
             return None
         return np.argsort(ids, kind="stable")
 
-    def _met(  # noqa: PLR0913 - the columns of one table
+    def _met(
         self,
         ids: Int64s,
         is_put: Bools,

@@ -72,7 +72,7 @@ def test_headers_that_lz4_java_refuses(header: tuple[int, int, int, int], messag
 
 
 def test_a_block_that_holds_less_than_it_claims() -> None:
-    """pyarrow leaves the rest of the buffer as it was; the checksum notices."""
+    """What pyarrow leaves out of the buffer stays as it was; the checksum notices."""
     payload = BLOCK[21:]
     header = encode.lz4_header(0x25, len(payload), len(RAW) + 500, 0x1234567)
     with pytest.raises(FrameError, match="checksum"):

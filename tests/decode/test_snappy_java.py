@@ -71,9 +71,9 @@ def test_cut_blocks() -> None:
 
 
 def test_what_is_no_header() -> None:
-    with pytest.raises(FrameError, match="byte 0: got .* expected a Snappy stream"):
+    with pytest.raises(FrameError, match=r"byte 0: got .* expected a Snappy stream"):
         read(BLOCK)
-    with pytest.raises(FrameError, match="byte 30: got .* expected a Snappy stream"):
+    with pytest.raises(FrameError, match=r"byte 30: got .* expected a Snappy stream"):
         read(HEADER + BLOCK + HEADER[:4] + b"WRONG")
 
 

@@ -51,7 +51,7 @@ def audit(
         ),
         size_table(checkpoint, version, facts),
         class_table(checkpoint, facts),
-        _changes(checkpoint, facts),
+        _changes(facts),
         _examples(checkpoint, facts, redact),
     )
     return Report(
@@ -74,7 +74,7 @@ def verdict(findings: Sequence[Finding], problems: Sequence[Problem]) -> str:
     return f"{text}; {len(problems)} problems" if problems else text
 
 
-def _changes(checkpoint: Checkpoint, facts: Facts) -> Table:
+def _changes(facts: Facts) -> Table:
     rows = []
     for (operator_id, store), versions in facts.by_store().items():
         known = {v: f for v, f in versions.items() if f.rebased < f.stores}

@@ -91,8 +91,8 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
 def notes(facts: Facts) -> list[str]:
     """What is needed from the user to tell more."""
     return [
-        f"operator {operator} {store}: the bytes do not tell whether its timeouts follow event time "
-        "or processing time, and the leftovers would differ; say --timeout-kind"
+        f"operator {operator} {store}: the bytes do not tell whether its timeouts follow event "
+        "time or processing time, and the leftovers would differ; say --timeout-kind"
         for operator, store in facts.undecided
     ]
 

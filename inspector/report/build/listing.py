@@ -169,5 +169,3 @@ def _store(layout: StoreLayout) -> dict[str, Any]:
         "store_name": layout.store.store_name,
         "partition_id": layout.store.partition_id,
     }
-
-

@@ -35,14 +35,14 @@ _WIDE_SIZES = frozenset(
     f"{what}_bytes_{q}" for what in ("key", "value") for q in ("p50", "p90", "p99")
 )
 SIZES_NOTE = (
-    "row_bytes are the UnsafeRow bytes of keys and values that Spark holds for this version, exact; "
-    "quantiles are over rows, nearest rank, exact. The files are smaller: they are compressed, and "
-    "a delta holds only what changed. The JVM needs more: an object, an array and a map node a row."
+    "row_bytes are the UnsafeRow bytes of keys and values that Spark holds for this version, "
+    "exact; quantiles are over rows, nearest rank, exact. The files are smaller: they are compressed, "
+    "and a delta holds only what changed. The JVM needs more: objects, arrays and a map node a row."
 )
 SHARING_NOTE = (
     "A shared row keeps the key and value object of the version before; a row that was put again "
-    "shares its key object alone. two_versions_bytes counts each shared object once, as Spark holds "
-    "them; two_versions_unshared_bytes is what they would be without. All numbers are exact."
+    "shares its key object alone. two_versions_bytes counts each shared object once, as Spark "
+    "holds them; two_versions_unshared_bytes is what they would be without. All numbers are exact."
 )
 
 

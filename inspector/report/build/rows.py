@@ -118,8 +118,8 @@ class _Words:
         first = batch.slice(0, 1).to_pylist()[0]
         place = (first["operator_id"], first["store_name"])
         key_words, value_words = self._decoders.get(place, self._unknown)
-        keys = batch.column("key").to_pylist()
-        values = batch.column("value").to_pylist()
+        keys: list[Any] = batch.column("key").to_pylist()
+        values: list[Any] = batch.column("value").to_pylist()
         common = {
             "operator_id": first["operator_id"],
             "operator_name": self._names.get(first["operator_id"]),
@@ -128,9 +128,7 @@ class _Words:
             "version": first["version"],
             "batch_id": first["version"] - 1,
         }
-        decoded = zip(
-            keys, values, key_words.words(keys), value_words.words(values), strict=True
-        )
+        decoded = zip(keys, values, key_words.words(keys), value_words.words(values), strict=True)
         for key, value, key_word, value_word in decoded:
             row = common | {
                 "key": key_word,

@@ -1,0 +1,204 @@
+"""Records of a file as a whole: joined, bounded, ended."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.decode.records import RecordBlock, read_records
+from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
+from inspector.model import Limits
+from tests import encode
+from tests.encode import Record
+
+ENTRIES: list[Record] = [(b"key-0001", b"v" * 16), (b"gone", None), (b"", b""), (b"k", b"w" * 8)]
+RAW = encode.records(ENTRIES)
+
+
+def entries(found: Iterable[RecordBlock]) -> list[Record]:
+    """Keys and values of blocks, which must follow one another."""
+    result: list[Record] = []
+    for block in found:
+        assert block.first_record == len(result)
+        assert block.count > 0
+        spans = zip(
+            block.key_offset.tolist(),
+            block.key_length.tolist(),
+            block.value_offset.tolist(),
+            block.value_length.tolist(),
+            strict=True,
+        )
+        for key, key_size, value, value_size in spans:
+            held = None if value_size < 0 else bytes(block.buffer[value : value + value_size])
+            result.append((bytes(block.buffer[key : key + key_size]), held))
+    return result
+
+
+def read(raw: bytes, **limits: int) -> list[Record]:
+    return entries(read_records([raw], snapshot=False, limits=Limits(**limits)))
+
+
+def test_puts_and_removals() -> None:
+    assert read(RAW) == ENTRIES
+
+
+def test_a_version_without_changes_has_no_blocks() -> None:
+    assert list(read_records([encode.END], snapshot=False)) == []
+
+
+@pytest.mark.parametrize("size", [1, 3, 5, 8, 1000])
+@pytest.mark.parametrize("block_bytes", [1, 16, 4096])
+def test_blocks_may_be_cut_anywhere(size: int, block_bytes: int) -> None:
+    blocks = [RAW[at : at + size] for at in range(0, len(RAW), size)]
+    found = read_records(blocks, snapshot=False, limits=Limits(block_bytes=block_bytes))
+    assert entries(found) == ENTRIES
+
+
+def test_offsets_are_those_of_the_raw_file() -> None:
+    blocks = [RAW[at : at + 8] for at in range(0, len(RAW), 8)]
+    for block in read_records(blocks, snapshot=False, limits=Limits(block_bytes=16)):
+        raw = RAW[block.raw_offset :]
+        assert raw.startswith(block.buffer)
+        first = int(block.key_offset[0])
+        assert raw[first - 4 : first] == struct.pack(">i", block.key_length[0])
+
+
+def test_memory_follows_the_bytes_and_not_a_claimed_length() -> None:
+    claimed = struct.pack(">i", (1 << 31) - 1)
+    with pytest.raises(TruncatedError, match="no end mark"):
+        read(claimed + b"x" * 100)
+
+
+def test_a_record_longer_than_a_block_is_read_whole() -> None:
+    long = [(b"k" * 50_000, b"v" * 80_000)]
+    raw = encode.records(long)
+    blocks = [raw[at : at + 100] for at in range(0, len(raw), 100)]
+    assert entries(read_records(blocks, snapshot=False, limits=Limits(block_bytes=1000))) == long
+
+
+def test_more_records_than_one_block_takes() -> None:
+    many: list[Record] = [(b"%d" % i, None) for i in range(70_000)]
+    blocks = list(read_records([encode.records(many)], snapshot=False))
+    assert len(blocks) == 2
+    assert entries(blocks) == many
+
+
+@pytest.mark.parametrize("extra", [b"\x00", encode.END, RAW])
+def test_nothing_follows_the_end_mark(extra: bytes) -> None:
+    for blocks in ([RAW + extra], [RAW, b"", extra]):
+        with pytest.raises(RecordError, match="after the end mark") as caught:
+            list(read_records(blocks, snapshot=False))
+        assert caught.value.offset == len(RAW)
+    assert entries(read_records([RAW, b"", b""], snapshot=False)) == ENTRIES
+
+
+def test_every_prefix_is_truncated() -> None:
+    for size in range(len(RAW)):
+        with pytest.raises(TruncatedError, match="raw") as caught:
+            read(RAW[:size])
+        assert caught.value.offset == size
+    with pytest.raises(TruncatedError):
+        list(read_records([], snapshot=False))
+
+
+def test_a_snapshot_has_no_removals() -> None:
+    puts = [entry for entry in ENTRIES if entry[1] is not None]
+    assert entries(read_records([encode.records(puts)], snapshot=True)) == puts
+    with pytest.raises(RecordError, match="snapshot with a removal") as caught:
+        list(read_records([RAW], snapshot=True))
+    assert caught.value.offset == RAW.index(b"gone")
+
+
+def test_good_records_come_before_the_error() -> None:
+    raw = RAW[:-4] + struct.pack(">i", -7)
+    found = read_records([raw], snapshot=False)
+    assert entries([next(found)]) == ENTRIES
+    with pytest.raises(RecordError, match=r"impossible key length \(raw offset\)") as caught:
+        next(found)
+    assert caught.value.offset == len(RAW) - 4
+
+
+def test_lengths_above_the_limit() -> None:
+    with pytest.raises(LimitError, match="above 15 bytes") as caught:
+        read(RAW, record_bytes=15)
+    assert caught.value.offset == 4 + len(b"key-0001")
+    assert read(RAW, record_bytes=16) == ENTRIES
+
+
+@pytest.mark.parametrize(("size", "kept"), [(12, 8), (15, 8), (16, 16), (4, 0), (0, 0)])
+def test_values_are_cut_to_whole_words(size: int, kept: int) -> None:
+    """Before 2.3 a value could have 4 bytes too many."""
+    raw = encode.records([(b"k" * 5, b"v" * size), (b"k", None)])
+    assert read(raw) == [(b"k" * 5, b"v" * kept), (b"k", None)]
+
+
+# --- row checksums ---------------------------------------------------------------------------
+
+
+def test_row_checksums_are_taken_off() -> None:
+    raw = encode.records(ENTRIES, row_checksum=True)
+    blocks = list(read_records([raw], snapshot=False, row_checksum=True))
+    assert entries(blocks) == ENTRIES
+    assert [block.checksum_mismatches for block in blocks] == [()]
+
+
+def test_wrong_row_checksums_are_reported() -> None:
+    raw = bytearray(encode.records(ENTRIES, row_checksum=True))
+    raw[raw.index(b"gone")] ^= 1
+    raw[raw.index(b"w" * 8)] ^= 1
+    (block,) = read_records([bytes(raw)], snapshot=False, row_checksum=True)
+    assert block.checksum_mismatches == (1, 3)
+
+
+@pytest.mark.parametrize("entry", [(b"key", b"123"), (b"123", None), (b"", None), (b"key", b"")])
+def test_no_room_for_a_row_checksum(entry: Record) -> None:
+    raw = encode.records([entry])
+    with pytest.raises(RecordError, match="no room for a row checksum") as caught:
+        list(read_records([raw], snapshot=False, row_checksum=True))
+    assert caught.value.offset == 4
+
+
+def test_row_checksums_of_spark() -> None:
+    """The first removal of a delta that Spark 4.3.0 wrote for flatMapGroupsWithState."""
+    raw = bytes.fromhex(
+        "0000001c374615fd00000000000000000800000010000000757365722d303336ffffffffffffffff"
+    )
+    (block,) = read_records([raw], snapshot=False, row_checksum=True)
+    assert block.checksum_mismatches == ()
+    assert block.key_length.tolist() == [24]
+
+
+# --- properties ------------------------------------------------------------------------------
+
+keys = st.binary(max_size=10)
+values = st.none() | st.binary(max_size=4).map(lambda value: value * 8)
+lists = st.lists(st.tuples(keys, values), max_size=10)
+
+
+@given(lists, st.booleans(), st.integers(1, 40), st.integers(1, 40))
+def test_reading_undoes_writing(
+    written: list[Record], checksum: bool, size: int, block_bytes: int
+) -> None:
+    raw = encode.records(written, row_checksum=checksum)
+    blocks = [raw[at : at + size] for at in range(0, len(raw), size)]
+    limits = Limits(block_bytes=block_bytes)
+    found = list(read_records(blocks, snapshot=False, row_checksum=checksum, limits=limits))
+    assert entries(found) == written
+    assert not any(block.checksum_mismatches for block in found)
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=80), st.booleans(), st.booleans())
+def test_any_bytes_give_records_or_a_decode_error(
+    raw: bytes, snapshot: bool, checksum: bool
+) -> None:
+    try:
+        for block in read_records([raw], snapshot=snapshot, row_checksum=checksum):
+            assert (block.value_length % 8)[block.value_length >= 0].sum() == 0
+            assert (block.value_offset + block.value_length).max() <= len(raw)
+    except DecodeError as error:
+        assert 0 <= (error.offset or 0) <= len(raw)  # noqa: PT017 - either is fine
