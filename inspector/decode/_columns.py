@@ -51,7 +51,7 @@ def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> A
         return text(page, regions(page, cells))
     if isinstance(data_type, DecimalType):
         narrow = data_type.fixed_width is not None
-        return _narrow_decimal(page, cells, arrow) if narrow else _decimal(page, cells, arrow)
+        return _narrow_decimal(page, cells, arrow) if narrow else _wide_decimal(page, cells, arrow)
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""
     if kind in _NUMPY:
         return _fixed(page, cells, kind, arrow)
@@ -118,10 +118,10 @@ def _narrow_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     values = np.empty((len(cells), 2), "<i8")
     values[:, 0] = _values(page, cells, "<i8")
     values[:, 1] = values[:, 0] >> 63  # the sign, in all 128 bits
-    return array(arrow, cells.present, values)
+    return _decimals(page, values, cells.present, cells, arrow)
 
 
-def _decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
+def _wide_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     """Decimals above 18 digits: ``BigInteger.toByteArray``, big endian, as short as possible."""
     found = regions(page, cells)
     fits = (found.size >= 1) & (found.size <= _WIDE)
@@ -135,7 +135,24 @@ def _decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
         digits = sign.astype(np.uint8)
         digits[there] = page.numbers("u1", (start + size - 1 - i)[there])
         values[live, i] = digits
-    return array(arrow, found.present, values)
+    return _decimals(page, values.view("<i8"), found.present, cells, arrow)
+
+
+def _decimals(
+    page: Page, values: npt.NDArray[np.int64], present: Bools, cells: Cells, arrow: ArrowType
+) -> Array:
+    """Decimals from low and high halves; those of too many digits are misfits.
+
+    Spark refuses them as well, where it does not trust the bytes (``Decimal.set``).
+    """
+    low, high = values[:, 0].view("<u8"), values[:, 1]
+    most = 10**arrow.precision - 1
+    mask = (1 << 64) - 1
+    over = (high > most >> 64) | ((high == most >> 64) & (low > np.uint64(most & mask)))
+    under = (high < -most >> 64) | ((high == -most >> 64) & (low < np.uint64(-most & mask)))
+    reason = f"{cells.path}: more than {arrow.precision} digits"
+    page.misfits.flag(cells.row[over | under], reason)
+    return array(arrow, present, values)
 
 
 def blob(page: Page, arrow: ArrowType, found: Regions) -> Array:

@@ -111,16 +111,30 @@ def _maps(page: Page, data_type: MapType, found: Regions, arrow: ArrowType) -> A
     same = keys.present & items.present & (key_counts == item_counts)
     found = found.require(page, same, "not as many keys as values")
     counts = np.where(found.present, key_counts, 0)
-    key_cells = _elements(page, data_type.key, keys, counts)
-    page.misfits.flag(key_cells.row[~key_cells.present], f"{keys.path}: is null")
-    entries = [
-        values(page, data_type.key, key_cells, arrow.key_type),
-        values(
-            page, data_type.value, _elements(page, data_type.value, items, counts), arrow.item_type
-        ),
-    ]
+    return _entries(page, data_type, (found, keys, items), counts, arrow)
+
+
+def _entries(
+    page: Page,
+    data_type: MapType,
+    parts: tuple[Regions, Regions, Regions],
+    counts: Int64s,
+    arrow: ArrowType,
+) -> Array:
+    """The map array of maps, their arrays of keys, and those of values, all checked."""
+    found, keys, items = parts
+    cells = _elements(page, data_type.key, keys, counts)
+    key = values(page, data_type.key, cells, arrow.key_type)
+    cells_of_items = _elements(page, data_type.value, items, counts)
+    item = values(page, data_type.value, cells_of_items, arrow.item_type)
+    if key.null_count:
+        null = np.asarray(key.is_null())
+        page.misfits.flag(cells.row[null], f"{keys.path}: is null")
+        # Arrow ends the process over a null key. The rows are misfits now, so they will be decoded
+        # again without these maps, and this result is not used.
+        return pa.nulls(len(found), arrow)
     entry_type = pa.struct([arrow.key_field, arrow.item_field])
-    entry = pa.Array.from_buffers(entry_type, len(key_cells), [None], children=entries)
+    entry = pa.Array.from_buffers(entry_type, len(cells), [None], children=[key, item])
     return _nested(arrow, found.present, counts, entry)
 
 

@@ -22,11 +22,11 @@ _UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 def render_text(report: Report) -> Iterator[str]:
     """The report as lines for a terminal."""
     yield from _summary(report.summary)
-    for table in report.tables:
-        yield "\n"
-        yield from _table(table)
     if report.judged:
         yield from _findings(report.findings)
+    for table in _told(report):
+        yield "\n"
+        yield from _table(table)
     yield from _problems(report.problems)
     for note in report.notes:
         yield f"\n{escape(note)}\n"
@@ -37,17 +37,22 @@ def render_markdown(report: Report) -> Iterator[str]:
     yield f"# {report.command} {_markdown(report.checkpoint)}\n\n"
     for name, value in report.summary.items():
         yield f"- {_title(name)}: {_markdown(_summary_value(name, value))}\n"
-    for table in report.tables:
-        yield from _markdown_table(table)
     for finding in report.findings:
         yield f"\n**{_finding_head(finding)}** {_markdown(finding.evidence)}. "
         yield f"Next: {_markdown(finding.next_step)}.\n"
+    for table in _told(report):
+        yield from _markdown_table(table)
     if report.problems:
         yield "\n## Problems\n\n"
     for problem in report.problems:
         yield f"- {_markdown(problem_line(problem))}\n"
     for note in report.notes:
         yield f"\n{_markdown(note)}\n"
+
+
+def _told(report: Report) -> Iterator[Table]:
+    """The tables, but for one whose rows the list of findings or of problems tells in full."""
+    return (table for table in report.tables if table.name not in ("findings", "problems"))
 
 
 def bytes_text(count: int) -> str:
@@ -95,6 +100,8 @@ def _summary_value(name: str, value: Any) -> str:
         return time_ms_text(value)
     if name.endswith("_bytes"):
         return f"{bytes_text(value)} ({value:,} bytes)"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 

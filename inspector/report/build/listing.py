@@ -7,6 +7,7 @@ from typing import Any
 
 from inspector.checkpoint.layout import StoreLayout
 from inspector.model import FileKind, Problem
+from inspector.operators.rule import Clock
 from inspector.pipeline.discovery import CONF, Checkpoint, Operator
 from inspector.report.build.common import (
     OPERATOR_ID,
@@ -85,8 +86,11 @@ def expiry_text(operator: Operator, store: str) -> str:
     rule = operator.rules[store]
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
-        return f"{rule.expiry.name} {sign} {rule.expiry.clock.value}"
+        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}"
     return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
+
+
+_CLOCKS = {Clock.WATERMARK: "watermark", Clock.TIMEOUT: "watermark or processing time"}
 
 
 def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[dict[str, Any]]:

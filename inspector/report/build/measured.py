@@ -36,7 +36,7 @@ _WIDE_SIZES = frozenset(
 )
 SIZES_NOTE = (
     "row_bytes are the UnsafeRow bytes of keys and values that Spark holds for this version, "
-    "exact; quantiles are over rows, nearest rank, exact. The files are smaller: they are compressed, "
+    "exact; quantiles are over rows, nearest rank. The files are smaller: they are compressed, "
     "and a delta holds only what changed. The JVM needs more: objects, arrays and a map node a row."
 )
 SHARING_NOTE = (

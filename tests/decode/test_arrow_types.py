@@ -1,0 +1,54 @@
+"""The table of Arrow types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inspector.decode.arrow_types import arrow_type
+from inspector.exceptions import DecodeError
+from inspector.model import Limits
+from inspector.sparktypes import KINDS, LONG, ArrayType, AtomicType, UserDefinedType, parse_ddl
+
+
+@pytest.mark.parametrize(
+    ("ddl", "expected"),
+    [
+        ("decimal(18,2)", pa.decimal128(18, 2)),
+        ("decimal(38,0)", pa.decimal128(38, 0)),
+        ("string", pa.string()),
+        ("varchar(3)", pa.string()),
+        ("timestamp", pa.timestamp("us", tz="UTC")),
+        ("timestamp_ntz", pa.timestamp("us")),
+        ("time(0)", pa.time64("ns")),
+        ("interval day", pa.duration("us")),
+        ("array<int>", pa.list_(pa.int32())),
+        ("map<string, void>", pa.map_(pa.string(), pa.null())),
+        ("struct<a: int, a: date>", pa.struct([("a", pa.int32()), ("a#2", pa.date32())])),
+    ],
+)
+def test_types(ddl: str, expected: Any) -> None:
+    assert arrow_type(parse_ddl(f"f {ddl}").fields[0].data_type) == expected
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_a_type(kind: str) -> None:
+    assert arrow_type(AtomicType(kind, kind)) is not None
+
+
+def test_a_user_defined_type_is_what_it_stores() -> None:
+    assert arrow_type(UserDefinedType(UserDefinedType(LONG))) == pa.int64()
+
+
+def test_an_unknown_type_is_named() -> None:
+    with pytest.raises(DecodeError, match="type 'tensor' is unknown"):
+        arrow_type(ArrayType(AtomicType("unknown", "tensor")))
+
+
+def test_depth_is_limited() -> None:
+    nested = ArrayType(ArrayType(LONG))
+    assert arrow_type(nested, Limits(nesting=2)) == pa.list_(pa.list_(pa.int64()))
+    with pytest.raises(DecodeError, match="nested too deeply"):
+        arrow_type(nested, Limits(nesting=1))

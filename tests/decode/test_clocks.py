@@ -1,0 +1,89 @@
+"""One 64-bit column without the others, which must agree with decoding them all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.decode.clocks import Int64Path, fixed_slot_offset
+from inspector.decode.rows import RowDecoder
+from inspector.exceptions import DecodeError
+from inspector.sparktypes import StructType, parse_ddl
+from tests import encode
+
+WINDOWED = parse_ddl("window struct<start: timestamp, end: timestamp>, user string, v bigint")
+
+
+def read(
+    schema: StructType, path: tuple[int, ...], rows: list[bytes]
+) -> tuple[list[int], list[bool]]:
+    lengths = np.array([len(row) for row in rows], np.int64)
+    offsets = np.cumsum(lengths) - lengths
+    values, valid = Int64Path(schema, path).read(b"".join(rows), offsets, lengths)
+    return values.tolist(), valid.tolist()
+
+
+def test_a_field_of_a_struct() -> None:
+    rows = [
+        encode.row(WINDOWED, ((1, 2), "a", 3)),
+        encode.row(WINDOWED, (None, "bb", None)),
+        encode.row(WINDOWED, ((None, None), None, -6)),
+        encode.row(WINDOWED, ((7, -8), "ccccccccccc", 9)),
+    ]
+    assert read(WINDOWED, (0, 1), rows) == ([2, 0, 0, -8], [True, False, False, True])
+    assert read(WINDOWED, (2,), rows) == ([3, 0, -6, 9], [True, False, True, True])
+
+
+def test_no_rows() -> None:
+    assert read(WINDOWED, (0, 1), []) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "row", [b"", bytes(8), bytes(31), bytes(33), b"\xff" * 32, bytes(12) + b"\xff" * 20]
+)
+def test_misfits_have_no_value(row: bytes) -> None:
+    good = encode.row(WINDOWED, ((1, 2), "a", 3))
+    values, valid = read(WINDOWED, (0, 1), [good, row, good])
+    assert (values, valid) == ([2, 0, 2], [True, False, True])
+
+
+@pytest.mark.parametrize("path", [(), (3,), (-1,), (0,), (1,), (0, 2), (2, 0), (0, 1, 0)])
+def test_paths_that_lead_nowhere(path: tuple[int, ...]) -> None:
+    with pytest.raises(DecodeError):
+        Int64Path(WINDOWED, path)
+
+
+def test_rows_outside_of_the_buffer_are_a_mistake_of_the_caller() -> None:
+    with pytest.raises(ValueError, match="outside"):
+        Int64Path(WINDOWED, (2,)).read(bytes(8), np.array([0]), np.array([32]))
+
+
+@pytest.mark.parametrize(("fields", "offset"), [(1, 8), (64, 8), (65, 16), (128, 16), (129, 24)])
+def test_slots_follow_the_null_bits(fields: int, offset: int) -> None:
+    schema = parse_ddl(", ".join(f"f{i} bigint" for i in range(fields)))
+    assert fixed_slot_offset(schema, 0) == offset
+    assert fixed_slot_offset(schema, fields - 1) == offset + 8 * (fields - 1)
+    row = encode.row(schema, list(range(1000, 1000 + fields)))
+    assert row[fixed_slot_offset(schema, fields - 1) :][:2] == (999 + fields).to_bytes(2, "little")
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.binary(max_size=12).map(lambda part: part * 8), max_size=4), st.data())
+def test_any_bytes_agree_with_the_whole_row(rows: list[bytes], data: st.DataObject) -> None:
+    schema = parse_ddl("w struct<s: timestamp, e: timestamp>, v bigint")
+    for _ in range(data.draw(st.integers(0, 3))):
+        values = data.draw(st.tuples(st.none() | st.tuples(st.none(), st.just(5)), st.just(7)))
+        rows.append(encode.row(schema, values))
+    lengths = np.array([len(row) for row in rows], np.int64)
+    decoded = RowDecoder(schema).decode(b"".join(rows), np.cumsum(lengths) - lengths, lengths)
+    misfits = {row for row, _ in decoded.misfits}
+    ends, valid = read(schema, (0, 1), rows)
+    windows: Any = decoded.array.field(0)  # type: ignore[attr-defined]
+    whole, there = windows.field(1), windows.is_valid().to_pylist()
+    for i in set(range(len(rows))) - misfits:
+        assert valid[i] == (there[i] and whole[i].is_valid)
+        assert not valid[i] or whole[i].cast("int64").as_py() == ends[i]
