@@ -133,7 +133,13 @@ def equal(spark: Any, ours: Any) -> bool:
         return spark is ours
     if isinstance(spark, (int, float)) and isinstance(ours, (int, float, str)):
         return float(spark) == float(ours)
+    if isinstance(spark, str) and isinstance(ours, str) and _NANOS.fullmatch(ours):
+        return spark.rstrip("Z") == ours[: -3 - ours.endswith("Z")]
     return bool(spark == ours)
+
+
+_NANOS = re.compile(r"\d+-\d\d-\d\dT[\d:]{8}\.\d{9}Z?")
+"""A timestamp of nanoseconds, of which the recorded JSON has the microseconds only."""
 
 
 def _equal_object(spark: Pairs, ours: list[tuple[str, Any]]) -> bool:

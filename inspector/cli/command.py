@@ -50,14 +50,10 @@ def write_report(report: Report, given: dict[str, Any]) -> None:
 
 def code_of(report: Report, fail_on: str) -> Exit:
     """4 if something could not be read, else 1 for findings at or above ``fail_on``, else 0."""
-    if any(problem.slug not in _STATEMENTS for problem in report.problems):
+    if not report.complete:
         return Exit.INCOMPLETE
     if fail_on != NEVER:
         least = Severity[fail_on.upper()]
         if any(finding.kind.severity >= least for finding in report.findings):
             return Exit.FINDINGS
     return Exit.OK
-
-
-_STATEMENTS = ("snapshot-differs", "codec-mismatch")
-"""Problems of files that could be read to the end."""

@@ -59,7 +59,7 @@ def inspector() -> None:
 def run() -> None:
     """Run the command line and end the process."""
     try:
-        inspector.main(standalone_mode=False)
+        inspector.main(prog_name="inspector", standalone_mode=False)
     except click.exceptions.Abort:
         sys.exit(Exit.INTERRUPTED)
     except click.ClickException as error:

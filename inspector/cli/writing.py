@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import codecs
+import json
 import os
 import sys
 import tempfile
@@ -18,7 +20,7 @@ def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
     """Where to write: stdout, or a file that appears when the block has ended well.
 
     Raises:
-        click.UsageError: the file is there and ``force`` is not given.
+        click.UsageError: the file is there and ``force`` is not given, or none can be made there.
         OSError: it cannot be written.
     """
     if path is None:
@@ -28,7 +30,10 @@ def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
     target = Path(path)
     if target.exists() and not force:
         raise click.UsageError(f"{path} exists; --force overwrites it")
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", text=True)
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", text=True)
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be made: {error.strerror}") from None
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             yield file
@@ -39,7 +44,17 @@ def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
 
 
 def write(pieces: Iterable[str], file: TextIO) -> None:
-    """Write text piece by piece; what the stream's encoding lacks is escaped."""
+    """Write text piece by piece; what the stream's encoding lacks is escaped as JSON does it."""
     encoding = getattr(file, "encoding", None) or "utf-8"
     for piece in pieces:
-        file.write(piece.encode(encoding, "backslashreplace").decode(encoding))
+        file.write(piece.encode(encoding, _JSON_ESCAPES).decode(encoding))
+
+
+def _json_escapes(error: UnicodeError) -> tuple[str, int]:
+    """Escapes of four digits: JSON has none of two."""
+    assert isinstance(error, UnicodeEncodeError)
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+_JSON_ESCAPES = "inspector.json_escapes"
+codecs.register_error(_JSON_ESCAPES, _json_escapes)

@@ -189,10 +189,10 @@ def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]
     found = found.require(page, found.size == _WIDE, "not of 16 bytes")
     live = found.live()
     children = []
-    for child, (place, dtype) in zip(arrow.fields, dtypes.items(), strict=True):
+    for i, (place, dtype) in enumerate(dtypes.items()):
         values = np.zeros(len(cells), dtype)
         values[live] = page.numbers(dtype, found.start[live] + place)
-        children.append(array(child.type, found.present, values))
+        children.append(array(arrow.field(i).type, found.present, values))
     return struct(arrow, found.present, children)
 
 

@@ -32,6 +32,7 @@ class RowWords:
     """
 
     def __init__(self, schema: StructType | None, redact: Redact = Redact.NONE) -> None:
+        self._schema = schema
         self._decoder = None if schema is None or redact is not Redact.NONE else RowDecoder(schema)
         self._redact = redact
 
@@ -46,7 +47,9 @@ class RowWords:
         lengths = np.array([len(row) for row in rows], np.int64)
         offsets = np.zeros(len(rows), np.int64)
         np.cumsum(lengths[:-1], out=offsets[1:])
-        return to_json_values(self._decoder.decode(b"".join(rows), offsets, lengths).array)
+        return to_json_values(
+            self._decoder.decode(b"".join(rows), offsets, lengths).array, self._schema
+        )
 
     def hexes(self, rows: Sequence[bytes]) -> list[str | None]:
         """The rows' bytes in hex, unless they are to be hidden."""

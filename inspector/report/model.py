@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspector.findings.finding import Finding
+from inspector.findings.integrity import READABLE
 from inspector.model import Problem
 
 SCHEMA_VERSION = 1
@@ -86,3 +87,8 @@ class Report:
     def primary(self) -> Table:
         """The command's own table."""
         return self.tables[0]
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that should have been read could be; known when the rows have been read."""
+        return all(problem.slug in READABLE for problem in self.problems)

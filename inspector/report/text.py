@@ -38,7 +38,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     for name, value in report.summary.items():
         yield f"- {_title(name)}: {_markdown(_summary_value(name, value))}\n"
     for finding in report.findings:
-        yield f"\n**{_finding_head(finding)}** {_markdown(finding.evidence)}. "
+        yield f"\n**{_markdown(_finding_head(finding))}** {_markdown(finding.evidence)}. "
         yield f"Next: {_markdown(finding.next_step)}.\n"
     for table in _told(report):
         yield from _markdown_table(table)
@@ -125,8 +125,10 @@ def _table(table: Table) -> Iterator[str]:
     if empty:
         yield f"({table.empty})\n"
         return
-    # The width is the table's own: nothing is cut, wherever it is read.
-    console = Console(width=1_000_000, no_color=True, highlight=False, markup=False, emoji=False)
+    # The width is the table's own: nothing is cut, and nothing styled, wherever it is read.
+    console = Console(
+        width=1_000_000, color_system=None, highlight=False, markup=False, emoji=False
+    )
     with console.capture() as capture:
         console.print(drawn)
     for line in capture.get().splitlines():
@@ -178,11 +180,16 @@ def _problems(problems: Sequence[Problem]) -> Iterator[str]:
 def _markdown_table(table: Table) -> Iterator[str]:
     columns = _shown(table)
     yield f"\n## {table.title}\n\n"
-    yield "| " + " | ".join(column.name.removesuffix("_ms") for column in columns) + " |\n"
-    yield "|" + "|".join("---:" if c.unit in _RIGHT else "---" for c in columns) + "|\n"
+    empty = True
     for row in table.rows:
+        if empty:
+            yield "| " + " | ".join(column.name.removesuffix("_ms") for column in columns) + " |\n"
+            yield "|" + "|".join("---:" if c.unit in _RIGHT else "---" for c in columns) + "|\n"
+            empty = False
         cells = (_markdown(_cell(column, row.get(column.name))) for column in columns)
         yield "| " + " | ".join(cells) + " |\n"
+    if empty:
+        yield f"({table.empty})\n"
 
 
 def _markdown(text: str) -> str:

@@ -7,10 +7,16 @@ from collections.abc import Sequence
 
 from inspector.findings.finding import Finding
 from inspector.measure.versions import VersionFacts
-from inspector.model import FileKind, Problem
+from inspector.model import Problem
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
-from inspector.report.build.common import OPERATOR_ID, count, file_bytes, identity, size
+from inspector.report.build.common import (
+    OPERATOR_ID,
+    count,
+    identity,
+    size,
+    state_file_bytes,
+)
 from inspector.report.build.leftovers import class_table, leftover_rows, notes
 from inspector.report.build.measured import size_table
 from inspector.report.keys import Redact
@@ -25,16 +31,15 @@ def audit(
     checkpoint: Checkpoint,
     version: int,
     facts: Facts,
+    problems: Sequence[Problem],
     findings: Sequence[Finding],
     redact: Redact,
 ) -> Report:
     """Findings first; then sizes, the last versions' changes, and the oldest leftovers."""
-    problems = (*checkpoint.problems, *facts.problems)
     total = sum((f for (_, v), f in facts.versions.items() if v == version), VersionFacts())
-    by_kind = file_bytes(checkpoint)
     summary = identity(checkpoint, version) | {
         "verdict": verdict(findings, problems),
-        "state_file_bytes": sum(by_kind.get(k, 0) for k in (FileKind.DELTA, FileKind.SNAPSHOT)),
+        "state_file_bytes": state_file_bytes(checkpoint),
         "rows": total.rows,
         "row_bytes": total.row_bytes,
         "two_versions_bytes": total.two_versions_bytes,

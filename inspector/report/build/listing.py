@@ -18,6 +18,7 @@ from inspector.report.build.common import (
     file_bytes,
     identity,
     size,
+    state_file_bytes,
 )
 from inspector.report.model import Column, Report, Table, Unit
 from inspector.sparktypes import to_ddl
@@ -41,7 +42,7 @@ def info(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> R
     summary = identity(checkpoint, version) | {
         "batches_in_log": f"{batches[0]} to {batches[-1]}" if batches else None,
         "last_committed_batch": logs.last_committed,
-        "state_file_bytes": sum(file_bytes(checkpoint).values()),
+        "state_file_bytes": state_file_bytes(checkpoint),
     }
     stores = Table(
         "stores",

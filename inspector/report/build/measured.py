@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inspector.measure.versions import VersionFacts
-from inspector.model import FileKind, Problem, StoreId
+from inspector.model import Problem, StoreId
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
 from inspector.report.build.common import (
@@ -15,10 +15,10 @@ from inspector.report.build.common import (
     STORE,
     VERSION,
     count,
-    file_bytes,
     identity,
     operator_names,
     size,
+    state_file_bytes,
 )
 from inspector.report.model import Column, Report, Table
 
@@ -102,9 +102,8 @@ def sizes(
     """Rows and bytes of a version."""
     of_version = [one for (_, v), one in facts.versions.items() if v == version]
     total = sum(of_version, VersionFacts())
-    by_kind = file_bytes(checkpoint)
     summary = identity(checkpoint, version) | {
-        "state_file_bytes": sum(by_kind.get(k, 0) for k in (FileKind.DELTA, FileKind.SNAPSHOT)),
+        "state_file_bytes": state_file_bytes(checkpoint),
         "rows": total.rows,
         "row_bytes": total.row_bytes,
     }

@@ -78,7 +78,8 @@ def _rows(
     left = wanted.limit
     for batch in batches:
         if batch.column("kind")[0].as_py() == "problem":
-            problems.extend(_problems(batch))
+            # The listing has told already which versions have no chain of files.
+            problems.extend(found for found in _problems(batch) if not _told(found, problems))
             continue
         for start in range(0, batch.num_rows, _CHUNK):
             for row in words.rows(batch.slice(start, _CHUNK)):
@@ -95,6 +96,11 @@ def _problems(batch: pa.RecordBatch) -> Iterator[Problem]:
         yield Problem(
             row["slug"], row["message"], row["path"], row["offset"], store, row["version"]
         )
+
+
+def _told(found: Problem, problems: list[Problem]) -> bool:
+    place = (found.slug, found.store)
+    return any((p.slug, p.store) == place for p in problems) and found.path is None
 
 
 class _Words:

@@ -1,0 +1,93 @@
+"""One function for each command."""
+
+from __future__ import annotations
+
+from inspector.api.judging import findings
+from inspector.api.run import Options, Run
+from inspector.engines.local import stream_tasks
+from inspector.findings.integrity import judge_problems
+from inspector.pipeline import run_rows
+from inspector.pipeline.plan import Wanted, plan
+from inspector.report import build
+from inspector.report.keys import Redact
+from inspector.report.model import Report
+
+
+def audit(path: str, options: Options | None = None) -> Report:
+    """Every fact and every rule; the findings are the verdict.
+
+    Raises:
+        NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the
+            checkpoint as a whole cannot be read; what is wrong in it is a problem of the report.
+    """
+    run = Run.start(path, options)
+    facts = run.facts(fit=True, leftover_limit=build.AUDIT_KEYS)
+    redact = run.options.redact or Redact.HASH
+    problems = run.problems(facts)
+    return build.audit(run.checkpoint, run.version, facts, problems, findings(run, facts), redact)
+
+
+def info(path: str, options: Options | None = None) -> Report:
+    """Identity, operators, stores and logs; reads listings and small files only."""
+    run = Run.start(path, options)
+    return build.info(run.checkpoint, run.version, run.listed)
+
+
+def files(path: str, options: Options | None = None) -> Report:
+    """The files: chains, replay depth, what else lies there; reads listings only."""
+    run = Run.start(path, options)
+    return build.files(run.checkpoint, run.version, run.listed)
+
+
+def verify(path: str, options: Options | None = None) -> Report:
+    """Read and check everything, going on past what cannot be read."""
+    run = Run.start(path, options)
+    facts = run.facts(fit=True, leftover_limit=1)
+    problems = run.problems(facts)
+    return build.verify(
+        run.checkpoint, run.version, facts, problems, tuple(judge_problems(problems))
+    )
+
+
+def sizes(path: str, options: Options | None = None, *, by: str = "store") -> Report:
+    """Rows and bytes of the judged version, exact; ``by`` store, operator or partition."""
+    run = Run.start(path, options)
+    facts = run.facts()
+    return build.sizes(run.checkpoint, run.version, facts, run.problems(facts), by)
+
+
+def sharing(path: str, options: Options | None = None) -> Report:
+    """What each version changed and what it shares with the one before."""
+    run = Run.start(path, options)
+    facts = run.facts()
+    return build.sharing(run.checkpoint, run.version, facts, run.problems(facts))
+
+
+def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> Report:
+    """Expired keys that are still there, oldest first; all of them if ``limit`` is 0."""
+    run = Run.start(path, options)
+    facts = run.facts(leftover_limit=limit)
+    found = [f for f in findings(run, facts) if f.kind.id.startswith("SS2")]
+    redact = run.options.redact or Redact.NONE
+    return build.leftovers(
+        run.checkpoint, run.version, facts, run.problems(facts), found, redact, limit
+    )
+
+
+def rows(path: str, options: Options | None = None, *, limit: int = 0, raw: bool = False) -> Report:
+    """The live rows of a version, decoded; with their bytes in hex if ``raw``.
+
+    The rows are read while the report is written. Problems are in the report when its rows have
+    been read to the end.
+    """
+    run = Run.start(path, options)
+    specs = [task.to_json() for task in plan(run.checkpoint, Wanted(run.version))]
+    problems = list(run.listed)
+    redact = run.options.redact or Redact.NONE
+    return build.rows(
+        run.checkpoint,
+        run.version,
+        stream_tasks(run_rows, specs) if run.version else iter(()),
+        problems,
+        build.RowsWanted(limit, raw, redact),
+    )

@@ -1,0 +1,174 @@
+"""Spark's variant (4.0 and later) to JSON values.
+
+::
+
+    metadata  header: version 1 in 4 bits, offset size - 1 in the top 2; dictionary size;
+              size + 1 offsets; UTF-8 names
+    value     header: kind in 2 bits, and 6 bits that the kind gives a meaning:
+              0 primitive (type id), 1 short string (length), 2 object, 3 array (sizes of ids and
+              offsets - 1, large flag)
+
+All numbers are little-endian (``org.apache.spark.types.variant.VariantUtil``). The words are those
+of Spark's ``Variant.toJson`` in UTC: decimals are numbers there, here strings as everywhere in this
+package's output.
+"""
+
+from __future__ import annotations
+
+import base64
+import struct
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+from inspector.exceptions import RowError
+from inspector.model import LIMITS
+
+_VERSION = 1
+_DECIMALS = {8: 4, 9: 8, 10: 16}
+_INTEGERS = {3: 1, 4: 2, 5: 4, 6: 8}
+_MAX_SCALE = 38
+
+
+class Timestamp(int):
+    """Microseconds since the epoch, of a variant's timestamp."""
+
+
+class LocalTimestamp(int):
+    """The same without a time zone."""
+
+
+class Date(int):
+    """Days since the epoch."""
+
+
+def variant_value(metadata: bytes, value: bytes, depth: int = LIMITS.nesting) -> Any:
+    """A variant as Python values.
+
+    Objects are dicts, arrays lists; Decimal, bytes, UUID and the three kinds of time above stand
+    for what JSON has no word for.
+
+    Raises:
+        RowError: the bytes are no variant, or are nested deeper than ``depth``.
+    """
+    try:
+        return _Variant(metadata, value).at(0, depth)
+    except (IndexError, struct.error, UnicodeDecodeError) as error:
+        raise RowError(f"got a variant that ends too early ({error})") from None
+
+
+class _Variant:
+    def __init__(self, metadata: bytes, value: bytes) -> None:
+        self._value = value
+        self._names = metadata
+        header = metadata[0]
+        if header & 0x0F != _VERSION:
+            raise RowError(f"got variant version {header & 0x0F}, expected {_VERSION}")
+        self._width = (header >> 6) + 1
+        self._count = _number(metadata, 1, self._width)
+
+    def at(self, start: int, depth: int) -> Any:
+        if depth <= 0:
+            raise RowError(f"got a variant nested deeper than {LIMITS.nesting}")
+        header = self._value[start]
+        kind, info = header & 3, header >> 2
+        if kind == 0:
+            return self._primitive(info, start + 1)
+        if kind == 1:
+            return _take(self._value, start + 1, info).decode("utf-8")
+        return (self._object if kind == 2 else self._array)(info, start + 1, depth - 1)
+
+    def _name(self, number: int) -> str:
+        if number >= self._count:
+            raise RowError(f"got name {number} of a variant, expected less than {self._count}")
+        first = 1 + self._width
+        strings = first + (self._count + 1) * self._width
+        a = _number(self._names, first + number * self._width, self._width)
+        b = _number(self._names, first + (number + 1) * self._width, self._width)
+        return _take(self._names, strings + a, b - a).decode("utf-8")
+
+    def _object(self, info: int, start: int, depth: int) -> dict[str, Any]:
+        offset_width, id_width = (info & 3) + 1, (info >> 2 & 3) + 1
+        count, ids = self._counted(info >> 4 & 1, start, id_width + offset_width)
+        offsets = ids + count * id_width
+        data = offsets + (count + 1) * offset_width
+        members: dict[str, Any] = {}
+        for i in range(count):
+            name = self._name(_number(self._value, ids + i * id_width, id_width))
+            offset = _number(self._value, offsets + i * offset_width, offset_width)
+            members[name] = self.at(data + offset, depth)
+        return members
+
+    def _array(self, info: int, start: int, depth: int) -> list[Any]:
+        width = (info & 3) + 1
+        count, offsets = self._counted(info >> 2 & 1, start, width)
+        data = offsets + (count + 1) * width
+        return [
+            self.at(data + _number(self._value, offsets + i * width, width), depth)
+            for i in range(count)
+        ]
+
+    def _counted(self, large: int, start: int, least: int) -> tuple[int, int]:
+        width = 4 if large else 1
+        count = _number(self._value, start, width)
+        if len(self._value) - start < count * least:
+            raise RowError(f"got a variant of {count} members in {len(self._value)} bytes")
+        return count, start + width
+
+    def _primitive(self, type_id: int, start: int) -> Any:
+        if type_id in _INTEGERS:
+            return _number(self._value, start, _INTEGERS[type_id], signed=True)
+        if type_id in _DECIMALS:
+            scale = self._value[start]
+            if scale > _MAX_SCALE:
+                raise RowError(f"got scale {scale} in a variant, expected at most {_MAX_SCALE}")
+            unscaled = _number(self._value, start + 1, _DECIMALS[type_id], signed=True)
+            return Decimal(unscaled).scaleb(-scale)
+        read = _PRIMITIVES.get(type_id)
+        if read is None:
+            raise RowError(f"got type {type_id} in a variant, which no Spark up to 4.3 writes")
+        return read(self._value, start)
+
+
+def _sized(data: bytes, start: int) -> bytes:
+    return _take(data, start + 4, _number(data, start, 4))
+
+
+def _take(data: bytes, start: int, size: int) -> bytes:
+    if size < 0 or start < 0 or len(data) - start < size:
+        raise RowError(f"got {size} bytes at {start} of a variant of {len(data)}")
+    return data[start : start + size]
+
+
+def _number(data: bytes, start: int, size: int, *, signed: bool = False) -> int:
+    return int.from_bytes(_take(data, start, size), "little", signed=signed)
+
+
+_PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
+    0: lambda _data, _at: None,
+    1: lambda _data, _at: True,
+    2: lambda _data, _at: False,
+    7: lambda data, at: struct.unpack_from("<d", data, at)[0],
+    11: lambda data, at: Date(_number(data, at, 4, signed=True)),
+    12: lambda data, at: Timestamp(_number(data, at, 8, signed=True)),
+    13: lambda data, at: LocalTimestamp(_number(data, at, 8, signed=True)),
+    14: lambda data, at: struct.unpack_from("<f", data, at)[0],
+    15: _sized,
+    16: lambda data, at: _sized(data, at).decode("utf-8"),
+    20: lambda data, at: uuid.UUID(bytes=_take(data, at, 16)),
+}
+
+
+def json_value(value: Any, words: dict[type, Callable[[Any], Any]]) -> Any:
+    """A variant's Python value as a JSON value; ``words`` words times and numbers."""
+    if isinstance(value, dict):
+        return {name: json_value(member, words) for name, member in value.items()}
+    if isinstance(value, list):
+        return [json_value(member, words) for member in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    word = words.get(type(value))
+    return value if word is None else word(value)

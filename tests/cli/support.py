@@ -1,0 +1,150 @@
+"""What tests of the command line share: a run of it, and checkpoints to run it on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import struct
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from inspector.cli.main import run as command_line
+from inspector.sparktypes import StructType, parse_schema_json
+from tests.encode import Record, state_file
+
+FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
+
+COMMANDS = ("audit", "info", "files", "verify", "sizes", "sharing", "leftovers", "rows")
+OUTPUTS = ("table", "json", "ndjson", "csv", "markdown")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run of the command line ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        found: list[dict[str, Any]] = self.json["rows"]
+        return found
+
+    @property
+    def ndjson(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.out.splitlines()]
+
+    @property
+    def csv(self) -> list[dict[str, str]]:
+        return list(csv.DictReader(io.StringIO(self.out)))
+
+
+def run(*args: str | Path, encoding: str = "utf-8") -> Outcome:
+    """Run the command line in this process, as its console script does."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding, newline="\n")
+    err = io.TextIOWrapper(io.BytesIO(), "utf-8", newline="\n")
+    code = 0
+    with (
+        mock.patch.object(sys, "argv", ["inspector", *map(str, args)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        try:
+            command_line()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Outcome(code, _text(out), _text(err))
+
+
+def _text(stream: io.TextIOWrapper) -> str:
+    stream.flush()
+    buffer = stream.buffer
+    assert isinstance(buffer, io.BytesIO)
+    return buffer.getvalue().decode(stream.encoding)
+
+
+def checkpoint_of(case: str) -> Path:
+    """A fixture's checkpoint, where it lies: to be read."""
+    return FIXTURES / case / "checkpoint"
+
+
+def copy_of(case: str, folder: Path) -> Path:
+    """A fixture's checkpoint to be spoilt."""
+    return Path(shutil.copytree(checkpoint_of(case), folder / "checkpoint"))
+
+
+def schema_of(*fields: tuple[str, Any]) -> StructType:
+    """A schema from names and types as Spark's schema JSON spells them."""
+    return parse_schema_json(schema_json(*fields))
+
+
+def schema_json(*fields: tuple[str, Any]) -> str:
+    """The same as JSON."""
+    members = [
+        {"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in fields
+    ]
+    return json.dumps({"type": "struct", "fields": members})
+
+
+def schema_file(key: str, value: str) -> bytes:
+    """A schema file of format 2."""
+
+    def utf(text: str) -> bytes:
+        return struct.pack(">H", len(text)) + text.encode("ascii")
+
+    one = struct.pack(">i", 1)
+    return utf("v2") + one + utf(key) + one + utf(value)
+
+
+def replace_state(
+    checkpoint: Path,
+    schemas: tuple[str, str] | None,
+    deltas: Mapping[tuple[int, int], Sequence[Record]],
+    codec: str = "lz4",
+) -> Path:
+    """Give the deltas of a copied checkpoint, by partition and version, other records.
+
+    Deltas that are not named become empty.
+    """
+    for file in (checkpoint / "state" / "0").glob("*/*.delta"):
+        place = int(file.parent.name), int(file.stem)
+        file.write_bytes(state_file(deltas.get(place, ()), codec))
+    if schemas is not None:
+        (checkpoint / "state/0/0/_metadata/schema").write_bytes(schema_file(*schemas))
+    return checkpoint
+
+
+def change(file: Path, edit: Callable[[bytes], bytes]) -> None:
+    """Rewrite a file."""
+    file.write_bytes(edit(file.read_bytes()))
+
+
+def flip(file: Path, offset: int) -> None:
+    """Change one byte of a file."""
+    data = bytearray(file.read_bytes())
+    data[offset] ^= 0xFF
+    file.write_bytes(data)
+
+
+def tree(folder: Path) -> dict[str, tuple[int, int, bytes]]:
+    """Every name below a folder with its mode, time of change and content."""
+    return {
+        str(path.relative_to(folder)): (
+            path.stat().st_mode,
+            path.stat().st_mtime_ns,
+            path.read_bytes() if path.is_file() else b"",
+        )
+        for path in sorted(folder.rglob("*"))
+    }
