@@ -1,102 +1,46 @@
 """Make the checkpoints under fixtures/: Spark writes them, and says itself what they hold.
 
-Needs Java 17 and an environment with the PySpark version that is asked for, pandas and pyarrow:
+    python scripts/make_fixtures.py [--spark-version 4.3.0] [--only REGEX] [--out FOLDER] [--cache FOLDER]
 
-    python scripts/make_fixtures.py [--spark-version 4.3.0] [--only REGEX] [--out fixtures]
-
-The Scala programs in scripts/fixtures are compiled with the scalac that lies in PySpark's own jars.
+Needs Java 17 and the network: PySpark, and what else that version needs, is downloaded into a cache
+folder (sparks.py). Which version has which cases is in cases.py.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import textwrap
-import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fixtures.cases import CASES, Case
+from fixtures.cases import Case, cases_of, thinness
 from fixtures.leftovers_from_calls import leftovers, read_calls, with_timers
+from fixtures.sparks import SOURCES, Spark
 
-SOURCES = Path(__file__).resolve().parent / "fixtures"
 MAIN_CLASS = "org.apache.spark.sql.execution.streaming.state.StateFixtures"
-SPARK_CONF = {
-    "spark.ui.enabled": "false",
-    "spark.sql.session.timeZone": "UTC",
-    "spark.sql.shuffle.partitions": "2",
-    "spark.sql.adaptive.enabled": "false",
-    # Fixed points in place of background threads: logs are purged by the query itself, and
-    # Recorder.scala calls the maintenance of state.
-    "spark.sql.streaming.asyncLogPurge.enabled": "false",
-    "spark.sql.streaming.stateStore.maintenanceInterval": "1h",
-}
-
-
-class Spark:
-    """One installed PySpark: its compiler and its spark-submit."""
-
-    def __init__(self, version: str, build: Path) -> None:
-        import pyspark
-
-        if pyspark.__version__ != version:
-            sys.exit(f"this environment has PySpark {pyspark.__version__}, not {version}")
-        self.home = Path(pyspark.__file__).parent
-        self.build = build
-        self.jar = build / "fixtures.jar"
-
-    def compile(self) -> None:
-        """Compile the Scala programs into a jar."""
-        classes = self.build / "classes"
-        classes.mkdir()
-        java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
-        scalac = [str(java), "-Xss8m", "-cp", f"{self.home}/jars/*", "scala.tools.nsc.Main"]
-        sources = sorted(str(path) for path in SOURCES.glob("*.scala"))
-        subprocess.run([*scalac, "-nowarn", "-usejavacp", "-d", str(classes), *sources], check=True)
-        with zipfile.ZipFile(self.jar, "w") as jar:
-            for path in sorted(classes.rglob("*.class")):
-                jar.write(path, path.relative_to(classes))
-
-    def submit(self, *program: str) -> None:
-        """Run a program with this Spark; its log is shown only if it fails."""
-        conf = [arg for key, value in SPARK_CONF.items() for arg in ("--conf", f"{key}={value}")]
-        options = ["--master", "local[2]", "--driver-memory", "1g"]
-        java = ["--driver-java-options", "-XX:+UseSerialGC"]
-        environment = {
-            **os.environ,
-            "SPARK_HOME": str(self.home),
-            "SPARK_LOCAL_IP": "127.0.0.1",
-            "PYSPARK_PYTHON": sys.executable,
-            "PYSPARK_DRIVER_PYTHON": sys.executable,
-            "PYTHONWARNINGS": "ignore::FutureWarning",  # PySpark about pandas 3
-        }
-        command = [str(self.home / "bin" / "spark-submit"), *options, *java, *conf, *program]
-        with tempfile.TemporaryFile() as log:
-            done = subprocess.run(command, env=environment, cwd=self.build, stderr=log, check=False)
-            if done.returncode:
-                log.seek(0)
-                sys.exit(log.read().decode(errors="replace"))
+CACHE = Path.home() / ".cache" / "spark-state-inspector"
 
 
 def run_cases(spark: Spark, cases: list[Case], raw: Path) -> None:
     """Let Spark run the cases; everything they write goes under `raw`."""
     scala = [case.name for case in cases if not case.pandas]
     pandas = [case.name for case in cases if case.pandas]
+    thin = thinness(spark.version)
     if scala:
-        spark.submit("--class", MAIN_CLASS, str(spark.jar), str(raw), *scala)
+        spark.submit("--class", MAIN_CLASS, str(spark.jar), str(raw), *scala, thin=thin)
     if pandas:
         program = str(SOURCES / "pandas_fixtures.py")
-        spark.submit("--jars", str(spark.jar), program, str(raw), *pandas)
+        spark.submit(
+            "--jars", str(spark.jar), program, str(raw), *pandas, thin=thin, pandas=True
+        )
 
 
-def pack(case: Case, raw: Path) -> dict[str, Any]:
+def pack(case: Case, raw: Path, conf: dict[str, str]) -> dict[str, Any]:
     """Turn what a case wrote into its fixture, in place; return what its recipe tells."""
     checkpoint = raw / "checkpoint"
     if not case.keeps_hadoop_checksums:
@@ -105,7 +49,7 @@ def pack(case: Case, raw: Path) -> dict[str, Any]:
     manifest: dict[str, Any] = json.loads((raw / "manifest.json").read_text(encoding="utf-8"))
     committed = max(int(path.name) for path in (checkpoint / "commits").glob("[0-9]*"))
     manifest |= {
-        "session_conf": SPARK_CONF,
+        "session_conf": conf,
         "description": case.description,
         "committed_batch": committed,
     }
@@ -192,21 +136,23 @@ def size_of(folder: Path) -> int:
 def main() -> None:
     """Make the cases that are asked for and put them in place of the old ones."""
     parser = argparse.ArgumentParser(description="Make the checkpoints under fixtures/.")
-    parser.add_argument("--spark-version", default="4.3.0", help="must be the PySpark installed")
+    parser.add_argument("--spark-version", default="4.3.0", help="any release from 2.4 on")
     parser.add_argument("--only", default="", metavar="REGEX", help="make cases whose name matches")
     parser.add_argument("--out", type=Path, default=SOURCES.parent.parent / "fixtures")
+    parser.add_argument("--cache", type=Path, default=CACHE, help="where downloads are kept")
     options = parser.parse_args()
-    cases = [case for case in CASES if re.search(options.only, case.name)]
+    version = options.spark_version
+    cases = [case for case in cases_of(version) if re.search(options.only, case.name)]
     if not cases:
-        parser.error(f"no case matches {options.only!r}")
+        parser.error(f"no case of {version} matches {options.only!r}")
     with tempfile.TemporaryDirectory(prefix="make-fixtures-") as directory:
-        spark = Spark(options.spark_version, Path(directory))
+        spark = Spark(version, options.cache.resolve(), Path(directory))
         spark.compile()
         raw = Path(directory) / "raw"
         run_cases(spark, cases, raw)
         for case in cases:
-            write_recipe(case, raw / case.name, pack(case, raw / case.name))
-            target = options.out / options.spark_version / case.name
+            write_recipe(case, raw / case.name, pack(case, raw / case.name, spark.conf))
+            target = options.out / version / case.name
             shutil.rmtree(target, ignore_errors=True)
             shutil.copytree(raw / case.name, target)
             print(f"{target}: {size_of(target):,} bytes")

@@ -205,7 +205,7 @@ def _operator(
 
 def _is_store(entry: Entry) -> bool:
     hidden = entry.name.startswith(("_", ".")) or entry.name in ROCKSDB_FOLDERS
-    return entry.is_dir and not hidden
+    return entry.is_dir and not hidden and classify(entry.name)[0] is FileKind.OTHER
 
 
 def _selected(

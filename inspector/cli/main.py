@@ -67,10 +67,6 @@ def run() -> None:
         sys.exit(Exit.USAGE)
     except KeyboardInterrupt:
         sys.exit(Exit.INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has seen enough. Python would complain once more when it flushes stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(Exit.OK)
     except (InspectorError, OSError) as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(exit_of(error))

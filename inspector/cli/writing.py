@@ -24,8 +24,12 @@ def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
         OSError: it cannot be written.
     """
     if path is None:
-        yield sys.stdout
-        sys.stdout.flush()
+        try:
+            yield sys.stdout
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader has seen enough. Python would complain once more at its last flush.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     target = Path(path)
     if target.exists() and not force:

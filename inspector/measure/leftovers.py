@@ -248,8 +248,10 @@ def _past_watermark(
     state: StateMap, expiry: ExpiryField, clocks: Clocks, certainty: Certainty
 ) -> Iterator[Leftovers]:
     count = len(state)
-    watermark = np.maximum.accumulate(clocks.watermark_ms) if len(clocks.versions) else None
-    if watermark is None or watermark[-1] <= 0:
+    # 0 is no watermark yet; it covers nothing, not even times before 1970.
+    there = np.where(clocks.watermark_ms > 0, clocks.watermark_ms, NO_CLOCK)
+    watermark = np.maximum.accumulate(there)
+    if not len(watermark) or watermark[-1] == NO_CLOCK:
         return
     clock = state.clock[:count]
     # floor(clock / per_ms) <= W and clock <= W * per_ms agree only rounded up; and W * per_ms may

@@ -131,7 +131,7 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     for operator in checkpoint.operators:
         yield from _missing_partitions(checkpoint, operator, version)
         for partition in operator.layout.partitions:
-            yield from _missing_stores(operator, partition)
+            yield from _missing_stores(checkpoint, operator, partition)
             for store in partition.stores:
                 yield from _gaps(checkpoint, store, version)
 
@@ -155,13 +155,15 @@ def _missing_partitions(
         )
 
 
-def _missing_stores(operator: Operator, partition: PartitionLayout) -> Iterator[Problem]:
+def _missing_stores(
+    checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout
+) -> Iterator[Problem]:
     have = {store.store.store_name for store in partition.stores}
     for name in sorted(set(operator.layout.store_names) - have):
         yield Problem(
             "missing-version",
             f"store {name!r} is missing, expected it in every partition of the operator",
-            partition.directory,
+            checkpoint.storage.full_path(partition.directory),
         )
 
 

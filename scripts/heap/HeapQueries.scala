@@ -2,7 +2,7 @@ package org.apache.spark.sql.execution.streaming.state
 
 import java.nio.file.{Files, Paths}
 
-import org.apache.spark.sql.{classic, DataFrame, Dataset}
+import org.apache.spark.sql.{classic, Column, DataFrame, Dataset}
 import org.apache.spark.sql.execution.streaming.runtime.MemoryStream
 import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode, StreamingQuery}
@@ -104,9 +104,15 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
       .withColumn("ts", timestamp_seconds(lit(Steps.Base) +
         when($"id" === 999999999L, lit(Steps.Delay) + $"step" * 300)
           .when($"id" % 20 === 0, expr("((id div 20) % 5) * 300 + 100"))
-          .otherwise(lit(Steps.Delay))))
+          .otherwise(lit(Steps.Delay)) + shift))
       .withColumn("payload", if (spec.payload == 0) lit("") else rpad($"id".cast("string"), spec.payload, "abcdefgh"))
       .withWatermark("ts", s"${Steps.Delay} seconds")
+
+  /** Who comes again makes a session longer, or begin earlier (another key), or begins a second one. */
+  private def shift: Column =
+    if (spec.query != "session") lit(0)
+    else when($"step" === 0 || $"id" === 999999999L, 0)
+      .otherwise(expr("element_at(array(20, -20, 500), cast(id div 10 % 3 + 1 as int))"))
 
   private def aggregated(events: DataFrame): DataFrame = {
     val counts = Seq(count(lit(1)) as "n", sum($"step") as "steps")
@@ -119,13 +125,9 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
     input.groupBy($"value" % 1000000000L as "id").agg(count(lit(1)) as "n").as[(Long, Long)]
       .mapPartitions(Working.watch _).toDF("id", "n")
 
-  /** A user who comes again makes the session longer, or begin earlier (another key), or begins a second one. */
   private def sessions(events: DataFrame): DataFrame = {
-    val shift = when($"step" === 0 || $"id" === 999999999L, 0).otherwise(expr("element_at(array(20, -20, 500), cast((id div 10) % 3 + 1 as int))"))
-    val shifted = events.withColumn("shift", shift).select($"id", $"step", $"payload",
-      timestamp_seconds($"ts".cast("long") + $"shift") as "ts").withWatermark("ts", s"${Steps.Delay} seconds")
     val n = count(lit(1)) as "n"
-    val grouped = shifted.groupBy(session_window($"ts", "50 seconds"), $"id")
+    val grouped = events.groupBy(session_window($"ts", "50 seconds"), $"id")
     if (spec.payload == 0) grouped.agg(n) else grouped.agg(n, max($"payload") as "payload")
   }
 

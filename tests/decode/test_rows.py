@@ -1,96 +1,29 @@
-"""UnsafeRows to Arrow: rows that Spark wrote, every type, and rows that do not fit."""
+"""UnsafeRows to Arrow: rows that Spark wrote, every type, and rows of any bytes."""
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.decode import _cells
-from inspector.decode.rows import DecodedRows, RowDecoder
+from inspector.decode.rows import RowDecoder
 from inspector.exceptions import LimitError
-from inspector.sparktypes import (
-    LONG,
-    ArrayType,
-    AtomicType,
-    DataType,
-    DecimalType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-    atomic,
-    parse_ddl,
-)
+from inspector.sparktypes import LONG, AtomicType, StructField, StructType, parse_ddl
 from tests import encode
-
-
-def decode(schema: StructType | str, rows: Sequence[bytes], before: bytes = b"") -> DecodedRows:
-    """Decode rows that lie one after the other, behind some other bytes."""
-    if isinstance(schema, str):
-        schema = parse_ddl(schema)
-    lengths = np.array([len(row) for row in rows], np.int64)
-    offsets = np.cumsum(lengths) - lengths + len(before)
-    decoded = RowDecoder(schema).decode(before + b"".join(rows), offsets, lengths)
-    decoded.array.validate(full=True)
-    assert decoded.array.type == RowDecoder(schema).arrow_type
-    return decoded
-
-
-def stored(array: Any, data_type: DataType) -> list[Any]:
-    """Values of an Arrow array as tests.encode takes them."""
-    values: list[Any]
-    if isinstance(data_type, StructType):
-        fields = [stored(array.field(i), f.data_type) for i, f in enumerate(data_type.fields)]
-        values = list(zip(*fields, strict=True)) if fields else [()] * len(array)
-    elif isinstance(data_type, ArrayType):
-        values = [
-            stored(each.values, data_type.element) if each.is_valid else None for each in array
-        ]
-    elif isinstance(data_type, MapType):
-        values = [
-            list(
-                zip(
-                    stored(each.values.field(0), data_type.key),
-                    stored(each.values.field(1), data_type.value),
-                    strict=True,
-                )
-            )
-            if each.is_valid
-            else None
-            for each in array
-        ]
-    else:
-        values = stored_atomic(array)
-    valid = array.is_valid().to_pylist()
-    return [value if there else None for value, there in zip(values, valid, strict=True)]
-
-
-def stored_atomic(array: Any) -> list[Any]:
-    kind = array.type
-    values: list[Any]
-    if pa.types.is_struct(kind):
-        fields = [stored_atomic(array.field(i)) for i in range(kind.num_fields)]
-        return list(zip(*fields, strict=True))
-    if pa.types.is_date32(kind):
-        values = array.cast(pa.int32()).to_pylist()
-    elif pa.types.is_temporal(kind):
-        values = array.cast(pa.int64()).to_pylist()
-    else:
-        values = array.to_pylist()
-    return values
-
-
-def values_of(decoded: DecodedRows, schema: StructType | str) -> list[Any]:
-    return stored(decoded.array, parse_ddl(schema) if isinstance(schema, str) else schema)
-
+from tests.decode.arrow_values import (
+    Typed,
+    array_of,
+    atoms,
+    decode,
+    schemas,
+    struct_of,
+    values_of,
+)
 
 # --- rows of Spark 4.3.0 ---------------------------------------------------------------------
 
@@ -196,65 +129,6 @@ def test_the_dummy_value_of_old_deduplication() -> None:
 
 # --- every type ------------------------------------------------------------------------------
 
-MICROS = st.integers(-(1 << 63), (1 << 63) - 1)
-WIDE_DECIMALS = st.integers(-(10**38) + 1, 10**38 - 1).map(
-    lambda n: Decimal((int(n < 0), tuple(map(int, str(abs(n)))), -10))
-)
-atoms: list[tuple[DataType, st.SearchStrategy[Any]]] = [
-    (atomic("boolean"), st.booleans()),
-    (atomic("byte"), st.integers(-128, 127)),
-    (atomic("short"), st.integers(-(1 << 15), (1 << 15) - 1)),
-    (atomic("integer"), st.integers(-(1 << 31), (1 << 31) - 1)),
-    (atomic("long"), st.integers(-(1 << 63), (1 << 63) - 1)),
-    (atomic("float"), st.floats(width=32, allow_nan=False)),
-    (atomic("double"), st.floats(allow_nan=False)),
-    (atomic("date"), st.integers(-(1 << 31), (1 << 31) - 1)),
-    (atomic("timestamp"), st.integers(-(1 << 63), (1 << 63) - 1)),
-    (atomic("timestamp_ntz"), st.integers(-(1 << 63), (1 << 63) - 1)),
-    (atomic("time(6)"), st.integers(0, 86_399_999_999_999)),
-    (atomic("interval year to month"), st.integers(-(1 << 31), (1 << 31) - 1)),
-    (atomic("interval day to second"), st.integers(-(1 << 63), (1 << 63) - 1)),
-    (atomic("interval"), st.tuples(*[st.integers(-(1 << 31), (1 << 31) - 1)] * 3)),
-    (atomic("timestamp_ntz(9)"), st.tuples(MICROS, st.integers(0, 999))),
-    (atomic("timestamp_ltz(9)"), st.tuples(MICROS, st.integers(0, 999))),
-    (atomic("binary"), st.binary(max_size=20)),
-    (atomic("geometry(SRID:0)"), st.binary(max_size=20)),
-    (atomic("variant"), st.tuples(st.binary(max_size=9), st.binary(max_size=9))),
-    (StringType(), st.text(max_size=12)),
-    (StringType(declared="char(3)"), st.text(max_size=3)),
-    (DecimalType(10, 2), st.decimals(-10**7, 10**7, places=2)),
-    (DecimalType(18, 0), st.integers(-(10**18) + 1, 10**18 - 1).map(Decimal)),
-    (DecimalType(38, 10), WIDE_DECIMALS),
-    (DecimalType(19, 0), st.integers(-300, 300).map(Decimal)),
-    (atomic("void"), st.none()),
-]  # fmt: skip
-Typed = tuple[DataType, st.SearchStrategy[Any]]
-
-
-def struct_of(fields: list[Typed]) -> Typed:
-    types = tuple(StructField(f"f{i % 3}", data_type) for i, (data_type, _) in enumerate(fields))
-    return StructType(types), st.tuples(*[values | st.none() for _, values in fields])
-
-
-def array_of(element: Typed) -> Typed:
-    return ArrayType(element[0]), st.lists(element[1] | st.none(), max_size=4)
-
-
-def map_of(key: Typed, value: Typed) -> Typed:
-    return MapType(key[0], value[0]), st.lists(st.tuples(key[1], value[1] | st.none()), max_size=3)
-
-
-typed: st.SearchStrategy[Typed] = st.recursive(
-    st.sampled_from(atoms),
-    lambda inner: (
-        st.lists(inner, max_size=3).map(struct_of)
-        | inner.map(array_of)
-        | st.builds(map_of, st.sampled_from(atoms[:-1]), inner)
-    ),
-    max_leaves=5,
-)
-schemas = st.lists(typed, min_size=1, max_size=5).map(struct_of)
-
 
 @settings(max_examples=250, deadline=None)
 @given(schemas, st.data(), st.binary(max_size=9))
@@ -314,105 +188,7 @@ def test_characters_split_over_two_strings_are_not_joined() -> None:
     assert values_of(decoded, schema) == [(["�", "�"],)]
 
 
-# --- misfits ---------------------------------------------------------------------------------
-
-
-def slot(offset: int, size: int) -> bytes:
-    return struct.pack("<Q", offset << 32 | size)
-
-
-def one_field(value: bytes, rest: bytes = b"") -> bytes:
-    return bytes(8) + value + rest
-
-
-MISFITS = {
-    "short": ("a bigint, b bigint", bytes(16), "too short for 2 fields"),
-    "empty": ("a bigint", b"", "too short for 1 fields"),
-    "no words": ("a bigint", bytes(20), "not of whole words"),
-    "true": ("a boolean", one_field(b"\x02" + bytes(7)), "a: neither true nor false"),
-    "boolean": ("a boolean", one_field(b"\x01\x01" + bytes(6)), "slot holds more than 1 bytes"),
-    "byte": ("a tinyint", one_field(b"\x01\x00\x01" + bytes(5)), "slot holds more than 1 bytes"),
-    "short int": ("a smallint", one_field(b"\x01\x00\x01" + bytes(5)), "more than 2 bytes"),
-    "int": ("a int", one_field(bytes(7) + b"\x80"), "more than 4 bytes"),
-    "date": ("a date", one_field(bytes(4) + b"\x01" + bytes(3)), "more than 4 bytes"),
-    "time": ("a time", one_field(struct.pack("<q", 86_400_000_000_000)), "no time of the day"),
-    "before": ("a string", one_field(slot(8, 8)), "outside of what contains it"),
-    "behind": ("a string", one_field(slot(16, 9), bytes(8)), "outside of what contains it"),
-    "far": ("a string", one_field(slot((1 << 32) - 1, 1), bytes(8)), "outside"),
-    "huge": ("a string", one_field(slot(16, (1 << 32) - 1), bytes(8)), "outside"),
-    "shared": ("a string, b string", bytes(8) + slot(24, 8) * 2 + bytes(8), "shares bytes"),
-    "decimal": ("a decimal(38,0)", one_field(slot(16, 17), bytes(24)), "1 to 16 bytes"),
-    "digits": ("a decimal(3,0)", one_field(struct.pack("<q", 1000)), "a: more than 3 digits"),
-    "-digits": ("a decimal(18,0)", one_field(struct.pack("<q", -(10**18))), "than 18 digits"),
-    "many": ("a decimal(19,0)", one_field(slot(16, 9), b"\x00\x8b" + bytes(14)), "than 19 digits"),
-    "-many": ("a decimal(38,0)", one_field(slot(16, 16), b"\x80" + bytes(15)), "than 38 digits"),
-    "no decimal": ("a decimal(38,0)", one_field(slot(16, 0), bytes(16)), "1 to 16 bytes"),
-    "interval": ("a interval", one_field(slot(16, 8), bytes(16)), "not of 16 bytes"),
-    "no variant": ("a variant", one_field(slot(16, 3), bytes(8)), "no variant"),
-    "variant": ("a variant", one_field(slot(16, 8), b"\x05\0\0\0" + bytes(4)), "no variant"),
-    "minus": ("a variant", one_field(slot(16, 8), b"\xff\xff\xff\xff" + bytes(4)), "no variant"),
-    "struct": ("a struct<b: int>", one_field(slot(16, 8), bytes(8)), "too short for its fields"),
-    "odd struct": ("a struct<b: int>", one_field(slot(16, 20), bytes(24)), "whole words"),
-    "no array": ("a array<int>", one_field(slot(16, 4), bytes(8)), "no array"),
-    "array": ("a array<int>", one_field(slot(16, 16), b"\x01" + bytes(15)), "more elements"),
-    "array -1": ("a array<int>", one_field(slot(16, 16), b"\xff" * 8 + bytes(8)), "more elements"),
-    "array max": ("a array<int>", one_field(slot(16, 8), b"\xff" * 7 + b"\x7f"), "more elements"),
-    "no map": ("a map<int,int>", one_field(slot(16, 4), bytes(8)), "no map"),
-    "map": ("a map<int,int>", one_field(slot(16, 8), b"\x09" + bytes(7)), "no map"),
-    "map -1": ("a map<int,int>", one_field(slot(16, 8), b"\xff" * 8), "no map"),
-    "half map": ("a map<int,int>", one_field(slot(16, 16), b"\x08" + bytes(15)), "a.value: no array"),  # noqa: E501
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", MISFITS)
-def test_a_misfit_is_null_and_its_neighbours_are_decoded(case: str) -> None:
-    ddl, bad, reason = MISFITS[case]
-    schema = parse_ddl(ddl)
-    good = encode.row(schema, (None,) * len(schema.fields))
-    decoded = decode(schema, [good, bad, good])
-    assert decoded.array.is_null().to_pylist() == [False, True, False]
-    ((row, message),) = decoded.misfits
-    assert row == 1
-    assert reason in message
-
-
-def test_maps_with_unequal_arrays_or_null_keys_are_misfits() -> None:
-    one, two = encode.array(LONG, [1]), encode.array(LONG, [1, 2])
-    null = encode.array(LONG, [None])
-    rows = []
-    for keys, values in ((one, two), (null, one), (one, null)):
-        payload = struct.pack("<q", len(keys)) + keys + values
-        rows.append(one_field(slot(16, len(payload)), payload))
-    decoded = decode("m map<bigint, bigint>", rows)
-    reasons = ["m: not as many keys as values", "m.key: is null"]
-    assert decoded.misfits == tuple(enumerate(reasons))
-    assert values_of(decoded, "m map<bigint, bigint>") == [None, None, ([(1, None)],)]
-
-
-def test_repeated_keys_of_a_map_stay() -> None:
-    schema = parse_ddl("m map<string, int>")
-    decoded = decode(schema, [encode.row(schema, ([("a", 1), ("a", 2)],))])
-    assert values_of(decoded, schema) == [([("a", 1), ("a", 2)],)]
-
-
-def test_nulls_may_keep_what_spark_reserved() -> None:
-    """Spark's own check refuses these; their bytes are fine."""
-    schema = parse_ddl("a interval, b decimal(38,2), c timestamp_ntz(9)")
-    row = encode.row(schema, (None, None, None))
-    assert len(row) == 32 + 3 * 16
-    assert decode(schema, [row]).misfits == ()
-
-
-def test_shared_bytes_cannot_multiply_the_output() -> None:
-    """An array of arrays whose slots all point to the same large array."""
-    inner = encode.array(atomic("byte"), [0] * 1000)
-    count = 1000
-    header = 8 + (count + 63) // 64 * 8
-    start = header + 8 * count
-    outer = struct.pack("<q", count) + bytes(header - 8) + slot(start, len(inner)) * count + inner
-    row = one_field(slot(16, len(outer)), outer)
-    decoded = decode("a array<array<tinyint>>", [row + bytes(-len(row) % 8)])
-    assert "shares bytes" in decoded.misfits[0][1]
+# --- any bytes -------------------------------------------------------------------------------
 
 
 def test_the_number_of_values_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:

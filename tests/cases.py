@@ -1,0 +1,325 @@
+"""Shared by the tests of the core: records as blocks, a reference map, checkpoints on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from inspector.decode.kernel import ENVIRONMENT, kernel
+from inspector.decode.records import RecordBlock
+from inspector.measure.sizes import LiveSizes, SizeCounts
+from inspector.measure.versions import VersionFacts, measure_version
+from inspector.model import FileKind, StoreFile, Version
+from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.pipeline.audit import tracking
+from inspector.pipeline.tasks import StoreTask
+from inspector.sparktypes import (
+    LONG,
+    TIMESTAMP,
+    StringType,
+    StructField,
+    StructType,
+    to_json,
+)
+from inspector.state.replay import Change, StateMap, Tracking
+from tests import encode
+from tests.encode import Record
+
+KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+FIXTURES = Path(__file__).parent.parent / "fixtures" / "4.3.0"
+
+
+@contextmanager
+def kernel_of(name: str) -> Iterator[None]:
+    """One kernel by name while the block runs; C that was not built fails."""
+    with mock.patch.dict(os.environ, {ENVIRONMENT: name}):
+        kernel.cache_clear()
+        try:
+            yield
+        finally:
+            kernel.cache_clear()
+
+
+# --- records as blocks -----------------------------------------------------------------------
+
+
+def block(entries: Sequence[Record], first_record: int = 0) -> RecordBlock:
+    """One block of records, as if read from a file."""
+    data = bytearray(b"before")
+    spans: list[tuple[int, int, int, int]] = []
+    for key, value in entries:
+        at = len(data)
+        data += key + (value or b"")
+        spans.append((at, len(key), at + len(key), -1 if value is None else len(value)))
+    columns = np.array(spans, np.int64).reshape(-1, 4).T
+    return RecordBlock(bytes(data), first_record, 0, *map(np.ascontiguousarray, columns))
+
+
+def blocks(entries: Sequence[Record], cuts: Iterable[int] = ()) -> list[RecordBlock]:
+    """The records in blocks that end before the records at ``cuts``."""
+    inner = {cut for cut in cuts if 0 < cut < len(entries)}
+    ends = sorted({0, *inner, len(entries)})
+    return [block(entries[a:b], a) for a, b in pairwise(ends)]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One version of a history: its records and where they are cut into blocks."""
+
+    records: Sequence[Record]
+    rebase: bool = False
+    cuts: Sequence[int] = ()
+
+
+def replay(
+    steps: Iterable[Step], track: Tracking | None = None, first: int = 1
+) -> tuple[StateMap, list[Change], list[VersionFacts]]:
+    """Replay a history; the map after it, and change and facts of each version."""
+    state, sizes = StateMap(track), LiveSizes()
+    changes, facts = [], []
+    for version, step in enumerate(steps, first):
+        state.begin(version, rebase=step.rebase)
+        for each in blocks(step.records, step.cuts):
+            state.apply(each)
+        changes.append(state.end())
+        facts.append(measure_version(changes[-1], state, sizes, {}))
+    return state, changes, facts
+
+
+def live_keys(state: StateMap) -> set[bytes]:
+    """The keys that live in a map."""
+    return set(state.keys(np.flatnonzero(state.live[: len(state)])))
+
+
+# --- the reference map -----------------------------------------------------------------------
+
+
+class Row:
+    """An UnsafeRow: an object of its own, equal to any other of the same bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __hash__(self) -> int:
+        return hash(self.data)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Row) and self.data == other.data
+
+
+@dataclass
+class ObjectMap:
+    """The maps of two versions as the executor holds them: the objects themselves, shared.
+
+    A Python dict does what ``ConcurrentHashMap`` does: a put of a present key keeps the key object.
+    """
+
+    before: dict[Row, Row] = field(default_factory=dict)
+    now: dict[Row, Row] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    rebased: bool = False
+
+    def take(self, step: Step) -> None:
+        """Make the next version."""
+        self.before, self.rebased = self.now, step.rebase
+        self.now = {} if step.rebase else dict(self.before)
+        names = ("puts", "inserts", "updates", "same_value_puts", "same_value_put_bytes")
+        self.counts = dict.fromkeys((*names, "removals", "absent_removals"), 0)
+        for key, value in step.records:
+            self._put(Row(key), Row(value)) if value is not None else self._remove(Row(key))
+
+    def _put(self, key: Row, value: Row) -> None:
+        met = self.now.get(key)
+        self.counts["puts"] += 1
+        self.counts["inserts" if met is None else "updates"] += 1
+        if met == value:
+            self.counts["same_value_puts"] += 1
+            self.counts["same_value_put_bytes"] += len(key.data) + len(value.data)
+        self.now[key] = value
+
+    def _remove(self, key: Row) -> None:
+        self.counts["removals"] += 1
+        self.counts["absent_removals"] += self.now.pop(key, None) is None
+
+    def facts(self) -> VersionFacts:
+        """The facts of the version, counted over the objects."""
+        return VersionFacts(
+            stores=1,
+            rebased=int(self.rebased),
+            rows=len(self.now),
+            key_bytes=_bytes(self.now),
+            value_bytes=_bytes(self.now.values()),
+            key_sizes=_sizes(len(k.data) for k in self.now),
+            value_sizes=_sizes(len(v.data) for v in self.now.values()),
+            row_sizes=_sizes(len(k.data) + len(v.data) for k, v in self.now.items()),
+            **({} if self.rebased else self.counts | self._sharing()),
+        )
+
+    def _sharing(self) -> dict[str, int]:
+        both = [(self.before[key], value) for key, value in self.now.items() if key in self.before]
+        old_keys, old_values = set(map(id, self.before)), set(map(id, self.before.values()))
+        rewritten = [(old, new) for old, new in both if old is not new]
+        keys = [key for key in self.now if id(key) in old_keys]
+        values = [value for value in self.now.values() if id(value) in old_values]
+        rows = [k for k, v in self.now.items() if id(k) in old_keys and id(v) in old_values]
+        return {
+            "new_rows": len(self.now) - len(both),
+            "changed_rows": sum(old != new for old, new in rewritten),
+            "same_value_rows": sum(old == new for old, new in rewritten),
+            "removed_rows": sum(key not in self.now for key in self.before),
+            "shared_rows": len(rows),
+            "shared_keys": len(keys),
+            "shared_key_bytes": _bytes(keys),
+            "shared_value_bytes": _bytes(values),
+            "previous_row_bytes": _bytes(self.before) + _bytes(self.before.values()),
+        }
+
+    def held_bytes(self) -> int:
+        """Bytes of both versions, every object once."""
+        held = (*self.before, *self.before.values(), *self.now, *self.now.values())
+        return sum({id(row): len(row.data) for row in held}.values())
+
+
+def _bytes(rows: Iterable[Row]) -> int:
+    return sum(len(row.data) for row in rows)
+
+
+def _sizes(sizes: Iterable[int]) -> SizeCounts:
+    one_by_one = (SizeCounts.from_flat([size, 1]) for size in sizes)
+    return sum(one_by_one, SizeCounts())
+
+
+# --- rows of known operators -----------------------------------------------------------------
+
+STRING = StringType()
+USER = StructType((StructField("value", STRING),))
+"""Key of a group state, and of a deduplication."""
+
+GROUP_STATE = StructType(
+    (
+        StructField("groupState", StructType((StructField("visits", LONG),))),
+        StructField("timeoutTimestamp", LONG),
+    )
+)
+TIMER = ExpiryField(Clock.TIMEOUT, Side.VALUE, (1,), 1, False, "timeoutTimestamp")
+
+EVENT_TIME = StructType((StructField("ts", TIMESTAMP, metadata={"spark.watermarkDelayMs": 0}),))
+"""Key of a deduplication by event time."""
+
+KEY_TIME = ExpiryField(Clock.WATERMARK, Side.KEY, (0,), 1000, True, "ts")
+EXPIRES_AT = StructType((StructField("expiresAtMicros", LONG),))
+VALUE_TIME = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "expiresAtMicros")
+
+
+def user(name: str) -> bytes:
+    """A key with one text."""
+    return encode.row(USER, (name,))
+
+
+def group_state(visits: int | None, timer: int | None) -> bytes:
+    """A group state's value; ``None`` visits are a removed state with a timer."""
+    return encode.row(GROUP_STATE, (None if visits is None else (visits,), timer))
+
+
+def micros(value: int | None) -> bytes:
+    """A row with one timestamp or long."""
+    return encode.row(EXPIRES_AT, (value,))
+
+
+def tracked(expiry: ExpiryField, key: StructType, value: StructType) -> Tracking:
+    """What an audit reads from every record to judge it by a rule."""
+    return tracking(StoreTask("default", (), to_json(key), to_json(value), expiry))
+
+
+# --- checkpoints on disk ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The log of one batch."""
+
+    watermark_ms: int = 0
+    timestamp_ms: int = 0
+    source: int = 0
+    committed: bool = True
+
+
+def write_logs(
+    root: Path, batches: Sequence[Batch], conf: Mapping[str, str] | None = None, first: int = 0
+) -> Path:
+    """The two logs of a query and its id."""
+    for folder in ("offsets", "commits", "state"):
+        (root / folder).mkdir(parents=True, exist_ok=True)
+    (root / "metadata").write_text('{"id":"4f2a"}')
+    full = {f"spark.sql.{name}": value for name, value in (conf or {}).items()}
+    for number, batch in enumerate(batches, first):
+        header = {
+            "batchWatermarkMs": batch.watermark_ms,
+            "batchTimestampMs": batch.timestamp_ms,
+            "conf": full,
+        }
+        entry = f"v1\n{json.dumps(header)}\n{batch.source}"
+        (root / "offsets" / str(number)).write_text(entry)
+        if batch.committed:
+            (root / "commits" / str(number)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+    return root
+
+
+def write_store(
+    folder: Path,
+    deltas: Mapping[int, Sequence[Record]],
+    snapshots: Mapping[int, Sequence[Record]] | None = None,
+    codec: str = "lz4",
+) -> None:
+    """The state files of one store."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for kind, versions in (("delta", deltas), ("snapshot", snapshots or {})):
+        for version, records in versions.items():
+            (folder / f"{version}.{kind}").write_bytes(encode.state_file(records, codec))
+
+
+def write_schema(folder: Path, key: StructType, value: StructType) -> None:
+    """The schema file of a store, into its folder in partition 0."""
+    (folder / "_metadata").mkdir(parents=True, exist_ok=True)
+    chunks = b"".join(struct.pack(">i", 1) + _utf(to_json(schema)) for schema in (key, value))
+    (folder / "_metadata" / "schema").write_bytes(_utf("v2") + chunks)
+
+
+def write_operator(root: Path, operator: int, name: str, *stores: str) -> None:
+    """Spark's own metadata of an operator."""
+    folder = root / "state" / str(operator) / "_metadata"
+    folder.mkdir(parents=True, exist_ok=True)
+    info = {"operatorId": operator, "operatorName": name}
+    named = [{"storeName": store, "numColsPrefixKey": 0, "numPartitions": 2} for store in stores]
+    content = {"operatorInfo": info, "stateStoreInfo": named}
+    (folder / "metadata").write_text(f"v1\n{json.dumps(content)}")
+
+
+def _utf(text: str) -> bytes:
+    return struct.pack(">H", len(text)) + text.encode()
+
+
+def tree(root: Path) -> dict[str, tuple[int, str]]:
+    """Every file and folder below a path: time of change, and hash of the content."""
+    return {
+        str(path.relative_to(root)): (
+            path.stat().st_mtime_ns,
+            hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "",
+        )
+        for path in sorted(root.rglob("*"))
+    }
+
+
+def state_file(version: int, kind: FileKind = FileKind.DELTA, folder: str = "p") -> StoreFile:
+    """A file as a listing has it."""
+    return StoreFile(f"{folder}/{version}.{kind.value}", kind, Version(version), version * 10)

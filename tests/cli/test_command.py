@@ -1,0 +1,186 @@
+"""What every command does alike: formats, exit codes, nothing written to the checkpoint."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inspector.cli.command import FAIL_ON, code_of
+from inspector.cli.exits import Exit
+from inspector.cli.options import Redact
+from inspector.findings.finding import SAME_VALUE, TIMEOUT_KEPT, Finding, Kind
+from inspector.measure.leftovers import Certainty
+from inspector.model import Problem
+from inspector.report.model import Column, Report, Table
+from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, run, tree
+
+CASES = ("agg_update", "fmgws_event_ignore", "join_left_outer")
+LEAK = "fmgws_event_ignore"
+
+
+def expected_code(case: str, command: str) -> int:
+    """Only the leak has a finding that counts, and only an audit fails by it unless asked to."""
+    return 1 if (case, command) == (LEAK, "audit") else 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("case", CASES)
+def test_the_machine_formats_hold_the_same_rows(case: str, command: str) -> None:
+    path = checkpoint_of(case)
+    outcomes = {o: run(command, path, "-o", o) for o in ("json", "ndjson", "csv")}
+    assert {o.code for o in outcomes.values()} == {expected_code(case, command)}
+    envelope = outcomes["json"].json
+    assert (envelope["schema_version"], envelope["command"]) == (1, command)
+    assert envelope["checkpoint"] == str(path)
+    assert (envelope["problems"], envelope["complete"]) == ([], True)
+    rows = envelope["rows"]
+    assert outcomes["ndjson"].ndjson == rows
+    assert len(outcomes["csv"].csv) == len(rows)
+    names = [column["name"] for column in envelope["columns"]]
+    for row in rows:
+        assert [name for name in row if name in names] == names
+    for row, line in zip(rows, outcomes["csv"].csv, strict=True):
+        assert list(row) == list(line)
+        assert [_csv_word(value) for value in row.values()] == list(line.values())
+
+
+def _csv_word(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_machine_format_says_its_notes_on_stderr_and_nothing_if_quiet(command: str) -> None:
+    path = checkpoint_of(LEAK)
+    notes = run(command, path, "-o", "json").json["notes"]
+    for output in ("ndjson", "csv"):
+        assert run(command, path, "-o", output).err == "".join(f"note: {n}\n" for n in notes)
+        assert run(command, path, "-o", output, "-q").err == ""
+    for output in ("json", "table", "markdown"):
+        assert run(command, path, "-o", output).err == ""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_table_for_people_has_a_line_for_every_row(case: str, command: str) -> None:
+    path = checkpoint_of(case)
+    options = ("--limit", "0") if command in ("rows", "leftovers") else ()
+    envelope = run(command, path, "-o", "json", *options).json
+    table = run(command, path, *options)
+    markdown = run(command, path, "-o", "markdown", *options)
+    assert table.code == markdown.code == expected_code(case, command)
+    assert table.out.startswith(f"checkpoint  {'':<{table.out.index(str(path)) - 12}}{path}\n")
+    assert all(line == line.rstrip() for line in table.out.splitlines())
+    assert markdown.out.startswith(f"# {command} ")
+    if command in ("audit", "verify"):
+        heads = [line for line in table.out.splitlines() if line.startswith("SS")]
+        assert [head[:5] for head in heads] == [f["id"] for f in envelope["findings"]]
+        assert markdown.out.count("**SS") == len(heads)
+        return
+    drawn = [line for line in table.out.splitlines() if line.startswith("          0  ")]
+    others = sum(len(rows) for rows in envelope["tables"].values())
+    assert len(envelope["rows"]) <= len(drawn) <= len(envelope["rows"]) + others
+    rows = [line for line in markdown.out.splitlines() if line.startswith("| 0 |")]
+    assert len(rows) == len(drawn)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_checkpoint_is_the_same_after_a_command(command: str, tmp_path: Path) -> None:
+    for case in CASES:
+        copy = Path(shutil.copytree(checkpoint_of(case), tmp_path / case))
+        (copy / "state/0/0/2.delta").write_bytes(b"LZ4Block, but no more of it")
+        before = tree(copy)
+        for output in OUTPUTS:
+            run(command, copy, "-o", output)
+        assert tree(copy) == before
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_short_for_help(command: str) -> None:
+    short, long = run(command, "-h"), run(command, "--help")
+    assert short == long
+    assert short.code == 0
+    assert short.out.startswith(f"Usage: inspector {command} [OPTIONS] PATH")
+    described = [line for line in short.out.splitlines() if line.startswith("  -")]
+    assert len(described) >= 8
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_environment_gives_options(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = checkpoint_of("agg_update")
+    monkeypatch.setenv(f"INSPECTOR_{command.upper()}_OUTPUT", "json")
+    monkeypatch.setenv(f"INSPECTOR_{command.upper()}_BATCH", "4")
+    assert run(command, path).json["summary"]["version"] == 5
+    assert run(command, path, "--batch", "6").json["summary"]["version"] == 7
+    monkeypatch.setenv(f"INSPECTOR_{command.upper()}_BATCH", "four")
+    outcome = run(command, path)
+    assert outcome.code == Exit.USAGE
+    assert "four" in outcome.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("options", "version"),
+    [
+        ((), 10),
+        (("--batch", "6"), 7),
+        (("--state-version", "7"), 7),
+    ],
+)
+def test_a_batch_made_the_version_after_it(
+    command: str, options: tuple[str, ...], version: int
+) -> None:
+    summary = run(command, checkpoint_of("agg_update"), "-o", "json", *options).json["summary"]
+    assert (summary["version"], summary["batch_id"]) == (version, version - 1)
+    assert summary["watermark"].startswith("2024-01-01T00:0")
+
+
+def report(
+    *findings: Kind, problems: tuple[str, ...] = (), rows: Callable[[], None] | None = None
+) -> Report:
+    """A report with findings of some kinds, and problems."""
+    del rows
+    made = [Finding(kind, Certainty.PROVEN, "evidence", "step") for kind in findings]
+    listed = [Problem(slug, "message") for slug in problems]
+    table = Table("empty", "empty", (Column("a"),), [])
+    return Report("audit", "/ck", {}, (table,), findings=made, problems=listed)
+
+
+@pytest.mark.parametrize(
+    ("kind", "fails"),
+    [
+        (TIMEOUT_KEPT, {"info", "warning", "error"}),
+        (SAME_VALUE, {"info"}),
+    ],
+)
+def test_findings_count_from_the_severity_asked_for(kind: Kind, fails: set[str]) -> None:
+    assert {word for word in FAIL_ON if code_of(report(kind), word) is Exit.FINDINGS} == fails
+    assert code_of(report(), "info") is Exit.OK
+
+
+def test_what_could_not_be_read_is_graver_than_findings() -> None:
+    assert code_of(report(TIMEOUT_KEPT, problems=("truncated",)), "never") is Exit.INCOMPLETE
+    assert code_of(report(TIMEOUT_KEPT, problems=("truncated",)), "info") is Exit.INCOMPLETE
+
+
+@pytest.mark.parametrize("slug", ["codec-mismatch", "snapshot-differs"])
+def test_a_statement_about_a_file_that_could_be_read_is_not_incomplete(slug: str) -> None:
+    assert code_of(report(problems=(slug,)), "never") is Exit.OK
+    assert code_of(report(problems=(slug, "truncated")), "never") is Exit.INCOMPLETE
+
+
+@pytest.mark.parametrize("command", ["audit", "rows", "leftovers"])
+def test_keys_are_shown_hashed_or_not_at_all(command: str) -> None:
+    path = checkpoint_of(LEAK)
+    shown = {kind: run(command, path, "--redact", kind.value, "-o", "json") for kind in Redact}
+    assert "once-000" in shown[Redact.NONE].out
+    for kind in (Redact.HASH, Redact.ALL):
+        assert "once-0" not in shown[kind].out
+        assert b"once-0".hex() not in shown[kind].out
+    assert "sha256:" in shown[Redact.HASH].out
+    assert '"key": "***"' in shown[Redact.ALL].out

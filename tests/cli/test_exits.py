@@ -1,0 +1,322 @@
+"""The exit code of everything that can go wrong; and that no fault ever shows a traceback."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from inspector import api
+from inspector.cli.exits import Exit, exit_of
+from inspector.exceptions import (
+    CheckpointError,
+    EngineError,
+    InspectorError,
+    MissingVersionError,
+    NotACheckpointError,
+    TruncatedError,
+    UnsupportedProviderError,
+)
+from tests.cli.support import COMMANDS, FIXTURES, change, checkpoint_of, copy_of, flip, run
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (NotACheckpointError(), 3),
+        (MissingVersionError(), 2),
+        (CheckpointError(), 2),
+        (UnsupportedProviderError(), 5),
+        (EngineError(), 2),
+        (TruncatedError(), 4),
+        (InspectorError(), 4),
+        (FileNotFoundError(), 3),
+        (PermissionError(), 6),
+        (OSError(), 6),
+        (ZeroDivisionError(), 70),
+    ],
+)
+def test_an_error_has_one_exit_code(error: Exception, code: int) -> None:
+    assert exit_of(error) == code
+
+
+def _empty(folder: Path) -> Path:
+    return folder
+
+
+def _missing(folder: Path) -> Path:
+    return folder / "missing"
+
+
+def _some_file(folder: Path) -> Path:
+    (folder / "notes.txt").write_text("no checkpoint")
+    return folder / "notes.txt"
+
+
+def _other_folder(folder: Path) -> Path:
+    (folder / "data").mkdir()
+    _some_file(folder)
+    return folder
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("make", [_empty, _missing, _some_file, _other_folder])
+def test_where_there_is_no_checkpoint_the_code_is_3(
+    command: str, make: Callable[[Path], Path], tmp_path: Path
+) -> None:
+    path = make(tmp_path)
+    outcome = run(command, path)
+    assert (outcome.code, outcome.out) == (3, "")
+    assert outcome.err.startswith(f"error: {path}: got ")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_state_of_rocksdb_is_recognised_and_not_supported(command: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    for file in (path / "offsets").iterdir():
+        change(file, lambda data: data.replace(b"HDFSBackedStateStore", b"RocksDBStateStore"))
+    outcome = run(command, path)
+    assert (outcome.code, outcome.out) == (5, "")
+    assert outcome.err.startswith(f"error: {path}: got state of RocksDBStateStoreProvider")
+
+
+def test_a_rocksdb_file_tells_the_provider_too(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/0/11.zip").write_bytes(b"PK")
+    assert run("info", path).code == 5
+
+
+USAGE: list[tuple[str, ...]] = [
+    ("--no-such-option",),
+    ("--batch", "1", "--state-version", "2"),
+    ("--batch", "-1"),
+    ("--output", "yaml"),
+    ("--storage-option", "secret-without-a-name"),
+    ("--batch", "99"),
+    ("--state-version", "99"),
+    ("--operator", "7"),
+    ("--partition", "7"),
+    ("--store", "no-such-store"),
+]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("options", USAGE, ids=" ".join)
+def test_what_cannot_be_asked_is_refused(command: str, options: tuple[str, ...]) -> None:
+    outcome = run(command, checkpoint_of("agg_append"), *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.splitlines()[-1].lower().startswith("error: ")
+    assert "secret" not in outcome.err
+
+
+@pytest.mark.parametrize("args", [(), ("nope",), ("audit",), ("rows",), ("rows", "a", "b")])
+def test_a_command_line_without_sense_is_refused(args: tuple[str, ...]) -> None:
+    outcome = run(*args)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "Usage: inspector" in outcome.err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_storage_without_driver_is_told(command: str) -> None:
+    outcome = run(command, "nosuchstorage://bucket/checkpoint")
+    assert outcome.code == 2
+    assert outcome.err.startswith("error: nosuchstorage://bucket/checkpoint: ")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_fault_of_ours_is_70_and_one_line(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_args: Any, **_options: Any) -> None:
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(api, command, fail)
+    outcome = run(command, checkpoint_of("agg_append"))
+    assert (outcome.code, outcome.out) == (70, "")
+    assert outcome.err.startswith("internal error: ZeroDivisionError: by zero\n")
+    assert "Traceback" not in outcome.err
+
+
+def test_debugging_shows_where_a_fault_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSPECTOR_DEBUG", "1")
+    with (
+        mock.patch.object(api, "info", side_effect=ZeroDivisionError),
+        pytest.raises(ZeroDivisionError),
+    ):
+        run("info", checkpoint_of("agg_append"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_an_interruption_is_130(command: str) -> None:
+    with mock.patch.object(api, command, side_effect=KeyboardInterrupt):
+        assert run(command, checkpoint_of("agg_append")).code == 130
+
+
+# --- part of it cannot be read ---------------------------------------------------------------
+
+Spoil = Callable[[Path], None]
+
+
+def _lose_delta(path: Path) -> None:
+    (path / "state/0/1/5.delta").unlink()
+
+
+def _truncate(path: Path) -> None:
+    change(path / "state/0/1/5.delta", lambda data: data[: len(data) // 2])
+
+
+def _flip(path: Path) -> None:
+    flip(path / "state/0/1/5.delta", 40)
+
+
+def _garbage(path: Path) -> None:
+    (path / "state/0/1/5.delta").write_bytes(b"\x00" * 100)
+
+
+def _empty_file(path: Path) -> None:
+    (path / "state/0/1/5.delta").write_bytes(b"")
+
+
+def _folder_in_place_of_a_delta(path: Path) -> None:
+    (path / "state/0/1/5.delta").unlink()
+    (path / "state/0/1/5.delta").mkdir()
+
+
+def _lose_partition(path: Path) -> None:
+    shutil.rmtree(path / "state/0/1")
+
+
+SPOILS: list[Spoil] = [
+    _lose_delta,
+    _truncate,
+    _flip,
+    _garbage,
+    _empty_file,
+    _folder_in_place_of_a_delta,
+    _lose_partition,
+]
+READS_STATE = tuple(command for command in COMMANDS if command not in ("info", "files"))
+
+
+@pytest.mark.parametrize("command", READS_STATE)
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_what_cannot_be_read_is_a_problem_and_the_rest_is_reported(
+    command: str, spoil: Spoil, tmp_path: Path
+) -> None:
+    path = copy_of("agg_append", tmp_path)
+    whole = run(command, path, "--partition", "0", "-o", "json").json
+    spoil(path)
+    outcome = run(command, path, "-o", "json")
+    assert outcome.code == 4
+    assert outcome.err == ""
+    envelope = outcome.json
+    assert envelope["complete"] is False
+    assert all(problem["path"].startswith(str(path)) for problem in envelope["problems"])
+    spoilt = [p for p in envelope["problems"] if p["path"].endswith("5.delta")]
+    if spoil in (_truncate, _flip, _garbage, _empty_file):
+        assert [p["offset"] is not None for p in spoilt] == [True]
+        assert (spoilt[0]["partition_id"], spoilt[0]["version"]) == (1, 5)
+    if command == "rows":
+        assert envelope["rows"] == whole["rows"]
+    part = run(command, path, "--partition", "0", "-o", "json").json
+    assert (part["rows"], part["complete"]) == (whole["rows"], True)
+
+
+@pytest.mark.parametrize("spoil", SPOILS)
+def test_every_format_tells_that_something_could_not_be_read(spoil: Spoil, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    spoil(path)
+    for output, where in (
+        ("table", "out"),
+        ("markdown", "out"),
+        ("json", "out"),
+        ("ndjson", "err"),
+        ("csv", "err"),
+    ):
+        outcome = run("sizes", path, "-o", output, "--quiet")
+        assert outcome.code == 4
+        other = outcome.err if where == "out" else outcome.out
+        told = outcome.out if where == "out" else outcome.err
+        assert "problem" in told.lower()
+        assert "problem" not in other
+
+
+@pytest.mark.parametrize("command", ["info", "files"])
+def test_a_listing_tells_of_what_is_missing(command: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    _lose_delta(path)
+    outcome = run(command, path, "-o", "json")
+    assert outcome.code == 4
+    problems = {p["problem"]: p for p in outcome.json["problems"]}
+    assert set(problems) == {"missing-delta", "missing-version"}
+    assert "5" in problems["missing-delta"]["message"]
+    assert problems["missing-delta"]["path"] == str(path / "state/0/1")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("log", ["offsets/3", "commits/3", "state/0/_metadata/metadata"])
+def test_a_log_entry_that_cannot_be_read_leaves_the_rest(
+    command: str, log: str, tmp_path: Path
+) -> None:
+    path = copy_of("agg_append", tmp_path)
+    rows = run("rows", path, "-o", "json").rows
+    (path / log).write_bytes(b"v1\n{\xff")
+    outcome = run(command, path, "-o", "json")
+    assert outcome.code == 4
+    (problem,) = outcome.json["problems"]
+    assert problem["path"] == str(path / log)
+    assert problem["problem"] == "undecodable"
+    if command == "rows":
+        assert [r["key"] for r in outcome.rows] == [r["key"] for r in rows]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_without_a_schema_bytes_are_still_told(command: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    rows = run("rows", path, "--raw", "-o", "json").rows
+    (path / "state/0/0/_metadata/schema").write_bytes(b"\x00\x02v2\x00\x00")
+    outcome = run(command, path, "-o", "json")
+    assert outcome.code == 4
+    (problem,) = outcome.json["problems"]
+    assert problem["path"].endswith("_metadata/schema")
+    assert problem["offset"] is not None
+    if command == "rows":
+        raw = run("rows", path, "--raw", "-o", "json").rows
+        assert [r["key_hex"] for r in raw] == [r["key_hex"] for r in rows]
+        assert {r["key"] for r in raw} == {None}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_query_without_state_is_no_failure(command: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    shutil.rmtree(path / "state")
+    outcome = run(command, path, "-o", "json")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert (outcome.rows, outcome.json["complete"]) == ([], True)
+    table = run(command, path)
+    assert table.code == 0
+    if command != "verify":
+        empty = ("(none)", "(no ", "(none: ", "(the query keeps no state)", "(this version has no ")
+        assert any(word in table.out for word in empty)
+
+
+
+def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+    command = [sys.executable, "-m", "inspector", "rows", str(checkpoint_of("agg_complete"))]
+    with subprocess.Popen(
+        [*command, "-o", "ndjson", "--raw"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=FIXTURES.parents[1],
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == Exit.OK

@@ -1,0 +1,128 @@
+"""Which files make a version, against the definition tried out on every version."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.exceptions import MissingVersionError
+from inspector.model import FileKind, StoreFile, Version
+from inspector.state.chain import (
+    Chain,
+    Step,
+    StoreFiles,
+    chain_for,
+    replay_steps,
+    restorable_versions,
+)
+from tests.cases import state_file
+
+NEWEST = 9
+versions = st.sets(st.integers(1, NEWEST))
+
+
+def files_of(deltas: set[int], snapshots: set[int]) -> StoreFiles:
+    return StoreFiles.of(
+        [
+            *(state_file(version, FileKind.SNAPSHOT) for version in snapshots),
+            *(state_file(version) for version in deltas),
+        ]
+    )
+
+
+def bases(deltas: set[int], snapshots: set[int], version: int) -> list[int]:
+    """Every version from which this one can be made."""
+    starts = {0, *(one for one in snapshots if one <= version)}
+    return [one for one in starts if all(v in deltas for v in range(one + 1, version + 1))]
+
+
+@given(versions, versions)
+def test_a_version_is_restorable_if_some_start_has_every_delta_after_it(
+    deltas: set[int], snapshots: set[int]
+) -> None:
+    possible = [v for v in range(1, NEWEST + 2) if bases(deltas, snapshots, v)]
+    assert restorable_versions(files_of(deltas, snapshots)) == possible
+
+
+@given(versions, versions, st.integers(1, NEWEST + 1))
+def test_a_chain_starts_at_the_newest_snapshot_as_in_spark(
+    deltas: set[int], snapshots: set[int], version: int
+) -> None:
+    files = files_of(deltas, snapshots)
+    newest = max((one for one in snapshots if one <= version), default=0)
+    wanted = range(newest + 1, version + 1)
+    if not set(wanted) <= deltas:
+        with pytest.raises(MissingVersionError) as raised:
+            chain_for(files, version)
+        first = min(set(wanted) - deltas)
+        assert f"{first}.delta is missing" in raised.value.message
+        return
+    base = (state_file(newest, FileKind.SNAPSHOT),) if newest else ()
+    after = tuple(state_file(v) for v in wanted)
+    assert chain_for(files, version) == Chain(version, base[0] if base else None, after)
+    assert chain_for(files, version).files == (*base, *after)
+
+
+@given(versions, versions, st.integers(0, NEWEST + 1))
+def test_a_replay_makes_every_restorable_version_and_reads_no_file_twice(
+    deltas: set[int], snapshots: set[int], upto: int
+) -> None:
+    files = files_of(deltas, snapshots)
+    steps = replay_steps(files, upto)
+    assert [s.version for s in steps] == [v for v in restorable_versions(files) if v <= upto]
+    read = [file for step in steps for file in (step.base, step.delta, step.check) if file]
+    assert len(set(read)) == len(read)
+    assert [file.version for file in read] == sorted(file.version or 0 for file in read)
+    reached = 0
+    for step in steps:
+        if step.base is None:
+            assert step.version == reached + 1
+            assert step.delta == files.deltas[step.version]
+            assert step.check == files.snapshots.get(step.version)
+        else:
+            assert (step.base, step.check) == (files.snapshots[step.version], None)
+            assert step.version != reached + 1 or step.version not in files.deltas
+        reached = step.version
+
+
+def test_deltas_are_replayed_and_a_snapshot_of_the_same_version_is_held_against_them() -> None:
+    files = files_of({1, 2, 5, 6}, {2, 5})
+    assert replay_steps(files, 6) == [
+        Step(1, delta=state_file(1)),
+        Step(2, delta=state_file(2), check=state_file(2, FileKind.SNAPSHOT)),
+        Step(5, base=state_file(5, FileKind.SNAPSHOT), delta=state_file(5)),
+        Step(6, delta=state_file(6)),
+    ]
+
+
+def test_a_version_behind_a_gap_names_the_gap_and_the_start() -> None:
+    files = files_of({1, 2, 5, 6, 8}, {4})
+    with pytest.raises(MissingVersionError, match=r"version 8 .* 7\.delta is .* after 4\.snapshot"):
+        chain_for(files, 8)
+    with pytest.raises(MissingVersionError, match=r"3\.delta is missing.* the empty version 0"):
+        chain_for(files, 3)
+
+
+def test_version_0_needs_no_file() -> None:
+    assert chain_for(files_of(set(), set()), 0) == Chain(0, None, ())
+
+
+def test_files_of_other_kinds_and_without_a_version_are_left_out() -> None:
+    other = StoreFile("p/3.delta.crc", FileKind.SPARK_CHECKSUM, Version(3), 1)
+    nameless = StoreFile("p/x.delta", FileKind.DELTA, None, 1)
+    files = StoreFiles.of([other, nameless, state_file(2)])
+    assert (dict(files.deltas), dict(files.snapshots)) == ({2: state_file(2)}, {})
+
+
+def test_the_newest_version_is_that_of_any_file() -> None:
+    assert files_of({1, 2}, {7}).newest == 7
+    assert files_of({1, 8}, {7}).newest == 8
+    assert files_of(set(), set()).newest == 0
+
+
+def test_a_file_can_be_left_out_without_the_other_of_its_version() -> None:
+    snapshot = state_file(2, FileKind.SNAPSHOT)
+    files = files_of({1, 2}, {2}).without(snapshot)
+    assert (set(files.deltas), set(files.snapshots)) == ({1, 2}, set())
+    assert chain_for(files, 2).files == (state_file(1), state_file(2))

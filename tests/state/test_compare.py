@@ -1,0 +1,70 @@
+"""A snapshot against the deltas of its version: differences that were planted, and no others."""
+
+from __future__ import annotations
+
+from random import Random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.state.compare import SnapshotDifference, compare_snapshot
+from inspector.state.replay import StateMap
+from tests import cases
+from tests.cases import Step, replay
+
+KEYS = [number.to_bytes(8, "big") for number in range(8)]
+VALUES = [b"", b"v" * 8, b"w" * 8]
+rows = st.dictionaries(st.sampled_from(KEYS), st.sampled_from(VALUES))
+
+
+def state_of(live: dict[bytes, bytes], gone: set[bytes]) -> StateMap:
+    """A map with these rows, which has seen others."""
+    puts: list[tuple[bytes, bytes | None]] = [(key, b"old") for key in gone]
+    removed: list[tuple[bytes, bytes | None]] = [(key, None) for key in gone]
+    return replay([Step(puts), Step([*removed, *live.items()])])[0]
+
+
+@settings(max_examples=150, deadline=None)
+@given(rows, rows, st.sets(st.sampled_from(KEYS)), st.randoms(), st.lists(st.integers(1, 7)))
+def test_every_planted_difference_is_counted_once(
+    live: dict[bytes, bytes],
+    written: dict[bytes, bytes],
+    gone: set[bytes],
+    order: Random,
+    cuts: list[int],
+) -> None:
+    state = state_of(live, gone)
+    entries = list(written.items())
+    order.shuffle(entries)
+    found = compare_snapshot(state, cases.blocks(entries, cuts))
+    assert found == SnapshotDifference(
+        missing=len(live.keys() - written.keys()),
+        extra=len(written.keys() - live.keys()),
+        different=sum(live[key] != written[key] for key in live.keys() & written.keys()),
+    )
+    assert bool(found) == (live != written)
+    assert cases.live_keys(state) == set(live)
+
+
+def test_a_snapshot_whose_timer_differs_is_different() -> None:
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+    key = cases.user("a")
+    state, _, _ = replay([Step([(key, cases.group_state(1, 5))])], track)
+    for timer, different in ((5, 0), (6, 1)):
+        written = cases.blocks([(key, cases.group_state(1, timer))])
+        assert compare_snapshot(state, written) == SnapshotDifference(0, 0, different)
+
+
+def test_an_empty_snapshot_misses_everything() -> None:
+    state = state_of({KEYS[0]: b"", KEYS[1]: b""}, set())
+    assert compare_snapshot(state, []) == SnapshotDifference(2, 0, 0)
+
+
+def test_a_comparison_leaves_the_replay_that_follows_as_it_was() -> None:
+    state = state_of({KEYS[0]: b"v" * 8}, set())
+    compare_snapshot(state, cases.blocks([(KEYS[1], b"v" * 8), (KEYS[0], b"w" * 8)]))
+    state.begin(3)
+    state.apply(cases.block([(KEYS[1], b"v" * 8), (KEYS[0], b"v" * 8)]))
+    change = state.end()
+    assert (change.counts.inserts, change.counts.same_value_puts) == (1, 1)
+    assert (state.rows, state.key_bytes, state.value_bytes) == (2, 16, 16)

@@ -1,0 +1,73 @@
+"""Positions of the live rows of a chain of files, against a dict."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.state.last_puts import LastPuts, LivePositions
+from tests import cases
+from tests.cases import KERNELS, kernel_of
+from tests.encode import Record
+
+KEYS = (b"", b"a" * 8, b"b" * 8, b"c" * 16)
+records = st.lists(st.tuples(st.sampled_from(KEYS), st.binary(max_size=2) | st.none()), max_size=12)
+cuts = st.lists(st.integers(1, 11), max_size=3)
+
+
+def learnt(files: list[list[Record]], cut: list[int]) -> LivePositions:
+    puts = LastPuts()
+    for number, entries in enumerate(files):
+        for block in cases.blocks(entries, cut):
+            puts.learn(number, block)
+    return puts.finish()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=150, deadline=None)
+@given(files=st.lists(records, max_size=5), cut=cuts, other_cut=cuts)
+def test_the_live_rows_are_the_last_puts_of_keys_that_were_not_removed(
+    name: str, files: list[list[Record]], cut: list[int], other_cut: list[int]
+) -> None:
+    with kernel_of(name):
+        positions = learnt(files, cut)
+    live: dict[bytes, tuple[int, int]] = {}
+    for number, entries in enumerate(files):
+        for record, (key, value) in enumerate(entries):
+            live.pop(key, None)
+            if value is not None:
+                live[key] = (number, record)
+    found: list[tuple[int, int]] = []
+    for number, entries in enumerate(files):
+        mask = [m for b in cases.blocks(entries, other_cut) for m in positions.mask(number, b)]
+        assert len(mask) == len(entries)
+        found += [(number, record) for record, is_live in enumerate(mask) if is_live]
+        assert positions.any_in(number) == any(mask)
+    assert found == sorted(live.values())
+    assert len(positions) == len(live)
+
+
+def test_a_file_behind_the_chain_holds_no_live_row() -> None:
+    positions = learnt([[(b"a", b"v")]], [])
+    assert not positions.any_in(1)
+    assert positions.mask(1, cases.block([(b"a", b"v")])).tolist() == [False]
+
+
+def test_more_keys_than_were_planned_for_are_kept() -> None:
+    keys = [number.to_bytes(8, "little") for number in range(3000)]
+    puts: list[Record] = [(key, b"") for key in keys]
+    removals: list[Record] = [(key, None) for key in keys[:1000]]
+    positions = learnt([puts, removals], [900, 1800, 2700])
+    assert len(positions) == 2000
+    assert positions.mask(0, cases.block(puts)).tolist() == [False] * 1000 + [True] * 2000
+
+
+@pytest.mark.parametrize("record", [0, 1, (1 << 32) + 5])
+def test_a_position_counts_the_records_of_its_file_from_the_start(record: int) -> None:
+    puts = LastPuts()
+    puts.learn(7, cases.block([(b"a", b"v")], record))
+    positions = puts.finish()
+    assert positions.mask(7, cases.block([(b"a", b"v")], record)).tolist() == [True]
+    assert positions.mask(7, cases.block([(b"a", b"v")], record + 1)).tolist() == [False]
+    assert positions.mask(8, cases.block([(b"a", b"v")], record)).tolist() == [False]

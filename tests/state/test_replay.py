@@ -1,0 +1,259 @@
+"""The map that records make, against a map that holds the objects themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, RecordCounts, StateMap
+from tests import cases
+from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
+from tests.encode import Record
+
+KEYS = (b"", b"a" * 8, b"b" * 8, b"c" * 16, b"d" * 24)
+VALUES = (b"", b"v" * 8, b"w" * 8, b"v" * 16, b"v" * 32)
+TIMED_VALUES = tuple(
+    cases.group_state(visits, timer) for visits in (1, 2, None) for timer in (-1, 7, 8)
+)
+A, B, C = KEYS[1:4]
+V, W = VALUES[1:3]
+
+
+def histories(values: tuple[bytes, ...]) -> st.SearchStrategy[list[Step]]:
+    """Versions of any records, in blocks of any size; some are loaded from a snapshot."""
+    key, value = st.sampled_from(KEYS), st.sampled_from(values)
+    changes = st.lists(st.tuples(key, value | st.none()), max_size=12)
+    snapshot = st.dictionaries(key, value).map(lambda rows: list(rows.items()))
+    cuts = st.lists(st.integers(1, 11), max_size=3)
+    delta = st.builds(Step, changes, st.just(False), cuts)
+    base = st.builds(Step, snapshot, st.just(True), cuts)
+    return st.lists(st.one_of(delta, delta, delta, base), min_size=1, max_size=6)
+
+
+def steps(*versions: list[Record]) -> list[Step]:
+    return [Step(records) for records in versions]
+
+
+def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
+    """What a map holds of every live key."""
+    ids = np.flatnonzero(state.live[: len(state)])
+    names = ("key_size", "value_size", "value_hash", "put_step", "born_step", "puts")
+    columns = [getattr(state, name)[ids].tolist() for name in names]
+    return dict(zip(state.keys(ids), zip(*columns, strict=True), strict=True))
+
+
+# --- every history ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=150, deadline=None)
+@given(history=histories(VALUES))
+def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: list[Step]) -> None:
+    with kernel_of(name):
+        _, _, found = replay(history)
+    objects = ObjectMap()
+    for step, facts in zip(history, found, strict=True):
+        objects.take(step)
+        assert facts == objects.facts()
+        if not step.rebase:
+            assert facts.two_versions_bytes == objects.held_bytes()
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@settings(max_examples=100, deadline=None)
+@given(history=histories(TIMED_VALUES))
+@example(history=steps([(A, TIMED_VALUES[1])], [(A, TIMED_VALUES[2])], [(A, TIMED_VALUES[2])]))
+def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list[Step]) -> None:
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+    with kernel_of(name):
+        _, _, found = replay(history, track)
+    objects = ObjectMap()
+    for step, facts in zip(history, found, strict=True):
+        objects.take(step)
+        assert facts == objects.facts()
+
+
+@settings(max_examples=100, deadline=None)
+@given(history=histories(VALUES), other_cuts=st.lists(st.integers(1, 11), max_size=4))
+def test_where_a_delta_is_cut_into_blocks_makes_no_difference(
+    history: list[Step], other_cuts: list[int]
+) -> None:
+    cut = [Step(step.records, step.rebase, other_cuts) for step in history]
+    (one, _, facts), (other, _, other_facts) = replay(history), replay(cut)
+    assert facts == other_facts
+    assert live_columns(one) == live_columns(other)
+
+
+@settings(max_examples=100, deadline=None)
+@given(history=histories(VALUES))
+def test_a_snapshot_and_the_deltas_after_it_make_what_all_deltas_make(history: list[Step]) -> None:
+    objects = ObjectMap()
+    for at, step in enumerate(history):
+        objects.take(step)
+        rows = [(key.data, value.data) for key, value in objects.now.items()]
+        tail = [Step(rows, rebase=True), *history[at + 1 :]]
+        whole, _, facts = replay(history)
+        short, _, short_facts = replay(tail, first=at + 1)
+        assert cases.live_keys(short) == cases.live_keys(whole)
+        assert short_facts[1:] == facts[at + 1 :]
+        assert short_facts[0].row_sizes == facts[at].row_sizes
+        assert (short.rows, short.key_bytes) == (whole.rows, whole.key_bytes)
+
+
+@settings(max_examples=100, deadline=None)
+@given(history=histories(VALUES))
+def test_a_map_knows_the_put_that_each_row_is_of(history: list[Step]) -> None:
+    state, _, _ = replay(history)
+    put: dict[bytes, int] = {}
+    born: dict[bytes, int] = {}
+    puts: dict[bytes, int] = {}
+    for number, step in enumerate(history):
+        if step.rebase:
+            put, born, puts = {}, {}, {}
+        made = BEFORE_WINDOW if step.rebase else number
+        for key, value in step.records:
+            if value is None:
+                put.pop(key, None)
+                continue
+            born[key] = born[key] if key in put else made
+            put[key] = made
+            puts[key] = puts.get(key, 0) + (not step.rebase)
+    ids = np.flatnonzero(state.live[: len(state)])
+    for key, number in zip(state.keys(ids), ids, strict=True):
+        assert (state.put_step[number], state.born_step[number]) == (put[key], born[key])
+        assert state.puts[number] == puts[key]
+    assert cases.live_keys(state) == set(put)
+
+
+# --- single cases ----------------------------------------------------------------------------
+
+
+def test_a_map_without_versions_is_empty() -> None:
+    state = StateMap()
+    assert (len(state), state.rows, state.versions) == (0, 0, [])
+
+
+def test_a_key_removed_and_put_again_in_one_version_has_a_new_key_object() -> None:
+    _, changes, facts = replay(steps([(A, V), (B, V)], [(A, None), (A, V), (B, V)]))
+    reborn = changes[1].reborn.tolist()
+    assert reborn == [True, False]
+    assert (facts[1].shared_rows, facts[1].shared_keys, facts[1].same_value_rows) == (0, 1, 2)
+    assert facts[1].two_versions_bytes == (8 + 8) * 2 + 8 + 8 + 8
+
+
+def test_a_removal_of_an_absent_key_counts_and_changes_nothing() -> None:
+    _, changes, facts = replay(steps([(A, None)]))
+    assert vars(changes[0].counts) == vars(RecordCounts(removals=1, absent_removals=1))
+    assert (facts[0].removed_rows, facts[0].rows) == (0, 0)
+
+
+def test_the_last_of_many_records_of_a_key_wins_across_blocks() -> None:
+    step = Step([(A, V), (A, W), (A, None), (A, W)], cuts=(1, 2, 3))
+    state, changes, _ = replay([step])
+    assert vars(changes[0].counts) == vars(
+        RecordCounts(puts=3, inserts=2, updates=1, removals=1)
+    )
+    assert changes[0].ids.tolist() == [0]
+    assert state.rows == 1
+
+
+def test_values_of_one_size_and_other_bytes_are_changed_and_not_the_same() -> None:
+    _, _, facts = replay(steps([(A, V), (B, V)], [(A, W), (B, V)]))
+    assert (facts[1].changed_rows, facts[1].same_value_rows) == (1, 1)
+    assert (facts[1].same_value_puts, facts[1].same_value_put_bytes) == (1, 16)
+
+
+def test_an_empty_version_shares_every_row_with_the_one_before() -> None:
+    _, _, facts = replay(steps([(A, V), (b"", b"")], []))
+    assert (facts[1].rows, facts[1].shared_rows, facts[1].two_versions_bytes) == (2, 2, 16)
+
+
+def test_a_base_forgets_what_was_there_and_knows_nothing_of_its_change() -> None:
+    history = [*steps([(A, V)], [(B, V)]), Step([(C, V)], rebase=True), *steps([(C, W)])]
+    state, changes, facts = replay(history)
+    assert [change.rebased for change in changes] == [False, False, True, False]
+    assert cases.live_keys(state) == {C}
+    assert (facts[2].puts, facts[2].new_rows, facts[2].rebased) == (0, 0, 1)
+    assert (facts[3].changed_rows, facts[3].shared_keys) == (1, 1)
+    assert (state.base_step, state.versions) == (2, [1, 2, 3, 4])
+    assert state.puts[: len(state)].tolist() == [1]
+
+
+def test_many_keys_are_kept_apart() -> None:
+    keys = [number.to_bytes(8, "little") for number in range(5000)]
+    state, _, facts = replay(
+        [
+            Step([(key, key) for key in keys], cuts=range(0, 5000, 700)),
+            Step([(key, None) for key in keys[::2]]),
+        ]
+    )
+    assert facts[1].removed_rows == 2500
+    assert cases.live_keys(state) == set(keys[1::2])
+
+
+def test_holding_a_block_against_the_map_leaves_its_rows_as_they_are() -> None:
+    state, _, _ = replay(steps([(A, V), (B, V)]))
+    ids, same = state.holds(cases.block([(B, V), (A, W), (C, V)]))
+    assert state.keys(ids) == [B, A, C]
+    assert same.tolist() == [True, False, False]
+    assert cases.live_keys(state) == {A, B}
+
+
+# --- what is tracked -------------------------------------------------------------------------
+
+
+def timed(*versions: list[Record]) -> StateMap:
+    return replay(steps(*versions), cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE))[0]
+
+
+def test_a_put_tells_which_timer_it_replaced_and_whether_the_state_stayed() -> None:
+    one, same, other = (cases.user(name) for name in "abc")
+    state = timed(
+        [(key, cases.group_state(1, 50)) for key in (one, same, other)],
+        [(same, cases.group_state(1, -1)), (other, cases.group_state(2, -1))],
+    )
+    assert state.clock[:3].tolist() == [50, -1, -1]
+    assert state.put_over_clock[:3].tolist() == [NO_CLOCK, 50, 50]
+    assert state.put_same_state[:3].tolist() == [False, True, False]
+    assert state.put_record[:3].tolist() == [0, 0, 1]
+
+
+def test_a_key_that_is_put_again_after_its_removal_replaces_no_timer() -> None:
+    key = cases.user("a")
+    state = timed([(key, cases.group_state(1, 50))], [(key, None)], [(key, cases.group_state(1, 9))])
+    assert (state.clock[0], state.put_over_clock[0]) == (9, NO_CLOCK)
+    assert not state.put_same_state[0]
+
+
+def test_a_timer_that_a_version_sets_twice_replaces_that_of_the_version_before() -> None:
+    key = cases.user("a")
+    state = timed(
+        [(key, cases.group_state(1, 50))],
+        [(key, cases.group_state(2, 60)), (key, cases.group_state(1, 70))],
+    )
+    assert (state.clock[0], state.put_over_clock[0]) == (70, 50)
+    assert state.put_same_state[0]
+    assert state.put_record[0] == 1
+
+
+def test_the_first_key_below_the_one_before_it_is_found_by_its_place_in_the_file() -> None:
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+    ascending = [(cases.user(name), cases.group_state(1, -1)) for name in "abcd"]
+    descends = [*ascending[:3], ascending[0], ascending[1], ascending[0]]
+    history = [Step(ascending), Step(descends), Step(descends, cuts=(3,)), Step(descends, cuts=(2,))]
+    _, changes, _ = replay(history, track)
+    # Across the border of two blocks nothing is compared.
+    assert [change.first_descent for change in changes] == [None, 3, 5, 3]
+
+
+def test_null_and_unreadable_clocks_are_none() -> None:
+    state = timed(
+        [
+            (cases.user("a"), cases.group_state(1, None)),
+            (cases.user("b"), b"\x00" * 16),
+            (cases.user("c"), cases.group_state(1, 0)),
+        ]
+    )
+    assert state.clock[:3].tolist() == [NO_CLOCK, NO_CLOCK, 0]
