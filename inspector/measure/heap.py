@@ -26,7 +26,7 @@ RETAINED_BY_DEFAULT = 2
 READ_AND_WRITE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose restore half copies the map to read it, beside the copy that is written.
 
-(``StateStoreRestoreExec``, ``SessionWindowStateStoreRestoreExec``: ``getReadStore`` of this provider
+(``StateStoreRestoreExec``, ``SessionWindowStateStoreRestoreExec``: this provider's ``getReadStore``
 copies as ``getStore`` does.)
 """
 
@@ -36,6 +36,9 @@ class Part(NamedTuple):
 
     objects: int = 0
     bytes: int = 0
+
+
+_NONE = Part()
 
 
 @dataclass(frozen=True)
@@ -52,13 +55,13 @@ class Heap:
         prefixes: the ``HashSet`` of each prefix and version, with its table and nodes.
     """
 
-    unsafe_rows: Part = Part()
-    byte_arrays: Part = Part()
-    wrappers: Part = Part()
-    nodes: Part = Part()
-    tables: Part = Part()
-    maps: Part = Part()
-    prefixes: Part = Part()
+    unsafe_rows: Part = _NONE
+    byte_arrays: Part = _NONE
+    wrappers: Part = _NONE
+    nodes: Part = _NONE
+    tables: Part = _NONE
+    maps: Part = _NONE
+    prefixes: Part = _NONE
 
     def __add__(self, other: Heap) -> Heap:
         pairs = zip(self.parts.values(), other.parts.values(), strict=True)
@@ -287,7 +290,7 @@ def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts, most: int) -> Hea
     return Heap(
         nodes=Part(facts.prefixes, facts.prefixes * layout.node),
         tables=Part(int(slots > 0), layout.table(slots)),
-        maps=Part(1, layout.concurrent_map + more),
+        maps=Part(1, layout.concurrent_map + more),  # one wrapper in place of the other
         prefixes=Part(2 * facts.prefixes + rows, sets),
     )
 

@@ -8,7 +8,7 @@ key without its last field, to the keys that begin with them.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ class PrefixFacts:
     prefix_bytes: int = 0
     new_prefixes: int = 0
     new_prefix_bytes: int = 0
-    set_sizes: SizeCounts = SizeCounts()
+    set_sizes: SizeCounts = field(default_factory=SizeCounts)
 
     def __add__(self, other: PrefixFacts) -> PrefixFacts:
         both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}

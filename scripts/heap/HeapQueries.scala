@@ -53,6 +53,7 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
     spark.conf.set("spark.sql.streaming.stateStore.rowChecksum.enabled", spec.rowChecksum.toString)
     spark.conf.set("spark.sql.shuffle.partitions", if (spec.query == "working") "1" else "2")
     val reported = runSteps()
+    LiveHeap.settle()
     val loaded = LiveHeap.histogram()
     val providers = LiveHeap.providers()
     require(providers.nonEmpty, "no state store is loaded any more")
@@ -122,7 +123,7 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
 
   /** An aggregation whose last batch is looked at from within its task, after the last put, before the commit. */
   private def observed(input: DataFrame): DataFrame =
-    input.groupBy($"value" % 1000000000L as "id").agg(count(lit(1)) as "n").as[(Long, Long)]
+    events(input).groupBy($"id").agg(count(lit(1)) as "n", max($"payload")).select("id", "n").as[(Long, Long)]
       .mapPartitions(Working.watch _).toDF("id", "n")
 
   private def sessions(events: DataFrame): DataFrame = {

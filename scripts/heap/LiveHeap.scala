@@ -37,6 +37,9 @@ object LiveHeap {
     uses.toSeq.groupMapReduce(_._1)(_._2)((a, b) => ClassUse(a.objects + b.objects, a.bytes + b.bytes))
   }
 
+  /** Lets the ContextCleaner remove what only a collection tells it of: shuffles, broadcasts, accumulators. */
+  def settle(): Unit = for (_ <- 0 until 4) { System.gc(); Thread.sleep(150) }
+
   /** What `before` has more than `after`, by class; of classes that differ. */
   def freed(before: Histogram, after: Histogram): Histogram =
     (before.keySet ++ after.keySet).map { name =>

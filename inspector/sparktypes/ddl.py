@@ -1,0 +1,236 @@
+"""Schemas as DDL: what people type (``user string, sub struct<a: int, b: string>``)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from inspector.exceptions import DecodeError
+from inspector.model import LIMITS, Limits
+from inspector.sparktypes.types import (
+    BINARY_COLLATION,
+    ArrayType,
+    AtomicType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    atomic,
+    storage_type,
+    type_name,
+)
+
+_DDL_NAMES: Mapping[str, str] = {
+    "byte": "tinyint",
+    "short": "smallint",
+    "integer": "int",
+    "long": "bigint",
+}
+_FROM_DDL: Mapping[str, str] = {
+    **{ddl: name for name, ddl in _DDL_NAMES.items()},
+    "real": "float",
+    "timestamp_ltz": "timestamp",
+    "null": "void",
+    "character": "char",
+    "dec": "decimal",
+    "numeric": "decimal",
+    "time": "time(6)",
+}
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TOKEN = re.compile(
+    r"\s*(?:(?P<quoted>`(?:[^`]|``)+`)|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
+    r"|(?P<word>\w+)|(?P<sign>[<>(),:-]))",
+    re.DOTALL,
+)
+_INTERVAL_UNITS = ("year", "month", "day", "hour", "minute", "second")
+
+
+def to_ddl(data_type: DataType) -> str:
+    """DDL text of a type; a schema becomes ``a bigint, b string``, without nullability.
+
+    ``parse_ddl`` reads it back, but for user-defined types (written as what they store).
+    """
+    if isinstance(data_type, StructType):
+        return ", ".join(f"{_quote(f.name)} {_ddl(f.data_type)}" for f in data_type.fields)
+    return _ddl(data_type)
+
+
+def _ddl(data_type: DataType) -> str:
+    data_type = storage_type(data_type)
+    if isinstance(data_type, StructType):
+        inner = ", ".join(f"{_quote(f.name)}: {_ddl(f.data_type)}" for f in data_type.fields)
+        return f"struct<{inner}>"
+    if isinstance(data_type, ArrayType):
+        return f"array<{_ddl(data_type.element)}>"
+    if isinstance(data_type, MapType):
+        return f"map<{_ddl(data_type.key)}, {_ddl(data_type.value)}>"
+    name = type_name(data_type)
+    if isinstance(data_type, StringType) and data_type.collation != BINARY_COLLATION:
+        return f"{name} collate {data_type.collation}"
+    return _DDL_NAMES.get(name, name)
+
+
+def _quote(name: str) -> str:
+    return name if _PLAIN_NAME.fullmatch(name) else "`" + name.replace("`", "``") + "`"
+
+
+def parse_ddl(text: str, limits: Limits = LIMITS) -> StructType:
+    """Read a schema from DDL text.
+
+    ``user string, cnt long``, with ``name: type`` as well, backquoted names, ``NOT NULL``,
+    ``COMMENT 'text'``, nested ``struct<>``, ``array<>`` and ``map<,>``; also one ``struct<...>``
+    around it all.
+
+    Args:
+        text: the DDL.
+        limits: ``nesting`` bounds the depth of types.
+
+    Raises:
+        DecodeError: not DDL; says at which character.
+    """
+    parser = _DdlParser(text, limits.nesting)
+    if not text.strip():
+        return StructType()
+    if parser.peek().lower() == "struct" and parser.peek(1) == "<":
+        schema = parser.data_type()
+    else:
+        schema = StructType(tuple(parser.fields("")))
+    if parser.peek() or not isinstance(schema, StructType):
+        raise parser.error("the end")
+    return schema
+
+
+class _DdlParser:
+    """Recursive descent over the tokens of one DDL text."""
+
+    def __init__(self, text: str, depth: int) -> None:
+        self._depth = depth
+        self._next = 0
+        self._tokens: list[str] = []
+        self._places: list[int] = []
+        place, end = 0, len(text.rstrip())
+        while place < end:
+            match = _TOKEN.match(text, place)
+            if match is None:
+                raise DecodeError(f"schema text is not DDL at character {place}")
+            self._tokens.append(match[match.lastgroup or 0])
+            self._places.append(match.end() - len(self._tokens[-1]))
+            place = match.end()
+        self._places.append(end)
+
+    def peek(self, ahead: int = 0) -> str:
+        """A token to come, empty at the end."""
+        place = self._next + ahead
+        return self._tokens[place] if place < len(self._tokens) else ""
+
+    def error(self, wanted: str) -> DecodeError:
+        got = self.peek()[:40] or "the end"
+        place = self._places[min(self._next, len(self._places) - 1)]
+        return DecodeError(f"schema text at character {place}: got {got!r}, expected {wanted}")
+
+    def _take(self) -> str:
+        self._next += 1
+        return self._tokens[self._next - 1]
+
+    def _accept(self, *words: str) -> bool:
+        """Take these tokens if all of them come next, whatever their case."""
+        if all(self.peek(i).lower() == word for i, word in enumerate(words)):
+            self._next += len(words)
+            return True
+        return False
+
+    def _expect(self, token: str) -> None:
+        if not self._accept(token):
+            raise self.error(repr(token))
+
+    def fields(self, closing: str) -> Iterator[StructField]:
+        """Fields up to (not including) the closing token."""
+        while self.peek() != closing:
+            yield self._field()
+            if not self._accept(","):
+                return
+
+    def _field(self) -> StructField:
+        token = self.peek()
+        if token[:1] == "`":
+            name = token[1:-1].replace("``", "`")
+        elif token[:1].isalnum() or token[:1] == "_":
+            name = token
+        else:
+            raise self.error("a field name")
+        self._take()
+        self._accept(":")
+        data_type = self.data_type()
+        nullable = not self._accept("not", "null")
+        metadata: dict[str, Any] = {}
+        if self._accept("comment"):
+            if self.peek()[:1] not in ("'", '"'):
+                raise self.error("a quoted comment")
+            metadata["comment"] = re.sub(r"\\(.)", r"\1", self._take()[1:-1], flags=re.DOTALL)
+        return StructField(name, data_type, nullable, metadata)
+
+    def data_type(self) -> DataType:
+        """One type."""
+        word = self.peek().lower()
+        if not word.isidentifier():
+            raise self.error("a type")
+        self._take()
+        if word in ("struct", "array", "map"):
+            return self._nested(word)
+        if word == "interval":
+            return atomic(self._interval())
+        name = _FROM_DDL.get(word, word)
+        if self.peek() == "(":
+            name = name.partition("(")[0] + self._arguments()
+        parsed = atomic(name)
+        if isinstance(parsed, StringType) and self._accept("collate"):
+            parsed = replace(parsed, collation=self._collation())
+        if isinstance(parsed, AtomicType) and parsed.kind == "unknown":
+            raise DecodeError(f"schema text has the unknown type {name[:80]!r}")
+        return parsed
+
+    def _nested(self, word: str) -> DataType:
+        self._depth -= 1
+        if self._depth <= 0:
+            raise DecodeError("schema text is nested too deeply")
+        self._expect("<")
+        parsed: DataType
+        if word == "struct":
+            parsed = StructType(tuple(self.fields(">")))
+        elif word == "array":
+            parsed = ArrayType(self.data_type())
+        else:
+            key = self.data_type()
+            self._expect(",")
+            parsed = MapType(key, self.data_type())
+        self._expect(">")
+        self._depth += 1
+        return parsed
+
+    def _interval(self) -> str:
+        """Spark's name: ``interval``, ``interval day``, ``interval day to hour``."""
+        name = "interval"
+        if self.peek().lower() in _INTERVAL_UNITS:
+            name += f" {self._take().lower()}"
+            if self.peek().lower() == "to" and self.peek(1).lower() in _INTERVAL_UNITS:
+                name += f" {self._take().lower()} {self._take().lower()}"
+        return name
+
+    def _arguments(self) -> str:
+        """Arguments in parentheses, spelt as Spark's JSON does."""
+        self._expect("(")
+        parts = []
+        while self.peek() not in (")", ""):
+            parts.append(self._take())
+        self._expect(")")
+        if parts and all(part.isdigit() or part in ",-" for part in parts):
+            return f"({''.join(parts)})"
+        return "(" + " ".join(parts).replace(" ,", ",").replace(" : ", ":") + ")"
+
+    def _collation(self) -> str:
+        if not self.peek()[:1].isalpha() and self.peek()[:1] != "`":
+            raise self.error("a collation")
+        return self._take().strip("`")

@@ -1,0 +1,149 @@
+"""Schemas as JSON: what ``StructType.json`` writes into a store's ``_metadata/schema``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from inspector.exceptions import DecodeError
+from inspector.model import LIMITS, Limits
+from inspector.sparktypes.types import (
+    BINARY_COLLATION,
+    ArrayType,
+    DataType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    UserDefinedType,
+    atomic,
+    type_name,
+)
+
+
+def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> StructType:
+    """Read Spark's ``StructType`` JSON.
+
+    Args:
+        text: the JSON document.
+        limits: ``nesting`` bounds the depth of types.
+
+    Raises:
+        DecodeError: not JSON, not a struct, or a part that Spark would not write.
+    """
+    try:
+        document = json.loads(text)
+    except RecursionError as error:
+        raise DecodeError("schema is nested too deeply") from error
+    except ValueError as error:
+        raise DecodeError(f"schema is not JSON: {error}") from error
+    parsed = _from_json(document, {}, "", limits.nesting)
+    if not isinstance(parsed, StructType):
+        raise DecodeError(f"schema is a {type(parsed).__name__}, expected a struct")
+    return parsed
+
+
+def _from_json(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
+    """The type of a JSON node; ``path`` is its place in its field, as in ``__COLLATIONS``."""
+    if depth <= 0:
+        raise DecodeError("schema is nested too deeply")
+    if isinstance(node, str):
+        parsed = atomic(node)
+        collation = collations.get(path)
+        if isinstance(parsed, StringType) and isinstance(collation, str):
+            return replace(parsed, collation=collation.partition(".")[2] or collation)
+        return parsed
+    builder = _COMPLEX.get(_get(node, "type", str))
+    if builder is None:
+        raise DecodeError(f"schema has the unknown complex type {str(node['type'])[:80]!r}")
+    return builder(node, collations, path, depth - 1)
+
+
+def _get(node: Any, key: str, kind: type[Any]) -> Any:
+    """``node[key]`` if the node is an object that has it with that type."""
+    if not isinstance(node, dict) or not isinstance(node.get(key), kind):
+        raise DecodeError(f"schema lacks {key!r} ({kind.__name__}) in {node!r:.80}")
+    return node[key]
+
+
+def _struct(node: Any, _collations: Mapping[str, Any], _path: str, depth: int) -> DataType:
+    return StructType(tuple(_field(each, depth) for each in _get(node, "fields", list)))
+
+
+def _field(node: Any, depth: int) -> StructField:
+    # A lone surrogate is legal in JSON and in a Java string, but not in Arrow.
+    name = str(_get(node, "name", str)).encode("utf-8", "replace").decode()
+    metadata = dict(_get(node, "metadata", dict)) if "metadata" in node else {}
+    collations = metadata.pop("__COLLATIONS", {})
+    if "type" not in node:
+        raise DecodeError(f"schema lacks 'type' in {node!r:.80}")
+    data_type = _from_json(
+        node["type"], collations if isinstance(collations, dict) else {}, name, depth
+    )
+    return StructField(name, data_type, bool(node.get("nullable", True)), metadata)
+
+
+def _array(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
+    element = _from_json(node.get("elementType"), collations, f"{path}.element", depth)
+    return ArrayType(element, bool(node.get("containsNull", True)))
+
+
+def _map(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
+    key = _from_json(node.get("keyType"), collations, f"{path}.key", depth)
+    value = _from_json(node.get("valueType"), collations, f"{path}.value", depth)
+    return MapType(key, value, bool(node.get("valueContainsNull", True)))
+
+
+def _udt(node: Any, collations: Mapping[str, Any], path: str, depth: int) -> DataType:
+    return UserDefinedType(_from_json(node.get("sqlType"), collations, path, depth), dict(node))
+
+
+_COMPLEX: Mapping[str, Callable[[Any, Mapping[str, Any], str, int], DataType]] = {
+    "struct": _struct,
+    "array": _array,
+    "map": _map,
+    "udt": _udt,
+}
+
+
+def to_json(data_type: DataType) -> str:
+    """Spark's JSON of a type, compact, collations in the metadata of their field."""
+    return json.dumps(_node(data_type), separators=(",", ":"))
+
+
+def _node(data_type: DataType) -> Any:
+    if isinstance(data_type, StructType):
+        return {"type": "struct", "fields": [_field_node(each) for each in data_type.fields]}
+    if isinstance(data_type, ArrayType):
+        element = _node(data_type.element)
+        null = data_type.contains_null
+        return {"type": "array", "elementType": element, "containsNull": null}
+    if isinstance(data_type, MapType):
+        key, value = _node(data_type.key), _node(data_type.value)
+        null = data_type.value_contains_null
+        return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": null}
+    if isinstance(data_type, UserDefinedType):
+        return {**data_type.definition, "type": "udt", "sqlType": _node(data_type.sql_type)}
+    return type_name(data_type)
+
+
+def _field_node(each: StructField) -> dict[str, Any]:
+    metadata = dict(each.metadata)
+    if collations := dict(_collations(each.data_type, each.name)):
+        metadata["__COLLATIONS"] = collations
+    node = _node(each.data_type)
+    return {"name": each.name, "type": node, "nullable": each.nullable, "metadata": metadata}
+
+
+def _collations(data_type: DataType, path: str) -> Iterator[tuple[str, str]]:
+    """Paths within a field, and collations, of the strings that are not compared by bytes."""
+    if isinstance(data_type, StringType) and data_type.collation != BINARY_COLLATION:
+        provider = "spark" if data_type.collation.startswith("UTF8_") else "icu"
+        yield path, f"{provider}.{data_type.collation}"
+    elif isinstance(data_type, ArrayType):
+        yield from _collations(data_type.element, f"{path}.element")
+    elif isinstance(data_type, MapType):
+        yield from _collations(data_type.key, f"{path}.key")
+        yield from _collations(data_type.value, f"{path}.value")

@@ -1,0 +1,271 @@
+"""Spark SQL types as plain values.
+
+Field names may repeat, which aggregation buffers do all the time, so a field is addressed by its
+ordinal and never by its name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from inspector.exceptions import DecodeError
+
+SLOT_BYTES = 8
+"""Every field of an UnsafeRow has a slot of this many bytes."""
+
+LONG_DIGITS = 18
+"""Decimals up to this precision are a long in their slot (``Decimal.MAX_LONG_DIGITS``)."""
+
+MAX_DIGITS = 38
+"""``DecimalType.MAX_PRECISION``."""
+
+BINARY_COLLATION = "UTF8_BINARY"
+
+
+@dataclass(frozen=True)
+class DataType:
+    """A Spark SQL type."""
+
+    @property
+    def fixed_width(self) -> int | None:
+        """Bytes of a value in its slot and in an array (1, 2, 4, 8), None if of variable size."""
+        return None
+
+
+@dataclass(frozen=True)
+class AtomicType(DataType):
+    """A type without parts.
+
+    Attributes:
+        kind: a key of :data:`KINDS`, or ``unknown`` for a type that no release up to 4.3 has.
+        name: its name in Spark's JSON, with its parameters (``time(6)``, ``interval year``).
+    """
+
+    kind: str
+    name: str
+
+    @property
+    def fixed_width(self) -> int | None:
+        """Bytes of a value in its slot and in an array, None if of variable size."""
+        return KINDS.get(self.kind)
+
+
+KINDS: Mapping[str, int | None] = {
+    "boolean": 1,
+    "byte": 1,
+    "short": 2,
+    "integer": 4,
+    "long": 8,
+    "float": 4,
+    "double": 8,
+    "binary": None,
+    "date": 4,
+    "timestamp": 8,
+    "timestamp_ntz": 8,
+    "timestamp_nanos": None,  # 4.3: micros and the rest of nanoseconds, 16 bytes
+    "timestamp_ntz_nanos": None,
+    "time": 8,  # 4.1: nanoseconds of the day
+    "void": 8,  # always null; its slot is there
+    "interval": None,  # CalendarInterval: months, days, microseconds
+    "year_month": 4,
+    "day_time": 8,
+    "variant": None,
+    "geometry": None,
+    "geography": None,
+}
+"""Atomic kinds and the width of their values; None is of variable size."""
+
+
+def _plain(name: str) -> AtomicType:
+    return AtomicType(name, name)
+
+
+BOOLEAN, BYTE, SHORT, INTEGER = (_plain(n) for n in ("boolean", "byte", "short", "integer"))
+LONG, FLOAT, DOUBLE, BINARY = (_plain(n) for n in ("long", "float", "double", "binary"))
+DATE, TIMESTAMP, TIMESTAMP_NTZ = (_plain(n) for n in ("date", "timestamp", "timestamp_ntz"))
+VOID, VARIANT, CALENDAR_INTERVAL = (_plain(n) for n in ("void", "variant", "interval"))
+DAY_TIME_INTERVAL = AtomicType("day_time", "interval day to second")
+YEAR_MONTH_INTERVAL = AtomicType("year_month", "interval year to month")
+
+
+@dataclass(frozen=True)
+class DecimalType(DataType):
+    """A decimal of ``precision`` digits, ``scale`` of them after the point."""
+
+    precision: int = 10
+    scale: int = 0
+
+    @property
+    def fixed_width(self) -> int | None:
+        """8 up to 18 digits, above that of variable size."""
+        return SLOT_BYTES if self.precision <= LONG_DIGITS else None
+
+
+@dataclass(frozen=True)
+class StringType(DataType):
+    """UTF-8 text.
+
+    Attributes:
+        collation: how Spark compares it (4.0+); the bytes are the same.
+        declared: ``string``, or ``char(n)`` / ``varchar(n)``, which are stored alike.
+    """
+
+    collation: str = BINARY_COLLATION
+    declared: str = "string"
+
+
+@dataclass(frozen=True)
+class ArrayType(DataType):
+    """A list of values of one type."""
+
+    element: DataType
+    contains_null: bool = True
+
+
+@dataclass(frozen=True)
+class MapType(DataType):
+    """Keys to values; a key is never null."""
+
+    key: DataType
+    value: DataType
+    value_contains_null: bool = True
+
+
+@dataclass(frozen=True)
+class StructField:
+    """A field of a struct.
+
+    Attributes:
+        name: as declared; may repeat within a struct.
+        data_type: type of its values.
+        nullable: as declared; says nothing about the bytes, where every field has a null bit.
+        metadata: Spark's field metadata, such as ``spark.watermarkDelayMs`` of an event-time
+            column; collations are part of the type and not repeated here.
+    """
+
+    name: str
+    data_type: DataType
+    nullable: bool = True
+    metadata: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@dataclass(frozen=True)
+class StructType(DataType):
+    """Fields in order; a schema is one of these."""
+
+    fields: tuple[StructField, ...] = ()
+
+
+@dataclass(frozen=True)
+class UserDefinedType(DataType):
+    """A type of the user's; stored as ``sql_type``.
+
+    Attributes:
+        sql_type: the type of the stored value.
+        definition: the JSON object as Spark wrote it, for its class names.
+    """
+
+    sql_type: DataType
+    definition: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def fixed_width(self) -> int | None:
+        """Width of the stored value."""
+        return self.sql_type.fixed_width
+
+
+def storage_type(data_type: DataType) -> DataType:
+    """The type whose bytes are stored: user-defined types unwrapped."""
+    while isinstance(data_type, UserDefinedType):
+        data_type = data_type.sql_type
+    return data_type
+
+
+def unique_names(fields: Sequence[StructField]) -> list[str]:
+    """Names of fields with every repetition numbered: ``count``, ``count#2``, ``count#3``.
+
+    A number that a declared name already uses is passed over, so the result never collides, and
+    the same fields always get the same names.
+    """
+    taken = {each.name for each in fields}
+    last: dict[str, int] = {}
+    names = []
+    for each in fields:
+        name = each.name
+        if name in last:
+            while name in taken:
+                last[each.name] += 1
+                name = f"{each.name}#{last[each.name]}"
+            taken.add(name)
+        last.setdefault(each.name, 1)
+        names.append(name)
+    return names
+
+
+def widen_timeout(schema: StructType) -> StructType:
+    """Declare the last field ``timeoutTimestamp`` as the long that it is.
+
+    Group state of format 1 declares ``integer`` but stores epoch milliseconds in all 64 bits
+    (``FlatMapGroupsWithStateExecHelper``, every release). Other schemas come back as they are.
+    """
+    if not schema.fields:
+        return schema
+    last = schema.fields[-1]
+    if last.name != "timeoutTimestamp" or last.data_type != INTEGER:
+        return schema
+    return StructType((*schema.fields[:-1], replace(last, data_type=LONG)))
+
+
+# --- names of atomic types -------------------------------------------------------------------
+
+_KIND_OF: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"interval (year|month)\b.*"), "year_month"),
+    (re.compile(r"interval (day|hour|minute|second)\b.*"), "day_time"),
+    (re.compile(r"time\(\d\)"), "time"),
+    (re.compile(r"timestamp_ntz\([7-9]\)"), "timestamp_ntz_nanos"),
+    (re.compile(r"timestamp(_ltz)?\([7-9]\)"), "timestamp_nanos"),
+    (re.compile(r"timestamp_ntz(\([0-6]\))?"), "timestamp_ntz"),
+    (re.compile(r"timestamp(_ltz)?(\([0-6]\))?"), "timestamp"),
+    (re.compile(r"geometry\(.*\)"), "geometry"),
+    (re.compile(r"geography\(.*\)"), "geography"),
+    (re.compile(r"void|null"), "void"),  # "null" until 3.0
+    (re.compile(r"boolean|byte|short|integer|long|float|double|binary|date|interval|variant"), ""),
+)
+_DECIMAL = re.compile(r"decimal(?:\((\d{1,3})(?:, ?(-?\d{1,3}))?\))?")
+_STRING = re.compile(r"string|(var)?char\(\d+\)")
+
+
+def atomic(name: str) -> DataType:
+    """The type of a name in Spark's JSON; one that no release has becomes kind ``unknown``."""
+    if match := _DECIMAL.fullmatch(name):
+        return decimal_type(int(match[1] or 10), int(match[2] or 0))
+    if _STRING.fullmatch(name):
+        return StringType(declared=name)
+    for pattern, kind in _KIND_OF:
+        if pattern.fullmatch(name):
+            return AtomicType(kind or name, "void" if kind == "void" else name)
+    return AtomicType("unknown", name)
+
+
+def decimal_type(precision: int, scale: int) -> DecimalType:
+    """A decimal type.
+
+    Raises:
+        DecodeError: above 38 digits, or more digits after the point than there are. A negative
+            scale is legal (``spark.sql.legacy.allowNegativeScaleOfDecimal``).
+    """
+    if not 1 <= precision <= MAX_DIGITS or not -MAX_DIGITS <= scale <= precision:
+        raise DecodeError(f"decimal({precision},{scale}) is not a type that Spark has")
+    return DecimalType(precision, scale)
+
+
+def type_name(data_type: DataType) -> str:
+    """The name of an atomic type in Spark's JSON."""
+    if isinstance(data_type, DecimalType):
+        return f"decimal({data_type.precision},{data_type.scale})"
+    if isinstance(data_type, StringType):
+        return data_type.declared
+    return data_type.name if isinstance(data_type, AtomicType) else type(data_type).__name__

@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+"""Hold the heap model against the heap of a live Spark.
+
+    python scripts/validate_heap.py [--quick] [--only REGEX] [--java-options=-XX:-UseCompressedOops]
+
+Needs Java 17 and an environment with PySpark 4.3 and this package. Real queries run on the HDFS-backed
+state store (scripts/heap, compiled with the scalac in PySpark's own jars). When one has stopped, the
+JVM's own class histogram is taken, with its state stores loaded and again after they let go of their
+maps; the difference is what state costs. The model's numbers come from the checkpoint alone. Ends
+with 1 if a case is off by more than 3 % without a reason that is named here.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from inspector.checkpoint.storage import Storage
+from inspector.engines.local import map_tasks
+from inspector.measure.heap import Heap, NO_PREFIXES, Part, Prefixes, Versions, peak, retained
+from inspector.measure.heap_layout import COMPRESSED_UP_TO, Layout
+from inspector.measure.heap_prefixes import LivePrefixes
+from inspector.measure.versions import VersionFacts
+from inspector.model import StoreId
+from inspector.pipeline import run_tasks
+from inspector.pipeline.collect import collect
+from inspector.pipeline.discovery import Checkpoint, open_checkpoint
+from inspector.pipeline.plan import Wanted, plan
+from inspector.pipeline.reading import StoreReader
+from inspector.pipeline.tasks import StoreTask, Task
+from inspector.sparktypes import parse_schema_json
+from inspector.state.chain import StoreFiles, replay_steps
+from inspector.state.replay import StateMap
+
+SOURCES = Path(__file__).resolve().parent / "heap"
+MAIN_CLASS = "org.apache.spark.sql.execution.streaming.state.HeapQueries"
+STATE = "org.apache.spark.sql.execution.streaming.state"
+WITHIN = 0.03
+SPARK_CONF = {
+    "spark.ui.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",  # one batch a step
+    "spark.sql.streaming.stateStore.maintenanceInterval": "1h",  # no store is unloaded
+}
+CLASSES = {
+    "unsafe_rows": ("org.apache.spark.sql.catalyst.expressions.UnsafeRow",),
+    "byte_arrays": ("[B",),
+    "wrappers": (f"{STATE}.StateStoreRow", f"{STATE}.StateStoreRowWithChecksum"),
+    "nodes": ("java.util.concurrent.ConcurrentHashMap$Node",),
+    "tables": ("[Ljava.util.concurrent.ConcurrentHashMap$Node;",),
+    "maps": (
+        "java.util.concurrent.ConcurrentHashMap",
+        f"{STATE}.NoPrefixHDFSBackedStateStoreMap",
+        f"{STATE}.PrefixScannableHDFSBackedStateStoreMap",
+    ),
+    "prefixes": (
+        "scala.collection.mutable.HashSet",
+        "scala.collection.mutable.HashSet$Node",
+        "[Lscala.collection.mutable.HashSet$Node;",
+    ),
+}
+"""The classes behind each part of a :class:`Heap`."""
+
+FOREIGN_IN_A_TASK = ("unsafe_rows", "byte_arrays", "maps", "prefixes")
+"""Parts that a running task has more of than its state: rows in flight, and its own maps."""
+
+
+class Case(NamedTuple):
+    """A query and the size of its state; ``payload`` bytes more in each value or key."""
+
+    query: str
+    keys: int
+    payload: int
+    retained: int
+    row_checksum: bool = False
+
+    @property
+    def name(self) -> str:
+        """Unique, and good for a folder."""
+        width = "large" if self.payload else "small"
+        checksum = "-checksum" if self.row_checksum else ""
+        return f"{self.query}-{width}-{self.retained}{checksum}"
+
+    @property
+    def argument(self) -> str:
+        """The form that the Scala program takes."""
+        fields = (self.name, *self[:4], str(self.row_checksum).lower())
+        return ",".join(str(field) for field in fields)
+
+
+class Result(NamedTuple):
+    """The model of a case beside the heap that was there."""
+
+    case: Case
+    model: Heap
+    live: Heap
+    parts: tuple[str, ...]
+    memory_used: int
+    current_version: int
+    named: str
+
+    @property
+    def difference(self) -> float:
+        """Model against the histogram, of 1."""
+        return _sum(self.model, self.parts) / max(1, _sum(self.live, self.parts)) - 1
+
+    @property
+    def ok(self) -> bool:
+        """Near enough, or explained by name."""
+        return abs(self.difference) <= WITHIN or bool(self.named)
+
+
+def cases(quick: bool) -> list[Case]:
+    """Every operator, small and large rows, 1, 2 and 5 retained versions; or one of each."""
+    if quick:
+        return [
+            Case("aggregation", 20_000, 0, 2),
+            Case("groupstate", 10_000, 1000, 5),
+            Case("dedup", 20_000, 0, 1, row_checksum=True),
+            Case("join", 10_000, 0, 2),
+            Case("session", 20_000, 0, 2),
+            Case("working", 20_000, 0, 2),
+        ]
+    small = {
+        "aggregation": 120_000,
+        "groupstate": 100_000,
+        "dedup": 120_000,
+        "join": 30_000,
+        "session": 60_000,
+    }
+    listed = [
+        Case(query, keys if not payload else 12_000, payload, versions)
+        for query, keys in small.items()
+        for payload in (0, 1000)
+        for versions in (1, 2, 5)
+    ]
+    listed += [Case("aggregation", 120_000, 0, 2, row_checksum=True)]
+    return [*listed, Case("working", 120_000, 0, 2), Case("working", 12_000, 1000, 2)]
+
+
+# --- live --------------------------------------------------------------------------------------
+
+
+def run_spark(wanted: list[Case], folder: Path, java_options: str) -> None:
+    """Run the cases in one JVM; each leaves its checkpoint and ``heap.json``."""
+    import pyspark
+
+    home = Path(pyspark.__file__).parent
+    jar = compile_scala(home, folder)
+    conf = [arg for key, value in SPARK_CONF.items() for arg in ("--conf", f"{key}={value}")]
+    java = ["--driver-java-options", f"-XX:+UseSerialGC {java_options}".strip()]
+    options = ["--master", "local[2]", "--driver-memory", "3g", *java, *conf]
+    command = [str(home / "bin" / "spark-submit"), *options, "--class", MAIN_CLASS, str(jar)]
+    environment = {**os.environ, "SPARK_HOME": str(home), "SPARK_LOCAL_IP": "127.0.0.1"}
+    arguments = [str(folder), *(case.argument for case in wanted)]
+    with (folder / "spark.log").open("wb") as log:
+        done = subprocess.run(
+            [*command, *arguments], env=environment, cwd=folder, stdout=log, stderr=log, check=False
+        )
+    if done.returncode:
+        sys.exit((folder / "spark.log").read_text(errors="replace")[-8000:])
+
+
+def compile_scala(home: Path, folder: Path) -> Path:
+    """Compile scripts/heap into a jar."""
+    classes, jar = folder / "classes", folder / "heap.jar"
+    classes.mkdir()
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    scalac = [str(java), "-Xss8m", "-cp", f"{home}/jars/*", "scala.tools.nsc.Main"]
+    sources = sorted(str(path) for path in SOURCES.glob("*.scala"))
+    subprocess.run([*scalac, "-nowarn", "-usejavacp", "-d", str(classes), *sources], check=True)
+    with zipfile.ZipFile(jar, "w") as archive:
+        for path in sorted(classes.rglob("*.class")):
+            archive.write(path, path.relative_to(classes))
+    return jar
+
+
+def live_heap(classes: dict[str, list[int]]) -> Heap:
+    """The histogram's classes by the model's parts."""
+    parts = {}
+    for part, names in CLASSES.items():
+        found = [classes.get(name, [0, 0]) for name in names]
+        parts[part] = Part(sum(one[0] for one in found), sum(one[1] for one in found))
+    return Heap(**parts)
+
+
+# --- model -------------------------------------------------------------------------------------
+
+
+def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
+    """What the inspector says of a checkpoint's newest version."""
+    found = open_checkpoint(str(checkpoint))
+    tasks = plan(found, Wanted(found.newest_version))
+    facts = collect(map_tasks(run_tasks, [task.to_json() for task in tasks]))
+    if facts.problems:
+        sys.exit(f"{case.name}: {facts.problems[0]}")
+    prefixes = dict(_prefixes(found, tasks)) if case.query == "session" else {}
+    total = Heap()
+    for store, versions in by_store(facts.versions).items():
+        mine = prefixes.get(store, NO_PREFIXES)
+        if case.query == "working":
+            total += peak(versions, layout, case.retained, mine, read_copy=case.payload > 0)
+        else:
+            total += retained(versions, layout, case.retained, mine)
+    return total
+
+
+def by_store(facts: dict[tuple[StoreId, int], VersionFacts]) -> dict[StoreId, Versions]:
+    """The facts of each store in each partition by version."""
+    stores: dict[StoreId, dict[int, VersionFacts]] = {}
+    for (store, version), one in facts.items():
+        stores.setdefault(store, {})[version] = one
+    return dict(stores)
+
+
+def _prefixes(checkpoint: Checkpoint, tasks: list[Task]) -> Iterator[tuple[StoreId, Prefixes]]:
+    for task in tasks:
+        for store in task.stores:
+            reader = StoreReader(task, checkpoint.storage, task.store_id(store))
+            yield task.store_id(store), _prefixes_of(task, store, reader)
+
+
+def _prefixes_of(task: Task, store: StoreTask, reader: StoreReader) -> Prefixes:
+    schema = parse_schema_json(store.key_schema or "")
+    state, live = StateMap(), LivePrefixes(len(schema.fields))
+    found = {}
+    for step in replay_steps(StoreFiles.of(store.files), task.version):
+        file = step.base or step.delta
+        assert file is not None
+        state.begin(step.version, rebase=step.base is not None)
+        for block in reader.blocks(file):
+            state.apply(block)
+        found[step.version] = live.update(state.end(), state)
+    return found
+
+
+# --- side by side ------------------------------------------------------------------------------
+
+
+def result(case: Case, folder: Path, layout: Layout) -> Result:
+    """Read what a case left."""
+    said: dict[str, Any] = json.loads((folder / "heap.json").read_text())
+    working = case.query == "working"
+    parts = tuple(part for part in CLASSES if not working or part not in FOREIGN_IN_A_TASK)
+    named = ""
+    return Result(
+        case=case,
+        model=model(case, folder / "checkpoint", layout),
+        live=live_heap(said["classes"]),
+        parts=parts,
+        memory_used=said["memoryUsedBytes"],
+        current_version=said["stateOnCurrentVersionSizeBytes"],
+        named=named,
+    )
+
+
+def _sum(heap: Heap, parts: tuple[str, ...]) -> int:
+    return sum(heap.parts[part].bytes for part in parts)
+
+
+def show(one: Result) -> None:
+    """Print a case, part by part."""
+    print(f"\n{one.case.name}: {one.case.keys:,} keys")
+    print(f"  {'':14}{'objects: model':>16}{'live':>12}{'bytes: model':>16}{'live':>14}{'':>9}")
+    for part in one.parts:
+        mine, live = one.model.parts[part], one.live.parts[part]
+        if mine.bytes or live.bytes:
+            counts = f"{mine.objects:>16,}{live.objects:>12,}{mine.bytes:>16,}{live.bytes:>14,}"
+            print(f"  {part:14}{counts}{_percent(mine.bytes, live.bytes):>9}")
+
+
+def summary(results: list[Result]) -> None:
+    """Print one line a case."""
+    columns = f"{'model':>14}{'histogram':>14}{'off by':>9}{'memoryUsed':>14}{'':>9}"
+    print(f"\n{'case':28}{columns}{'currentVersion':>16}")
+    for one in results:
+        mine, live = _sum(one.model, one.parts), _sum(one.live, one.parts)
+        spark = (
+            f"{one.memory_used:>14,}{_percent(one.memory_used, live):>9}{one.current_version:>16,}"
+        )
+        mark = "" if one.ok else "  FAILED"
+        print(f"{one.case.name:28}{mine:>14,}{live:>14,}{_percent(mine, live):>9}{spark}{mark}")
+
+
+def _percent(a: int, b: int) -> str:
+    return f"{100 * (a / b - 1):+.2f} %" if b else ""
+
+
+def main() -> None:
+    """Run the cases that are asked for and compare."""
+    parser = argparse.ArgumentParser(description="Hold the heap model against a live Spark.")
+    parser.add_argument("--quick", action="store_true", help="one case of each operator")
+    parser.add_argument("--only", default="", metavar="REGEX", help="cases whose name matches")
+    parser.add_argument("--java-options", default="", help="for the driver, which holds the state")
+    options = parser.parse_args()
+    wanted = [case for case in cases(options.quick) if re.search(options.only, case.name)]
+    plain = "-XX:-UseCompressedOops" in options.java_options
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="validate-heap-") as directory:
+        folder = Path(directory)
+        run_spark(wanted, folder, options.java_options)
+        results = []
+        for case in wanted:
+            heap_bytes = COMPRESSED_UP_TO if plain else None
+            layout = Layout.of(heap_bytes, row_checksum=case.row_checksum)
+            results.append(result(case, folder / case.name, layout))
+            show(results[-1])
+    summary(results)
+    print(f"\n{len(results)} cases in {time.monotonic() - start:.0f} s")
+    sys.exit(0 if results and all(one.ok for one in results) else 1)
+
+
+if __name__ == "__main__":
+    main()

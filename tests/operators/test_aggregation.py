@@ -1,0 +1,55 @@
+"""Expiry of aggregations."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.operators.aggregation import NAMES, rule
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.sparktypes import StructType, parse_schema_json
+
+VALUE = parse_schema_json(
+    '{"type":"struct","fields":[{"name":"count","type":"long","nullable":true,"metadata":{}}]}'
+)
+USER = '{"name":"user","type":"string","nullable":true,"metadata":{}}'
+WINDOW = (
+    '{"name":"window","type":{"type":"struct","fields":['
+    '{"name":"start","type":"timestamp","nullable":true,"metadata":{}},'
+    '{"name":"end","type":"timestamp","nullable":true,"metadata":{}}]},"nullable":true,'
+    '"metadata":{"spark.timeWindow":true,"spark.watermarkDelayMs":10000}}'
+)
+TIME = (
+    '{"name":"ts","type":"timestamp","nullable":true,"metadata":{"spark.watermarkDelayMs":10000}}'
+)
+
+
+def key(*fields: str) -> StructType:
+    return parse_schema_json(f'{{"type":"struct","fields":[{",".join(fields)}]}}')
+
+
+def shape(schema: StructType, value: StructType = VALUE, name: str = NAMES[0]) -> OperatorShape:
+    return OperatorShape(0, name, {"default": (schema, value)})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_group_goes_with_the_end_of_its_window(name: str) -> None:
+    expiry = rule(shape(key(USER, WINDOW), name=name), "default").expiry
+    assert expiry == ExpiryField(Clock.WATERMARK, Side.KEY, (1, 1), 1000, True, "window.end")
+
+
+def test_a_group_goes_with_its_event_time() -> None:
+    expiry = rule(shape(key(TIME, USER)), "default").expiry
+    assert expiry == ExpiryField(Clock.WATERMARK, Side.KEY, (0,), 1000, True, "ts")
+
+
+def test_a_watermark_in_the_value_removes_nothing() -> None:
+    found = rule(shape(key(USER), key(WINDOW, USER)), "default")
+    assert found.expiry is None
+    assert "no grouping column carries a watermark" in (found.never or "")
+    assert "withWatermark" in found.advice
+
+
+def test_a_global_aggregation_has_one_row_and_no_leak() -> None:
+    found = rule(shape(key()), "default")
+    assert (found.expiry, found.never) == (None, None)
+    assert "one row" in (found.unknown or "")

@@ -1,0 +1,31 @@
+"""Expiry of ``dropDuplicates``."""
+
+from __future__ import annotations
+
+from inspector.operators.deduplicate import rule
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+
+DUMMY = parse_ddl("__dummy__ void")
+WITH_TIME = parse_schema_json(
+    '{"type":"struct","fields":[{"name":"user","type":"string","nullable":true,"metadata":{}},'
+    '{"name":"ts","type":"timestamp","nullable":true,'
+    '"metadata":{"spark.watermarkDelayMs":10000}}]}'
+)
+
+
+def shape(key: StructType, value: StructType = DUMMY) -> OperatorShape:
+    return OperatorShape(0, "dedupe", {"default": (key, value)})
+
+
+def test_a_key_goes_with_its_event_time() -> None:
+    found = rule(shape(WITH_TIME), "default")
+    assert found.expiry == ExpiryField(Clock.WATERMARK, Side.KEY, (1,), 1000, True, "ts")
+    assert found.never is None
+
+
+def test_a_key_without_event_time_never_goes() -> None:
+    found = rule(shape(parse_ddl("user string"), WITH_TIME), "default")
+    assert found.expiry is None
+    assert "no key is ever removed" in (found.never or "")
+    assert "dropDuplicatesWithinWatermark" in found.advice

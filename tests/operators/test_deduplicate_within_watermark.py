@@ -1,0 +1,26 @@
+"""Expiry of ``dropDuplicatesWithinWatermark``."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.operators.deduplicate_within_watermark import rule
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.sparktypes import parse_ddl
+
+
+def shape(value: str) -> OperatorShape:
+    schemas = {"default": (parse_ddl("user string"), parse_ddl(value))}
+    return OperatorShape(0, "dedupeWithinWatermark", schemas)
+
+
+def test_a_key_goes_at_the_time_in_its_value() -> None:
+    expected = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "expiresAtMicros")
+    assert rule(shape("expiresAtMicros long"), "default").expiry == expected
+
+
+@pytest.mark.parametrize("value", ["expiresAt long", "expiresAtMicros long, more int"])
+def test_another_value_is_not_guessed_at(value: str) -> None:
+    found = rule(shape(value), "default")
+    assert (found.expiry, found.never) == (None, None)
+    assert "expiresAtMicros" in (found.unknown or "")

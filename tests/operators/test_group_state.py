@@ -1,0 +1,38 @@
+"""Expiry of group state."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.operators.group_state import NAMES, rule, timeout_ordinal
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.sparktypes import parse_ddl
+
+V2 = "groupState struct<user: string, visits: long>, timeoutTimestamp long"
+V1 = "user string, visits long, timeoutTimestamp int"
+
+
+def shape(value: str, name: str = NAMES[0]) -> OperatorShape:
+    return OperatorShape(0, name, {"default": (parse_ddl("value string"), parse_ddl(value))})
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("value", "ordinal"), [(V2, 1), (V1, 2), ("timeoutTimestamp long", 0)])
+def test_a_key_goes_when_its_timer_is_below_the_clock(name: str, value: str, ordinal: int) -> None:
+    found = rule(shape(value, name), "default")
+    timer = ExpiryField(Clock.TIMEOUT, Side.VALUE, (ordinal,), 1, False, "timeoutTimestamp")
+    assert found.expiry == timer
+    assert "hasTimedOut" in found.advice
+
+
+@pytest.mark.parametrize(
+    "value", ["groupState struct<visits: long>", "visits long", "timeoutTimestamp long, visits long"]
+)
+def test_without_a_timeout_only_the_function_removes(value: str) -> None:
+    found = rule(shape(value), "default")
+    assert found.expiry is None
+    assert "no timeout" in (found.never or "")
+
+
+def test_a_value_without_fields_has_no_timer() -> None:
+    assert timeout_ordinal(parse_ddl("")) is None

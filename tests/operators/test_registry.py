@@ -1,0 +1,100 @@
+"""Which operator it is, and who speaks for it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inspector.operators import registry
+from inspector.operators.registry import UNKNOWN, identify, rule_for
+from inspector.operators.rule import OperatorShape, StoreRule
+from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+from tests.cases import FIXTURES
+
+Schemas = dict[str, tuple[StructType, StructType]]
+
+
+def of_fixture(case: Path) -> list[tuple[str, Schemas]]:
+    """Name by Spark's metadata, and schemas by store, of each operator of a case."""
+    found: dict[int, Schemas] = {}
+    for entry in json.loads((case / "schemas.json").read_text()):
+        schemas = tuple(parse_schema_json(json.dumps(entry[side])) for side in ("key", "value"))
+        found.setdefault(entry["op"], {})[entry["store"]] = (schemas[0], schemas[1])
+    named = []
+    for operator, schemas_of in found.items():
+        text = (case / f"checkpoint/state/{operator}/_metadata/metadata").read_text()
+        named.append((json.loads(text.split("\n")[1])["operatorInfo"]["operatorName"], schemas_of))
+    return named
+
+
+CASES = sorted(path.parent for path in FIXTURES.glob("*/schemas.json"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_shape_of_an_operator_gives_the_name_that_spark_wrote(case: Path) -> None:
+    for name, schemas in of_fixture(case):
+        told = "flatMapGroupsWithState" if name == "applyInPandasWithState" else name
+        assert identify(schemas, schemas) == told
+
+
+def test_the_fixtures_hold_every_operator_that_is_told_from_its_shape() -> None:
+    names = {name for case in CASES for name, _ in of_fixture(case)}
+    missing = {"globalLimit", "StatefulStreamlineAggregate"}
+    assert names >= set(registry._RULES) - missing
+
+
+def shape(key: str, value: str) -> Schemas:
+    return {"default": (parse_ddl(key), parse_ddl(value))}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "name"),
+    [
+        ("key void", "value long", "globalLimit"),
+        ("key string", "value long", "globalLimit"),
+        ("user string", "value long", "stateStoreSave"),
+        ("key string", "count long", "stateStoreSave"),
+        ("value string", "count long, timeoutTimestamp int", "flatMapGroupsWithState"),
+        ("value string", "groupState struct<a: int>", "flatMapGroupsWithState"),
+        ("value string", "count long, groupState struct<a: int>", "stateStoreSave"),
+        ("a string", "__dummy__ void", "dedupe"),
+        ("a string", "expiresAtMicros long", "dedupeWithinWatermark"),
+    ],
+)
+def test_literal_shapes(key: str, value: str, name: str) -> None:
+    assert identify(["default"], shape(key, value)) == name
+
+
+def test_a_join_is_told_by_its_stores_even_without_schemas() -> None:
+    assert identify(["right-keyWithIndexToValue"], {}) == "symmetricHashJoin"
+
+
+def test_without_schemas_nothing_else_is_told() -> None:
+    assert identify(["default"], {}) == UNKNOWN
+    assert identify(["a", "b"], {**shape("a int", "b int"), "c": (StructType(), StructType())}) == (
+        UNKNOWN
+    )
+
+
+def test_every_operator_of_this_provider_has_a_rule() -> None:
+    every = {
+        *("stateStoreSave", "StatefulStreamlineAggregate", "sessionWindowStateStoreSaveExec"),
+        *("flatMapGroupsWithState", "applyInPandasWithState", "symmetricHashJoin", "globalLimit"),
+        *("dedupe", "dedupeWithinWatermark"),
+    }
+    for name in every:
+        rule = rule_for(OperatorShape(0, name, shape("k int", "v int")), "default")
+        assert "no rule is known" not in (rule.unknown or "")
+        given = [rule.expiry is not None, rule.never is not None, rule.unknown is not None]
+        assert sum(given) == 1
+        assert rule.source
+
+
+def test_what_is_not_known_is_said() -> None:
+    unknown = rule_for(OperatorShape(0, "transformWithStateExec", {}), "default")
+    assert unknown == StoreRule(unknown="no rule is known for operator 'transformWithStateExec'")
+    without = rule_for(OperatorShape(0, "dedupe", {}), "default")
+    assert without.unknown is not None
+    assert "no state schema" in without.unknown

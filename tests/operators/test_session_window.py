@@ -1,0 +1,36 @@
+"""Expiry of session windows."""
+
+from __future__ import annotations
+
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.operators.session_window import rule
+from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+
+KEY = parse_ddl("user string, sessionStartTime timestamp")
+
+
+def value(metadata: str) -> StructType:
+    return parse_schema_json(
+        '{"type":"struct","fields":[{"name":"user","type":"string","nullable":true,"metadata":{}},'
+        '{"name":"session_window","type":{"type":"struct","fields":['
+        '{"name":"start","type":"timestamp","nullable":true,"metadata":{}},'
+        '{"name":"end","type":"timestamp","nullable":true,"metadata":{}}]},"nullable":true,'
+        f'"metadata":{metadata}}}]}}'
+    )
+
+
+def shape(metadata: str) -> OperatorShape:
+    schemas = {"default": (KEY, value(metadata))}
+    return OperatorShape(0, "sessionWindowStateStoreSaveExec", schemas)
+
+
+def test_a_session_goes_with_the_end_in_its_value() -> None:
+    found = rule(shape('{"spark.sessionWindow":true,"spark.watermarkDelayMs":10000}'), "default")
+    expected = ExpiryField(Clock.WATERMARK, Side.VALUE, (1, 1), 1000, True, "session_window.end")
+    assert found.expiry == expected
+
+
+def test_a_session_without_watermark_never_goes() -> None:
+    found = rule(shape('{"spark.sessionWindow":true}'), "default")
+    assert found.expiry is None
+    assert "no session is ever removed" in (found.never or "")
