@@ -3,7 +3,28 @@
 A report's tables hold plain rows; hand it to :func:`inspector.report.render.render` for text.
 """
 
-from inspector.api.commands import audit, files, info, leftovers, rows, sharing, sizes, verify
+from inspector.api.commands import (
+    audit,
+    files,
+    info,
+    leftovers,
+    rows,
+    sharing,
+    sizes,
+    timeline,
+    verify,
+)
 from inspector.api.run import Options
 
-__all__ = ["Options", "audit", "files", "info", "leftovers", "rows", "sharing", "sizes", "verify"]
+__all__ = [
+    "Options",
+    "audit",
+    "files",
+    "info",
+    "leftovers",
+    "rows",
+    "sharing",
+    "sizes",
+    "timeline",
+    "verify",
+]

@@ -56,11 +56,18 @@ def sizes(path: str, options: Options | None = None, *, by: str = "store") -> Re
     return build.sizes(run.checkpoint, run.version, facts, run.problems(facts), by)
 
 
-def sharing(path: str, options: Options | None = None) -> Report:
-    """What each version changed and what it shares with the one before."""
+def sharing(path: str, options: Options | None = None, *, by: str = "store") -> Report:
+    """What each version changed and shares with the one before; ``by`` as in :func:`sizes`."""
     run = Run.start(path, options)
     facts = run.facts()
-    return build.sharing(run.checkpoint, run.version, facts, run.problems(facts))
+    return build.sharing(run.checkpoint, run.version, facts, run.problems(facts), by)
+
+
+def timeline(path: str, options: Options | None = None, *, limit: int | None = None) -> Report:
+    """What each batch did; growth, and when live rows reach ``limit`` bytes."""
+    run = Run.start(path, options)
+    facts = run.facts()
+    return build.timeline(run.checkpoint, run.version, facts, run.problems(facts), limit)
 
 
 def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> Report:

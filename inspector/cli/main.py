@@ -20,6 +20,7 @@ COMMANDS = {
     "sizes": "measured",
     "sharing": "measured",
     "leftovers": "leftovers",
+    "timeline": "timeline",
     "rows": "rows",
 }
 """Command -> its module; imported only when it is called or described."""

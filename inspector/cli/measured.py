@@ -10,16 +10,18 @@ from inspector import api
 from inspector.cli.command import finish
 from inspector.cli.options import api_options, checkpoint_options, output_options, work_options
 
-
-@click.command()
-@click.argument("path")
-@click.option(
+_by_option = click.option(
     "--by",
     type=click.Choice(["operator", "store", "partition"]),
     default="store",
     show_default=True,
     help="What a line stands for.",
 )
+
+
+@click.command()
+@click.argument("path")
+@_by_option
 @work_options
 @checkpoint_options
 @output_options
@@ -30,9 +32,10 @@ def sizes(path: str, by: str, **given: Any) -> None:
 
 @click.command()
 @click.argument("path")
+@_by_option
 @work_options
 @checkpoint_options
 @output_options
-def sharing(path: str, **given: Any) -> None:
+def sharing(path: str, by: str, **given: Any) -> None:
     """Per version: new, changed, same-value and removed rows, and what is shared."""
-    finish(api.sharing(path, api_options(given)), given)
+    finish(api.sharing(path, api_options(given), by=by), given)

@@ -36,7 +36,7 @@ def render_json(report: Report) -> Iterator[str]:
         "findings": [finding_row(finding) for finding in report.findings],
         "problems": [problem_row(problem) for problem in report.problems],
         "complete": report.complete,
-        "notes": list(report.notes),
+        "notes": [*report.notes, *report.footnotes],
     }
     yield "\n], " + _dumps(tail)[1:] + "\n"
 

@@ -71,7 +71,8 @@ class Report:
         tables: the first is the command's own: all that ndjson and csv hold.
         findings, problems: judged and unreadable. Problems may still be added while ``rows`` of a
             table is read.
-        notes: sentences for people.
+        notes: what a reader must know or do, in any format.
+        footnotes: what the columns mean; for people.
     """
 
     command: str
@@ -81,6 +82,7 @@ class Report:
     findings: Sequence[Finding] = ()
     problems: Sequence[Problem] = field(default_factory=list)
     notes: Sequence[str] = ()
+    footnotes: Sequence[str] = ()
     judged: bool = False
 
     @property

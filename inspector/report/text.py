@@ -28,7 +28,7 @@ def render_text(report: Report) -> Iterator[str]:
         yield "\n"
         yield from _table(table)
     yield from _problems(report.problems)
-    for note in report.notes:
+    for note in (*report.notes, *report.footnotes):
         yield f"\n{escape(note)}\n"
 
 
@@ -46,7 +46,7 @@ def render_markdown(report: Report) -> Iterator[str]:
         yield "\n## Problems\n\n"
     for problem in report.problems:
         yield f"- {_markdown(problem_line(problem))}\n"
-    for note in report.notes:
+    for note in (*report.notes, *report.footnotes):
         yield f"\n{_markdown(note)}\n"
 
 
@@ -116,7 +116,7 @@ def _table(table: Table) -> Iterator[str]:
     columns = _shown(table)
     for column in columns:
         right = column.unit in _RIGHT
-        head = column.name.removesuffix("_ms").upper()
+        head = _head(column).upper()
         drawn.add_column(head, justify="right" if right else "left", no_wrap=True)
     empty = True
     for row in table.rows:
@@ -137,6 +137,11 @@ def _table(table: Table) -> Iterator[str]:
 
 def _shown(table: Table) -> list[Column]:
     return [column for column in table.columns if column.name not in table.wide]
+
+
+def _head(column: Column) -> str:
+    """A column's name; a time is shown as text, so that its unit would be wrong."""
+    return column.name.removesuffix("_ms") if column.unit is Unit.TIME_MS else column.name
 
 
 def _cell(column: Column, value: Any) -> str:
@@ -183,7 +188,7 @@ def _markdown_table(table: Table) -> Iterator[str]:
     empty = True
     for row in table.rows:
         if empty:
-            yield "| " + " | ".join(column.name.removesuffix("_ms") for column in columns) + " |\n"
+            yield "| " + " | ".join(map(_head, columns)) + " |\n"
             yield "|" + "|".join("---:" if c.unit in _RIGHT else "---" for c in columns) + "|\n"
             empty = False
         cells = (_markdown(_cell(column, row.get(column.name))) for column in columns)

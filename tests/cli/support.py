@@ -21,7 +21,14 @@ from tests.encode import Record, state_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 
-COMMANDS = ("audit", "info", "files", "verify", "sizes", "sharing", "leftovers", "rows")
+COMMANDS = (
+    *("audit", "info", "files", "verify", "sizes", "sharing", "leftovers", "timeline", "rows"),
+)
+"""Commands that take one path and need nothing else."""
+
+ELSEWHERE: tuple[str, ...] = ()
+"""Commands that need more, or print something else than a report: tested in their own files."""
+
 OUTPUTS = ("table", "json", "ndjson", "csv", "markdown")
 
 

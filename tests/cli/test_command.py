@@ -9,10 +9,10 @@ import pytest
 
 from inspector.cli.command import FAIL_ON, code_of
 from inspector.cli.exits import Exit
-from inspector.cli.options import Redact
 from inspector.findings.finding import SAME_VALUE, TIMEOUT_KEPT, Finding, Kind
 from inspector.measure.leftovers import Certainty
 from inspector.model import Problem
+from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table
 from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, run, tree
 

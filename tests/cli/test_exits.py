@@ -129,9 +129,7 @@ def test_a_storage_without_driver_is_told(command: str) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_fault_of_ours_is_70_and_one_line(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fault_of_ours_is_70_and_one_line(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_args: Any, **_options: Any) -> None:
         raise ZeroDivisionError("by zero")
 
@@ -303,7 +301,6 @@ def test_a_query_without_state_is_no_failure(command: str, tmp_path: Path) -> No
     if command != "verify":
         empty = ("(none)", "(no ", "(none: ", "(the query keeps no state)", "(this version has no ")
         assert any(word in table.out for word in empty)
-
 
 
 def test_a_reader_that_has_seen_enough_is_no_error() -> None:

@@ -5,6 +5,7 @@ from inspector.report.build.leftovers import leftovers
 from inspector.report.build.listing import files, info
 from inspector.report.build.measured import sharing, sizes
 from inspector.report.build.rows import RowsWanted, rows
+from inspector.report.build.timeline import timeline
 
 __all__ = [
     "AUDIT_KEYS",
@@ -16,5 +17,6 @@ __all__ = [
     "rows",
     "sharing",
     "sizes",
+    "timeline",
     "verify",
 ]

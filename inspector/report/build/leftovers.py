@@ -83,7 +83,8 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
         (keys, class_table(checkpoint, facts), _rules(checkpoint)),
         findings=findings,
         problems=problems,
-        notes=(*notes(facts), NOTE),
+        notes=notes(facts),
+        footnotes=(NOTE,),
         judged=True,
     )
 

@@ -63,35 +63,47 @@ def size_row(facts: VersionFacts) -> dict[str, Any]:
 
 def size_table(checkpoint: Checkpoint, version: int, facts: Facts, by: str = "store") -> Table:
     """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
-    names = operator_names(checkpoint)
-    groups: dict[tuple[Any, ...], VersionFacts] = {}
-    for (store, of_version), one in facts.versions.items():
-        if of_version == version:
-            place = _place(store, by)
-            groups[place] = groups.get(place, VersionFacts()) + one
-    keys = {"operator": STORE[:2], "store": STORE, "partition": (*STORE, PARTITION_ID)}[by]
     return Table(
         "sizes",
         f"sizes of version {version} by {by}",
-        (*keys, VERSION, BATCH_ID, *_SIZE_COLUMNS),
+        (*_PLACES[by], VERSION, BATCH_ID, *_SIZE_COLUMNS),
         [
-            {
-                "operator_id": place[0],
-                "operator_name": names.get(place[0]),
-                "store_name": place[1],
-                "partition_id": place[2],
-                "version": version,
-                "batch_id": version - 1,
-            }
-            | size_row(one)
-            for place, one in sorted(groups.items())
+            _place_columns(checkpoint, place, version) | size_row(versions[version])
+            for place, versions in _grouped(facts, by).items()
+            if version in versions
         ],
         empty="no store has rows of this version",
         wide=_WIDE_SIZES | {"version", "batch_id"},
     )
 
 
-def _place(store: StoreId, by: str) -> tuple[Any, ...]:
+_Place = tuple[int, str, int]
+"""Operator id, store name, partition id; "" and -1 for all."""
+
+_PLACES = {"operator": STORE[:2], "store": STORE, "partition": (*STORE, PARTITION_ID)}
+
+
+def _grouped(facts: Facts, by: str) -> dict[_Place, dict[int, VersionFacts]]:
+    """Facts summed by place: place -> version -> facts, sorted by place."""
+    groups: dict[_Place, dict[int, VersionFacts]] = {}
+    for (store, version), one in facts.versions.items():
+        versions = groups.setdefault(_place(store, by), {})
+        versions[version] = versions.get(version, VersionFacts()) + one
+    return dict(sorted(groups.items()))
+
+
+def _place_columns(checkpoint: Checkpoint, place: _Place, version: int) -> dict[str, Any]:
+    return {
+        "operator_id": place[0],
+        "operator_name": operator_names(checkpoint).get(place[0]),
+        "store_name": place[1],
+        "partition_id": place[2],
+        "version": version,
+        "batch_id": version - 1,
+    }
+
+
+def _place(store: StoreId, by: str) -> _Place:
     name = "" if by == "operator" else store.store_name
     return store.operator_id, name, store.partition_id if by == "partition" else -1
 
@@ -109,7 +121,7 @@ def sizes(
     }
     table = size_table(checkpoint, version, facts, by)
     return Report(
-        "sizes", checkpoint.root, summary, (table,), problems=problems, notes=(SIZES_NOTE,)
+        "sizes", checkpoint.root, summary, (table,), problems=problems, footnotes=(SIZES_NOTE,)
     )
 
 
@@ -132,53 +144,50 @@ _CHANGES = (
     "removals",
     "absent_removals",
 )
-_WIDE_CHANGES = frozenset(
-    ("operator_name", "shared_keys", "inserts", "updates", "same_value_put_bytes")
-) | {"absent_removals", "shared_key_bytes", "shared_value_bytes", "batch_id"}
+_WIDE_CHANGES = (
+    frozenset(("operator_name", "shared_keys", "inserts", "updates", "same_value_put_bytes"))
+    | {"absent_removals", "shared_key_bytes", "shared_value_bytes", "batch_id"}
+    | {column.name for column in _SIZE_COLUMNS if column.name not in ("rows", "row_bytes")}
+)
 
 
 def sharing(
-    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem]
+    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem], by: str
 ) -> Report:
-    """One row per store and version, oldest first."""
+    """One row per version and store (or operator, or partition), oldest first."""
     table = Table(
         "versions",
         "what each version changed, and what it shares with the one before",
         (
-            *STORE,
+            *_PLACES[by],
             VERSION,
             BATCH_ID,
-            count("rows"),
-            size("row_bytes"),
+            *_SIZE_COLUMNS,
             *(size(name) if name.endswith("bytes") else count(name) for name in _CHANGES),
             Column("history"),
         ),
-        list(_version_rows(checkpoint, facts)),
+        list(_version_rows(checkpoint, facts, by)),
         empty="no version can be restored",
         wide=_WIDE_CHANGES,
     )
     summary = identity(checkpoint, version)
     return Report(
-        "sharing", checkpoint.root, summary, (table,), problems=problems, notes=(SHARING_NOTE,)
+        "sharing", checkpoint.root, summary, (table,), problems=problems, footnotes=(SHARING_NOTE,)
     )
 
 
-def _version_rows(checkpoint: Checkpoint, facts: Facts) -> Iterator[dict[str, Any]]:
-    names = operator_names(checkpoint)
-    for (operator_id, store), versions in facts.by_store().items():
-        for version, one in versions.items():
+def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dict[str, Any]]:
+    for place, versions in _grouped(facts, by).items():
+        for version, one in sorted(versions.items()):
             known = one.rebased < one.stores
-            yield {
-                "operator_id": operator_id,
-                "operator_name": names.get(operator_id),
-                "store_name": store,
-                "version": version,
-                "batch_id": version - 1,
-                "rows": one.rows,
-                "row_bytes": one.row_bytes,
-                **{name: getattr(one, name) if known else None for name in _CHANGES},
-                "history": _history(one),
-            }
+            yield (
+                _place_columns(checkpoint, place, version)
+                | size_row(one)
+                | {
+                    **{name: getattr(one, name) if known else None for name in _CHANGES},
+                    "history": _history(one),
+                }
+            )
 
 
 def _history(facts: VersionFacts) -> str:

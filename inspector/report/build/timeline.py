@@ -1,0 +1,178 @@
+"""``timeline``: what each batch did, and where it leads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+
+from inspector.measure.growth import growth, sparkline
+from inspector.measure.versions import VersionFacts
+from inspector.model import Problem
+from inspector.pipeline.collect import Facts
+from inspector.pipeline.discovery import Checkpoint
+from inspector.report.build.common import (
+    BATCH_ID,
+    STORE,
+    VERSION,
+    count,
+    identity,
+    operator_names,
+    size,
+)
+from inspector.report.model import Column, Report, Table, Unit
+from inspector.report.text import bytes_text
+from inspector.report.values import time_ms_text
+
+_CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
+_COLUMNS = (
+    *STORE,
+    BATCH_ID,
+    VERSION,
+    Column("batch_timestamp_ms", Unit.TIME_MS),
+    Column("watermark_ms", Unit.TIME_MS),
+    Column("lag_ms", Unit.COUNT),
+    Column("new_data"),
+    count("rows"),
+    size("row_bytes"),
+    *map(count, _CHANGES),
+    size("delta_bytes"),
+    size("snapshot_bytes"),
+    count("replay_deltas"),
+)
+_WIDE = frozenset(("operator_name", "version", "inserts", "updates", "snapshot_bytes"))
+FOOTNOTE = (
+    "lag_ms is the batch clock less the watermark. replay_deltas is what a restart at that version "
+    "reads after its newest snapshot, in the partition that reads most. Counts and bytes are "
+    "exact; growth is an estimate, the median slope between all pairs of versions."
+)
+
+
+def timeline(
+    checkpoint: Checkpoint,
+    version: int,
+    facts: Facts,
+    problems: Sequence[Problem],
+    limit: int | None,
+) -> Report:
+    """One row per store and batch, oldest first; then growth per store.
+
+    With a ``limit`` also when live rows reach so many bytes.
+    """
+    merged = facts.by_store()
+    batches = Table(
+        "batches",
+        "batches",
+        _COLUMNS,
+        [row for store, versions in merged.items() for row in _rows(checkpoint, store, versions)],
+        empty="no version can be restored",
+        wide=_WIDE,
+    )
+    summary = identity(checkpoint, version) | {"watermark_moves": _watermark_moves(checkpoint)}
+    return Report(
+        "timeline",
+        checkpoint.root,
+        summary,
+        (batches, _growth(checkpoint, merged, limit)),
+        problems=problems,
+        footnotes=(FOOTNOTE,),
+    )
+
+
+def _rows(
+    checkpoint: Checkpoint, store: tuple[int, str], versions: dict[int, VersionFacts]
+) -> Iterator[dict[str, Any]]:
+    name = operator_names(checkpoint).get(store[0])
+    for version, one in versions.items():
+        clock = checkpoint.clock(version)
+        watermark = clock.watermark_ms if clock and clock.watermark_ms else None
+        now = clock.timestamp_ms if clock else None
+        known = one.rebased < one.stores
+        yield {
+            "operator_id": store[0],
+            "operator_name": name,
+            "store_name": store[1],
+            "batch_id": version - 1,
+            "version": version,
+            "batch_timestamp_ms": now,
+            "watermark_ms": watermark,
+            "lag_ms": None if watermark is None or now is None else now - watermark,
+            "new_data": clock.has_new_data if clock else None,
+            "rows": one.rows,
+            "row_bytes": one.row_bytes,
+            **{change: getattr(one, change) if known else None for change in _CHANGES},
+            "delta_bytes": one.delta_bytes,
+            "snapshot_bytes": one.snapshot_bytes,
+            "replay_deltas": _replay_deltas(checkpoint, store, version),
+        }
+
+
+def _replay_deltas(checkpoint: Checkpoint, store: tuple[int, str], version: int) -> int | None:
+    depths = [
+        version - max((v for v in files.snapshots if v <= version), default=0)
+        for layout in checkpoint.layout.stores
+        if (layout.store.operator_id, layout.store.store_name) == store
+        for files in (checkpoint.store_files.get(layout.directory),)
+        if files is not None
+    ]
+    return max(depths, default=None)
+
+
+def _growth(
+    checkpoint: Checkpoint,
+    merged: dict[tuple[int, str], dict[int, VersionFacts]],
+    limit: int | None,
+) -> Table:
+    names = operator_names(checkpoint)
+    rows = []
+    for (operator_id, store), versions in merged.items():
+        clocks = {version: checkpoint.clock(version) for version in versions}
+        timed = [
+            (clock.timestamp_ms, versions[version])
+            for version, clock in clocks.items()
+            if clock is not None and clock.timestamp_ms is not None
+        ]
+        times = [time for time, _ in timed]
+        of_bytes = growth(times, [one.row_bytes for _, one in timed])
+        of_rows = growth(times, [one.rows for _, one in timed])
+        rows.append(
+            {
+                "operator_id": operator_id,
+                "operator_name": names.get(operator_id),
+                "store_name": store,
+                "row_bytes": sparkline([one.row_bytes for one in versions.values()]),
+                "rows_per_hour": None if of_rows is None else round(of_rows.per_hour),
+                "bytes_per_hour": None if of_bytes is None else round(of_bytes.per_hour),
+                "reaches_limit": _reaches(of_bytes, limit),
+            }
+        )
+    return Table(
+        "growth",
+        "growth" if limit is None else f"growth, and when live rows reach {bytes_text(limit)}",
+        (
+            *STORE,
+            Column("row_bytes"),
+            Column("rows_per_hour", Unit.COUNT, exact=False),
+            Column("bytes_per_hour", Unit.BYTES, exact=False),
+            Column("reaches_limit", exact=False),
+        ),
+        rows,
+        wide=frozenset(() if limit is not None else ("reaches_limit",)),
+    )
+
+
+def _reaches(of_bytes: Any, limit: int | None) -> str | None:
+    if of_bytes is None or limit is None:
+        return None
+    if of_bytes.newest >= limit:
+        return "has reached it"
+    when = of_bytes.reaches_ms(limit)
+    return "does not grow" if when is None else time_ms_text(when)
+
+
+def _watermark_moves(checkpoint: Checkpoint) -> str:
+    marks = [clock.watermark_ms for clock in checkpoint.logs.clocks.values() if clock.watermark_ms]
+    if not marks:
+        return "there is none"
+    moved = sum(after > before for before, after in pairwise(marks))
+    return f"in {moved} of {max(len(marks) - 1, 0)} batches"

@@ -1,0 +1,91 @@
+"""``sizes`` and ``sharing``."""
+
+from collections import Counter
+
+import pytest
+
+from tests.cli.support import checkpoint_of, run
+
+JOIN = checkpoint_of("join_left_outer")
+
+
+def test_sizes_by_partition_store_and_operator_add_up() -> None:
+    by = {
+        word: run("sizes", JOIN, "--by", word, "-o", "json").rows
+        for word in ("partition", "store", "operator")
+    }
+    assert [len(rows) for rows in by.values()] == [8, 4, 1]
+    for name in ("rows", "key_bytes", "value_bytes", "row_bytes"):
+        totals = {sum(row[name] for row in rows) for rows in by.values()}
+        assert len(totals) == 1
+        assert totals != {0}
+    for row in by["partition"]:
+        assert row["row_bytes"] == row["key_bytes"] + row["value_bytes"]
+    for name in ("key_bytes_max", "value_bytes_max", "row_bytes_max"):
+        assert max(row[name] for row in by["partition"]) == by["operator"][0][name]
+
+
+@pytest.mark.parametrize(
+    ("by", "names"),
+    [
+        ("operator", {"operator_id", "operator_name"}),
+        ("store", {"operator_id", "operator_name", "store_name"}),
+        ("partition", {"operator_id", "operator_name", "store_name", "partition_id"}),
+    ],
+)
+def test_a_line_has_the_names_of_what_it_stands_for(by: str, names: set[str]) -> None:
+    row = run("sizes", JOIN, "--by", by, "-o", "ndjson").ndjson[0]
+    place = {"operator_id", "operator_name", "store_name", "partition_id"}
+    assert place & set(row) == names
+
+
+def test_one_store_can_be_chosen() -> None:
+    store = "right-keyWithIndexToValue"
+    (row,) = run("sizes", JOIN, "--store", store, "-o", "ndjson").ndjson
+    assert row["store_name"] == store
+    assert row["rows"] == len(run("rows", JOIN, "--store", store, "-o", "ndjson").ndjson)
+
+
+def test_sharing_follows_the_rows_from_version_to_version() -> None:
+    rows = run("sharing", checkpoint_of("agg_update"), "-o", "ndjson").ndjson
+    assert [row["version"] for row in rows] == list(range(1, 11))
+    before = 0
+    for row in rows:
+        assert row["rows"] == before + row["new_rows"] - row["removed_rows"]
+        kept = row["changed_rows"] + row["same_value_rows"] + row["shared_rows"]
+        assert row["rows"] == row["new_rows"] + kept
+        assert row["two_versions_bytes"] <= row["two_versions_unshared_bytes"]
+        before = row["rows"]
+    assert sum(row["removed_rows"] for row in rows) > 0
+
+
+def test_sharing_counts_what_really_differs_between_two_versions() -> None:
+    path = checkpoint_of("agg_update")
+    live = [
+        {
+            (r["partition_id"], r["key_hex"]): r["value_hex"]
+            for r in run("rows", path, "--raw", "--state-version", str(v), "-o", "ndjson").ndjson
+        }
+        for v in (6, 7)
+    ]
+    old, new = live
+    row = run("sharing", path, "-o", "ndjson").ndjson[6]
+    assert row["version"] == 7
+    words = Counter(
+        "new" if key not in old else "same" if old[key] == value else "changed"
+        for key, value in new.items()
+    )
+    assert row["new_rows"] == words["new"]
+    assert row["changed_rows"] == words["changed"]
+    assert row["same_value_rows"] + row["shared_rows"] == words["same"]
+    assert row["removed_rows"] == len(old.keys() - new.keys())
+
+
+def test_the_first_version_after_a_cleaning_has_no_history() -> None:
+    rows = run("sharing", checkpoint_of("snapshots_cleaned"), "-o", "ndjson").ndjson
+    assert {row["history"] for row in rows[1:-1]} <= {"complete", "1 of 2 partitions"}
+    assert rows[-1]["history"] == "complete"
+    partition = checkpoint_of("snapshots_cleaned") / "state/0/0"
+    part = run("sharing", partition, "-o", "ndjson").ndjson[0]
+    assert part["history"] == "from snapshot"
+    assert (part["new_rows"], part["rows"] > 0) == (None, True)

@@ -1,0 +1,119 @@
+"""The options that commands share."""
+
+from pathlib import Path
+
+import click
+import pytest
+
+from inspector.api import Options
+from inspector.cli.options import api_options
+from inspector.measure.leftovers import TimeoutKind
+from inspector.report.keys import Redact
+from tests.cli.support import checkpoint_of, run
+
+GIVEN = {"storage_option": {"anon": "true"}}
+
+
+def test_what_is_given_reaches_the_api() -> None:
+    given = GIVEN | {
+        "batch": 4,
+        "state_version": None,
+        "operator": 1,
+        "store": "s",
+        "partition": 2,
+        "redact": "hash",
+        "workers": 3,
+        "timeout_kind": "event",
+    }
+    assert api_options(given) == Options(
+        storage_options={"anon": "true"},
+        batch=4,
+        operator_id=1,
+        store_name="s",
+        partition_id=2,
+        redact=Redact.HASH,
+        workers=3,
+        timeout_kind=TimeoutKind.EVENT_TIME,
+    )
+
+
+def test_what_a_command_does_not_know_has_the_default_of_the_api() -> None:
+    assert api_options(GIVEN) == Options(storage_options={"anon": "true"})
+
+
+def test_a_batch_and_a_version_exclude_each_other() -> None:
+    with pytest.raises(click.UsageError, match="exclude each other"):
+        api_options(GIVEN | {"batch": 0, "state_version": 0})
+
+
+def test_the_options_of_a_storage_need_names() -> None:
+    path = checkpoint_of("agg_update")
+    for wrong in ("=value", "secret"):
+        outcome = run("info", path, "--storage-option", wrong)
+        assert outcome.code == 2
+        assert "expected KEY=VALUE" in outcome.err
+        assert "secret" not in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("below", "operators", "stores", "partitions"),
+    [
+        ("", {0}, 4, {0, 1}),
+        ("state", {0}, 4, {0, 1}),
+        ("state/0", {0}, 4, {0, 1}),
+        ("state/0/1", {0}, 4, {1}),
+        ("state/0/1/left-keyToNumValues", {0}, 1, {1}),
+        ("state/0/1/left-keyToNumValues/10.delta", {0}, 1, {1}),
+        ("offsets", {0}, 4, {0, 1}),
+    ],
+)
+def test_a_path_below_the_root_means_that_part(
+    below: str, operators: set[int], stores: int, partitions: set[int]
+) -> None:
+    path = checkpoint_of("join_left_outer") / below
+    rows = run("sizes", path, "--by", "partition", "-o", "ndjson").ndjson
+    assert {row["operator_id"] for row in rows} == operators
+    assert len({row["store_name"] for row in rows}) == stores
+    assert {row["partition_id"] for row in rows} == partitions
+
+
+def test_a_file_below_the_root_means_its_version() -> None:
+    file = checkpoint_of("agg_update") / "state/0/1/6.delta"
+    summary = run("rows", file, "-o", "json").json["summary"]
+    assert summary["version"] == 6
+    assert run("rows", file, "--batch", "7", "-o", "json").json["summary"]["version"] == 8
+
+
+def test_operator_and_partition_can_be_chosen() -> None:
+    path = checkpoint_of("agg_two_levels")
+    whole = run("rows", path, "-o", "ndjson").ndjson
+    for operator in (0, 1):
+        for partition in (0, 1):
+            part = run(
+                *("rows", path, "-o", "ndjson"),
+                *("--operator", str(operator), "--partition", str(partition)),
+            )
+            place = (operator, partition)
+            assert part.ndjson == [
+                row for row in whole if (row["operator_id"], row["partition_id"]) == place
+            ]
+    assert {row["operator_id"] for row in whole} == {0, 1}
+
+
+@pytest.mark.parametrize("workers", ["1", "2", "5"])
+def test_the_number_of_workers_changes_no_number(workers: str) -> None:
+    path = checkpoint_of("dedup_no_watermark")
+    expected = run("audit", path, "-o", "json").out
+    assert run("audit", path, "-o", "json", "--workers", workers).out == expected
+
+
+def test_no_worker_is_too_few() -> None:
+    assert run("audit", checkpoint_of("agg_update"), "--workers", "0").code == 2
+
+
+def test_a_relative_path_is_shown_as_it_was_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = checkpoint_of("agg_update")
+    monkeypatch.chdir(path.parent)
+    assert run("info", Path("checkpoint"), "-o", "json").json["checkpoint"] == "checkpoint"
+    uri = f"file:{path}"
+    assert run("info", uri, "-o", "json").json["checkpoint"] == uri
