@@ -75,7 +75,7 @@ class Limits:
 
     frame_bytes: int = 64 << 20
     record_bytes: int = (1 << 31) - 1
-    block_bytes: int = 4 << 20
+    block_bytes: int = 1 << 20
     small_file_bytes: int = 64 << 20
     chunk_bytes: int = 4 << 20
     nesting: int = 64

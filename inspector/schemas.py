@@ -76,6 +76,21 @@ _facts: _Columns = [
     ("threshold_ms", pa.int64()),
     ("last_put_version", pa.int64()),
     ("fired", pa.int64()),
+    ("first_expired_version", pa.int64()),
+    ("state_change", pa.string()),
+    ("reason", pa.string()),
+    ("before_window", pa.bool_()),
+    ("window_version", pa.int64()),
+    ("first_known", pa.int64()),
+    ("oldest_ms", pa.int64()),
+    ("newest_ms", pa.int64()),
+    ("armed_by_data", pa.int64()),
+    ("unarmed_by_data", pa.int64()),
+    ("armed_keys", pa.int64()),
+    ("bad_keys", pa.int64()),
+    ("untouched_keys", pa.int64()),
+    ("changed_keys", pa.int64()),
+    ("empty_keys", pa.int64()),
 ]
 FACTS = pa.schema(_facts)
 """What a task tells, one row per fact. ``kind`` says which columns are given:
@@ -83,9 +98,17 @@ FACTS = pa.schema(_facts)
 * ``version``: the counts and histograms of one store at one version.
 * ``leftover``: one expired key that is still there; ``key_bytes``, ``puts`` ... are its.
 * ``leftovers``: how many and how large those of one class are (``rows``, ``key_bytes``,
-  ``value_bytes``; ``expired_version`` of the oldest), whether or not they are listed.
+  ``value_bytes``; ``expired_version`` of the oldest, the longest run of ``fired``, keys by what
+  became of their state), whether or not they are listed.
 * ``timers``: ``timeout_kind`` names the clocks, with commas between, that the timers of a group
   state may follow as far as this partition tells.
+* ``calls``: under one reading of the timers (``timeout_kind``) what calls for data left, how many
+  keys ever had a timer, and the live ones that never had (``rows`` and their bytes).
+* ``window``: where the history of the store begins, and the range of its event times.
+* ``age``: live rows whose last put is of ``last_put_version`` (0: before the window), and their
+  bytes (``value_bytes`` with the keys').
+* ``retention``: the oldest event time of a join's side at one version.
+* ``join``: what is wrong between a join's counters and its rows, by ``slug``.
 * ``problem``: what could not be read: ``slug message path offset``.
 """
 
@@ -101,6 +124,43 @@ _rows: _Columns = [
 ]
 ROWS = pa.schema(_rows)
 """Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems."""
+
+_changes: _Columns = [
+    ("kind", pa.string()),
+    *_STORE,
+    ("event", pa.string()),
+    ("record", pa.int64()),
+    ("old_value_bytes", pa.int64()),
+    ("key", pa.binary()),
+    ("value", pa.binary()),
+    ("slug", pa.string()),
+    ("message", pa.string()),
+    ("path", pa.string()),
+    ("offset", pa.int64()),
+]
+CHANGES = pa.schema(_changes)
+"""Records of deltas (kind ``change``), with what they did (``inspector.state.events``), their
+ordinal in the file at ``path`` and the size of the value they replaced; and problems."""
+
+_diff: _Columns = [
+    ("kind", pa.string()),
+    *_STORE,
+    ("change", pa.string()),
+    ("rows", pa.int64()),
+    ("key_bytes", pa.int64()),
+    ("old_value_bytes", pa.int64()),
+    ("value_bytes", pa.int64()),
+    ("key", pa.binary()),
+    ("old_value", pa.binary()),
+    ("value", pa.binary()),
+    ("slug", pa.string()),
+    ("message", pa.string()),
+    ("path", pa.string()),
+    ("offset", pa.int64()),
+]
+DIFF = pa.schema(_diff)
+"""Rows in which two versions differ (kind ``row``), problems, and how many rows of each ``change``
+there are and their bytes (kind ``count``), whether or not they are listed."""
 
 
 def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa.RecordBatch:

@@ -28,16 +28,15 @@ CACHE = Path.home() / ".cache" / "spark-state-inspector"
 
 def run_cases(spark: Spark, cases: list[Case], raw: Path) -> None:
     """Let Spark run the cases; everything they write goes under `raw`."""
-    scala = [case.name for case in cases if not case.pandas]
-    pandas = [case.name for case in cases if case.pandas]
-    thin = thinness(spark.version)
-    if scala:
-        spark.submit("--class", MAIN_CLASS, str(spark.jar), str(raw), *scala, thin=thin)
-    if pandas:
-        program = str(SOURCES / "pandas_fixtures.py")
-        spark.submit(
-            "--jars", str(spark.jar), program, str(raw), *pandas, thin=thin, pandas=True
-        )
+    for thin in sorted({thinness(spark.version, case) for case in cases}):
+        same = [case for case in cases if thinness(spark.version, case) == thin]
+        scala = [case.name for case in same if not case.pandas]
+        pandas = [case.name for case in same if case.pandas]
+        if scala:
+            spark.submit("--class", MAIN_CLASS, str(spark.jar), str(raw), *scala, thin=thin)
+        if pandas:
+            program = [str(SOURCES / "pandas_fixtures.py"), str(raw), *pandas]
+            spark.submit("--jars", str(spark.jar), *program, thin=thin, pandas=True)
 
 
 def pack(case: Case, raw: Path, conf: dict[str, str]) -> dict[str, Any]:

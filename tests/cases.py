@@ -11,21 +11,27 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import numpy as np
 
 from inspector.decode.kernel import ENVIRONMENT, kernel
 from inspector.decode.records import RecordBlock
+from inspector.engines.local import BatchFunction
 from inspector.measure.sizes import LiveSizes, SizeCounts
 from inspector.measure.versions import VersionFacts, measure_version
 from inspector.model import FileKind, StoreFile, Version
 from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.pipeline import StoreTask, Task, run_tasks
 from inspector.pipeline.audit import tracking
-from inspector.pipeline.tasks import StoreTask
+from inspector.pipeline.discovery import open_checkpoint
+from inspector.pipeline.plan import Wanted, plan
+from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import (
     LONG,
     TIMESTAMP,
+    VOID,
     StringType,
     StructField,
     StructType,
@@ -62,7 +68,8 @@ def block(entries: Sequence[Record], first_record: int = 0) -> RecordBlock:
         data += key + (value or b"")
         spans.append((at, len(key), at + len(key), -1 if value is None else len(value)))
     columns = np.array(spans, np.int64).reshape(-1, 4).T
-    return RecordBlock(bytes(data), first_record, 0, *map(np.ascontiguousarray, columns))
+    keys, key_sizes, values, value_sizes = map(np.ascontiguousarray, columns)
+    return RecordBlock(bytes(data), first_record, 0, keys, key_sizes, values, value_sizes)
 
 
 def blocks(entries: Sequence[Record], cuts: Iterable[int] = ()) -> list[RecordBlock]:
@@ -231,6 +238,11 @@ def group_state(visits: int | None, timer: int | None) -> bytes:
     return encode.row(GROUP_STATE, (None if visits is None else (visits,), timer))
 
 
+def put(key: bytes, timer: int, visits: int = 1) -> Record:
+    """A put of a group state."""
+    return key, group_state(visits, timer)
+
+
 def micros(value: int | None) -> bytes:
     """A row with one timestamp or long."""
     return encode.row(EXPIRES_AT, (value,))
@@ -318,6 +330,59 @@ def tree(root: Path) -> dict[str, tuple[int, str]]:
         )
         for path in sorted(root.rglob("*"))
     }
+
+
+JOIN_STORES = ("left-keyToNumValues", "left-keyWithIndexToValue")
+PARTITIONS = 3
+
+
+def small_checkpoint(root: Path) -> Path:
+    """Four batches of a query with two operators, three partitions each.
+
+    Operator 1 drops duplicates by event time, with rows that the watermark covered; partition 1 has
+    a snapshot of version 3. Operator 0 is a join with two of its stores.
+    """
+    batches = [Batch(0, 1000, 1), Batch(1000, 2000, 2), Batch(3000, 3000, 2), Batch(3000, 4000, 3)]
+    write_logs(root, batches, {"shuffle.partitions": str(PARTITIONS)})
+    write_operator(root, 1, "dedupe", "default")
+    write_operator(root, 0, "symmetricHashJoin", *JOIN_STORES)
+    for partition in range(PARTITIONS):
+        late = [(micros(2_000_000 + partition), b"\0" * 16), (micros(None), b"\0" * 16)]
+        early = [(micros(500_000 + n), b"\0" * 16) for n in range(10 * partition)]
+        folder = root / "state" / "1" / str(partition)
+        deltas: dict[int, Sequence[Record]] = {}
+        deltas |= {1: [*late, *early], 2: [(key, None) for key, _ in early[1:]], 3: [], 4: late[:1]}
+        snapshots = {3: [*early[:1], *late]} if partition == 1 else {}
+        write_store(folder, deltas, snapshots)
+        for store in JOIN_STORES:
+            rows = {v: [(user(f"{store}{partition}{v % 2}"), micros(v))] for v in (1, 2, 3, 4)}
+            write_store(root / "state" / "0" / str(partition) / store, rows)
+    write_schema(root / "state" / "1" / "0", EVENT_TIME, StructType((StructField("d", VOID),)))
+    for store in JOIN_STORES:
+        write_schema(root / "state" / "0" / "0" / store, USER, EXPIRES_AT)
+    return root
+
+
+def told(root: Path, version: int | None = None, *, fit: bool = False) -> list[dict[str, Any]]:
+    """Everything that the tasks of a checkpoint tell, task by task."""
+    return run([task.to_json() for task in tasks_of(root, version, fit=fit)])
+
+
+def tasks_of(root: Path, version: int | None = None, *, fit: bool = False) -> list[Task]:
+    """The tasks of a checkpoint."""
+    checkpoint = open_checkpoint(str(root))
+    return plan(checkpoint, Wanted(checkpoint.version_of(None, version), fit))
+
+
+def run(specs: Sequence[str], function: BatchFunction = run_tasks) -> list[dict[str, Any]]:
+    """The rows that a batch function makes of tasks."""
+    tasks = batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
+    return [row for batch in function([tasks]) for row in batch.to_pylist()]
+
+
+def place(row: Mapping[str, Any]) -> tuple[int, str, int]:
+    """The store that a row is about."""
+    return row["operator_id"], row["store_name"], row["partition_id"]
 
 
 def state_file(version: int, kind: FileKind = FileKind.DELTA, folder: str = "p") -> StoreFile:

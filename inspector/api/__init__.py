@@ -8,23 +8,29 @@ from inspector.api.commands import (
     files,
     info,
     leftovers,
-    rows,
     sharing,
     sizes,
     timeline,
     verify,
 )
 from inspector.api.run import Options
+from inspector.api.tables import Ends, changes, diff, history, report_tables, rows, typed_tables
 
 __all__ = [
+    "Ends",
     "Options",
     "audit",
+    "changes",
+    "diff",
     "files",
+    "history",
     "info",
     "leftovers",
+    "report_tables",
     "rows",
     "sharing",
     "sizes",
     "timeline",
+    "typed_tables",
     "verify",
 ]

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from inspector.api.judging import findings
 from inspector.api.run import Options, Run
-from inspector.engines.local import stream_tasks
 from inspector.findings.integrity import judge_problems
-from inspector.pipeline import run_rows
-from inspector.pipeline.plan import Wanted, plan
+from inspector.pipeline.identity import see_bytes
 from inspector.report import build
 from inspector.report.keys import Redact
 from inspector.report.model import Report
@@ -30,7 +28,7 @@ def audit(path: str, options: Options | None = None) -> Report:
 def info(path: str, options: Options | None = None) -> Report:
     """Identity, operators, stores and logs; reads listings and small files only."""
     run = Run.start(path, options)
-    return build.info(run.checkpoint, run.version, run.listed)
+    return build.info(run.checkpoint, run.version, run.listed, see_bytes(run.checkpoint))
 
 
 def files(path: str, options: Options | None = None) -> Report:
@@ -78,23 +76,4 @@ def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> R
     redact = run.options.redact or Redact.NONE
     return build.leftovers(
         run.checkpoint, run.version, facts, run.problems(facts), found, redact, limit
-    )
-
-
-def rows(path: str, options: Options | None = None, *, limit: int = 0, raw: bool = False) -> Report:
-    """The live rows of a version, decoded; with their bytes in hex if ``raw``.
-
-    The rows are read while the report is written. Problems are in the report when its rows have
-    been read to the end.
-    """
-    run = Run.start(path, options)
-    specs = [task.to_json() for task in plan(run.checkpoint, Wanted(run.version))]
-    problems = list(run.listed)
-    redact = run.options.redact or Redact.NONE
-    return build.rows(
-        run.checkpoint,
-        run.version,
-        stream_tasks(run_rows, specs) if run.version else iter(()),
-        problems,
-        build.RowsWanted(limit, raw, redact),
     )

@@ -10,23 +10,25 @@ import click
 from inspector import api
 from inspector.cli.command import code_of, fail_on_option, write_report
 from inspector.cli.exits import Exit, exit_of
+from inspector.cli.key_options import schema_options
 from inspector.cli.options import (
     api_options,
     checkpoint_options,
     output_options,
     redact_option,
-    timeout_option,
     work_options,
 )
+from inspector.cli.rule_options import rule_options
 from inspector.exceptions import InspectorError
 
 
 @click.command()
 @click.argument("paths", metavar="PATH...", nargs=-1, required=True)
 @fail_on_option("warning")
-@timeout_option
+@rule_options
 @redact_option("hash")
 @work_options
+@schema_options
 @checkpoint_options
 @output_options
 def audit(paths: tuple[str, ...], fail_on: str, **given: Any) -> None:

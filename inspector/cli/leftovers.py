@@ -8,24 +8,26 @@ import click
 
 from inspector import api
 from inspector.cli.command import NEVER, fail_on_option, finish
+from inspector.cli.key_options import schema_options
 from inspector.cli.limits import limit_of, limit_option
 from inspector.cli.options import (
     api_options,
     checkpoint_options,
     output_options,
     redact_option,
-    timeout_option,
     work_options,
 )
+from inspector.cli.rule_options import rule_options
 
 
 @click.command()
 @click.argument("path")
 @limit_option
 @fail_on_option(NEVER)
-@timeout_option
+@rule_options
 @redact_option("none")
 @work_options
+@schema_options
 @checkpoint_options
 @output_options
 def leftovers(path: str, limit: int | None, fail_on: str, **given: Any) -> None:

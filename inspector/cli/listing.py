@@ -8,11 +8,13 @@ import click
 
 from inspector import api
 from inspector.cli.command import finish
+from inspector.cli.key_options import schema_options
 from inspector.cli.options import api_options, checkpoint_options, output_options
 
 
 @click.command()
 @click.argument("path")
+@schema_options
 @checkpoint_options
 @output_options
 def info(path: str, **given: Any) -> None:

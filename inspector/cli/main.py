@@ -22,6 +22,9 @@ COMMANDS = {
     "leftovers": "leftovers",
     "timeline": "timeline",
     "rows": "rows",
+    "history": "history",
+    "diff": "diff",
+    "export": "export",
 }
 """Command -> its module; imported only when it is called or described."""
 

@@ -8,6 +8,7 @@ import click
 
 from inspector import api
 from inspector.cli.command import finish
+from inspector.cli.key_options import schema_options
 from inspector.cli.options import api_options, checkpoint_options, output_options, work_options
 
 _by_option = click.option(
@@ -23,6 +24,7 @@ _by_option = click.option(
 @click.argument("path")
 @_by_option
 @work_options
+@schema_options
 @checkpoint_options
 @output_options
 def sizes(path: str, by: str, **given: Any) -> None:
@@ -34,6 +36,7 @@ def sizes(path: str, by: str, **given: Any) -> None:
 @click.argument("path")
 @_by_option
 @work_options
+@schema_options
 @checkpoint_options
 @output_options
 def sharing(path: str, by: str, **given: Any) -> None:

@@ -52,9 +52,6 @@ def output_options(command: F) -> F:
 def checkpoint_options(command: F) -> F:
     """Which checkpoint, and which part and version of it."""
     for decorate in (
-        click.option("--partition", type=click.IntRange(0), help="Only this partition."),
-        click.option("--store", help="Only this store, such as left-keyToNumValues."),
-        click.option("--operator", type=click.IntRange(0), help="Only this operator id."),
         click.option(
             "--state-version", type=click.IntRange(0), help="Judge this state version (batch + 1)."
         ),
@@ -63,6 +60,17 @@ def checkpoint_options(command: F) -> F:
             type=click.IntRange(0),
             help="Judge the state that this batch made; by default the last committed one.",
         ),
+    ):
+        command = decorate(command)
+    return part_options(command)
+
+
+def part_options(command: F) -> F:
+    """Which checkpoint, and which part of it."""
+    for decorate in (
+        click.option("--partition", type=click.IntRange(0), help="Only this partition."),
+        click.option("--store", help="Only this store, such as left-keyToNumValues."),
+        click.option("--operator", type=click.IntRange(0), help="Only this operator id."),
         click.option(
             "--storage-option",
             multiple=True,
@@ -81,16 +89,6 @@ def work_options(command: F) -> F:
         "--workers",
         type=click.IntRange(1),
         help="Partitions read at the same time.  [default: the number of cores]",
-    )
-    return option(command)
-
-
-def timeout_option(command: F) -> F:
-    """For commands that judge group state."""
-    option = click.option(
-        "--timeout-kind",
-        type=click.Choice([kind.value for kind in TimeoutKind]),
-        help="Clock of group-state timeouts, where the bytes do not tell it.",
     )
     return option(command)
 
@@ -129,4 +127,11 @@ def api_options(given: dict[str, Any]) -> Options:
         redact=None if redact is None else Redact(redact),
         workers=given.get("workers"),
         timeout_kind=None if kind is None else TimeoutKind(kind),
+        event_time_fields=given.get("event_time_field", ()),
+        operator_rules=given.get("operator_rule", ()),
+        join_retention=given.get("join_retention", ()),
+        key=given.get("key"),
+        where=given.get("where", ()),
+        key_schemas=given.get("key_schema", ()),
+        value_schemas=given.get("value_schema", ()),
     )

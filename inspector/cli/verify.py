@@ -8,6 +8,7 @@ import click
 
 from inspector import api
 from inspector.cli.command import fail_on_option, finish
+from inspector.cli.key_options import schema_options
 from inspector.cli.options import api_options, checkpoint_options, output_options, work_options
 
 
@@ -15,6 +16,7 @@ from inspector.cli.options import api_options, checkpoint_options, output_option
 @click.argument("path")
 @fail_on_option("warning")
 @work_options
+@schema_options
 @checkpoint_options
 @output_options
 def verify(path: str, fail_on: str, **given: Any) -> None:

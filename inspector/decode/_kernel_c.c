@@ -451,7 +451,7 @@ static uint64_t siphash(const uint64_t secret[2], Span span)
     return v0 ^ v1 ^ v2 ^ v3;
 }
 
-enum { CHUNK = 1 << 20, PAGE_BITS = 14, PAGE = 1 << PAGE_BITS, FIRST_SLOTS = 1 << 10, AHEAD = 16 };
+enum { CHUNK = 1 << 20, PAGE_BITS = 14, PAGE = 1 << PAGE_BITS, FIRST_SLOTS = 1 << 10, AHEAD = 32 };
 #define MOST_KEYS INT64_C(0x7fffffff)
 
 /* Key bytes lie in chunks that never move, so growing copies no key. */
@@ -598,8 +598,49 @@ static int64_t interner_add(Interner *self, Span key, uint32_t tag)
     return self->count - 1;
 }
 
-/* Interns some spans. Hashes run ahead of look-ups so that slots are in the cache by then.
- * Returns 0, -1 for a bad span, -2 for no memory. */
+/* Asks for the memory that a look-up will read, so that many keys wait for it at the same time. */
+static void prefetch(const void *address)
+{
+#if defined(__GNUC__)
+    __builtin_prefetch(address);
+#else
+    (void)address;
+#endif
+}
+
+/* Where the bytes of a key are noted that has this tag, or NULL; only to fetch them ahead. */
+static const Span *candidate(const Interner *self, uint32_t tag)
+{
+    int64_t mask = self->slot_count - 1, at;
+    for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
+        if (self->slots[at].tag == tag)
+            return interner_key(self, (int64_t)self->slots[at].number - 1);
+    return NULL;
+}
+
+/* Fetches ahead what looking up some keys reads: their slots, where their bytes are, the bytes.
+ * The table is random access, so that each of the three would otherwise be waited for per key. */
+static void fetch_ahead(const Interner *self, const uint32_t *tags, int few)
+{
+    const Span *found[AHEAD];
+    int i;
+    if (!self->slot_count)
+        return;
+    for (i = 0; i < few; i++)
+        prefetch(&self->slots[tags[i] & (self->slot_count - 1)]);
+    for (i = 0; i < few; i++) {
+        found[i] = candidate(self, tags[i]);
+        if (found[i])
+            prefetch(found[i]);
+    }
+    for (i = 0; i < few; i++)
+        if (found[i] && found[i]->size) {
+            prefetch(found[i]->data);
+            prefetch(found[i]->data + found[i]->size - 1);
+        }
+}
+
+/* Interns some spans. Returns 0, -1 for a bad span, -2 for no memory. */
 static int intern_few(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
 {
     Span keys[AHEAD];
@@ -609,11 +650,8 @@ static int intern_few(Interner *self, const Spans *spans, int64_t first, int few
         if (span_at(spans, first + i, &keys[i]) < 0)
             return -1;
         tags[i] = (uint32_t)siphash(self->secret, keys[i]);
-#if defined(__GNUC__)
-        if (self->slot_count)
-            __builtin_prefetch(&self->slots[tags[i] & (self->slot_count - 1)]);
-#endif
     }
+    fetch_ahead(self, tags, few);
     for (i = 0; i < few; i++) {
         int64_t number = interner_add(self, keys[i], tags[i]);
         if (number < 0)
@@ -894,12 +932,525 @@ static PyType_Spec interner_spec = {
     .slots = interner_slots,
 };
 
+/* --- apply --------------------------------------------------------------------------------- */
+
+/* A key of a map, and what the version before held of a key that this one touches: the layouts of
+ * ROW and TOUCH in _kernel_py.py. A row is read and written as a whole: one place in memory. */
+typedef struct {
+    uint64_t value_hash;
+    int64_t clock;
+    int32_t key_size, value_size, put_step, born_step, touch_step, puts, put_record;
+    uint8_t live, same_state, unused[2];
+} Row;
+
+typedef struct {
+    int64_t id;
+    uint64_t hash;
+    int64_t clock;
+    int32_t size;
+    uint8_t live, unused[3];
+} Touch;
+
+typedef char row_has_48_bytes[sizeof(Row) == 48 ? 1 : -1];
+typedef char touch_has_32_bytes[sizeof(Touch) == 32 ? 1 : -1];
+
+enum { REBASED = 1, TIMED = 2 };
+enum { PUTS, INSERTS, UPDATES, SAME, SAME_BYTES, REMOVALS, ABSENT, COUNTS };
+
+typedef struct {
+    Py_buffer table;
+    Array ids, key_sizes, value_sizes, hashes, clocks; /* clocks.buffer.obj is NULL without any */
+    Py_buffer touched;
+    Array counts;
+    int64_t rows, step, first_record, flags;
+    int64_t count[COUNTS];
+    int64_t touches;
+} Apply;
+
+static Row row_get(const Apply *apply, int64_t id)
+{
+    Row row;
+    memcpy(&row, (const char *)apply->table.buf + id * (int64_t)sizeof row, sizeof row);
+    return row;
+}
+
+static void touch(Apply *apply, int64_t id, Row *row)
+{
+    Touch touched = {id, row->value_hash, row->clock, row->value_size, row->live, {0, 0, 0}};
+    row->touch_step = (int32_t)apply->step;
+    memcpy((char *)apply->touched.buf + apply->touches * (int64_t)sizeof touched, &touched,
+           sizeof touched);
+    apply->touches++;
+}
+
+static void apply_put(Apply *apply, int64_t i, Row *row)
+{
+    int64_t size = array_get(&apply->value_sizes, i), *count = apply->count;
+    uint64_t hash = (uint64_t)array_get(&apply->hashes, i);
+    int64_t clock = apply->clocks.buffer.obj ? array_get(&apply->clocks, i) : row->clock;
+    int32_t made = apply->flags & REBASED ? -1 : (int32_t)apply->step;
+    int same_value = row->live && row->value_hash == hash && row->value_size == (int32_t)size &&
+                     (!(apply->flags & TIMED) || row->clock == clock);
+    count[PUTS]++;
+    count[row->live ? UPDATES : INSERTS]++;
+    count[SAME] += same_value;
+    count[SAME_BYTES] += same_value ? row->key_size + size : 0;
+    if (!row->live)
+        row->born_step = made;
+    row->put_step = made;
+    if (!(apply->flags & REBASED) && row->puts < INT32_MAX)
+        row->puts++;
+    row->put_record = (int32_t)((apply->first_record + i) & INT32_MAX);
+    row->live = 1;
+    row->value_hash = hash;
+    row->value_size = (int32_t)size;
+    row->clock = clock;
+}
+
+static int apply_records(Apply *apply)
+{
+    int64_t i, count = apply->ids.count;
+    for (i = 0; i < count; i++) {
+        int64_t id = array_get(&apply->ids, i);
+        Row row;
+        if (id < 0 || apply->rows <= id)
+            return -1;
+        if (count - i > AHEAD) {
+            int64_t soon = array_get(&apply->ids, i + AHEAD);
+            if (soon >= 0 && soon < apply->rows)
+                prefetch((const char *)apply->table.buf + soon * (int64_t)sizeof row);
+        }
+        row = row_get(apply, id);
+        row.key_size = (int32_t)array_get(&apply->key_sizes, i);
+        if (row.touch_step != (int32_t)apply->step)
+            touch(apply, id, &row);
+        if (array_get(&apply->value_sizes, i) >= 0) {
+            apply_put(apply, i, &row);
+        } else {
+            apply->count[REMOVALS]++;
+            apply->count[ABSENT] += !row.live;
+            row.live = 0;
+        }
+        memcpy((char *)apply->table.buf + id * (int64_t)sizeof row, &row, sizeof row);
+    }
+    for (i = 0; i < COUNTS; i++)
+        array_set(&apply->counts, i, array_get(&apply->counts, i) + apply->count[i]);
+    return 0;
+}
+
+/* Opens the arrays that have one number per record. */
+static int columns_open(PyObject *const objects[5], Apply *apply)
+{
+    Array *const arrays[5] = {&apply->ids, &apply->key_sizes, &apply->value_sizes, &apply->hashes,
+                              &apply->clocks};
+    int i;
+    for (i = 0; i < 5; i++) {
+        if (i == 4 && objects[i] == Py_None)
+            break;
+        if (array_open(objects[i], 0, i == 3 ? "LQ" : "lq", arrays[i]) < 0)
+            return -1;
+        if (arrays[i]->count != apply->ids.count) {
+            PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int apply_open(PyObject *table, PyObject *const columns[5], PyObject *touched,
+                      PyObject *counts, Apply *apply)
+{
+    if (PyObject_GetBuffer(table, &apply->table, PyBUF_WRITABLE) < 0 ||
+        columns_open(columns, apply) < 0 ||
+        PyObject_GetBuffer(touched, &apply->touched, PyBUF_WRITABLE) < 0 ||
+        out_open(counts, "lq", COUNTS, &apply->counts) < 0)
+        return -1;
+    apply->rows = apply->table.len / (int64_t)sizeof(Row);
+    if (apply->touched.len / (int64_t)sizeof(Touch) < apply->ids.count) {
+        PyErr_SetString(PyExc_ValueError, "no room for every key that may be touched");
+        return -1;
+    }
+    return 0;
+}
+
+static void apply_close(Apply *apply) /* releasing a buffer that was not filled does nothing */
+{
+    PyBuffer_Release(&apply->counts.buffer);
+    PyBuffer_Release(&apply->touched);
+    PyBuffer_Release(&apply->clocks.buffer);
+    PyBuffer_Release(&apply->hashes.buffer);
+    PyBuffer_Release(&apply->value_sizes.buffer);
+    PyBuffer_Release(&apply->key_sizes.buffer);
+    PyBuffer_Release(&apply->ids.buffer);
+    PyBuffer_Release(&apply->table);
+}
+
+static PyObject *kernel_apply(PyObject *module, PyObject *args)
+{
+    PyObject *table, *columns[5], *touched, *counts, *result = NULL;
+    long long step, first_record, flags;
+    Apply apply;
+    int status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOOLLLOO:apply", &table, &columns[0], &columns[1], &columns[2],
+                          &columns[3], &columns[4], &step, &first_record, &flags, &touched,
+                          &counts))
+        return NULL;
+    memset(&apply, 0, sizeof apply);
+    apply.step = step;
+    apply.first_record = first_record;
+    apply.flags = flags;
+    if (apply_open(table, columns, touched, counts, &apply) == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        status = apply_records(&apply);
+        Py_END_ALLOW_THREADS
+        if (status < 0)
+            PyErr_SetString(PyExc_ValueError, "an id without a row");
+        else
+            result = PyLong_FromLongLong(apply.touches);
+    }
+    apply_close(&apply);
+    return result;
+}
+
+/* Works out what became of some touched keys. Eleven columns of as many entries as there are touches:
+ * the numbers id, key size, size before, size now, clock before; and one byte each for live before,
+ * live now, written, reborn, same state, same value. */
+enum { CHANGE_NUMBERS = 5, CHANGE_FLAGS = 6 };
+
+typedef struct {
+    Py_buffer table, touched, flags;
+    Array numbers;
+    int64_t rows, count, made, no_clock, timed;
+} Settle;
+
+static Touch touch_get(const Settle *settle, int64_t i)
+{
+    Touch touched;
+    memcpy(&touched, (const char *)settle->touched.buf + i * (int64_t)sizeof touched,
+           sizeof touched);
+    return touched;
+}
+
+static void settle_one(Settle *settle, int64_t i, Touch was, Row now)
+{
+    char *flags = (char *)settle->flags.buf + i;
+    int64_t count = settle->count;
+    int64_t clock = was.live ? was.clock : settle->no_clock;
+    int written = now.live && now.put_step == settle->made;
+    int same_state =
+        was.live && written && now.value_hash == was.hash && now.value_size == was.size;
+    array_set(&settle->numbers, i, was.id);
+    array_set(&settle->numbers, count + i, now.key_size);
+    array_set(&settle->numbers, 2 * count + i, was.size);
+    array_set(&settle->numbers, 3 * count + i, now.value_size);
+    array_set(&settle->numbers, 4 * count + i, clock);
+    flags[0] = was.live != 0;
+    flags[count] = now.live != 0;
+    flags[2 * count] = (char)written;
+    flags[3 * count] = now.live && now.born_step == settle->made;
+    flags[4 * count] = (char)same_state;
+    flags[5 * count] = same_state && (!settle->timed || now.clock == clock);
+}
+
+static int settle_all(Settle *settle)
+{
+    int64_t i;
+    for (i = 0; i < settle->count; i++) {
+        Touch was = touch_get(settle, i);
+        Row now;
+        if (was.id < 0 || settle->rows <= was.id)
+            return -1;
+        if (settle->count - i > AHEAD) {
+            int64_t soon = touch_get(settle, i + AHEAD).id;
+            if (soon >= 0 && soon < settle->rows)
+                prefetch((const char *)settle->table.buf + soon * (int64_t)sizeof now);
+        }
+        memcpy(&now, (const char *)settle->table.buf + was.id * (int64_t)sizeof now, sizeof now);
+        settle_one(settle, i, was, now);
+    }
+    return 0;
+}
+
+static int settle_open(PyObject *table, PyObject *touched, PyObject *numbers, PyObject *flags,
+                       Settle *settle)
+{
+    if (PyObject_GetBuffer(table, &settle->table, PyBUF_SIMPLE) < 0 ||
+        PyObject_GetBuffer(touched, &settle->touched, PyBUF_SIMPLE) < 0 ||
+        PyObject_GetBuffer(flags, &settle->flags, PyBUF_WRITABLE) < 0)
+        return -1;
+    settle->rows = settle->table.len / (int64_t)sizeof(Row);
+    settle->count = settle->touched.len / (int64_t)sizeof(Touch);
+    if (settle->flags.len / CHANGE_FLAGS != settle->count || settle->flags.len % CHANGE_FLAGS) {
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        return -1;
+    }
+    return out_open(numbers, "lq", CHANGE_NUMBERS * settle->count, &settle->numbers);
+}
+
+static PyObject *kernel_settle(PyObject *module, PyObject *args)
+{
+    PyObject *table, *touched, *numbers, *flags, *result = NULL;
+    long long made, no_clock;
+    Settle settle;
+    int timed, status;
+    (void)module;
+    memset(&settle, 0, sizeof settle);
+    if (!PyArg_ParseTuple(args, "OOLLpOO:settle", &table, &touched, &made, &no_clock, &timed,
+                          &numbers, &flags))
+        return NULL;
+    settle.made = made;
+    settle.no_clock = no_clock;
+    settle.timed = timed;
+    if (settle_open(table, touched, numbers, flags, &settle) == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        status = settle_all(&settle);
+        Py_END_ALLOW_THREADS
+        if (status < 0)
+            PyErr_SetString(PyExc_ValueError, "an id without a row");
+        else
+            result = Py_NewRef(Py_None);
+    }
+    PyBuffer_Release(&settle.numbers.buffer);
+    PyBuffer_Release(&settle.flags);
+    PyBuffer_Release(&settle.touched);
+    PyBuffer_Release(&settle.table);
+    return result;
+}
+
+/* --- rows ---------------------------------------------------------------------------------- */
+
+/* What a field of a row must be; operands follow in the program. See check_rows in _kernel_py. */
+enum { ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT };
+enum { WORD = 8, DEEPEST = 64 };
+
+typedef struct {
+    const Array *program;
+    int64_t at;
+} Program;
+
+/* The next number of a program; ends in zeros (ANY), so that nothing is read behind it. */
+static int64_t take(Program *program)
+{
+    return program->at < program->program->count ? array_get(program->program, program->at++) : 0;
+}
+
+static int row_fits(Span row, Program *program, int depth);
+
+/* Whether the variable part that a slot refers to lies within its row; takes it off the budget. */
+static int region_of(Span row, uint64_t slot, int64_t fixed, int64_t *budget, Span *region)
+{
+    int64_t offset = (int64_t)(slot >> 32), size = (int64_t)(slot & 0xffffffff);
+    if (offset < fixed || row.size < offset || row.size - offset < size || *budget < size)
+        return 0;
+    *budget -= size;
+    *region = (Span){row.data + offset, size};
+    return 1;
+}
+
+/* Holds one field that is not null against its part of the program. */
+static int field_fits(Span row, uint64_t slot, int64_t fixed, int64_t *budget, Program *program,
+                      int depth)
+{
+    Span region;
+    int64_t low, high;
+    switch (take(program)) {
+    case ANY:
+        return 1;
+    case UNUSED: /* bits above the width of a narrow value */
+        low = take(program);
+        return low < 0 || 63 < low || slot >> low == 0;
+    case RANGE:
+        low = take(program);
+        high = take(program);
+        return low <= (int64_t)slot && (int64_t)slot <= high;
+    case REGION:
+        return region_of(row, slot, fixed, budget, &region);
+    case STRUCT:
+        (void)take(program);
+        return region_of(row, slot, fixed, budget, &region) && row_fits(region, program, depth + 1);
+    default:
+        return 0;
+    }
+}
+
+/* Moves behind a field that is null. */
+static void skip_field(Program *program)
+{
+    int64_t skip = 0, left;
+    switch (take(program)) {
+    case UNUSED:
+        skip = 1;
+        break;
+    case RANGE:
+        skip = 2;
+        break;
+    case STRUCT:
+        skip = take(program);
+        break;
+    }
+    left = program->program->count - program->at;
+    program->at += skip < 0 || left < skip ? left : skip;
+}
+
+/* Holds a row or struct against a program that starts with its number of fields. */
+static int row_fits(Span row, Program *program, int depth)
+{
+    int64_t fields = take(program), bits, fixed, budget, i;
+    if (fields < 0 || INT32_MAX < fields || DEEPEST < depth)
+        return 0;
+    bits = (fields + 63) / 64 * WORD;
+    fixed = bits + fields * WORD;
+    if (row.size < fixed || row.size % WORD)
+        return 0;
+    budget = row.size - fixed;
+    for (i = 0; i < fields; i++) {
+        uint64_t slot = le64(row.data + bits + i * WORD);
+        if (row.data[i >> 3] >> (i & 7) & 1)
+            skip_field(program);
+        else if (!field_fits(row, slot, fixed, &budget, program, depth))
+            return 0;
+    }
+    return 1;
+}
+
+static int64_t check_rows(const Spans *spans, const Array *program, char *doubts)
+{
+    int64_t i, found = 0;
+    for (i = 0; i < spans->offsets.count; i++) {
+        Program start = {program, 0};
+        Span row;
+        if (span_at(spans, i, &row) < 0)
+            return -1;
+        doubts[i] = !row_fits(row, &start, 0);
+        found += doubts[i];
+    }
+    return found;
+}
+
+static PyObject *kernel_check_rows(PyObject *module, PyObject *args)
+{
+    PyObject *bytes, *offsets, *lengths, *program_object, *out_object, *result = NULL;
+    Spans spans;
+    Array program;
+    Py_buffer out;
+    int64_t found = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOO:check_rows", &bytes, &offsets, &lengths, &program_object,
+                          &out_object))
+        return NULL;
+    if (spans_open(bytes, offsets, lengths, &spans) < 0)
+        return NULL;
+    if (array_open(program_object, 0, "lq", &program) < 0)
+        goto no_program;
+    if (PyObject_GetBuffer(out_object, &out, PyBUF_WRITABLE) < 0)
+        goto no_out;
+    if (out.len != spans.offsets.count) {
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    found = check_rows(&spans, &program, out.buf);
+    Py_END_ALLOW_THREADS
+    if (found < 0)
+        PyErr_SetString(PyExc_ValueError, OUTSIDE);
+    else
+        result = PyLong_FromLongLong(found);
+done:
+    PyBuffer_Release(&out);
+no_out:
+    PyBuffer_Release(&program.buffer);
+no_program:
+    spans_close(&spans);
+    return result;
+}
+
+/* Follows a path of (fields, ordinal) pairs through nested structs to a slot. Returns 1 if there
+ * is a value, 0 if there is none: null, or the row does not fit. */
+static int slot_at(Span row, const Array *path, uint64_t *slot)
+{
+    int64_t i;
+    for (i = 0; i + 1 < path->count; i += 2) {
+        int64_t fields = array_get(path, i), ordinal = array_get(path, i + 1), bits, fixed, budget;
+        if (fields < 0 || INT32_MAX < fields || ordinal < 0 || fields <= ordinal)
+            return 0;
+        bits = (fields + 63) / 64 * WORD;
+        fixed = bits + fields * WORD;
+        if (row.size < fixed || row.size % WORD || row.data[ordinal >> 3] >> (ordinal & 7) & 1)
+            return 0;
+        *slot = le64(row.data + bits + ordinal * WORD);
+        budget = row.size;
+        if (i + 3 < path->count && !region_of(row, *slot, fixed, &budget, &row))
+            return 0;
+    }
+    return path->count > 1;
+}
+
+static int read_slots(const Spans *spans, const Array *path, Array *values, char *valid)
+{
+    int64_t i;
+    for (i = 0; i < spans->offsets.count; i++) {
+        uint64_t slot = 0;
+        Span row;
+        if (span_at(spans, i, &row) < 0)
+            return -1;
+        valid[i] = (char)slot_at(row, path, &slot);
+        array_set(values, i, valid[i] ? (int64_t)slot : 0);
+    }
+    return 0;
+}
+
+static PyObject *kernel_read_slots(PyObject *module, PyObject *args)
+{
+    PyObject *bytes, *offsets, *lengths, *path_object, *values_object, *valid_object, *result = NULL;
+    Spans spans;
+    Array path, values;
+    Py_buffer valid;
+    int status;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOOO:read_slots", &bytes, &offsets, &lengths, &path_object,
+                          &values_object, &valid_object))
+        return NULL;
+    if (spans_open(bytes, offsets, lengths, &spans) < 0)
+        return NULL;
+    if (array_open(path_object, 0, "lq", &path) < 0)
+        goto no_path;
+    if (out_open(values_object, "lq", spans.offsets.count, &values) < 0)
+        goto no_values;
+    if (PyObject_GetBuffer(valid_object, &valid, PyBUF_WRITABLE) < 0)
+        goto no_valid;
+    if (valid.len != spans.offsets.count) {
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = read_slots(&spans, &path, &values, valid.buf);
+    Py_END_ALLOW_THREADS
+    if (status < 0)
+        PyErr_SetString(PyExc_ValueError, OUTSIDE);
+    else
+        result = Py_NewRef(Py_None);
+done:
+    PyBuffer_Release(&valid);
+no_valid:
+    PyBuffer_Release(&values.buffer);
+no_values:
+    PyBuffer_Release(&path.buffer);
+no_path:
+    spans_close(&spans);
+    return result;
+}
+
 /* --- module -------------------------------------------------------------------------------- */
 
 static PyMethodDef kernel_methods[] = {
     {"scan", kernel_scan, METH_VARARGS, "Find whole records."},
     {"hash64", kernel_hash64, METH_VARARGS, "Hash every span."},
     {"gather", kernel_gather, METH_VARARGS, "Concatenate spans."},
+    {"apply", kernel_apply, METH_VARARGS, "Apply records to a table of keys."},
+    {"settle", kernel_settle, METH_VARARGS, "Tell what became of touched keys."},
+    {"check_rows", kernel_check_rows, METH_VARARGS, "Find the rows that may not fit a schema."},
+    {"read_slots", kernel_read_slots, METH_VARARGS, "Read one 64-bit field of every row."},
     {NULL, NULL, 0, NULL},
 };
 

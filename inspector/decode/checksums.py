@@ -89,13 +89,17 @@ def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
     Raises:
         DecodeError: the side file is not one.
     """
-    size, expected = _hadoop_sums(crc)
+    size, expected = hadoop_sums(crc)
     parts = itertools.zip_longest(expected, _crc32_of_parts(chunks, size))
     return [i * size for i, (want, got) in enumerate(parts) if want != got]
 
 
-def _hadoop_sums(crc: bytes) -> tuple[int, list[int]]:
-    """Bytes per checksum, and the checksums."""
+def hadoop_sums(crc: bytes) -> tuple[int, list[int]]:
+    """Bytes per checksum, and the checksums, of a ``.NAME.crc``.
+
+    Raises:
+        DecodeError: it is not one.
+    """
     if len(crc) < _HADOOP_HEADER.size:
         raise TruncatedError("checksum file without a header", offset=len(crc))
     magic, size = _HADOOP_HEADER.unpack_from(crc)
@@ -150,9 +154,9 @@ def parse_spark_checksum(data: bytes) -> SparkChecksum:
     return SparkChecksum(algorithm, value & 0xFFFFFFFF, size if isinstance(size, int) else None)
 
 
-def crc32c(chunks: Iterable[bytes]) -> tuple[int, int]:
-    """CRC32C of a file as it arrives, unsigned, and its size in bytes."""
-    found, size = 0, 0
+def crc32c(chunks: Iterable[bytes], found: int = 0) -> tuple[int, int]:
+    """CRC32C of a file as it arrives, unsigned, going on from ``found``; and its size in bytes."""
+    size = 0
     for chunk in chunks:
         found = google_crc32c.extend(found, bytes(chunk))
         size += len(chunk)

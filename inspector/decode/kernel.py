@@ -69,6 +69,44 @@ class Kernel(Protocol):
     def gather(self, buffer: Any, offsets: Any, lengths: Any, /) -> bytes:
         """Concatenate spans."""
 
+    def apply(  # noqa: PLR0913 - the columns of the records
+        self,
+        table: Any,
+        ids: Any,
+        key_sizes: Any,
+        value_sizes: Any,
+        hashes: Any,
+        clocks: Any,
+        step: int,
+        first_record: int,
+        flags: int,
+        touched: Any,
+        counts: Any,
+        /,
+    ) -> int:
+        """Apply records to a table of keys."""
+
+    def settle(  # noqa: PLR0913 - the tables, what a put looks like, and two results
+        self,
+        table: Any,
+        touched: Any,
+        made: int,
+        no_clock: int,
+        timed: bool,
+        numbers: Any,
+        flags: Any,
+        /,
+    ) -> None:
+        """Tell what became of touched keys."""
+
+    def check_rows(self, buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any, /) -> int:
+        """Find the rows that may not fit their schema."""
+
+    def read_slots(
+        self, buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any, /
+    ) -> None:
+        """Read one 64-bit field of every row."""
+
     def Interner(self) -> Interner:  # noqa: N802 - a class in both kernels
         """A new, empty interner."""
 

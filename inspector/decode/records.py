@@ -173,6 +173,4 @@ def _floor(value_lengths: Int64s) -> None:
     Writers before 2.3 could append 4 bytes to a value, and every later reader drops them
     (``HDFSBackedStateStoreProvider.updateFromDeltaFile``).
     """
-    np.subtract(
-        value_lengths, value_lengths % _WORD, out=value_lengths, where=value_lengths != REMOVED
-    )
+    np.bitwise_and(value_lengths, -_WORD, out=value_lengths, where=value_lengths != REMOVED)

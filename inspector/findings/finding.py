@@ -81,11 +81,28 @@ BAD_ROW = Kind(
 PARTITION_COUNT = Kind(
     "SS109", Severity.ERROR, "partitions missing", "spark.sql.shuffle.partitions"
 )
+BAD_CHECKSUM = Kind(
+    "SS110",
+    Severity.WARNING,
+    "checksum file does not match",
+    "org.apache.hadoop.fs.ChecksumException",
+)
 NEVER_EXPIRES = Kind("SS201", Severity.WARNING, "rows can never expire", "withWatermark")
 PAST_WATERMARK = Kind("SS202", Severity.WARNING, "expired rows still present", "outputMode")
 TIMEOUT_KEPT = Kind("SS203", Severity.ERROR, "timeout fired and key kept", "GroupState.remove")
+NO_REMOVES = Kind("SS204", Severity.WARNING, "no removes while rows grow", "numRowsRemoved")
+JOIN_SIDE = Kind("SS205", Severity.WARNING, "one join side never removes", "withWatermark")
+WATERMARK_FLAT = Kind(
+    "SS206", Severity.WARNING, "watermark flat", "spark.sql.streaming.multipleWatermarkPolicy"
+)
 NO_WATERMARK = Kind(
     "SS207", Severity.WARNING, "the rule needs a watermark, and there is none yet", "withWatermark"
+)
+JOIN_COUNTERS = Kind(
+    "SS208",
+    Severity.WARNING,
+    "join rows and counters disagree",
+    "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
 )
 FORMAT_V1 = Kind(
     "SS301",
@@ -102,10 +119,15 @@ CATALOGUE = (
     NOT_RESTORABLE,
     BAD_ROW,
     PARTITION_COUNT,
+    BAD_CHECKSUM,
     NEVER_EXPIRES,
     PAST_WATERMARK,
     TIMEOUT_KEPT,
+    NO_REMOVES,
+    JOIN_SIDE,
+    WATERMARK_FLAT,
     NO_WATERMARK,
+    JOIN_COUNTERS,
     FORMAT_V1,
     SAME_VALUE,
 )

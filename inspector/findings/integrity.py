@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from inspector.findings.finding import (
+    BAD_CHECKSUM,
     BAD_ROW,
     FORMAT_V1,
     MISSING_DELTA,
@@ -29,6 +30,7 @@ _KINDS: dict[str, Kind] = {
     "snapshot-differs": SNAPSHOT_DIFFERS,
     "bad-row": BAD_ROW,
     "missing-partition": PARTITION_COUNT,
+    "file-checksum": BAD_CHECKSUM,
 }
 _STEPS = {
     MISSING_DELTA: "restore the file from a backup or an earlier object version; without it the "
@@ -39,9 +41,11 @@ _STEPS = {
     SNAPSHOT_DIFFERS: "find out what else writes to the checkpoint: Spark loads the snapshot, "
     "whatever its deltas say",
     BAD_ROW: "check that the schema in state/<operator>/0/_metadata/schema belongs to this query",
+    BAD_CHECKSUM: "compare the file with a backup; where the file is as it should be, "
+    "the checksum file is stale and can go",
     PARTITION_COUNT: "restore the folders: Spark silently reads a missing partition as empty",
 }
-READABLE = ("snapshot-differs", "codec-mismatch", "uncommitted")
+READABLE = ("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted")
 """Problems that are statements about files that could be read."""
 
 

@@ -2,31 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from inspector.findings.finding import (
     NEVER_EXPIRES,
+    NO_REMOVES,
     NO_WATERMARK,
     PAST_WATERMARK,
     TIMEOUT_KEPT,
     Finding,
     Kind,
 )
+from inspector.measure.ages import Ages
 from inspector.measure.leftovers import Certainty, LeftoverClass
+from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
 from inspector.operators.rule import Clock, StoreRule
 
 
 @dataclass(frozen=True)
 class LeftoverTotal:
-    """How many leftovers of one class a store has, and since which version; adds by hand."""
+    """How many leftovers of one class a store has, and since which version; adds by hand.
+
+    Attributes:
+        fired: the longest run of timeouts of any of them.
+        by_change: keys by what became of their state.
+        before_window: they expired before the window of proof.
+        reason: what the judgement rests on.
+    """
 
     kind: LeftoverClass
     certainty: Certainty
     rows: int
     bytes: int
     oldest_version: int
+    fired: int = 1
+    by_change: Mapping[str, int] = field(default_factory=dict)
+    before_window: bool = False
+    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -41,6 +55,9 @@ class StoreLife:
         puts: the same of puts.
         leftovers: by class and certainty.
         watermark_ms: of the judged version's batch; None if not recorded.
+        first: facts of the oldest version of the window.
+        calls: what is known of a group state's timers; None for other operators.
+        ages: when the rows were last put.
     """
 
     operator_id: int
@@ -53,12 +70,17 @@ class StoreLife:
     window: int
     leftovers: Sequence[LeftoverTotal]
     watermark_ms: int | None
+    first: VersionFacts = field(default_factory=VersionFacts)
+    calls: TimerCalls | None = None
+    ages: Ages | None = None
 
 
 def judge(life: StoreLife) -> Iterator[Finding]:
     """The lifetime findings of one store."""
     yield from _never(life)
+    yield from _never_armed(life)
     yield from _leftovers(life)
+    yield from _grows(life)
     expiry = life.rule.expiry
     waits = expiry is not None and expiry.clock is Clock.WATERMARK and not life.watermark_ms
     if expiry is not None and waits and life.newest.rows:
@@ -91,29 +113,105 @@ def _never(life: StoreLife) -> Iterator[Finding]:
     )
 
 
+def _never_armed(life: StoreLife) -> Iterator[Finding]:
+    """Keys of a group state with a timeout that no call ever armed."""
+    calls = life.calls
+    if calls is None or not calls.never_armed_rows or life.window < WINDOW:
+        return
+    rows, size = calls.never_armed_rows, calls.never_armed_bytes
+    if not calls.armed_keys:
+        if life.removals:
+            return
+        said = "no key had a timeout at any version of the window, and none was removed"
+        certainty = Certainty.PROVEN
+    elif calls.unarmed_by_data:
+        said = "they had no timeout at any version of the window, though other keys had"
+        certainty = Certainty.INFERRED
+    else:
+        return  # told as kept without a timeout since before the window
+    yield _finding(
+        life,
+        NEVER_EXPIRES,
+        certainty,
+        f"{rows:,} of {life.newest.rows:,} rows: {said} ({life.window} versions); only new data "
+        "for them can call the function",
+        "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
+        "state: each call clears the timer that was set before",
+        rows,
+        size,
+    )
+
+
 def _leftovers(life: StoreLife) -> Iterator[Finding]:
     for total in life.leftovers:
         if not total.rows:
             continue
-        past = total.kind is LeftoverClass.PAST_WATERMARK
-        since = f"the oldest since batch {total.oldest_version - 1}"
+        past = total.kind in PAST
         yield _finding(
             life,
             PAST_WATERMARK if past else TIMEOUT_KEPT,
             total.certainty,
-            f"{total.rows:,} rows: {_WORDS[total.kind]}; {since}",
+            f"{total.rows:,} rows: {_WORDS[total.kind]}{_details(total)}; {_since(total)}",
             life.rule.advice or "see inspector leftovers for the keys",
             total.rows,
             total.bytes,
         )
 
 
+def _since(total: LeftoverTotal) -> str:
+    if total.before_window:
+        return f"before the window of proof, which begins with version {total.oldest_version}"
+    return f"the oldest since batch {total.oldest_version - 1}"
+
+
+def _details(total: LeftoverTotal) -> str:
+    changes = [f"{n:,} {_CHANGES[word]}" for word, n in total.by_change.items() if n]
+    if total.kind is LeftoverClass.IGNORED_TIMEOUT:
+        changes = []
+    words = [", ".join(changes)] if changes else []
+    if total.fired > 1:
+        words.append(f"up to {total.fired:,} times in a row")
+    if total.reason:
+        words.append(total.reason)
+    return f" ({'; '.join(words)})" if words else ""
+
+
+def _grows(life: StoreLife) -> Iterator[Finding]:
+    """Rows that only become more, where no rule that is known could tell whether they should."""
+    rule = life.rule
+    known = rule.expiry is not None or rule.never is not None or rule.event_time is not None
+    grown = life.newest.rows - life.first.rows
+    if known or rule.settled or life.removals or life.window < WINDOW or grown <= 0:
+        return
+    yield _finding(
+        life,
+        NO_REMOVES,
+        Certainty.INFERRED,
+        f"{grown:,} rows more than {life.window} versions before, and none was removed "
+        f"({rule.unknown})",
+        rule.advice or "give the rule with --operator-rule, if you know it",
+        life.newest.rows,
+        life.newest.row_bytes,
+    )
+
+
+WINDOW = 5
+"""Versions whose changes must be known before what did not happen in them says anything."""
+
+PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 _WORDS = {
     LeftoverClass.PAST_WATERMARK: "the watermark of a processed batch covered them and they stayed",
+    LeftoverClass.PAST_PROCESSING_TIME: "the processing time of a batch that ran was past the "
+    "moment at which they should have gone",
     LeftoverClass.KEPT_WITHOUT_TIMEOUT: "their timeout fired and they were kept with no timeout, "
     "so nothing will ever call them again",
     LeftoverClass.IGNORED_TIMEOUT: "their timeout fired and was ignored, so it fires each batch",
     LeftoverClass.REARMED: "their timeout fired and was armed anew",
+}
+_CHANGES = {
+    "untouched": "with their state untouched",
+    "changed": "with their state changed",
+    "empty": "with no state, as an empty row",
 }
 
 

@@ -221,9 +221,8 @@ def peak(
 
     The ``n`` versions before it; the working copy that became the newest, before it removed any
     row; and with ``read_copy`` the copy that the restore half reads (:data:`READ_AND_WRITE`), which
-    a sort aggregation and a session window hold to the end. A hash aggregation has read it all
-    before its first put, so that this is an upper bound for it. With ``n`` 0 the version before is
-    read from its files for the batch, and counts as retained.
+    is still there when the delta is closed. With ``n`` 0 the version before is read from its files
+    for the batch, and counts as retained.
     """
     order = held(versions, max(n, 1) + 1)
     if not order:
@@ -245,8 +244,8 @@ def previous_rows(facts: VersionFacts) -> int:
 
 
 def most_rows(facts: VersionFacts) -> int:
-    """Rows at most while the version was made: every key came before any went."""
-    return facts.rows if facts.rebased else previous_rows(facts) + facts.inserts
+    """Rows at most while the version was made, since new keys come before expired ones go."""
+    return facts.rows + facts.removed_rows
 
 
 # --- maps --------------------------------------------------------------------------------------
@@ -259,30 +258,27 @@ def _maps(versions: Versions, layout: Layout, n: int, prefixes: Prefixes) -> Hea
 def _map(facts: VersionFacts, version: int, layout: Layout, prefixes: Prefixes) -> Heap:
     """What a version has for itself: nodes, tables, map objects."""
     slots = table_slots(previous_rows(facts), version == 1, most_rows(facts))
-    mine, earlier = prefixes.get(version), prefixes.get(version - 1)
-    most = 0 if mine is None else mine.new_prefixes + (0 if earlier is None else earlier.prefixes)
-    return _of_map(facts.rows, slots, layout, mine, most)
+    return _of_map(facts.rows, slots, layout, prefixes.get(version))
 
 
 def _fresh_copy(facts: VersionFacts, layout: Layout, prefixes: PrefixFacts | None) -> Heap:
     """``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else."""
     rows = previous_rows(facts)
-    return _of_map(rows, table_slots(rows, built_by_put=False), layout, prefixes, 0)
+    return _of_map(rows, table_slots(rows, built_by_put=False), layout, prefixes)
 
 
-def _of_map(
-    rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None, most_prefixes: int
-) -> Heap:
+def _of_map(rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None) -> Heap:
     heap = Heap(
         nodes=Part(rows, rows * layout.node),
         tables=Part(int(slots > 0), layout.table(slots)),
         maps=Part(1 + int(layout.map_wrapper > 0), layout.concurrent_map + layout.map_wrapper),
     )
-    return heap if prefixes is None else heap + _prefix_map(rows, layout, prefixes, most_prefixes)
+    return heap if prefixes is None else heap + _prefix_map(rows, layout, prefixes)
 
 
-def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts, most: int) -> Heap:
+def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts) -> Heap:
     """The second map of a session window: its table was always made by puts."""
+    most = facts.prefixes + facts.gone_prefixes
     slots = table_slots(facts.prefixes, built_by_put=True, peak=most)
     tables = sum(n * layout.table(set_slots(size)) for size, n in facts.set_sizes.counts.items())
     sets = facts.prefixes * layout.hash_set + rows * layout.hash_set_node + tables

@@ -26,6 +26,7 @@ class PrefixFacts:
     Attributes:
         prefixes, prefix_bytes: live in the version, and the bytes of their rows.
         new_prefixes, new_prefix_bytes: those whose row object the version before did not have.
+        gone_prefixes: those that the version before had and this one has not.
         set_sizes: how many prefixes have each number of keys.
     """
 
@@ -33,6 +34,7 @@ class PrefixFacts:
     prefix_bytes: int = 0
     new_prefixes: int = 0
     new_prefix_bytes: int = 0
+    gone_prefixes: int = 0
     set_sizes: SizeCounts = field(default_factory=SizeCounts)
 
     def __add__(self, other: PrefixFacts) -> PrefixFacts:
@@ -48,6 +50,7 @@ class PrefixFacts:
             prefix_bytes=facts.key_bytes - 8 * facts.rows,
             new_prefixes=new,
             new_prefix_bytes=new_bytes - 8 * new,
+            gone_prefixes=facts.removed_rows,
             set_sizes=SizeCounts(Counter({1: facts.rows} if facts.rows else {})),
         )
 
@@ -94,6 +97,7 @@ class LivePrefixes:
             prefix_bytes=int(self._bytes[live].sum()),
             new_prefixes=int(new.sum()),
             new_prefix_bytes=int(self._bytes[new].sum()),
+            gone_prefixes=int((~live & (had > 0)).sum()),
             set_sizes=SizeCounts(Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))),
         )
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from inspector.state.replay import Change, StateMap
+from inspector.state.replay import Change
+
+_SMALL = 1 << 14
+"""Bytes below which sizes are counted in an array of that length."""
 
 
 @dataclass(frozen=True)
@@ -64,13 +67,11 @@ class LiveSizes:
         self.value: Counter[int] = Counter()
         self.row: Counter[int] = Counter()
 
-    def update(self, change: Change, state: StateMap) -> None:
-        """Take one version's change over; ``state`` is the map after it."""
+    def update(self, change: Change) -> None:
+        """Take one version's change over."""
         if change.rebased:
             self.key, self.value, self.row = Counter(), Counter(), Counter()
-        ids, was, now = change.ids, change.was_live, change.now_live
-        keys = state.key_size[ids].astype(np.int64)
-        values = state.value_size[ids].astype(np.int64)
+        was, now, keys, values = change.was_live, change.now_live, change.key_size, change.now_size
         for counter, before, after in (
             (self.key, keys, keys),
             (self.value, change.was_size, values),
@@ -84,9 +85,19 @@ class LiveSizes:
         return SizeCounts(+self.key), SizeCounts(+self.value), SizeCounts(+self.row)
 
 
-def _tally(counter: Counter[int], sizes: Any, sign: int) -> None:
-    distinct, counts = np.unique(sizes, return_counts=True)
-    for size, count in zip(distinct.tolist(), counts.tolist(), strict=True):
+def _tally(counter: Counter[int], sizes: npt.NDArray[np.int64], sign: int) -> None:
+    for size, count in _counted(sizes):
         counter[size] += sign * count
         if not counter[size]:
             del counter[size]
+
+
+def _counted(sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """How often each size occurs; small ones, which nearly all are, without sorting."""
+    if int(sizes.max(initial=0)) < _SMALL:
+        counts = np.bincount(sizes)
+        distinct = np.flatnonzero(counts)
+        counts = counts[distinct]
+    else:
+        distinct, counts = np.unique(sizes, return_counts=True)
+    return zip(distinct.tolist(), counts.tolist(), strict=True)

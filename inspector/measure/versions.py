@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
-
 from inspector.measure.sizes import LiveSizes, SizeCounts
 from inspector.schemas import COUNTS, HISTOGRAMS
 from inspector.state.replay import Change, StateMap
@@ -105,7 +103,7 @@ def measure_version(
         sizes: the running distributions; brought up to date here.
         files: ``delta_bytes``, ``snapshot_bytes`` and ``raw_bytes``.
     """
-    sizes.update(change, state)
+    sizes.update(change)
     key_sizes, value_sizes, row_sizes = sizes.snapshot()
     sharing = {} if change.rebased else _sharing(change, state)
     counts = {} if change.rebased else vars(change.counts)
@@ -125,9 +123,7 @@ def measure_version(
 
 
 def _sharing(change: Change, state: StateMap) -> dict[str, int]:
-    was, now, ids = change.was_live, change.now_live, change.ids
-    keys = state.key_size[ids].astype(np.int64)
-    values = state.value_size[ids].astype(np.int64)
+    was, now, keys, values = change.was_live, change.now_live, change.key_size, change.now_size
     removed, new = was & ~now, now & ~was
     grown = int(keys[new].sum()) - int(keys[removed].sum())
     grown += int(values[now].sum()) - int(change.was_size[was].sum())

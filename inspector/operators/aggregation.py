@@ -12,17 +12,20 @@ from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_f
 
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
+COMPLETE = "the output mode is not in the checkpoint, and complete mode keeps every group"
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of an aggregation's store."""
     key, _ = shape.schemas[store]
     if not key.fields:
-        return StoreRule(unknown="a global aggregation has one row, for good", source=SOURCE)
+        return StoreRule(
+            unknown="a global aggregation has one row, for good", source=SOURCE, settled=True
+        )
     expiry = watermark_field(key, Side.KEY)
     if expiry is not None:
         advice = "use append or update mode: complete mode keeps every group for ever"
-        return StoreRule(expiry=expiry, advice=advice, source=SOURCE)
+        return StoreRule(expiry=expiry, advice=advice, source=SOURCE, doubt=COMPLETE)
     return StoreRule(
         never="no grouping column carries a watermark, so no group is ever removed",
         advice="group by a window or an event-time column with withWatermark, "

@@ -13,4 +13,4 @@ SOURCE = "StreamingGlobalLimitExec"
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:  # noqa: ARG001 - one form for all
     """A limit's one row lives as long as the query."""
-    return StoreRule(unknown="a limit has one row, for good", source=SOURCE)
+    return StoreRule(unknown="a limit has one row, for good", source=SOURCE, settled=True)

@@ -1,36 +1,83 @@
 """Stream-stream joins: ``symmetricHashJoin``, four stores on this provider.
 
-``<side>-keyToNumValues`` counts the rows of a join key; ``<side>-keyWithIndexToValue`` holds them.
-A side is cleaned by a watermark on the join key, or by one on its value with the bound that the
-join condition gives (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``). Join keys
-lose their metadata in the schema, and the condition is not in the checkpoint; so a row below the
-watermark is no evidence.
+``<side>-keyToNumValues`` counts the rows of a join key; ``<side>-keyWithIndexToValue`` holds them,
+each under the key and an index from 0 to count - 1.
+
+A side is cleaned by a watermark on the join key, on both sides alike, or by one on its own value
+with the bound that the join condition gives; else never
+(``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``). Join keys lose their metadata in
+the schema, and the condition is not in the checkpoint; so a row below the watermark is no evidence.
+What can be told is how far behind the watermark the rows of a side reach, version by version.
 """
 
 from __future__ import annotations
 
-from inspector.operators.rule import OperatorShape, StoreRule, event_time_field
+from inspector.operators.rule import (
+    Clock,
+    ExpiryField,
+    OperatorShape,
+    Side,
+    StoreRule,
+    event_time_field,
+    watermark_field,
+)
+from inspector.sparktypes import AtomicType, StructType
 
 NAMES = ("symmetricHashJoin",)
 SOURCE = "StreamingSymmetricHashJoinHelper, SymmetricHashJoinStateManager"
+SIDES = ("left", "right")
 VALUE_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
 COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
+COUNT = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1, True, "value")
+"""Where a counter's number lies."""
+
+_ADVICE = (
+    "add withWatermark on both sides and a time range to the join condition, "
+    "such as rightTime BETWEEN leftTime AND leftTime + INTERVAL 1 HOUR"
+)
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of one of a join's stores."""
     if store in COUNT_STORES:
         reason = "a counter goes with the last row of its join key"
-        return StoreRule(unknown=reason, source=SOURCE)
+        return StoreRule(unknown=reason, source=SOURCE, settled=True)
     if not any(_has_watermark(shape, name) for name in VALUE_STORES):
         return StoreRule(
             never="neither side carries a watermark, so no row is ever removed",
-            advice="add withWatermark on both sides and a time range to the join condition",
+            advice=_ADVICE,
+            source=SOURCE,
+        )
+    key, value = shape.schemas[store]
+    event_time = watermark_field(value, Side.VALUE)
+    if event_time is None and not time_fields(key):
+        return StoreRule(
+            never="this side carries no watermark and the join key holds no time, "
+            "so none of its rows is ever removed",
+            advice=_ADVICE,
             source=SOURCE,
         )
     return StoreRule(
-        unknown="the time range of the join condition is not in the checkpoint", source=SOURCE
+        unknown="the time range of the join condition is not in the checkpoint "
+        "(--join-retention gives it)",
+        advice=_ADVICE,
+        source=SOURCE,
+        event_time=event_time,
     )
+
+
+def time_fields(key: StructType) -> list[tuple[int, ...]]:
+    """Paths of the join-key fields that may hold an event time: timestamps and ends of windows."""
+    found: list[tuple[int, ...]] = []
+    for ordinal, column in enumerate(key.fields):
+        kind = getattr(column.data_type, "kind", None)
+        if isinstance(column.data_type, AtomicType) and kind in ("timestamp", "timestamp_ntz"):
+            found.append((ordinal,))
+        elif isinstance(column.data_type, StructType):
+            names = [inner.name for inner in column.data_type.fields]
+            if names == ["start", "end"]:
+                found.append((ordinal, 1))
+    return found
 
 
 def _has_watermark(shape: OperatorShape, store: str) -> bool:

@@ -22,6 +22,7 @@ class Clock(enum.Enum):
     """
 
     WATERMARK = "watermark"
+    PROCESSING_TIME = "processing_time"
     TIMEOUT = "timeout"
 
 
@@ -43,6 +44,8 @@ class ExpiryField:
         inclusive: gone when ``field <= clock`` (watermark predicates) or ``field < clock``
             (timeouts).
         name: its name, for people.
+        delay_ms: how far behind the clock the rule goes (the retention of a join's side).
+        previous_bound: the batch may evict by the watermark of the batch before it.
     """
 
     clock: Clock
@@ -51,18 +54,24 @@ class ExpiryField:
     per_ms: int
     inclusive: bool
     name: str
+    delay_ms: int = 0
+    previous_bound: bool = False
 
 
 @dataclass(frozen=True)
 class StoreRule:
-    """What is known of the expiry of one store's rows. At most one of the three is given.
+    """What is known of the expiry of one store's rows. At most one of the first three is given.
 
     Attributes:
         expiry: the field and comparison by which rows go.
         never: why no row can ever go by itself; the operator's own design, proven by the schema.
         unknown: why the checkpoint does not tell.
         advice: what its user can do about rows that stay.
-        source: the Spark class that says so.
+        source: the Spark class that says so, or the option that gave the rule.
+        doubt: why a row that the rule covers may stay lawfully; its leftovers are then inferred.
+        event_time: where the rows' event time lies, if the rule itself is not known.
+        given: the user gave the rule.
+        settled: that no rule is known is no lack: its rows are few, or go with another store's.
     """
 
     expiry: ExpiryField | None = None
@@ -70,6 +79,10 @@ class StoreRule:
     unknown: str | None = None
     advice: str = ""
     source: str = ""
+    doubt: str = ""
+    event_time: ExpiryField | None = None
+    given: bool = False
+    settled: bool = False
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ watermark (``SessionWindowStateStoreSaveExec``); Complete never removes; Update 
 
 from __future__ import annotations
 
+from inspector.operators.aggregation import COMPLETE
 from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_field
 
 NAMES = ("sessionWindowStateStoreSaveExec",)
@@ -19,7 +20,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     expiry = watermark_field(value, Side.VALUE)
     if expiry is not None:
         advice = "use append mode: complete mode keeps every session for ever"
-        return StoreRule(expiry=expiry, advice=advice, source=SOURCE)
+        return StoreRule(expiry=expiry, advice=advice, source=SOURCE, doubt=COMPLETE)
     return StoreRule(
         never="the session's time carries no watermark, so no session is ever removed",
         advice="add withWatermark on the event-time column",

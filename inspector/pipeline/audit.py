@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
-from inspector.decode.rows import Int64Path, RowDecoder, fixed_slot_offset
-from inspector.measure.leftovers import (
-    Clocks,
-    Leftovers,
-    TimeoutKind,
-    TimerEvidence,
-    find_leftovers,
-    overdue_evidence,
-    timer_evidence,
-)
+from inspector.decode.row_check import RowCheck
+from inspector.decode.rows import Int64Path, fixed_slot_offset
 from inspector.measure.sizes import LiveSizes
 from inspector.measure.versions import measure_version
-from inspector.model import BatchClock, StoreFile
+from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.pipeline.lifetime import Lifetime
 from inspector.pipeline.reading import READ_ERRORS, StoreReader
 from inspector.pipeline.tasks import StoreTask, Task
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
@@ -34,8 +27,14 @@ MISFITS_LISTED = 3
 """Rows of one file that are named when they do not fit their schema; the others are counted."""
 
 
-def audit_store(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[dict[str, Any]]:
-    """Replay a store and tell its facts; problems stay with ``reader``."""
+def audit_store(
+    task: Task, store: StoreTask, reader: StoreReader
+) -> Generator[dict[str, Any], None, StateMap | None]:
+    """Replay a store and tell its facts; problems stay with ``reader``.
+
+    Returns:
+        The map of the judged version; None if it could not be made.
+    """
     pass_ = _Pass(task, store, reader)
     files = StoreFiles.of(store.files)
     for step in replay_steps(files, task.version):
@@ -43,7 +42,9 @@ def audit_store(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[d
         if change is not None:
             yield from pass_.tell_version(change, step)
     if pass_.whole and pass_.state.versions[-1:] == [task.version]:
-        yield from pass_.tell_leftovers()
+        yield from pass_.life.tell()
+        return pass_.state
+    return None
 
 
 class _Pass:
@@ -52,6 +53,7 @@ class _Pass:
     Attributes:
         state: the map so far.
         whole: the map is that of the step taken last; False after a file that could not be read.
+        life: what is to be told of its rows' lives.
     """
 
     def __init__(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
@@ -60,8 +62,7 @@ class _Pass:
         self.state = StateMap(tracking(store))
         self.whole = True
         self._sizes = LiveSizes()
-        self._batches: dict[int, BatchClock] = {c.batch_id: c for c in task.clocks}
-        self._timers = TimerEvidence()
+        self.life = Lifetime(task, store, reader, self.state)
 
     # -- replay ------------------------------------------------------------------------------
 
@@ -140,83 +141,8 @@ class _Pass:
             "raw_bytes": self._reader.raw_bytes,
         }
         facts = measure_version(change, self.state, self._sizes, files)
-        if self.state.tracking.clock_slot >= 0 and not change.rebased:
-            clock = self._batches.get(change.version - 1)
-            self._timers += timer_evidence(change, self.state, clock)
         yield self._reader.row("version", change.version) | facts.columns()
-
-    def tell_leftovers(self) -> Iterator[dict[str, Any]]:
-        """The leftovers of the version that was replayed last."""
-        expiry = self._store.expiry
-        if expiry is None or self.state.tracking.clock is None:
-            return
-        clocks = Clocks.of(self.state.versions, self._batches)
-        kinds: tuple[TimeoutKind, ...] = ()
-        if expiry.clock is Clock.TIMEOUT:
-            if self._store.timers_always_clear:
-                self._timers += overdue_evidence(self.state, clocks)
-            kinds = self._timers.possible(self._store.timeout_kinds)
-            yield self._reader.row("timers", self._task.version) | {
-                "timeout_kind": ",".join(kind.value for kind in kinds)
-            }
-        found = find_leftovers(
-            self.state,
-            expiry,
-            clocks,
-            certainty=self._store.certainty,
-            timers=(self._timers, kinds),
-        )
-        for leftovers in found:
-            yield from self._tell(leftovers)
-
-    def _tell(self, leftovers: Leftovers) -> Iterator[dict[str, Any]]:
-        state, ids = self.state, leftovers.ids
-        if not len(ids):
-            return
-        kind = leftovers.timeout_kind
-        common: dict[str, Any] = {
-            "leftover_class": leftovers.kind.value,
-            "certainty": leftovers.certainty.value,
-            "timeout_kind": None if kind is None else kind.value,
-        }
-        versions = np.array(state.versions, np.int64)
-        yield (
-            self._reader.row("leftovers", self._task.version)
-            | common
-            | {
-                "rows": len(ids),
-                "key_bytes": int(state.key_size[ids].sum(dtype=np.int64)),
-                "value_bytes": int(state.value_size[ids].sum(dtype=np.int64)),
-                "expired_version": int(versions[leftovers.expired_step].min()),
-            }
-        )
-        for i in self._listed(leftovers):
-            key_id = int(ids[i])
-            put = int(state.put_step[key_id])
-            yield (
-                self._reader.row("leftover", self._task.version)
-                | common
-                | {
-                    "key": state.keys(ids[i : i + 1])[0],
-                    "key_bytes": int(state.key_size[key_id]),
-                    "value_bytes": int(state.value_size[key_id]),
-                    "expired_version": int(versions[leftovers.expired_step[i]]),
-                    "clock_ms": int(leftovers.clock_ms[i]),
-                    "threshold_ms": int(leftovers.threshold_ms[i]),
-                    "last_put_version": None if put < 0 else int(versions[put]),
-                    "puts": int(state.puts[key_id]),
-                    "fired": int(leftovers.fired[i]),
-                }
-            )
-
-    def _listed(self, leftovers: Leftovers) -> list[int]:
-        """Positions of the leftovers to list: oldest first, then largest, up to the limit."""
-        ids = leftovers.ids
-        size = self.state.key_size[ids].astype(np.int64) + self.state.value_size[ids]
-        order = np.lexsort((ids, -size, leftovers.expired_step))
-        limit = self._task.leftover_limit
-        chosen: list[int] = (order[:limit] if limit else order).tolist()
-        return chosen
+        yield from self.life.take(change)
 
 
 class _Fit:
@@ -228,8 +154,8 @@ class _Fit:
 
     def __init__(self, store: StoreTask, reader: StoreReader) -> None:
         key, value = schemas(store)
-        self._decoders = [
-            (name, RowDecoder(schema), name == "value")
+        self._checks = [
+            (name, RowCheck(schema), name == "value")
             for name, schema in (("key", key), ("value", value))
             if schema is not None
         ]
@@ -239,8 +165,8 @@ class _Fit:
         """Hand the blocks on; report the rows that do not fit."""
         misfits = 0
         for block in blocks:
-            for name, decoder, is_value in self._decoders:
-                misfits += self._of_block(file, block, name, decoder, is_value, misfits)
+            for name, check, is_value in self._checks:
+                misfits += self._of_block(file, block, name, check, is_value, misfits)
             yield block
         if misfits > MISFITS_LISTED:
             self._reader.report(
@@ -252,18 +178,14 @@ class _Fit:
         file: StoreFile,
         block: RecordBlock,
         name: str,
-        decoder: RowDecoder,
+        check: RowCheck,
         is_value: bool,
         before: int,
     ) -> int:
-        rows = np.arange(block.count)
-        offsets, lengths = block.key_offset, block.key_length
-        if is_value:
-            rows = np.flatnonzero(block.value_length >= 0)
-            offsets, lengths = block.value_offset[rows], block.value_length[rows]
-        misfits = decoder.decode(block.buffer, offsets, lengths).misfits
+        rows, offsets, lengths = _puts(block) if is_value else _keys(block)
+        misfits = check.misfits(block.buffer, offsets, lengths)
         for index, message in misfits[: max(0, MISFITS_LISTED - before)]:
-            record = block.first_record + int(rows[index])
+            record = block.first_record + (index if rows is None else int(rows[index]))
             raw = block.raw_offset + int(offsets[index])
             self._reader.report(
                 "bad-row", f"{name} of record {record} at raw byte {raw}: {message}", file
@@ -283,13 +205,13 @@ def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
 
 def tracking(store: StoreTask) -> Tracking:
     """What has to be read from every record to judge it by the store's rule."""
-    expiry = store.expiry
+    expiry = store.expiry or store.event_time or store.number
     key, value = schemas(store)
     schema = None if expiry is None else (key if expiry.side is Side.KEY else value)
     if expiry is None or schema is None:
         return Tracking()
     clock = _clock_reader(expiry, schema)
-    if expiry.clock is Clock.WATERMARK:
+    if expiry.clock is not Clock.TIMEOUT:
         return Tracking(clock)
     descends = None if key is None else KeyOrder(key).descends
     return Tracking(clock, fixed_slot_offset(schema, expiry.path[0]), descends)
@@ -300,12 +222,33 @@ def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
     of_key = expiry.side is Side.KEY
 
     def read(block: RecordBlock) -> Int64s:
-        clocks = np.full(block.count, NO_CLOCK)
-        rows = np.flatnonzero(block.value_length >= 0)
-        offsets = (block.key_offset if of_key else block.value_offset)[rows]
-        lengths = (block.key_length if of_key else block.value_length)[rows]
+        rows, offsets, lengths = _puts(block)
+        if of_key:
+            offsets, lengths = block.key_offset, block.key_length
+            if rows is not None:
+                offsets, lengths = offsets[rows], lengths[rows]
         values, valid = field.read(block.buffer, offsets, lengths)
-        clocks[rows[valid]] = values[valid]
+        if not valid.all():
+            values[~valid] = NO_CLOCK
+        if rows is None:
+            return values
+        clocks = np.full(block.count, NO_CLOCK)
+        clocks[rows] = values
         return clocks
 
     return read
+
+
+_Part = tuple[Int64s | None, Int64s, Int64s]
+"""Which records (None for all), and where a part of each starts and ends."""
+
+
+def _keys(block: RecordBlock) -> _Part:
+    return None, block.key_offset, block.key_length
+
+
+def _puts(block: RecordBlock) -> _Part:
+    if int(block.value_length.min(initial=0)) >= 0:
+        return None, block.value_offset, block.value_length
+    rows = np.flatnonzero(block.value_length >= 0)
+    return rows, block.value_offset[rows], block.value_length[rows]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from inspector.measure.ages import Ages
+from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem, StoreId
 
@@ -24,6 +27,11 @@ class Facts:
         leftovers: listed leftover keys, as rows of :data:`inspector.schemas.FACTS`.
         totals: of leftovers by class, whether listed or not; one row per store.
         problems: what could not be read.
+        ages: when the live rows of each store were last put.
+        calls: what is known of each group state's timers, by store and reading.
+        retention: oldest event time of each join side's rows by version, in ms.
+        joins: what is wrong between counters and rows: keys by store and slug.
+        readings: of each group state's timers, those that no partition has proof against.
         undecided: group states whose timers may follow either clock, and which would have other
             leftovers under the one than under the other.
     """
@@ -33,6 +41,11 @@ class Facts:
     totals: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     undecided: list[StoreName] = field(default_factory=list)
+    ages: dict[StoreName, Ages] = field(default_factory=dict)
+    calls: dict[tuple[StoreName, str], TimerCalls] = field(default_factory=dict)
+    retention: dict[StoreName, dict[int, int]] = field(default_factory=dict)
+    joins: dict[tuple[StoreName, str], int] = field(default_factory=dict)
+    readings: dict[StoreName, set[str]] = field(default_factory=dict)
 
     def stores(self) -> list[StoreName]:
         """Every store that told anything, sorted."""
@@ -55,7 +68,7 @@ def _by_version(item: tuple[tuple[StoreId, int], VersionFacts]) -> tuple[StoreId
 def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
     """Merge batches of schema :data:`inspector.schemas.FACTS`, in any order."""
     facts = Facts()
-    readings: dict[StoreName, set[str]] = {}
+    readings = facts.readings
     for row in _rows(batches):
         store = StoreId(row["operator_id"], row["store_name"], row["partition_id"])
         kind = row["kind"]
@@ -66,12 +79,55 @@ def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
         elif kind == "timers":
             possible = set(row["timeout_kind"].split(","))
             readings[_name(row)] = readings.get(_name(row), possible) & possible
+        elif kind in LIFE:
+            LIFE[kind](facts, row)
         else:
             (facts.leftovers if kind == "leftover" else facts.totals).append(row)
     _settle(facts, readings)
     facts.leftovers.sort(key=leftover_order)
     facts.problems.sort(key=_problem_order)
     return facts
+
+
+def _add_window(facts: Facts, row: Mapping[str, Any]) -> None:
+    ages = Ages(
+        window_version=row["window_version"],
+        first_known=row["first_known"],
+        oldest_ms=row["oldest_ms"],
+        newest_ms=row["newest_ms"],
+    )
+    facts.ages[_name(row)] = facts.ages.get(_name(row), Ages()) + ages
+
+
+def _add_age(facts: Facts, row: Mapping[str, Any]) -> None:
+    put = row["last_put_version"]
+    ages = Ages(Counter({put: row["rows"]}), Counter({put: row["value_bytes"]}))
+    facts.ages[_name(row)] = facts.ages.get(_name(row), Ages()) + ages
+
+
+def _add_calls(facts: Facts, row: Mapping[str, Any]) -> None:
+    place = _name(row), row["timeout_kind"]
+    facts.calls[place] = facts.calls.get(place, TimerCalls()) + TimerCalls.from_columns(row)
+
+
+def _add_retention(facts: Facts, row: Mapping[str, Any]) -> None:
+    oldest = facts.retention.setdefault(_name(row), {})
+    oldest[row["version"]] = min(row["oldest_ms"], oldest.get(row["version"], row["oldest_ms"]))
+
+
+def _add_join(facts: Facts, row: Mapping[str, Any]) -> None:
+    place = _name(row), row["slug"]
+    facts.joins[place] = facts.joins.get(place, 0) + row["bad_keys"]
+
+
+LIFE: Mapping[str, Callable[[Facts, Mapping[str, Any]], None]] = {
+    "window": _add_window,
+    "age": _add_age,
+    "calls": _add_calls,
+    "retention": _add_retention,
+    "join": _add_join,
+}
+"""Facts on the lives of rows, and what takes each up."""
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -93,7 +149,10 @@ def _settle(facts: Facts, readings: Mapping[StoreName, set[str]]) -> None:
     facts.undecided = sorted(name for name in told if len(readings[name]) != 1)
 
     def kept(row: Mapping[str, Any]) -> bool:
-        return row["timeout_kind"] is None or readings[_name(row)] == {row["timeout_kind"]}
+        kind = row["timeout_kind"]
+        if row["before_window"] and not facts.calls[_name(row), kind].data_always_arms:
+            return False
+        return kind is None or readings[_name(row)] == {kind}
 
     facts.leftovers = [row for row in facts.leftovers if kept(row)]
     facts.totals = [row for row in facts.totals if kept(row)]

@@ -16,6 +16,7 @@ from inspector.exceptions import CheckpointError, UnsupportedProviderError
 from inspector.model import BatchClock, BatchId, Problem
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
+from inspector.pipeline.given_schemas import GivenPair, GivenSchemas, StoreName, with_given
 from inspector.state.chain import StoreFiles, restorable_versions
 
 CONF = "streaming."
@@ -141,7 +142,10 @@ class Checkpoint:
 
 
 def open_checkpoint(
-    url: str, options: Mapping[str, str] | None = None, selection: Selection | None = None
+    url: str,
+    options: Mapping[str, str] | None = None,
+    selection: Selection | None = None,
+    given: GivenSchemas | None = None,
 ) -> Checkpoint:
     """Open a checkpoint by its root, or by any path below it.
 
@@ -149,8 +153,10 @@ def open_checkpoint(
         url: path or URL.
         options: the storage's options.
         selection: narrows what the path means.
+        given: state schemas that take the place of those in the checkpoint.
 
     Raises:
+        CheckpointError: a given schema is for no store of the part that was asked for.
         NotACheckpointError: nothing is there, or something else.
         UnsupportedProviderError: RocksDB wrote its state.
         EngineError: no driver for the URL.
@@ -168,7 +174,7 @@ def open_checkpoint(
             storage.root,
         )
     problems = [*whole.problems, *logs.problems]
-    operators = _operators(storage, whole, chosen, problems)
+    operators = _operators(storage, whole, chosen, problems, given or GivenSchemas())
     return Checkpoint(
         storage, chosen, whole.select(chosen), logs, tuple(operators), tuple(problems)
     )
@@ -181,13 +187,18 @@ def _narrowed(meant: Selection, asked: Selection) -> Selection:
 
 
 def _operators(
-    storage: Storage, whole: Layout, chosen: Selection, problems: list[Problem]
+    storage: Storage,
+    whole: Layout,
+    chosen: Selection,
+    problems: list[Problem],
+    given: GivenSchemas,
 ) -> list[Operator]:
     found: list[Operator] = []
+    in_place = given.of_stores(whole.select(chosen))
     for layout in reversed(whole.operators):
         metadata, trouble = read_operator_metadata(storage, layout.operator_id)
         problems.extend(trouble)
-        schemas = _schemas(storage, layout, problems)
+        schemas = _schemas(storage, layout, problems, in_place)
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
         upstream = tuple(operator.name for operator in found)
@@ -213,12 +224,19 @@ def _operators(
 
 
 def _schemas(
-    storage: Storage, layout: OperatorLayout, problems: list[Problem]
+    storage: Storage,
+    layout: OperatorLayout,
+    problems: list[Problem],
+    given: Mapping[StoreName, GivenPair],
 ) -> dict[str, StateSchema]:
     schemas: dict[str, StateSchema] = {}
     for store in layout.store_names:
         schema, trouble = read_state_schema(storage, layout.operator_id, store)
-        problems.extend(trouble)
+        place = (layout.operator_id, store)
+        if place in given:
+            schema = with_given(schema, given[place], place)
+        else:
+            problems.extend(trouble)
         if schema is not None:
             schemas[store] = schema
     return schemas

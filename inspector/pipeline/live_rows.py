@@ -13,6 +13,7 @@ from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
 from inspector.exceptions import MissingVersionError
 from inspector.model import StoreFile
+from inspector.pipeline.key_filter import filter_of
 from inspector.pipeline.reading import READ_ERRORS, StoreReader
 from inspector.pipeline.tasks import StoreTask, Task
 from inspector.schemas import ROWS, record_batch
@@ -26,15 +27,19 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
     A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
     """
     found = _locate(task.version, StoreFiles.of(store.files), reader)
-    if found is None:
+    if found is None or not found[0].files:  # version 0 has no files
         return
     chain, positions = found
+    wanted = filter_of(task, store)
     file = chain.files[0]
     try:
         for number, file in enumerate(chain.files):
             if positions.any_in(number):
                 for block in reader.blocks(file):
-                    yield from _emit(block, positions.mask(number, block), reader, task.version)
+                    live = positions.mask(number, block)
+                    if wanted is not None:
+                        live &= wanted.mask(block)
+                    yield from _emit(block, live, reader, task.version)
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
         reader.failed(error, file)

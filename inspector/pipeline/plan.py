@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.measure.leftovers import Certainty, TimeoutKind
 from inspector.model import FileKind, Problem
-from inspector.operators.group_state import PANDAS
-from inspector.operators.rule import Clock
+from inspector.operators.group_state import PANDAS, empty_size
+from inspector.operators.join import COUNT, COUNT_STORES
+from inspector.operators.join import NAMES as JOIN
+from inspector.operators.rule import Clock, StoreRule
 from inspector.pipeline.discovery import HOLDS_WATERMARK_BACK, Checkpoint, Operator
 from inspector.pipeline.tasks import StoreTask, Task
 from inspector.sparktypes import to_json
 from inspector.state.chain import StoreFiles, restorable_versions
+
+EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
+"""Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
+
+SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
+SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
+SIDE_FILES = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
 @dataclass(frozen=True)
@@ -23,15 +32,17 @@ class Wanted:
 
     Attributes:
         version: the state version that is judged.
-        fit: hold every row against its schema.
+        fit: hold every row against its schema, and every file against its checksums.
         leftover_limit: leftover keys listed per store and class; 0 for all.
         timeout_kind: which clock the timers follow, if the user said so.
+        lags_ms: how far an operator's watermark lags behind that of the query, as observed.
     """
 
     version: int
     fit: bool = False
     leftover_limit: int = 0
     timeout_kind: TimeoutKind | None = None
+    lags_ms: Mapping[int, int] = field(default_factory=dict)
 
 
 def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
@@ -75,25 +86,68 @@ def _store_task(
     name = layout.store.store_name
     schema = operator.schemas.get(name)
     rule = operator.rules[name]
+    certainty, reason = _certainty(checkpoint, operator, rule, wanted.version)
+    expiry = rule.expiry
+    if expiry is not None and operator.name in EVICTS_STEPWISE:
+        stepwise = _recorded(checkpoint, wanted.version, SINCE_4_3)
+        expiry = replace(expiry, previous_bound=stepwise)
+    lag = wanted.lags_ms.get(operator.operator_id, 0)
+    if expiry is not None and expiry.clock is Clock.WATERMARK and not rule.given and lag:
+        expiry = replace(expiry, delay_ms=expiry.delay_ms + lag)
     return StoreTask(
         store_name=name,
         files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
+        side_files=layout.of_kind(*SIDE_FILES) if wanted.fit else (),
         key_schema=None if schema is None else to_json(schema.key),
         value_schema=None if schema is None else to_json(schema.value),
-        expiry=rule.expiry,
-        certainty=_certainty(operator),
+        expiry=expiry,
+        certainty=certainty,
+        reason=reason,
+        event_time=rule.event_time,
+        number=COUNT if name in COUNT_STORES else None,
         timeout_kinds=_timeout_kinds(checkpoint, operator, wanted)
         if rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
         else (),
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
+        empty_size=-1 if schema is None else empty_size(schema.value),
+        no_watermark=not any(c.watermark_ms for c in checkpoint.logs.clocks.values()),
     )
 
 
-def _certainty(operator: Operator) -> Certainty:
-    """Downstream of a join or of group state the watermark lags by an amount that is not stored."""
-    held_back = set(operator.upstream) & set(HOLDS_WATERMARK_BACK)
-    return Certainty.INFERRED if held_back else Certainty.PROVEN
+def _certainty(
+    checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
+) -> tuple[Certainty, str]:
+    """How sure it is that a row which the rule covers should be gone, and why.
+
+    Since Spark 3.5 an operator downstream of a join or of group state sees a watermark that lags
+    by an amount which is not stored (``WatermarkPropagator``); before, all saw that of the query.
+    """
+    if rule.given:
+        return Certainty.PROVEN, rule.source
+    held_back = [name for name in operator.upstream if name in HOLDS_WATERMARK_BACK]
+    if held_back and _recorded(checkpoint, version, SINCE_3_5):
+        return Certainty.INFERRED, f"downstream of {held_back[-1]} the watermark lags"
+    if rule.doubt:
+        return Certainty.INFERRED, rule.doubt
+    return Certainty.PROVEN, ""
+
+
+def below_joins(checkpoint: Checkpoint, version: int) -> frozenset[int]:
+    """Operators whose watermark lags by as much as a join above them keeps its rows."""
+    if not _recorded(checkpoint, version, SINCE_3_5):
+        return frozenset()
+    return frozenset(
+        operator.operator_id
+        for operator in checkpoint.operators
+        if set(operator.upstream) & set(JOIN)
+        and any(rule.expiry is not None for rule in operator.rules.values())
+    )
+
+
+def _recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
+    """Whether the batch's log entry has a conf that Spark records only from some release on."""
+    return checkpoint.logs.conf_for(version - 1, key).origin != "default"
 
 
 def _timeout_kinds(
@@ -101,15 +155,13 @@ def _timeout_kinds(
 ) -> tuple[TimeoutKind, ...]:
     """The clocks that a query's timers can follow, as far as the log tells.
 
-    Without any watermark there are no event-time timeouts (the query would have been refused). Two
-    batches with the same offsets and the same watermark ran for no other reason than a
-    processing-time timeout (``FlatMapGroupsWithStateExec.shouldRunAnotherBatch``).
+    Two batches with the same offsets and the same watermark ran for no other reason than a
+    processing-time timeout (``FlatMapGroupsWithStateExec.shouldRunAnotherBatch``). A watermark that
+    is zero throughout proves nothing: a query may have one and never have seen an event time.
     """
     if wanted.timeout_kind is not None:
         return (wanted.timeout_kind,)
     clocks = list(checkpoint.logs.clocks.values())
-    if clocks and not any(clock.watermark_ms for clock in clocks):
-        return (TimeoutKind.PROCESSING_TIME,)
     alone = sum(rule.expiry is not None for o in checkpoint.operators for rule in o.rules.values())
     idle = any(
         after.has_new_data is False and after.watermark_ms == before.watermark_ms

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
@@ -12,6 +12,7 @@ from inspector.decode.frames import codec_of, inflate, sniff
 from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import FileKind, StoreFile, StoreId
+from inspector.pipeline.side_checks import SideChecks
 from inspector.pipeline.tasks import Task
 
 DEFAULT_CODEC = "lz4"
@@ -29,12 +30,19 @@ class StoreReader:
         raw_bytes: decompressed bytes of the file read last.
     """
 
-    def __init__(self, task: Task, storage: Storage, store: StoreId) -> None:
+    def __init__(
+        self,
+        task: Task,
+        storage: Storage,
+        store: StoreId,
+        side_files: Iterable[StoreFile] = (),
+    ) -> None:
         self._task = task
         self._storage = storage
         self._store = store
         self.problems: list[dict[str, Any]] = []
         self.raw_bytes = 0
+        self._checks = SideChecks(storage, side_files, self.report)
 
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
@@ -44,27 +52,42 @@ class StoreReader:
             OSError: it cannot be read.
         """
         self.raw_bytes = 0
-        ordinals: list[int] = []
+        wrong: list[tuple[int, int]] = []
         try:
-            chunks = self._storage.stream(self._storage.relative(file.path))
+            chunks = self._watched(file)
             blocks = read_records(
                 self._counted(self._inflated(file, chunks)),
                 snapshot=file.kind is FileKind.SNAPSHOT,
                 row_checksum=self._task.row_checksum,
             )
             for block in blocks:
-                ordinals.extend(block.first_record + i for i in block.checksum_mismatches)
+                mismatches = block.checksum_mismatches
+                wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
                 yield block
         except DecodeError as error:
             raise error.at(file.path) from None
-        if ordinals:
+        if wrong:
+            record, place = wrong[0]
             self.report(
                 "row-checksum",
-                f"the checksum of {len(ordinals)} records is not that of their bytes, "
-                f"first of record {ordinals[0]}: the file was changed after Spark wrote it, "
-                "or rowChecksum.enabled was",
+                f"the checksum of {len(wrong)} records is not that of their bytes, first of record "
+                f"{record} (raw offset of its key): the file was changed after Spark wrote it, or "
+                "rowChecksum.enabled was",
                 file,
+                place,
             )
+
+    def check_rest(self, files: Iterable[StoreFile]) -> None:
+        """Hold those files against their checksums that were not read, or not to their end."""
+        for file in self._checks.rest(files):
+            try:
+                for _ in self._watched(file):
+                    pass
+            except OSError as error:  # noqa: PERF203 - a file takes longer than its try
+                self.failed(error, file)
+
+    def _watched(self, file: StoreFile) -> Iterator[bytes]:
+        return self._checks.watch(file, self._storage.stream(self._storage.relative(file.path)))
 
     def report(
         self, slug: str, message: str, file: StoreFile | None = None, offset: int | None = None

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from inspector.checkpoint.storage import Storage
 from inspector.pipeline.audit import audit_store
+from inspector.pipeline.join_sides import OF_JOIN, tell_sides
 from inspector.pipeline.live_rows import live_rows
 from inspector.pipeline.reading import StoreReader
-from inspector.pipeline.tasks import StoreTask, Task
+from inspector.pipeline.tasks import Task
 from inspector.schemas import FACTS, ROWS, batch_of
+from inspector.state.replay import StateMap
 
 BATCH_ROWS = 4096
 """Fact rows per batch: they are small, and a leftover's key is bounded by its file."""
@@ -32,7 +34,7 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         alone.
     """
     for task in _tasks(batches):
-        yield from _batched(_each_store(task, audit_store))
+        yield from _batched(_each_store(task))
 
 
 def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -56,15 +58,19 @@ def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
             yield Task.from_json(str(spec))
 
 
-def _each_store(
-    task: Task,
-    tell: Callable[[Task, StoreTask, StoreReader], Iterator[dict[str, Any]]],
-) -> Iterator[dict[str, Any]]:
+def _each_store(task: Task) -> Iterator[dict[str, Any]]:
     storage = Storage(task.url, task.options, task.root)
+    readers: dict[str, StoreReader] = {}
+    states: dict[str, StateMap] = {}
     for store in task.stores:
-        reader = StoreReader(task, storage, task.store_id(store))
-        yield from tell(task, store, reader)
+        reader = StoreReader(task, storage, task.store_id(store), store.side_files)
+        readers[store.store_name] = reader
+        state = yield from audit_store(task, store, reader)
+        reader.check_rest(store.files)
         yield from reader.problems
+        if state is not None and store.store_name in OF_JOIN:
+            states[store.store_name] = state
+    yield from tell_sides(task, states, readers)
 
 
 def _batched(rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:

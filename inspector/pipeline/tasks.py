@@ -19,11 +19,17 @@ class StoreTask:
     Attributes:
         store_name: its name.
         files: its deltas and snapshots.
+        side_files: checksum files to hold them against.
         key_schema, value_schema: StructType JSON; None where there is none.
         expiry: the rule by which its rows should go, if one is known.
         certainty: of the clock that the rule sees.
         timeout_kinds: readings of a group state's timers that are possible.
         timers_always_clear: no timer that has run out outlives its batch (Scala and Java).
+        reason: what a judgement rests on, if not on the operator's own rule alone.
+        event_time: field to be followed where the rule is not known.
+        number: field to be followed for another store's sake (the counters of a join).
+        empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
+        no_watermark: no batch in the log has a watermark.
     """
 
     store_name: str
@@ -34,6 +40,12 @@ class StoreTask:
     certainty: Certainty = Certainty.PROVEN
     timeout_kinds: tuple[TimeoutKind, ...] = ()
     timers_always_clear: bool = False
+    reason: str = ""
+    event_time: ExpiryField | None = None
+    number: ExpiryField | None = None
+    empty_size: int = -1
+    no_watermark: bool = False
+    side_files: tuple[StoreFile, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -50,6 +62,8 @@ class Task:
         codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
         fit: hold every row against its schema.
         leftover_limit: leftover keys listed per store and class; 0 for all.
+        key, where: only these keys (:class:`inspector.pipeline.key_filter.KeyFilter`), where a
+            task is about rows.
     """
 
     url: str
@@ -64,6 +78,8 @@ class Task:
     row_checksum: bool = False
     fit: bool = False
     leftover_limit: int = 0
+    key: str | None = None
+    where: tuple[str, ...] = ()
 
     def store_id(self, store: StoreTask) -> StoreId:
         """The identity of one of its stores."""
@@ -82,31 +98,34 @@ class Task:
             BatchClock(**(clock | {"batch_id": BatchId(clock["batch_id"])}))
             for clock in raw["clocks"]
         )
+        raw["where"] = tuple(raw["where"])
         raw["codecs"] = {int(version): codec for version, codec in raw["codecs"].items()}
         return cls(**raw)
 
 
 def _store(raw: dict[str, Any]) -> StoreTask:
-    raw["files"] = tuple(
-        StoreFile(
-            path=file["path"],
-            kind=FileKind(file["kind"]),
-            version=Version(file["version"]),
-            size=file["size"],
-            modified_ms=file["modified_ms"],
-        )
-        for file in raw["files"]
-    )
-    expiry = raw["expiry"]
-    if expiry is not None:
-        raw["expiry"] = ExpiryField(
-            Clock(expiry["clock"]),
-            Side(expiry["side"]),
-            tuple(expiry["path"]),
-            expiry["per_ms"],
-            expiry["inclusive"],
-            expiry["name"],
-        )
+    for name in ("files", "side_files"):
+        raw[name] = tuple(map(_file, raw[name]))
+    raw["expiry"] = _field(raw["expiry"])
+    raw["event_time"] = _field(raw["event_time"])
+    raw["number"] = _field(raw["number"])
     raw["certainty"] = Certainty(raw["certainty"])
     raw["timeout_kinds"] = tuple(TimeoutKind(kind) for kind in raw["timeout_kinds"])
     return StoreTask(**raw)
+
+
+def _field(raw: dict[str, Any] | None) -> ExpiryField | None:
+    if raw is None:
+        return None
+    clock, side, path = Clock(raw["clock"]), Side(raw["side"]), tuple(raw["path"])
+    return ExpiryField(**(raw | {"clock": clock, "side": side, "path": path}))
+
+
+def _file(raw: dict[str, Any]) -> StoreFile:
+    return StoreFile(
+        path=raw["path"],
+        kind=FileKind(raw["kind"]),
+        version=None if raw["version"] is None else Version(raw["version"]),
+        size=raw["size"],
+        modified_ms=raw["modified_ms"],
+    )

@@ -14,11 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from inspector.decode._kernel_py import COUNTS, FLAGS, NUMBERS, REBASED, ROW, TIMED, TOUCH
 from inspector.decode.kernel import Interner, kernel
 from inspector.decode.records import RecordBlock
 
@@ -52,21 +53,6 @@ class Tracking:
     descends: Callable[[RecordBlock], Bools] | None = None
 
 
-class _Records(NamedTuple):
-    """One block of records in order of key id, ties in file order, with what each one met."""
-
-    ids: Int64s
-    ordinals: Int64s
-    is_put: Bools
-    value_sizes: Int64s
-    value_hashes: UInt64s
-    clocks: Int64s
-    first: Bools
-    last: Bools
-    met_live: Bools
-    met_same: Bools
-
-
 @dataclass
 class RecordCounts:
     """Counts over the records of one delta, in the order in which they stand in it.
@@ -96,8 +82,9 @@ class Change:
         version: the version that it made.
         rebased: the map was loaded from a snapshot, so that nothing is known of the change.
         ids: every key that a record of the version names, once.
+        key_size: UnsafeRow bytes of the key.
         was_live, was_size, was_clock: in the version before (NO_CLOCK where there was none).
-        now_live: in this version.
+        now_live, now_size: in this version.
         written: put at least once, so that the value object is new.
         reborn: absent at some moment before its put, so that the key object is new too.
         same_value: lives before and after, was written, and its value is equal.
@@ -109,10 +96,12 @@ class Change:
     version: int
     rebased: bool
     ids: Int64s
+    key_size: Int64s
     was_live: Bools
     was_size: Int64s
     was_clock: Int64s
     now_live: Bools
+    now_size: Int64s
     written: Bools
     reborn: Bools
     same_value: Bools
@@ -120,28 +109,18 @@ class Change:
     first_descent: int | None = None
 
 
-_COLUMNS: dict[str, tuple[Any, int]] = {
-    "live": (np.bool_, 0),
-    "key_size": (np.int32, 0),
-    "value_size": (np.int32, 0),
-    "value_hash": (np.uint64, 0),
-    "put_step": (np.int32, BEFORE_WINDOW),
-    "born_step": (np.int32, BEFORE_WINDOW),
-    "touch_step": (np.int32, -2),
-    "puts": (np.int32, 0),
-}
-_CLOCK_COLUMNS: dict[str, tuple[Any, int]] = {"clock": (np.int64, NO_CLOCK)}
-_TIMER_COLUMNS: dict[str, tuple[Any, int]] = {
-    "put_over_clock": (np.int64, NO_CLOCK),
-    "put_same_state": (np.bool_, 0),
-    "put_record": (np.int32, -1),
-}
+_FRESH = np.array(
+    [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, -2, 0, -1, False, False, b"")] * 1024, ROW
+)
+"""Rows of keys that were never put."""
 
 
 class StateMap:
     """The live keys of one store at the version that was replayed last.
 
-    Columns, one value per key id (``[:len(state)]`` of each is valid):
+    The columns are views into one table of :data:`~inspector.decode._kernel_py.ROW`, so that what
+    is known of a key lies in one place: the kernel meets keys in any order. One value per key id
+    (``[:len(state)]`` of each is valid):
 
     * ``live``: the key is in the map.
     * ``key_size``, ``value_size``: UnsafeRow bytes; of a removed key, its last.
@@ -149,9 +128,10 @@ class StateMap:
     * ``put_step``, ``born_step``: number of the step (see ``versions``) of the last put, and of
       the put that made the key object; BEFORE_WINDOW when a snapshot brought it.
     * ``puts``: puts since the version of ``base_step``, the first step of an unbroken history.
-    * ``clock``: the expiry field; ``put_over_clock``: the clock that the last put replaced, as it
-      was in the version before; ``put_same_state``: that put left the rest of the value as it was;
-      ``put_record``: its position in its delta.
+    * ``clock``: the expiry field, NO_CLOCK if the tracking reads none.
+    * ``put_record``: position of the last put in its delta.
+    * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, as it was
+      in the version before; ``put_same_state``: that put left the rest of the value as it was.
     """
 
     live: Bools
@@ -160,12 +140,11 @@ class StateMap:
     value_hash: UInt64s
     put_step: npt.NDArray[np.int32]
     born_step: npt.NDArray[np.int32]
-    touch_step: npt.NDArray[np.int32]
     puts: npt.NDArray[np.int32]
     clock: Int64s
+    put_record: npt.NDArray[np.int32]
     put_over_clock: Int64s
     put_same_state: Bools
-    put_record: npt.NDArray[np.int32]
 
     def __init__(self, tracking: Tracking | None = None) -> None:
         self.tracking = tracking or Tracking()
@@ -174,35 +153,44 @@ class StateMap:
         self.key_bytes = 0
         self.value_bytes = 0
         self.base_step = 0
-        self._dtypes = dict(_COLUMNS)
-        if self.tracking.clock is not None:
-            self._dtypes |= _CLOCK_COLUMNS
-        if self.tracking.clock_slot >= 0:
-            self._dtypes |= _TIMER_COLUMNS
         self._kernel = kernel()
-        self._scratch = np.empty(0, np.int32)
         self._clear()
 
     def __len__(self) -> int:
         """Distinct keys seen, live or not."""
-        return len(self.interner)
+        return self._keys
 
     def _clear(self) -> None:
         self.interner: Interner = self._kernel.Interner()
-        for name, (dtype, _) in self._dtypes.items():
-            setattr(self, name, np.empty(0, dtype))
+        self._keys = 0
+        self._use(np.empty(0, ROW), np.empty(0, np.int64))
 
-    def _reserve(self, keys: int) -> None:
-        """Make room for ``keys`` ids; by an eighth more than needed, so that growth stays cheap."""
-        have = len(self.live)
-        if keys <= have:
-            return
-        room = max(1024, keys + (keys >> 3))
-        for name, (dtype, fill) in self._dtypes.items():
-            grown = np.empty(room, dtype)
-            grown[:have] = getattr(self, name)
-            grown[have:] = fill
-            setattr(self, name, grown)
+    def _use(self, table: npt.NDArray[Any], put_over_clock: Int64s) -> None:
+        """Take tables over and look at their columns."""
+        self._table = table
+        self.put_over_clock = put_over_clock
+        self.live, self.key_size = table["live"], table["key_size"]
+        self.value_size, self.value_hash = table["value_size"], table["value_hash"]
+        self.put_step, self.born_step = table["put_step"], table["born_step"]
+        self.puts, self.clock = table["puts"], table["clock"]
+        self.put_record, self.put_same_state = table["put_record"], table["same_state"]
+
+    def _count_keys(self) -> None:
+        """Make room for the keys that were interned.
+
+        The tables double. Memory behind their last row is not touched, so it costs nothing.
+        """
+        before, self._keys = self._keys, len(self.interner)
+        table, over = self._table, self.put_over_clock
+        if self._keys > len(table):
+            room = max(1024, 2 * self._keys)
+            table = _grown(table, before, room)
+            over = _grown(over, before, room) if self.tracking.clock_slot >= 0 else over
+            self._use(table, over)
+        for start in range(before, self._keys, len(_FRESH)):
+            some = table[start : self._keys][: len(_FRESH)]
+            some.view(np.int64)[:] = _FRESH.view(np.int64)[: some.nbytes // 8]
+        over[before : self._keys] = NO_CLOCK
 
     # -- one version -------------------------------------------------------------------------
 
@@ -213,9 +201,9 @@ class StateMap:
             self.base_step = len(self.versions)
         self.versions.append(version)
         self._rebased = rebase
-        self._counts = RecordCounts()
+        self._counts = np.zeros(len(COUNTS), np.int64)
         self._first_descent: int | None = None
-        self._touched: list[tuple[Any, ...]] = []
+        self._touched: list[npt.NDArray[Any]] = []
 
     def apply(self, block: RecordBlock) -> None:
         """Apply one block of records of the version, in file order."""
@@ -224,55 +212,37 @@ class StateMap:
         if self.tracking.descends is not None and self._first_descent is None:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
-        records = self._meet(block)
-        step = len(self.versions) - 1
-        self._log_first_touch(records, step)
-        self._count(records)
-        ids, is_put = records.ids, records.is_put
-        inserted = ids[is_put & ~records.met_live]
-        self.born_step[inserted] = BEFORE_WINDOW if self._rebased else step
-        written = ids[is_put]
-        self.put_step[written] = BEFORE_WINDOW if self._rebased else step
-        if not self._rebased:
-            np.add.at(self.puts, written, 1)
-        last = records.last
-        self.live[ids[last]] = is_put[last]
-        final = last & is_put
-        self.value_size[ids[final]] = records.value_sizes[final]
-        self.value_hash[ids[final]] = records.value_hashes[final]
-        if self.tracking.clock is not None:
-            self.clock[ids[final]] = records.clocks[final]
-        if self.tracking.clock_slot >= 0:
-            self.put_record[ids[final]] = records.ordinals[final]
+        ids, hashes, clocks = self._read(block)
+        touched = np.empty(block.count, TOUCH)
+        count = self._kernel.apply(
+            self._table[: self._keys],
+            ids,
+            block.key_length,
+            block.value_length,
+            hashes,
+            clocks,
+            len(self.versions) - 1,
+            block.first_record,
+            REBASED * self._rebased | TIMED * (self.tracking.clock_slot >= 0),
+            touched,
+            self._counts,
+        )
+        self._touched.append(touched if count == block.count else touched[:count].copy())
 
     def end(self) -> Change:
         """Close the version: update the totals and tell what it changed."""
-        step = len(self.versions) - 1
-        ids, was_live, was_size, was_hash, was_clock = self._touched_arrays()
-        now_live = self.live[ids]
-        put_step = BEFORE_WINDOW if self._rebased else step
-        written = now_live & (self.put_step[ids] == put_step)
-        reborn = now_live & (self.born_step[ids] == put_step)
-        same_state = was_live & written & (self.value_hash[ids] == was_hash)
-        same_state &= self.value_size[ids] == was_size
-        same_value = same_state
+        columns = self._changed()
+        same_state = columns.pop("same_state")
         if self.tracking.clock_slot >= 0:
-            same_value = same_state & (self.clock[ids] == was_clock)
-            self.put_over_clock[ids[written]] = was_clock[written]
-            self.put_same_state[ids[written]] = same_state[written]
+            ids = columns["ids"][columns["written"]]
+            self.put_over_clock[ids] = columns["was_clock"][columns["written"]]
+            self.put_same_state[ids] = same_state[columns["written"]]
         change = Change(
             version=self.versions[-1],
             rebased=self._rebased,
-            ids=ids,
-            was_live=was_live,
-            was_size=was_size,
-            was_clock=was_clock,
-            now_live=now_live,
-            written=written,
-            reborn=reborn,
-            same_value=same_value,
-            counts=self._counts,
+            counts=RecordCounts(**dict(zip(COUNTS, self._counts.tolist(), strict=True))),
             first_descent=self._first_descent,
+            **columns,
         )
         self._total(change)
         return change
@@ -287,118 +257,51 @@ class StateMap:
 
     def holds(self, block: RecordBlock) -> tuple[Int64s, Bools]:
         """The key ids of a block's puts, and whether the map holds each with an equal value."""
-        ids, sizes, hashes, clocks = self._read(block)
-        same = self.live[ids] & (self.value_hash[ids] == hashes) & (self.value_size[ids] == sizes)
+        ids, hashes, clocks = self._read(block)
+        same = self.live[ids] & (self.value_hash[ids] == hashes)
+        same &= self.value_size[ids] == block.value_length
         if self.tracking.clock_slot >= 0:
             same &= self.clock[ids] == clocks
         return ids, same
 
-    def _read(self, block: RecordBlock) -> tuple[Int64s, Int64s, UInt64s, Int64s]:
-        """Ids of the keys, made where they are new; sizes, hashes and clocks of the values."""
+    def _read(self, block: RecordBlock) -> tuple[Int64s, UInt64s, Int64s | None]:
+        """Ids of the keys, made where they are new; hashes and clocks of the values."""
         ids = np.empty(block.count, np.int64)
-        known = len(self.interner)
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
-        self._reserve(len(self.interner))
-        if len(self.interner) > known:
-            self.key_size[ids] = block.key_length
+        self._count_keys()
+        hashes = np.empty(block.count, np.uint64)
         sizes = np.maximum(block.value_length, 0)
-        hashes = np.zeros(block.count, np.uint64)
-        offsets = np.where(block.value_length >= 0, block.value_offset, 0)
+        offsets = block.value_offset
+        if int(block.value_length.min(initial=0)) < 0:
+            offsets = np.where(block.value_length >= 0, offsets, 0)
         self._kernel.hash64(block.buffer, offsets, sizes, self.tracking.clock_slot, hashes)
         clock = self.tracking.clock
-        clocks = np.full(block.count, NO_CLOCK) if clock is None else clock(block)
-        return ids, sizes, hashes, clocks
+        return ids, hashes, None if clock is None else clock(block)
 
-    def _meet(self, block: RecordBlock) -> _Records:
-        """Read a block and work out what each record finds in the map when it is applied."""
-        ids, sizes, hashes, clocks = self._read(block)
-        is_put = block.value_length >= 0
-        ordinals = np.arange(block.first_record, block.first_record + block.count)
-        order = self._order(ids)
-        if order is not None:
-            ids, ordinals, is_put = ids[order], ordinals[order], is_put[order]
-            sizes, hashes, clocks = sizes[order], hashes[order], clocks[order]
-        met = self._met(ids, is_put, sizes, hashes, clocks, order is not None)
-        return _Records(ids, ordinals, is_put, sizes, hashes, clocks, *met)
-
-    def _order(self, ids: Int64s) -> Int64s | None:
-        """A stable order by id if a key occurs twice in the block, else None: no need to sort."""
-        position = np.arange(len(ids))
-        if len(self._scratch) < len(self.live):
-            self._scratch = np.empty(len(self.live), np.int32)
-        self._scratch[ids] = position
-        if bool((self._scratch[ids] == position).all()):
-            return None
-        return np.argsort(ids, kind="stable")
-
-    def _met(
-        self,
-        ids: Int64s,
-        is_put: Bools,
-        sizes: Int64s,
-        hashes: UInt64s,
-        clocks: Int64s,
-        repeated: bool,
-    ) -> tuple[Bools, Bools, Bools, Bools]:
-        """First and last record of its key in the block; met the key, met it with this value."""
-        met_live, met_size = self.live[ids], self.value_size[ids].astype(np.int64)
-        met_hash = self.value_hash[ids]
-        has_clock = self.tracking.clock is not None
-        met_clock = self.clock[ids] if has_clock else clocks
-        first = last = np.ones(len(ids), np.bool_)
-        if repeated:
-            again = np.flatnonzero(ids[1:] == ids[:-1]) + 1
-            first, last = first.copy(), last.copy()
-            first[again], last[again - 1] = False, False
-            met_live[again], met_size[again] = is_put[again - 1], sizes[again - 1]
-            met_hash[again] = hashes[again - 1]
-            if has_clock:
-                met_clock[again] = clocks[again - 1]
-        met_same = is_put & met_live & (met_hash == hashes) & (met_size == sizes)
-        if self.tracking.clock_slot >= 0:
-            met_same &= met_clock == clocks
-        return first, last, met_live, met_same
-
-    def _log_first_touch(self, records: _Records, step: int) -> None:
-        """Keep what the version before held of every key that this version touches."""
-        fresh = records.ids[records.first]
-        fresh = fresh[self.touch_step[fresh] != step]
-        self.touch_step[fresh] = step
-        clock = self.clock[fresh] if self.tracking.clock is not None else None
-        self._touched.append(
-            (fresh, self.live[fresh], self.value_size[fresh], self.value_hash[fresh], clock)
-        )
-
-    def _touched_arrays(self) -> tuple[Int64s, Bools, Int64s, UInt64s, Int64s]:
-        def column(index: int, dtype: Any) -> Any:
-            parts = [part[index] for part in self._touched if part[index] is not None]
-            return np.concatenate(parts).astype(dtype, copy=False) if parts else np.empty(0, dtype)
-
-        was_live: Bools = column(1, np.bool_)
-        was_clock: Int64s = column(4, np.int64)
-        if len(was_clock):
-            was_clock = np.where(was_live, was_clock, NO_CLOCK)
-        return column(0, np.int64), was_live, column(2, np.int64), column(3, np.uint64), was_clock
-
-    def _count(self, records: _Records) -> None:
-        counts, is_put, met_live = self._counts, records.is_put, records.met_live
-        puts, updates = int(is_put.sum()), int((is_put & met_live).sum())
-        counts.puts += puts
-        counts.updates += updates
-        counts.inserts += puts - updates
-        counts.removals += len(is_put) - puts
-        counts.absent_removals += int((~is_put & ~met_live).sum())
-        same = records.met_same
-        counts.same_value_puts += int(same.sum())
-        counts.same_value_put_bytes += int(records.value_sizes[same].sum())
-        counts.same_value_put_bytes += int(self.key_size[records.ids[same]].sum(dtype=np.int64))
+    def _changed(self) -> dict[str, Any]:
+        """The columns of :class:`Change`, and ``same_state``: equal but for the clock slot."""
+        touched = np.concatenate(self._touched) if self._touched else np.empty(0, TOUCH)
+        self._touched = []
+        numbers = np.empty((len(NUMBERS), len(touched)), np.int64)
+        flags = np.empty((len(FLAGS), len(touched)), np.bool_)
+        made = BEFORE_WINDOW if self._rebased else len(self.versions) - 1
+        timed = self.tracking.clock_slot >= 0
+        table = self._table[: self._keys]
+        self._kernel.settle(table, touched, made, NO_CLOCK, timed, numbers, flags)
+        columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
+        return columns | dict(zip(FLAGS, flags, strict=True))
 
     def _total(self, change: Change) -> None:
         if change.rebased:
             self.rows = self.key_bytes = self.value_bytes = 0
-        ids, was, now = change.ids, change.was_live, change.now_live
-        keys = self.key_size[ids].astype(np.int64)
-        values = self.value_size[ids].astype(np.int64)
+        was, now, keys = change.was_live, change.now_live, change.key_size
         self.rows += int(now.sum()) - int(was.sum())
         self.key_bytes += int(keys[now].sum()) - int(keys[was].sum())
-        self.value_bytes += int(values[now].sum()) - int(change.was_size[was].sum())
+        self.value_bytes += int(change.now_size[now].sum())
+        self.value_bytes -= int(change.was_size[was].sum())
+
+
+def _grown(table: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
+    grown = np.empty(room, table.dtype)
+    grown[:used] = table[:used]
+    return grown

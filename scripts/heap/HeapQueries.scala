@@ -49,9 +49,12 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
 
   def run(): Unit = {
     StateStore.stop() // no provider of the case before is left
+    Working.seen = None
     spark.conf.set("spark.sql.streaming.maxBatchesToRetainInMemory", spec.retained.toString)
     spark.conf.set("spark.sql.streaming.stateStore.rowChecksum.enabled", spec.rowChecksum.toString)
     spark.conf.set("spark.sql.shuffle.partitions", if (spec.query == "working") "1" else "2")
+    spark.conf.set("spark.sql.streaming.stateStore.compression.codec",
+      if (spec.query == "working") classOf[LZ4CompressionCodec].getName else "lz4")
     val reported = runSteps()
     LiveHeap.settle()
     val loaded = LiveHeap.histogram()
@@ -59,28 +62,25 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
     require(providers.nonEmpty, "no state store is loaded any more")
     providers.foreach(_.close()) // lets go of the maps and of nothing else
     val unloaded = LiveHeap.histogram()
-    val working = if (spec.query == "working") Working.seen else loaded
-    Files.writeString(Paths.get(folder, "heap.json"), json(LiveHeap.freed(working, unloaded), reported))
+    val seen = if (spec.query == "working") Working.seen.get else loaded
+    Files.writeString(Paths.get(folder, "heap.json"), json(LiveHeap.freed(seen, unloaded), reported))
     println(s"### ${spec.name}")
   }
 
   /** Runs the query to its end; nothing of it is reachable afterwards. Returns what Spark says of its memory. */
   private def runSteps(): Map[String, Long] = {
-    val (left, right) = (stream(), stream())
+    val input = MemoryStream[Long](spark)
     val query = start(spec.query match {
-      case "join" => joined(left.toDF(), right.toDF())
-      case "aggregation" => aggregated(events(left.toDF()))
-      case "working" => observed(left.toDF())
-      case "session" => sessions(events(left.toDF()))
-      case "dedup" => events(left.toDF()).dropDuplicates("id", "ts", "payload")
-      case "groupstate" => groupState(events(left.toDF()))
+      case "join" => joined(input.toDF())
+      case "aggregation" | "working" => aggregated(events(input.toDF()))
+      case "session" => sessions(events(input.toDF()))
+      case "dedup" => events(input.toDF()).dropDuplicates("id", "ts", "payload")
+      case "groupstate" => groupState(events(input.toDF()))
     })
     try {
       for (step <- 0 until Steps.Count) {
-        val last = step == Steps.Count - 1
-        Working.atRow = if (last) Steps.input(step, spec.keys).size else -1
-        left.addData(Steps.input(step, spec.keys))
-        if (spec.query == "join") right.addData(Steps.input(step, spec.keys))
+        Working.armed = spec.query == "working" && step == Steps.Count - 1
+        input.addData(Steps.input(step, spec.keys))
         query.processAllAvailable()
       }
       val operator = query.lastProgress.stateOperators.head
@@ -90,11 +90,9 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
     } finally query.stop()
   }
 
-  private def stream(): MemoryStream[Long] = MemoryStream[Long](spark)
-
   private def start(df: DataFrame): StreamingQuery =
-    df.writeStream.format("noop").outputMode(if (Set("aggregation", "working", "groupstate")(spec.query)) "update" else "append")
-      .option("checkpointLocation", s"$folder/checkpoint").start()
+    df.writeStream.format("noop").option("checkpointLocation", s"$folder/checkpoint")
+      .outputMode(if (Set("aggregation", "working", "groupstate")(spec.query)) "update" else "append").start()
 
   /**
    * Event time is a function of the key, so that a key comes again as itself. Every twentieth key lies early
@@ -121,19 +119,14 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
     events.groupBy($"id", $"ts").agg(all.head, all.tail: _*)
   }
 
-  /** An aggregation whose last batch is looked at from within its task, after the last put, before the commit. */
-  private def observed(input: DataFrame): DataFrame =
-    events(input).groupBy($"id").agg(count(lit(1)) as "n", max($"payload")).select("id", "n").as[(Long, Long)]
-      .mapPartitions(Working.watch _).toDF("id", "n")
-
   private def sessions(events: DataFrame): DataFrame = {
     val n = count(lit(1)) as "n"
     val grouped = events.groupBy(session_window($"ts", "50 seconds"), $"id")
     if (spec.payload == 0) grouped.agg(n) else grouped.agg(n, max($"payload") as "payload")
   }
 
-  private def joined(left: DataFrame, right: DataFrame): DataFrame =
-    events(left).join(events(right).select($"id" as "rid", $"ts" as "rts", $"step" as "rstep"),
+  private def joined(input: DataFrame): DataFrame =
+    events(input).join(events(input).select($"id" as "rid", $"ts" as "rts", $"step" as "rstep"),
       $"id" === $"rid" && $"ts" === $"rts")
 
   /** A fourth of the keys that come again are removed. */
@@ -155,16 +148,5 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
        | ${values.mkString(", ")},
        | "classes": {${classes.mkString(",\n  ")}}}
        |""".stripMargin
-  }
-}
-
-/** Takes the histogram from within the task that hands on its last row. */
-object Working {
-  @volatile var atRow: Int = -1
-  @volatile var seen: LiveHeap.Histogram = Map()
-
-  def watch(rows: Iterator[(Long, Long)]): Iterator[(Long, Long)] = rows.zipWithIndex.map { case (row, i) =>
-    if (i + 1 == atRow) seen = LiveHeap.histogram()
-    row
   }
 }

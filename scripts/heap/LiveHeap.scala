@@ -15,10 +15,15 @@ object LiveHeap {
   type Histogram = Map[String, ClassUse]
 
   /** Classes that state is made of. Only these are kept, since the names of all would be on the heap themselves. */
-  private val Ours = Set("[B", "java.util.TreeMap$Entry", "org.apache.spark.sql.catalyst.expressions.UnsafeRow")
-  private val OurPackages = Seq("java.util.concurrent.ConcurrentHashMap", "[Ljava.util.concurrent.ConcurrentHashMap",
-    "scala.collection.mutable.HashSet", "[Lscala.collection.mutable.HashSet",
-    "org.apache.spark.sql.execution.streaming.state.")
+  private val Ours = {
+    val state = "org.apache.spark.sql.execution.streaming.state."
+    val concurrent = "java.util.concurrent.ConcurrentHashMap"
+    val set = "scala.collection.mutable.HashSet"
+    Set("[B", "org.apache.spark.sql.catalyst.expressions.UnsafeRow", state + "StateStoreRow",
+      state + "StateStoreRowWithChecksum", state + "NoPrefixHDFSBackedStateStoreMap",
+      state + "PrefixScannableHDFSBackedStateStoreMap", concurrent, concurrent + "$Node", concurrent + "$TreeNode",
+      s"[L$concurrent$$Node;", set, set + "$Node", s"[L$set$$Node;")
+  }
 
   private val Line = """\s*\d+:\s+(\d+)\s+(\d+)\s+(\S+).*""".r
   private val Nothing = ClassUse(0, 0)
@@ -31,8 +36,7 @@ object LiveHeap {
     val signature = Array(classOf[Array[String]].getName)
     val text = ManagementFactory.getPlatformMBeanServer.invoke(command, "gcClassHistogram", arguments, signature)
     val uses = text.toString.linesIterator.collect {
-      case Line(objects, bytes, name) if Ours(name) || OurPackages.exists(name.startsWith(_)) =>
-        name -> ClassUse(objects.toLong, bytes.toLong)
+      case Line(objects, bytes, name) if Ours(name) => name -> ClassUse(objects.toLong, bytes.toLong)
     }
     uses.toSeq.groupMapReduce(_._1)(_._2)((a, b) => ClassUse(a.objects + b.objects, a.bytes + b.bytes))
   }

@@ -9,11 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.measure.sizes import SizeCounts
+from inspector.measure.sizes import LiveSizes, SizeCounts
 from inspector.measure.versions import VersionFacts, measure_version
 from inspector.schemas import COUNTS, HISTOGRAMS
 from inspector.state.replay import StateMap
-from tests import cases
 from tests.cases import Step, replay
 from tests.encode import Record
 
@@ -24,8 +23,9 @@ histograms = st.dictionaries(st.integers(0, 9), st.integers(1, 9)).map(
 
 @st.composite
 def any_facts(draw: st.DrawFn) -> VersionFacts:
-    numbers: dict[str, Any] = {name: draw(st.integers(0, 1 << 40)) for name in COUNTS}
-    return VersionFacts(**numbers, **{name: draw(histograms) for name in HISTOGRAMS})
+    facts: dict[str, Any] = {name: draw(st.integers(0, 1 << 40)) for name in COUNTS}
+    facts |= {name: draw(histograms) for name in HISTOGRAMS}
+    return VersionFacts(**facts)
 
 
 @given(any_facts(), any_facts(), any_facts())
@@ -87,7 +87,7 @@ def test_the_bytes_of_two_versions_count_what_both_hold_once() -> None:
 
 
 def test_the_bytes_of_the_files_are_told_as_they_are_given() -> None:
-    state, sizes = StateMap(), cases.LiveSizes()
+    state, sizes = StateMap(), LiveSizes()
     state.begin(1)
     files = {"delta_bytes": 5, "snapshot_bytes": 6, "raw_bytes": 7}
     facts = measure_version(state.end(), state, sizes, files)

@@ -26,7 +26,8 @@ def test_a_key_goes_when_its_timer_is_below_the_clock(name: str, value: str, ord
 
 
 @pytest.mark.parametrize(
-    "value", ["groupState struct<visits: long>", "visits long", "timeoutTimestamp long, visits long"]
+    "value",
+    ["groupState struct<visits: long>", "visits long", "timeoutTimestamp long, visits long"],
 )
 def test_without_a_timeout_only_the_function_removes(value: str) -> None:
     found = rule(shape(value), "default")

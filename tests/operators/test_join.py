@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.operators.join import COUNT_STORES, VALUE_STORES, rule
-from inspector.operators.rule import OperatorShape
+from inspector.operators.join import COUNT_STORES, VALUE_STORES, rule, time_fields
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 
 KEY = parse_ddl("field0 long, index long")
@@ -28,18 +28,43 @@ def test_a_join_without_any_watermark_keeps_every_row(store: str) -> None:
     assert "neither side carries a watermark" in (found.never or "")
 
 
-@pytest.mark.parametrize("store", VALUE_STORES)
-@pytest.mark.parametrize(("left", "right"), [(PLAIN, MARKED), (MARKED, PLAIN), (MARKED, MARKED)])
-def test_with_a_watermark_the_condition_decides_and_it_is_not_stored(
-    store: str, left: StructType, right: StructType
+@pytest.mark.parametrize("other", [PLAIN, MARKED])
+def test_a_side_with_a_watermark_is_cleaned_by_a_condition_that_is_not_stored(
+    other: StructType,
 ) -> None:
-    found = rule(shape(left=left, right=right), store)
+    found = rule(shape(left=MARKED, right=other), VALUE_STORES[0])
     assert (found.expiry, found.never) == (None, None)
     assert "condition is not in the checkpoint" in (found.unknown or "")
+    assert found.event_time == ExpiryField(Clock.WATERMARK, Side.VALUE, (1,), 1000, True, "shownAt")
+
+
+def test_a_side_without_watermark_or_time_in_its_key_keeps_every_row() -> None:
+    found = rule(shape(left=MARKED, right=PLAIN), VALUE_STORES[1])
+    assert "this side carries no watermark" in (found.never or "")
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["field0 timestamp, index long", "field0 struct<start: timestamp, end: timestamp>, index long"],
+)
+def test_a_time_in_the_join_key_may_carry_the_watermark(key: str) -> None:
+    schemas = {
+        VALUE_STORES[0]: (parse_ddl(key), MARKED),
+        VALUE_STORES[1]: (parse_ddl(key), PLAIN),
+    }
+    found = rule(OperatorShape(0, "symmetricHashJoin", schemas), VALUE_STORES[1])
+    assert (found.never, found.event_time) == (None, None)
+    assert found.unknown is not None
+
+
+def test_the_times_of_a_key_are_its_timestamps_and_ends_of_windows() -> None:
+    key = "a long, b timestamp, c struct<start: timestamp, end: timestamp>, d struct<x: timestamp>"
+    assert time_fields(parse_ddl(key)) == [(1,), (2, 1)]
 
 
 def test_without_the_schema_of_a_side_its_watermark_is_not_denied() -> None:
-    assert rule(shape(left=PLAIN), VALUE_STORES[0]).never is None
+    never = rule(shape(left=PLAIN), VALUE_STORES[0]).never
+    assert "neither side" not in (never or "")
 
 
 @pytest.mark.parametrize("store", COUNT_STORES)

@@ -7,11 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from inspector.operators import registry
 from inspector.operators.registry import UNKNOWN, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 from tests.cases import FIXTURES
+
+EVERY = {
+    *("stateStoreSave", "StatefulStreamlineAggregate", "sessionWindowStateStoreSaveExec"),
+    *("flatMapGroupsWithState", "applyInPandasWithState", "symmetricHashJoin", "globalLimit"),
+    *("dedupe", "dedupeWithinWatermark"),
+}
+"""Operators that run on this provider, as Spark's metadata names them."""
 
 Schemas = dict[str, tuple[StructType, StructType]]
 
@@ -41,8 +47,7 @@ def test_the_shape_of_an_operator_gives_the_name_that_spark_wrote(case: Path) ->
 
 def test_the_fixtures_hold_every_operator_that_is_told_from_its_shape() -> None:
     names = {name for case in CASES for name, _ in of_fixture(case)}
-    missing = {"globalLimit", "StatefulStreamlineAggregate"}
-    assert names >= set(registry._RULES) - missing
+    assert names >= EVERY - {"globalLimit", "StatefulStreamlineAggregate"}
 
 
 def shape(key: str, value: str) -> Schemas:
@@ -79,12 +84,7 @@ def test_without_schemas_nothing_else_is_told() -> None:
 
 
 def test_every_operator_of_this_provider_has_a_rule() -> None:
-    every = {
-        *("stateStoreSave", "StatefulStreamlineAggregate", "sessionWindowStateStoreSaveExec"),
-        *("flatMapGroupsWithState", "applyInPandasWithState", "symmetricHashJoin", "globalLimit"),
-        *("dedupe", "dedupeWithinWatermark"),
-    }
-    for name in every:
+    for name in EVERY:
         rule = rule_for(OperatorShape(0, name, shape("k int", "v int")), "default")
         assert "no rule is known" not in (rule.unknown or "")
         given = [rule.expiry is not None, rule.never is not None, rule.unknown is not None]

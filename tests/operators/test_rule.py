@@ -15,7 +15,10 @@ MARK = {"spark.watermarkDelayMs": 10000}
 PLAIN = StructField("n", LONG)
 TS = StructField("ts", TIMESTAMP, metadata=MARK)
 WINDOW = StructField(
-    "window", StructType((StructField("start", TIMESTAMP), StructField("end", TIMESTAMP))), True, MARK
+    "window",
+    StructType((StructField("start", TIMESTAMP), StructField("end", TIMESTAMP))),
+    True,
+    MARK,
 )
 
 

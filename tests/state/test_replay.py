@@ -121,9 +121,9 @@ def test_a_map_knows_the_put_that_each_row_is_of(history: list[Step]) -> None:
             put[key] = made
             puts[key] = puts.get(key, 0) + (not step.rebase)
     ids = np.flatnonzero(state.live[: len(state)])
-    for key, number in zip(state.keys(ids), ids, strict=True):
-        assert (state.put_step[number], state.born_step[number]) == (put[key], born[key])
-        assert state.puts[number] == puts[key]
+    for key, at in zip(state.keys(ids), ids, strict=True):
+        assert (state.put_step[at], state.born_step[at]) == (put[key], born[key])
+        assert state.puts[at] == puts[key]
     assert cases.live_keys(state) == set(put)
 
 
@@ -152,9 +152,7 @@ def test_a_removal_of_an_absent_key_counts_and_changes_nothing() -> None:
 def test_the_last_of_many_records_of_a_key_wins_across_blocks() -> None:
     step = Step([(A, V), (A, W), (A, None), (A, W)], cuts=(1, 2, 3))
     state, changes, _ = replay([step])
-    assert vars(changes[0].counts) == vars(
-        RecordCounts(puts=3, inserts=2, updates=1, removals=1)
-    )
+    assert vars(changes[0].counts) == vars(RecordCounts(puts=3, inserts=2, updates=1, removals=1))
     assert changes[0].ids.tolist() == [0]
     assert state.rows == 1
 
@@ -222,7 +220,9 @@ def test_a_put_tells_which_timer_it_replaced_and_whether_the_state_stayed() -> N
 
 def test_a_key_that_is_put_again_after_its_removal_replaces_no_timer() -> None:
     key = cases.user("a")
-    state = timed([(key, cases.group_state(1, 50))], [(key, None)], [(key, cases.group_state(1, 9))])
+    state = timed(
+        [(key, cases.group_state(1, 50))], [(key, None)], [(key, cases.group_state(1, 9))]
+    )
     assert (state.clock[0], state.put_over_clock[0]) == (9, NO_CLOCK)
     assert not state.put_same_state[0]
 
@@ -242,7 +242,12 @@ def test_the_first_key_below_the_one_before_it_is_found_by_its_place_in_the_file
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     ascending = [(cases.user(name), cases.group_state(1, -1)) for name in "abcd"]
     descends = [*ascending[:3], ascending[0], ascending[1], ascending[0]]
-    history = [Step(ascending), Step(descends), Step(descends, cuts=(3,)), Step(descends, cuts=(2,))]
+    history = [
+        Step(ascending),
+        Step(descends),
+        Step(descends, cuts=(3,)),
+        Step(descends, cuts=(2,)),
+    ]
     _, changes, _ = replay(history, track)
     # Across the border of two blocks nothing is compared.
     assert [change.first_descent for change in changes] == [None, 3, 5, 3]

@@ -30,19 +30,25 @@ _COLUMNS = (
     size("value_bytes"),
     Column("class"),
     Column("certainty"),
+    Column("state"),
     Column("expired_batch", Unit.ID),
     Column("expired_version", Unit.ID),
+    Column("first_expired_batch", Unit.ID),
     Column("clock_ms", Unit.TIME_MS),
     Column("threshold_ms", Unit.TIME_MS),
     Column("margin_ms", Unit.COUNT),
+    count("fired"),
     Column("last_put_version", Unit.ID),
     Column("last_put_batch", Unit.ID),
+    Column("last_put_ms", Unit.TIME_MS),
+    Column("age_ms", Unit.COUNT),
     count("puts"),
-    count("fired"),
+    Column("unchanged_since"),
+    Column("reason"),
 )
 _WIDE = frozenset(
     ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
-)
+) | {"first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
 NOTE = (
     "A key is a leftover when a batch that has run already held its expiry field against its own "
     "clock and found it expired, and the key is still there in the judged version. clock is that "
@@ -115,6 +121,7 @@ def leftover_rows(
             decoder = RowWords(schema.key, redact)
             words |= dict(zip(mine, decoder.words([rows[i]["key"] for i in mine]), strict=True))
     show_hex = redact is Redact.NONE
+    now = _timestamps(checkpoint, rows)
     return [
         {
             "operator_id": row["operator_id"],
@@ -127,18 +134,37 @@ def leftover_rows(
             "value_bytes": row["value_bytes"],
             "class": row["leftover_class"],
             "certainty": row["certainty"],
-            "expired_batch": row["expired_version"] - 1,
-            "expired_version": row["expired_version"],
+            "state": row["state_change"],
+            # What expired before the window did so by the batch before it, at the latest.
+            "expired_batch": None if row["before_window"] else row["expired_version"] - 1,
+            "expired_version": None if row["before_window"] else row["expired_version"],
+            "first_expired_batch": _batch(row["first_expired_version"]),
             "clock_ms": row["clock_ms"],
             "threshold_ms": row["threshold_ms"],
-            "margin_ms": row["threshold_ms"] - row["clock_ms"],
+            "margin_ms": _minus(row["threshold_ms"], row["clock_ms"]),
+            "fired": row["fired"],
             "last_put_version": row["last_put_version"],
             "last_put_batch": _batch(row["last_put_version"]),
+            "last_put_ms": now.get(row["last_put_version"]),
+            "age_ms": _minus(now.get(row["version"]), now.get(row["last_put_version"])),
             "puts": row["puts"],
-            "fired": row["fired"],
+            "unchanged_since": row["last_put_version"] is None
+            or row["last_put_version"] <= row["expired_version"],
+            "reason": row["reason"],
         }
         for i, row in enumerate(rows)
     ]
+
+
+def _timestamps(checkpoint: Checkpoint, rows: Iterable[dict[str, Any]]) -> dict[Any, int | None]:
+    """The clock of each version's batch that the rows name."""
+    named = {row[name] for row in rows for name in ("version", "last_put_version")} - {None}
+    clocks = {version: checkpoint.clock(version) for version in named}
+    return {version: clock.timestamp_ms for version, clock in clocks.items() if clock is not None}
+
+
+def _minus(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a - b
 
 
 def _batch(version: int | None) -> int | None:

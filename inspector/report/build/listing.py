@@ -6,9 +6,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inspector.checkpoint.layout import StoreLayout
-from inspector.model import FileKind, Problem
+from inspector.findings.joins import duration_text
+from inspector.model import FileKind, Problem, StoreFile
 from inspector.operators.rule import Clock
 from inspector.pipeline.discovery import CONF, Checkpoint, Operator
+from inspector.pipeline.given_schemas import GIVEN
+from inspector.pipeline.identity import SeenBytes, needs_rocksdb
+from inspector.pipeline.side_checks import main_path
 from inspector.report.build.common import (
     OPERATOR_ID,
     PARTITION_ID,
@@ -20,8 +24,8 @@ from inspector.report.build.common import (
     size,
     state_file_bytes,
 )
+from inspector.report.build.schema_text import schema_text
 from inspector.report.model import Column, Report, Table, Unit
-from inspector.sparktypes import to_ddl
 from inspector.state.chain import StoreFiles, restorable_versions
 
 _CONFS = (
@@ -35,8 +39,10 @@ _CONFS = (
 )
 
 
-def info(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> Report:
-    """Identity, operators, stores, schemas, rules and the confs that matter."""
+def info(
+    checkpoint: Checkpoint, version: int, problems: Sequence[Problem], seen: SeenBytes
+) -> Report:
+    """Identity, operators, stores, schemas, rules, formats and the confs that matter."""
     logs = checkpoint.logs
     batches = list(logs.clocks)
     summary = identity(checkpoint, version) | {
@@ -51,6 +57,8 @@ def info(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> R
             *STORE,
             Column("name_from"),
             count("partitions"),
+            Column("schema_from"),
+            Column("prefix_columns", Unit.COUNT),
             Column("expires"),
             Column("key_schema"),
             Column("value_schema"),
@@ -64,7 +72,57 @@ def info(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> R
         (Column("conf"), Column("value"), Column("origin")),
         list(_conf_rows(checkpoint, version)),
     )
-    return Report("info", checkpoint.root, summary, (stores, confs), problems=problems)
+    formats = Table(
+        "formats",
+        "formats",
+        (Column("what"), Column("format"), Column("from")),
+        list(_format_rows(checkpoint, seen)),
+    )
+    return Report(
+        "info",
+        checkpoint.root,
+        summary,
+        (stores, formats, confs),
+        problems=problems,
+        notes=list(_notes(checkpoint)),
+    )
+
+
+def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[dict[str, Any]]:
+    logs = checkpoint.logs
+    for what, number, batch in (
+        ("offset log", seen.offset_log_format, logs.last_offset),
+        ("commit log", seen.commit_log_format, logs.last_committed),
+    ):
+        entry = None if batch is None else f"entry {batch}"
+        yield {"what": what, "format": None if number is None else f"v{number}", "from": entry}
+    yield {"what": "codec of state files", "format": seen.codec, "from": seen.codec_file}
+    for operator in checkpoint.operators:
+        metadata = operator.metadata
+        where = checkpoint.storage.full_path(f"{operator.layout.directory}/_metadata")
+        yield {
+            "what": f"metadata of operator {operator.operator_id}",
+            "format": f"v{metadata.format}" if metadata else "none (Spark 3.5 and older)",
+            "from": where if metadata else None,
+        }
+
+
+def _notes(checkpoint: Checkpoint) -> Iterator[str]:
+    """What Spark refused, and queries that ended before they had any state."""
+    if checkpoint.logs.last_offset is not None and not checkpoint.newest_version:
+        yield "no batch was committed: the query ended in its first batch"
+    for operator in checkpoint.operators:
+        refused = needs_rocksdb(checkpoint, operator)
+        if refused is not None:
+            yield f"operator {operator.operator_id}: {refused}"
+        if not any(store.files for store in operator.layout.stores):
+            yield f"operator {operator.operator_id} ({operator.name}) has no state files"
+
+
+def _schema_from(version: int | None) -> str:
+    if version is None:
+        return "none"
+    return "given" if version == GIVEN else f"file v{version}"
 
 
 def _store_rows(operator: Operator) -> Iterator[dict[str, Any]]:
@@ -76,10 +134,18 @@ def _store_rows(operator: Operator) -> Iterator[dict[str, Any]]:
             "store_name": name,
             "name_from": operator.name_from,
             "partitions": len(operator.layout.partitions),
+            "schema_from": _schema_from(None if schema is None else schema.version),
+            "prefix_columns": _prefix_columns(operator, name),
             "expires": expiry_text(operator, name),
-            "key_schema": None if schema is None else to_ddl(schema.key),
-            "value_schema": None if schema is None else to_ddl(schema.value),
+            "key_schema": None if schema is None else schema_text(schema.key),
+            "value_schema": None if schema is None else schema_text(schema.value),
         }
+
+
+def _prefix_columns(operator: Operator, store: str) -> int | None:
+    """Leading key columns by which Spark scans, as its metadata has it."""
+    stores = operator.metadata.stores if operator.metadata else ()
+    return next((info.num_cols_prefix_key for info in stores if info.store_name == store), None)
 
 
 def expiry_text(operator: Operator, store: str) -> str:
@@ -87,11 +153,16 @@ def expiry_text(operator: Operator, store: str) -> str:
     rule = operator.rules[store]
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
-        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}"
+        behind = f" - {duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
+        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}{behind}"
     return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
 
 
-_CLOCKS = {Clock.WATERMARK: "watermark", Clock.TIMEOUT: "watermark or processing time"}
+_CLOCKS = {
+    Clock.WATERMARK: "watermark",
+    Clock.PROCESSING_TIME: "processing time",
+    Clock.TIMEOUT: "watermark or processing time",
+}
 
 
 def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[dict[str, Any]]:
@@ -133,7 +204,15 @@ def files(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> 
     others = Table(
         "other_files",
         "other files in the stores' folders",
-        (OPERATOR_ID, STORE_NAME, PARTITION_ID, Column("kind"), count("files"), size("bytes")),
+        (
+            OPERATOR_ID,
+            STORE_NAME,
+            PARTITION_ID,
+            Column("kind"),
+            count("files"),
+            size("bytes"),
+            count("orphans"),
+        ),
         [row for layout in layouts for row in _other_rows(layout)],
     )
     return Report("files", checkpoint.root, summary, (chains, others), problems=problems)
@@ -159,13 +238,20 @@ def _chain_row(layout: StoreLayout, version: int) -> dict[str, Any]:
 
 
 def _other_rows(layout: StoreLayout) -> Iterator[dict[str, Any]]:
-    others: dict[FileKind, list[int]] = {}
+    there = {file.path for file in layout.files}
+    others: dict[FileKind, list[StoreFile]] = {}
     for file in layout.files:
         if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
-            others.setdefault(file.kind, []).append(file.size)
-    for kind, sizes in others.items():
-        row = {"kind": kind.value, "files": len(sizes), "bytes": sum(sizes)}
-        yield _store(layout) | row
+            others.setdefault(file.kind, []).append(file)
+    for kind, files in others.items():
+        sums = kind in (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+        yield _store(layout) | {
+            "kind": kind.value,
+            "files": len(files),
+            "bytes": sum(file.size for file in files),
+            # Checksum files of files that are gone: Spark's cleanup and crashes leave them.
+            "orphans": sum(main_path(file) not in there for file in files) if sums else None,
+        }
 
 
 def _store(layout: StoreLayout) -> dict[str, Any]:

@@ -96,8 +96,8 @@ def _place_columns(checkpoint: Checkpoint, place: _Place, version: int) -> dict[
     return {
         "operator_id": place[0],
         "operator_name": operator_names(checkpoint).get(place[0]),
-        "store_name": place[1],
-        "partition_id": place[2],
+        "store_name": place[1] or None,
+        "partition_id": None if place[2] < 0 else place[2],
         "version": version,
         "batch_id": version - 1,
     }

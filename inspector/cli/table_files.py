@@ -1,0 +1,173 @@
+"""Tables to files of data: whole or not at all, and never over what is there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from inspector.cli.writing import write
+from inspector.report.build.typed import TypedTable
+from inspector.report.model import Report
+from inspector.report.render import render
+
+SUFFIXES: Mapping[str, str] = {
+    "parquet": ".parquet",
+    "arrow": ".arrow",
+    "csv": ".csv",
+    "ndjson": ".ndjson",
+}
+"""Formats of data files, and how their names end."""
+
+TYPED = ("parquet", "arrow")
+"""Formats that keep types; the others hold what ``rows -o`` writes."""
+
+_GROUP_ROWS = 1 << 17
+_GROUP_BYTES = 32 << 20
+"""A row group ends at so many rows, or bytes before compression: what is held at once."""
+
+_NO_FIELDS = pa.struct([("__dummy__", pa.null())])
+"""Parquet has no struct without fields: the key of a global aggregation becomes this."""
+
+
+def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
+    """Where tables go: one table into a file, several into a folder, one file each.
+
+    Raises:
+        click.UsageError: several tables, and a file is there already.
+    """
+    place = Path(output)
+    if place.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
+        if place.exists() and not place.is_dir():
+            raise click.UsageError(f"{output} is a file, and {len(names)} stores need a folder")
+        return [place / f"{name}{suffix}" for name in names]
+    return [place]
+
+
+@contextmanager
+def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
+    """Files to write, which get their names when the block has ended well.
+
+    Raises:
+        click.UsageError: one is there and ``force`` is not given, or none can be made there.
+    """
+    there = [path for path in paths if path.exists()]
+    if there and not force:
+        raise click.UsageError(f"{there[0]} exists; --force overwrites it")
+    with ExitStack() as undo:
+        made = [_temporary(path, undo) for path in paths]
+        yield made
+        for temporary, path in zip(made, paths, strict=True):
+            os.replace(temporary, path)
+        undo.pop_all()
+
+
+def _temporary(path: Path, undo: ExitStack) -> Path:
+    try:
+        if not path.parent.exists():
+            path.parent.mkdir()
+            undo.callback(_removed, path.parent)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    except OSError as error:
+        raise click.UsageError(f"{path} cannot be made: {error.strerror}") from None
+    os.close(handle)
+    # mkstemp makes it for its owner alone; data files have the rights of any new file.
+    os.chmod(name, 0o666 & ~_umask())
+    undo.callback(Path(name).unlink, missing_ok=True)
+    return Path(name)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def _removed(folder: Path) -> None:
+    if not any(folder.iterdir()):
+        folder.rmdir()
+
+
+def write_typed(table: TypedTable, path: Path, form: str) -> int:
+    """Write a table with its types and tell how many rows it has.
+
+    Raises:
+        click.UsageError: the format cannot hold a type.
+    """
+    try:
+        return _WRITERS[form](table, path)
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        message = f"{table.name}: {form} cannot hold it: {error}"
+        raise click.UsageError(message + "; use --format arrow" * (form == "parquet")) from None
+
+
+def write_report(report: Report, path: Path, form: str) -> None:
+    """Write a report's own table as text."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        write(render(report, form), file)
+
+
+def _write_parquet(table: TypedTable, path: Path) -> int:
+    schema = pa.schema([_with_fields(column) for column in table.schema])
+    count = 0
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for group in _groups(table.batches):
+            arrays = [_held(column) for column in group.columns]
+            writer.write_table(pa.Table.from_arrays(arrays, schema=schema), group.num_rows)
+            count += group.num_rows
+    return count
+
+
+def _with_fields(column: Any) -> Any:
+    """A column's field as Parquet can have it."""
+    return column.with_type(_NO_FIELDS) if _is_empty(column.type) else column
+
+
+def _held(column: Any) -> Any:
+    """A column's values under that field."""
+    if not _is_empty(column.type):
+        return column
+    nothing: Any = pa.nulls(len(column))
+    null = column.combine_chunks().is_null()
+    return pa.StructArray.from_arrays([nothing], fields=list(_NO_FIELDS), mask=null)
+
+
+def _is_empty(kind: Any) -> bool:
+    return pa.types.is_struct(kind) and not kind.num_fields
+
+
+def _write_arrow(table: TypedTable, path: Path) -> int:
+    count = 0
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+        for batch in table.batches:
+            writer.write_batch(batch)
+            count += batch.num_rows
+    return count
+
+
+def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows, size = rows + batch.num_rows, size + batch.nbytes
+        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield pa.Table.from_batches(held)
+            held, rows, size = [], 0, 0
+    if held:
+        yield pa.Table.from_batches(held)
+
+
+_WRITERS: Mapping[str, Callable[[TypedTable, Path], int]] = {
+    "parquet": _write_parquet,
+    "arrow": _write_arrow,
+}

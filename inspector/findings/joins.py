@@ -1,0 +1,131 @@
+"""Findings about the two sides of a join: SS205 and SS208."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from inspector.findings.finding import JOIN_COUNTERS, JOIN_SIDE, Finding
+from inspector.findings.lifetime import WINDOW
+from inspector.measure.clocks import Certainty
+from inspector.measure.versions import VersionFacts
+
+
+@dataclass(frozen=True)
+class Retention:
+    """How far behind the watermark the rows of a side reached, over the versions.
+
+    Attributes:
+        behind_ms: watermark of the version's batch less the oldest event time in the side's rows,
+            by version; only versions with both.
+        watermarks: those watermarks.
+        removed: rows removed over the window. newest, first: facts at its two ends.
+        versions: versions whose changes are known.
+    """
+
+    behind_ms: Mapping[int, int]
+    watermarks: Mapping[int, int]
+    removed: int
+    newest: VersionFacts
+    first: VersionFacts
+    versions: int
+
+    @property
+    def moved_ms(self) -> int:
+        """How far the watermark moved over those versions."""
+        return max(self.watermarks.values(), default=0) - min(self.watermarks.values(), default=0)
+
+    @property
+    def most_ms(self) -> int | None:
+        """The furthest that a row lay behind the watermark."""
+        return max(self.behind_ms.values(), default=None)
+
+    @property
+    def never_removes(self) -> bool:
+        """No row went, though the watermark moved past some and rows grew."""
+        return (
+            not self.removed
+            and self.versions >= WINDOW
+            and self.moved_ms > 0
+            and self.newest.rows > self.first.rows
+        )
+
+
+@dataclass(frozen=True)
+class JoinLife:
+    """What is known of a join.
+
+    Attributes:
+        operator_id: which. sides: of each side, by its store of rows.
+        wrong: what is wrong between counters and rows, by store of rows and slug.
+    """
+
+    operator_id: int
+    sides: Mapping[str, Retention] = field(default_factory=dict)
+    wrong: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+def judge_join(life: JoinLife) -> Iterator[Finding]:
+    """The findings of one join."""
+    for store, side in life.sides.items():
+        other = next((one for name, one in life.sides.items() if name != store), None)
+        if side.never_removes and side.most_ms is not None and side.most_ms > 0:
+            yield _never(life, store, side, other)
+    for store, wrong in life.wrong.items():
+        yield from _counters(life, store, wrong)
+
+
+def _never(life: JoinLife, store: str, side: Retention, other: Retention | None) -> Finding:
+    beside = ""
+    if other is not None and other.removed:
+        beside = f"; the other side removed {other.removed:,}"
+    return Finding(
+        JOIN_SIDE,
+        Certainty.INFERRED,
+        f"no row was removed in {side.versions} versions, though the watermark moved by "
+        f"{duration_text(side.moved_ms)}; {side.newest.rows:,} rows, the oldest "
+        f"{duration_text(side.most_ms or 0)} behind the watermark{beside}",
+        "bound this side's time from below by the other's in the join condition, such as "
+        "rightTime >= leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR; if the range is longer "
+        "than the window that can be read, say so with --join-retention",
+        life.operator_id,
+        store,
+        side.newest.rows,
+        side.newest.row_bytes,
+    )
+
+
+def _counters(life: JoinLife, store: str, wrong: Mapping[str, int]) -> Iterator[Finding]:
+    words = [f"{n:,} {_WRONG[slug]}" for slug, n in wrong.items() if n and slug in _WRONG]
+    if not words:
+        return
+    yield Finding(
+        JOIN_COUNTERS,
+        Certainty.PROVEN,
+        "; ".join(words),
+        "such rows are never joined and never removed; null values that an older release left "
+        "are skipped with skipNullsForStreamStreamJoins, else start from a new checkpoint",
+        life.operator_id,
+        store,
+    )
+
+
+_WRONG = {
+    "missing_rows": "rows missing that a counter counts",
+    "counters_without_rows": "keys kept by their counter alone",
+    "dangling_rows": "rows that no counter counts",
+}
+
+
+def duration_text(millis: int) -> str:
+    """``2 h 3 min``, ``20 s``, ``350 ms``: the two greatest units."""
+    if millis < 0:
+        return f"-{duration_text(-millis)}"
+    words: list[str] = []
+    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
+        amount, millis = divmod(millis, size)
+        if amount:
+            words.append(f"{amount} {unit}")
+    if millis:
+        words.append(f"{millis} ms")
+    return " ".join(words[:2]) or "0 s"

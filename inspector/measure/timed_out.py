@@ -1,0 +1,200 @@
+"""Group-state keys whose timeout fired and that are still there, and what the function did.
+
+All of it is read off the final :class:`~inspector.state.replay.StateMap` at once: the timer, the
+step of the last put and the timer that it replaced are kept per key while the versions pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
+from inspector.measure.expired import LeftoverClass, Leftovers, StateChange
+from inspector.measure.timer_runs import TimerRuns
+from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder, TimerEvidence
+from inspector.model import NO_TIMEOUT
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, Bools, Int64s, StateMap
+
+AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
+HELD_BACK = "the operator's own watermark may lag behind that of the query"
+BEFORE = "it had no timeout when the window of proof began, in which each call for data set one"
+
+
+@dataclass(frozen=True)
+class TimerView:
+    """What is known of a store's timers when its leftovers are told.
+
+    Attributes:
+        evidence: of the store's whole history.
+        runs: how often in a row each timer fired; None if it was not followed.
+        empty_size: size of a value whose state is null; -1 where none can be told by its size.
+        certainty: of the watermark that the operator sees.
+    """
+
+    evidence: TimerEvidence
+    runs: TimerRuns | None = None
+    empty_size: int = -1
+    certainty: Certainty = Certainty.PROVEN
+
+
+def timed_out(
+    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView
+) -> Iterator[Leftovers]:
+    """The leftovers under one reading of the timers."""
+    if not len(clocks.versions):
+        return
+    yield from _ignored(state, clocks, kind, view)
+    yield from _answered(state, clocks, kind, view)
+    yield from _before_window(state, kind, view)
+
+
+def _ignored(
+    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView
+) -> Iterator[Leftovers]:
+    """Timers that have run out and still stand: only applyInPandasWithState leaves them.
+
+    Such a timer fires again in every batch. A timer set in batch b cannot run out in b itself:
+    ``setTimeoutTimestamp`` refuses what is below the watermark, a duration is positive.
+    """
+    count, threshold = len(state), clocks.threshold_ms(kind)
+    timer = state.clock[:count]
+    armed = state.live[:count] & (timer != NO_TIMEOUT) & (timer != NO_CLOCK)
+    ids = np.flatnonzero(armed & (timer < threshold[-1]))
+    if not len(ids):
+        return
+    reached = np.maximum.accumulate(threshold)
+    put = state.put_step[ids]
+    since = np.where(put == BEFORE_WINDOW, state.base_step, put + 1)
+    step = np.maximum(np.searchsorted(reached, timer[ids], side="right"), since)
+    step = np.minimum(step, len(threshold) - 1)
+    lags = kind is TimeoutKind.EVENT_TIME and view.certainty is Certainty.INFERRED
+    yield Leftovers(
+        LeftoverClass.IGNORED_TIMEOUT,
+        view.certainty if lags else Certainty.PROVEN,
+        kind,
+        ids,
+        step,
+        timer[ids],
+        reached[step],
+        len(threshold) - step,
+        change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
+        reason=HELD_BACK if lags else "",
+    )
+
+
+def _answered(
+    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView
+) -> Iterator[Leftovers]:
+    """Keys whose last put answered a timer that had run out: kept without one, or armed anew.
+
+    In a batch without new data only a timeout can have called the function: proven. In a batch with
+    data, new data for the key may have called it instead; then the place of its record decides
+    (:class:`RecordOrder`): among the records of data it is no leftover, behind them all it is
+    proven. In between, a key that was kept without timeout, or armed anew with its state untouched,
+    is inferred: new data that updates the state and arms the timer is the life a key should have.
+    """
+    count, threshold = len(state), clocks.threshold_ms(kind)
+    over, put = state.put_over_clock[:count], state.put_step[:count]
+    mask = state.live[:count] & (put != BEFORE_WINDOW) & (over != NO_TIMEOUT) & (over != NO_CLOCK)
+    ids = np.flatnonzero(mask)
+    due = threshold[put[ids]]
+    ids = ids[(due != NO_CLOCK) & (over[ids] < due)]
+    kept = state.clock[ids] == NO_TIMEOUT
+    # One that has run out again is told as ignored, once.
+    ours = kept | (state.clock[ids] >= threshold[-1])
+    order = view.evidence.order.get(kind, {})
+    proven, inferred = _certain(state, clocks, ids, kept, order)
+    why = AMONG_DATA
+    if kind is TimeoutKind.EVENT_TIME and view.certainty is Certainty.INFERRED:
+        quiet = clocks.no_new_data[state.put_step[ids]]
+        proven, inferred, why = proven & quiet, inferred | (proven & ~quiet), HELD_BACK
+    for cls, of_class in (
+        (LeftoverClass.KEPT_WITHOUT_TIMEOUT, kept),
+        (LeftoverClass.REARMED, ~kept),
+    ):
+        for certainty, sure in ((Certainty.PROVEN, proven), (Certainty.INFERRED, inferred)):
+            chosen = ids[ours & of_class & sure]
+            if len(chosen):
+                reason = "" if certainty is Certainty.PROVEN else why
+                yield _answer(state, (cls, certainty, kind), chosen, threshold, view, reason)
+
+
+def _answer(
+    state: StateMap,
+    what: tuple[LeftoverClass, Certainty, TimeoutKind],
+    ids: Int64s,
+    threshold: Int64s,
+    view: TimerView,
+    reason: str,
+) -> Leftovers:
+    step = state.put_step[ids].astype(np.int64)
+    fired, first = np.ones(len(ids), np.int64), step
+    run = view.runs.by_kind.get(what[2]) if view.runs is not None else None
+    if run is not None:
+        counted = run.fired[ids].astype(np.int64)
+        fired = np.maximum(counted, 1)
+        first = np.where(counted > 0, run.first[ids].astype(np.int64), step)
+    return Leftovers(
+        *what,
+        ids,
+        step,
+        state.put_over_clock[ids],
+        threshold[step],
+        fired,
+        first_step=first,
+        change=_change(state, ids, view),
+        reason=reason,
+    )
+
+
+def _change(state: StateMap, ids: Int64s, view: TimerView) -> npt.NDArray[np.int8]:
+    change = np.where(state.put_same_state[ids], StateChange.UNTOUCHED, StateChange.CHANGED)
+    if view.empty_size >= 0:
+        change = np.where(state.value_size[ids] == view.empty_size, StateChange.EMPTY, change)
+    return change.astype(np.int8)
+
+
+def _certain(
+    state: StateMap, clocks: Clocks, ids: Int64s, kept: Bools, order: Mapping[int, RecordOrder]
+) -> tuple[Bools, Bools]:
+    """Of keys whose last put answered a due timer: surely called by the timeout; likely so."""
+    put, record = state.put_step[ids], state.put_record[ids]
+    unknown = RecordOrder(-1, NO_TIMEOUT_SEEN)
+    orders = [order.get(version, unknown) for version in clocks.versions.tolist()]
+    last_data = np.array([one.last_data for one in orders], np.int64)[put]
+    first_timeout = np.array([one.first_timeout for one in orders], np.int64)[put]
+    proven = clocks.no_new_data[put] | (record >= first_timeout)
+    inferred = ~proven & (record > last_data) & (kept | state.put_same_state[ids])
+    return proven, inferred
+
+
+def _before_window(state: StateMap, kind: TimeoutKind, view: TimerView) -> Iterator[Leftovers]:
+    """Keys without a timer since before the window.
+
+    Where every call for data leaves a timer, only a timeout can have taken it. Whether it is so,
+    all partitions together decide.
+    """
+    if view.runs is None:
+        return
+    count = len(state)
+    never = ~view.runs.ever_armed[:count] & (state.put_step[:count] == BEFORE_WINDOW)
+    ids = np.flatnonzero(never & state.live[:count] & (state.clock[:count] == NO_TIMEOUT))
+    if not len(ids):
+        return
+    unknown = np.full(len(ids), NO_CLOCK)
+    yield Leftovers(
+        LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+        Certainty.INFERRED,
+        kind,
+        ids,
+        np.full(len(ids), state.base_step, np.int64),
+        unknown,
+        unknown,
+        np.zeros(len(ids), np.int64),
+        reason=BEFORE,
+        before_window=True,
+    )

@@ -1,0 +1,245 @@
+"""Rules that the user gives, where the checkpoint does not tell: parsed, and put in their place.
+
+``--event-time-field [OP=]FIELD``, ``--operator-rule OP[:STORE]=RULE``,
+``--join-retention [OP:]SIDE=DURATION``. A rule is ``never``, or holds a field against a clock::
+
+    never
+    key.ts <= watermark
+    value.session.end <= watermark - 1h
+    value.expires < processing
+
+FIELD starts with ``key.`` or ``value.``; without, the key is searched first. A long counts
+milliseconds, or microseconds where ``:us`` follows; a timestamp knows its unit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from inspector.exceptions import CheckpointError
+from inspector.operators.aggregation import COMPLETE
+from inspector.operators.aggregation import NAMES as AGGREGATION
+from inspector.operators.join import NAMES as JOIN
+from inspector.operators.join import SIDES, VALUE_STORES
+from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, Side, StoreRule
+from inspector.sparktypes import AtomicType, DataType, StructType, type_name
+
+_UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_DURATION = re.compile(r"(\d+)\s*(ms|min|s|m|h|d)")
+_RULE = re.compile(
+    r"(?P<field>[^<]+?)\s*(?P<sign><=?)\s*(?P<clock>watermark|processing)\s*(?:-\s*(?P<delay>.+))?"
+)
+_MICRO = "us"
+
+Schemas = Mapping[str, tuple[StructType, StructType]]
+
+
+@dataclass(frozen=True)
+class GivenRules:
+    """What the user said of the rules.
+
+    Attributes:
+        event_time_fields: operator id, or None for all -> field.
+        operator_rules: operator id and store, or None for its every store -> rule.
+        join_retention: operator id, or None for all joins, and side -> milliseconds.
+    """
+
+    event_time_fields: Mapping[int | None, str] = field(default_factory=dict)
+    operator_rules: Mapping[tuple[int, str | None], str] = field(default_factory=dict)
+    join_retention: Mapping[tuple[int | None, str], int] = field(default_factory=dict)
+
+    @classmethod
+    def parse(
+        cls,
+        event_time_fields: Iterable[str] = (),
+        operator_rules: Iterable[str] = (),
+        join_retention: Iterable[str] = (),
+    ) -> GivenRules:
+        """From the texts of the options.
+
+        Raises:
+            ValueError: a text is none of these; says what was expected.
+        """
+        return cls(
+            dict(map(_event_time_field, event_time_fields)),
+            dict(map(_operator_rule, operator_rules)),
+            dict(map(_join_retention, join_retention)),
+        )
+
+    def apply(
+        self, operator_id: int, name: str, schemas: Schemas, rules: Mapping[str, StoreRule]
+    ) -> dict[str, StoreRule]:
+        """An operator's rules with what the user said in their place.
+
+        Raises:
+            CheckpointError: a field is not in the schema, or holds no time.
+        """
+        changed = dict(rules)
+        for store in rules:
+            text = self._rule_for(operator_id, store)
+            named = self.event_time_fields.get(
+                operator_id, self.event_time_fields.get(None) if store in schemas else None
+            )
+            if named is not None:
+                changed[store] = _with_event_time(store, name, schemas, changed[store], named)
+            if text is not None:
+                changed[store] = _given(text, store, schemas.get(store))
+        if name in JOIN:
+            self._retain(operator_id, changed)
+        return changed
+
+    def _rule_for(self, operator_id: int, store: str) -> str | None:
+        of_store = self.operator_rules.get((operator_id, store))
+        return self.operator_rules.get((operator_id, None)) if of_store is None else of_store
+
+    def _retain(self, operator_id: int, rules: dict[str, StoreRule]) -> None:
+        for side, store in zip(SIDES, VALUE_STORES, strict=True):
+            kept = self.join_retention.get(
+                (operator_id, side), self.join_retention.get((None, side))
+            )
+            if kept is None or store not in rules:
+                continue
+            event_time = rules[store].event_time
+            if event_time is None:
+                raise CheckpointError(
+                    f"--join-retention {side}: no field of the {side} side carries a watermark; "
+                    "say which with --event-time-field"
+                )
+            # Spark cuts the bound to whole milliseconds, one less where the condition is >=.
+            bound = replace(event_time, delay_ms=kept + 1)
+            source = f"--join-retention {side}={kept}ms"
+            rules[store] = replace(
+                rules[store], expiry=bound, unknown=None, given=True, source=source
+            )
+
+
+def parse_duration(text: str) -> int:
+    """``1h``, ``90s``, ``1h30m``, ``250ms``, ``2d`` in milliseconds.
+
+    Raises:
+        ValueError: it is none.
+    """
+    compact = text.replace(" ", "")
+    parts = _DURATION.findall(compact)
+    if not parts or "".join(amount + unit for amount, unit in parts) != compact:
+        raise ValueError(f"got {text!r}, expected a duration such as 90s, 1h30m or 2d")
+    return sum(int(amount) * _UNITS_MS[unit] for amount, unit in parts)
+
+
+def _event_time_field(text: str) -> tuple[int | None, str]:
+    head, sign, tail = text.partition("=")
+    if not sign:
+        return None, text.strip()
+    if not head.strip().isdecimal() or not tail.strip():
+        raise ValueError(f"got {text!r}, expected [OP=]FIELD such as 0=key.ts")
+    return int(head), tail.strip()
+
+
+def _operator_rule(text: str) -> tuple[tuple[int, str | None], str]:
+    head, sign, rule = text.partition("=")
+    operator, colon, store = head.strip().partition(":")
+    if not sign or not operator.isdecimal() or (colon and not store):
+        raise ValueError(f"got {text!r}, expected OP=RULE such as 1=never or 0=key.ts<=watermark")
+    if rule.strip() != "never" and _RULE.fullmatch(rule.strip()) is None:
+        raise ValueError(
+            f"got rule {rule!r}, expected never, or FIELD<=watermark, FIELD<=watermark-1h, "
+            "FIELD<processing"
+        )
+    return (int(operator), store or None), rule.strip()
+
+
+def _join_retention(text: str) -> tuple[tuple[int | None, str], int]:
+    place, sign, kept = text.partition("=")
+    operator, colon, side = place.strip().rpartition(":")
+    if not sign or side not in SIDES or (colon and not operator.isdecimal()):
+        raise ValueError(f"got {text!r}, expected [OP:]SIDE=DURATION such as left=1h")
+    return (int(operator) if colon else None, side), parse_duration(kept)
+
+
+def _given(text: str, store: str, schemas: tuple[StructType, StructType] | None) -> StoreRule:
+    source = f"--operator-rule {text}"
+    if text == "never":
+        return StoreRule(
+            never="said by --operator-rule",
+            advice="if they should go, change the query so that its rows carry a watermark",
+            source=source,
+            given=True,
+        )
+    match = _RULE.fullmatch(text)
+    assert match is not None
+    if schemas is None:
+        raise CheckpointError(f"store {store!r} has no schema, so no field of it can be followed")
+    clock = Clock.WATERMARK if match["clock"] == "watermark" else Clock.PROCESSING_TIME
+    found = find_field(match["field"], schemas)
+    if found is None:
+        raise CheckpointError(f"store {store!r} has no field {match['field']!r}")
+    expiry = replace(
+        found,
+        clock=clock,
+        inclusive=match["sign"] == "<=",
+        delay_ms=parse_duration(match["delay"]) if match["delay"] else 0,
+    )
+    return StoreRule(expiry=expiry, source=source, given=True)
+
+
+def _with_event_time(
+    store: str, name: str, schemas: Schemas, rule: StoreRule, named: str
+) -> StoreRule:
+    """A rule with the field that carries the watermark, where the schema does not mark one."""
+    if store not in schemas or (name in JOIN and store not in VALUE_STORES):
+        return rule
+    found = find_field(named, schemas[store])
+    if found is None:
+        raise CheckpointError(f"--event-time-field: store {store!r} has no field {named!r}")
+    source = f"--event-time-field {named}"
+    if name in JOIN:
+        return replace(rule, never=None, unknown=rule.unknown or rule.never, event_time=found)
+    doubt = COMPLETE if name in AGGREGATION else rule.doubt
+    return replace(rule, expiry=found, never=None, unknown=None, source=source, doubt=doubt)
+
+
+def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField | None:
+    """The field of that name as one to be held against a watermark; a window means its end.
+
+    Raises:
+        CheckpointError: it is neither a timestamp nor a long.
+    """
+    name, _, unit = text.strip().partition(":")
+    side, _, rest = name.partition(".")
+    sides = (Side(side),) if side in ("key", "value") and rest else (Side.KEY, Side.VALUE)
+    path = (rest if len(sides) == 1 else name).split(".")
+    for one in sides:
+        found = _path(path, schemas[0] if one is Side.KEY else schemas[1])
+        if found is not None:
+            ordinals, data_type, names = found
+            per_ms = _per_ms(data_type, unit, name)
+            return ExpiryField(Clock.WATERMARK, one, ordinals, per_ms, True, names)
+    return None
+
+
+def _path(names: list[str], schema: StructType) -> tuple[tuple[int, ...], DataType, str] | None:
+    ordinals: list[int] = []
+    data_type: DataType = schema
+    for name in names:
+        fields = data_type.fields if isinstance(data_type, StructType) else ()
+        at = next((i for i, column in enumerate(fields) if column.name == name), None)
+        if at is None:
+            return None
+        ordinals.append(at)
+        data_type = fields[at].data_type
+    if isinstance(data_type, StructType):
+        inner = [column.name for column in data_type.fields]
+        if inner == ["start", "end"]:
+            return (*ordinals, 1), data_type.fields[1].data_type, ".".join([*names, "end"])
+    return tuple(ordinals), data_type, ".".join(names)
+
+
+def _per_ms(data_type: DataType, unit: str, name: str) -> int:
+    kind = data_type.kind if isinstance(data_type, AtomicType) else ""
+    if kind in ("timestamp", "timestamp_ntz"):
+        return MICROS_PER_MS
+    if kind == "long" and unit in ("", "ms", _MICRO):
+        return MICROS_PER_MS if unit == _MICRO else 1
+    raise CheckpointError(f"field {name!r} is {type_name(data_type)}, expected a timestamp or long")

@@ -1,0 +1,126 @@
+"""State schemas that the user gives, for checkpoints that have none (Spark 3.0 and older).
+
+``[OPERATOR[:STORE]=]SCHEMA``, where SCHEMA is Spark DDL (``user string, v bigint``) or StructType
+JSON; without the operator it is for the one store that there is. A given schema takes the place of
+the file's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from inspector.checkpoint.layout import Layout
+from inspector.checkpoint.state_schema import StateSchema
+from inspector.exceptions import CheckpointError, DecodeError
+from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+
+GIVEN = 0
+"""In place of the format of a schema file, for a schema that the user gave."""
+
+StoreName = tuple[int, str]
+GivenPair = tuple["StructType | None", "StructType | None"]
+"""Key and value schema of a store, as far as they were given."""
+
+_PLACE = re.compile(r"\s*(\d{1,10})(?::([^={]+?))?\s*=(?P<schema>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class GivenSchema:
+    """One schema, and the store it is for as far as that was said."""
+
+    schema: StructType
+    operator_id: int | None = None
+    store_name: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> GivenSchema:
+        """Read ``[OPERATOR[:STORE]=]SCHEMA``.
+
+        Raises:
+            CheckpointError: the schema is neither DDL nor JSON.
+        """
+        place = _PLACE.fullmatch(text)
+        schema = text if place is None else place["schema"]
+        read = parse_schema_json if schema.lstrip()[:1] == "{" else parse_ddl
+        try:
+            parsed = read(schema)
+        except DecodeError as error:
+            raise CheckpointError(f"got the schema {schema[:80]!r}: {error.message}") from None
+        if place is None:
+            return cls(parsed)
+        return cls(parsed, int(place[1]), place[2])
+
+    def stores(self, stores: Iterable[StoreName]) -> list[StoreName]:
+        """Those of some stores that it may be for."""
+        return [
+            (operator, store)
+            for operator, store in stores
+            if self.operator_id in (None, operator) and self.store_name in (None, store)
+        ]
+
+
+@dataclass(frozen=True)
+class GivenSchemas:
+    """All that were given.
+
+    Attributes:
+        keys, values: of the keys, and of the values, of stores.
+    """
+
+    keys: tuple[GivenSchema, ...] = field(default=())
+    values: tuple[GivenSchema, ...] = field(default=())
+
+    @classmethod
+    def parse(cls, keys: Iterable[str], values: Iterable[str]) -> GivenSchemas:
+        """Read the texts of both options.
+
+        Raises:
+            CheckpointError: a schema is neither DDL nor JSON.
+        """
+        return cls(tuple(map(GivenSchema.parse, keys)), tuple(map(GivenSchema.parse, values)))
+
+    def of_stores(self, layout: Layout) -> Mapping[StoreName, GivenPair]:
+        """Store -> its key and its value schema, as given.
+
+        Args:
+            layout: the part of the checkpoint that was asked for.
+
+        Raises:
+            CheckpointError: one is for no store, or it is not said for which of several.
+        """
+        there = [(o.operator_id, store) for o in layout.operators for store in o.store_names]
+        keys = {_one_store(each, there, "--key-schema"): each.schema for each in self.keys}
+        values = {_one_store(each, there, "--value-schema"): each.schema for each in self.values}
+        return {place: (keys.get(place), values.get(place)) for place in {**keys, **values}}
+
+
+def with_given(read: StateSchema | None, given: GivenPair, place: StoreName) -> StateSchema:
+    """A store's schema: the given one for what was given, the file's for the rest.
+
+    Raises:
+        CheckpointError: one half was given, and there is no file to have the other from.
+    """
+    key, value = given
+    if read is not None:
+        return replace(read, version=GIVEN, key=key or read.key, value=value or read.value)
+    if key is None or value is None:
+        operator, store = place
+        missing = "--key-schema" if key is None else "--value-schema"
+        raise CheckpointError(
+            f"operator {operator}, store {store!r} has no schema file: give {missing} too"
+        )
+    return StateSchema(GIVEN, key, value)
+
+
+def _one_store(given: GivenSchema, there: list[StoreName], option: str) -> StoreName:
+    stores = given.stores(there)
+    if len(stores) == 1:
+        return stores[0]
+    names = ", ".join(f"{operator}:{store}" for operator, store in there) or "none"
+    if not stores:
+        place = f"{given.operator_id}" + (f":{given.store_name}" if given.store_name else "")
+        raise CheckpointError(f"{option} is for {place}, which is no store; there are {names}")
+    example = f"{option} '{stores[0][0]}:{stores[0][1]}=...'"
+    raise CheckpointError(f"say for which store, as in {example}; there are {names}")

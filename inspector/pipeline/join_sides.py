@@ -1,0 +1,32 @@
+"""The four stores of a join meet: what one side's counters say against its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from inspector.measure.joins import compare_side
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.pipeline.audit import schemas
+from inspector.pipeline.reading import StoreReader
+from inspector.pipeline.tasks import Task
+from inspector.state.replay import StateMap
+
+OF_JOIN = (*COUNT_STORES, *VALUE_STORES)
+
+
+def tell_sides(
+    task: Task, states: Mapping[str, StateMap], readers: Mapping[str, StoreReader]
+) -> Iterator[dict[str, Any]]:
+    """Facts of kind ``join`` for each side whose two stores could be replayed whole."""
+    by_name = {store.store_name: store for store in task.stores}
+    for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
+        if counts not in states or values not in states:
+            continue
+        key, _ = schemas(by_name[values])
+        if key is None or states[counts].tracking.clock is None:
+            continue
+        found = compare_side(states[counts], states[values], key)
+        for slug, number in vars(found).items():
+            row = readers[values].row("join", task.version)
+            yield row | {"slug": slug, "bad_keys": number}

@@ -1,0 +1,306 @@
+"""Values of key fields as people give them: the JSON values that our own output shows, read back.
+
+=========================  ==========================================================
+boolean                    ``true`` ``false``
+integers                   numbers
+float, double              numbers, ``NaN``, ``Infinity``, ``-Infinity``
+decimal                    text or number, every digit of which the type can hold
+string, char, varchar      text
+binary                     base64
+date                       ``2024-01-01``
+timestamp                  ``2024-01-01T00:00:00Z``, also with a fraction, an offset, or neither
+timestamp_ntz              the same without zone
+time                       ``12:34:56.123456``
+interval year .. month     months, or Spark's words: ``INTERVAL '1-2' YEAR TO MONTH``
+interval day .. second     microseconds, or ``INTERVAL '1 02:03:04.5' DAY TO SECOND``
+array, struct              JSON arrays and objects of these
+=========================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Callable, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from inspector.sparktypes import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    StringType,
+    StructType,
+    UserDefinedType,
+    to_ddl,
+    unique_names,
+)
+
+MICROS = 1_000_000
+_DAY = 86_400 * MICROS
+_TIMESTAMP = re.compile(
+    r"([+-]?\d{4,6})-(\d\d)-(\d\d)"
+    r"(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?\s*(Z|[+-]\d\d:?\d\d)?)?"
+)
+_TIME = re.compile(r"(\d\d):(\d\d)(?::(\d\d)(?:\.(\d{1,9}))?)?")
+_INTERVAL = re.compile(r"INTERVAL '([+-]?)([^']*)' (\w+)(?: TO (\w+))?", re.IGNORECASE)
+_MOST_SHIFT = 100  # digits that a number may be away from its scale
+_BITS = {"byte": 8, "short": 16, "integer": 32, "long": 64}
+_UNIT_MICROS = {
+    "DAY": _DAY,
+    "HOUR": 3600 * MICROS,
+    "MINUTE": 60 * MICROS,
+    "SECOND": MICROS,
+}
+
+
+def json_of(text: str) -> Any:
+    """A JSON document; its fractions as decimals, so that no digit is lost.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        return json.loads(text, parse_float=Decimal)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def plain_value(data_type: DataType, value: Any) -> Any:
+    """A value as pyarrow takes it for the type's Arrow type.
+
+    Args:
+        data_type: the Spark type.
+        value: as :func:`json_of` reads it; None is null.
+
+    Raises:
+        ValueError: it is no value of the type; says what would be.
+    """
+    if value is None:
+        return None
+    if isinstance(data_type, UserDefinedType):
+        return plain_value(data_type.sql_type, value)
+    if isinstance(data_type, ArrayType):
+        items = _is(value, list, "a JSON array")
+        return [plain_value(data_type.element, item) for item in items]
+    if isinstance(data_type, StructType):
+        return _struct(data_type, _is(value, dict, "a JSON object"))
+    if isinstance(data_type, StringType):
+        return _is(value, str, "text")
+    if isinstance(data_type, DecimalType):
+        return _decimal(data_type, value)
+    if not isinstance(data_type, AtomicType) or data_type.kind not in _READERS:
+        raise ValueError(f"a {to_ddl(data_type)} cannot be looked for, give the key in hex")
+    return _READERS[data_type.kind](value, data_type)
+
+
+def text_value(data_type: DataType, text: str) -> Any:
+    """The JSON value that a text on the command line stands for; ``null`` is null.
+
+    Raises:
+        ValueError: a nested type, and the text is not JSON.
+    """
+    if text == "null":
+        return None
+    if isinstance(data_type, (StructType, ArrayType)):
+        return json_of(text)
+    return text
+
+
+def _is(value: Any, kind: type[Any], words: str) -> Any:
+    if not isinstance(value, kind):
+        raise ValueError(f"expected {words}")  # noqa: TRY004 - it is the user's value
+    return value
+
+
+def _struct(schema: StructType, value: Mapping[str, Any]) -> dict[str, Any]:
+    names = unique_names(schema.fields)
+    if set(value) != set(names):
+        raise ValueError(f"expected an object with the fields {', '.join(names)}")
+    return {
+        name: plain_value(field.data_type, value[name])
+        for name, field in zip(names, schema.fields, strict=True)
+    }
+
+
+def _decimal(data_type: DecimalType, value: Any) -> Decimal:
+    try:
+        number = Decimal(value) if isinstance(value, (str, int, Decimal)) else Decimal("nan")
+    except InvalidOperation:
+        number = Decimal("nan")
+    if not number.is_finite():
+        raise ValueError("expected a decimal number")
+    # In integers of the type's scale: a decimal context would round above 28 digits.
+    sign, digits, exponent = number.as_tuple()
+    assert isinstance(exponent, int)
+    unscaled, shift = int("".join(map(str, digits))), exponent + data_type.scale
+    if abs(shift) > _MOST_SHIFT or (shift < 0 and unscaled % 10**-shift):
+        raise ValueError(f"expected a number that {to_ddl(data_type)} can hold")
+    whole = unscaled * 10**shift if shift >= 0 else unscaled // 10**-shift
+    if len(str(whole)) > data_type.precision:
+        raise ValueError(f"expected a number that {to_ddl(data_type)} can hold")
+    return Decimal((sign, tuple(map(int, str(whole))), -data_type.scale))
+
+
+def _integer(value: Any, data_type: AtomicType) -> int:
+    bits = _BITS[data_type.kind]
+    number = _whole(value)
+    if not -(1 << bits - 1) <= number < 1 << bits - 1:
+        raise ValueError(f"expected a whole number of {bits} bits")
+    return number
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if isinstance(value, str) and re.fullmatch(r"[+-]?\d{1,30}", value):
+        return int(value)
+    raise ValueError("expected a whole number")
+
+
+def _boolean(value: Any, _type: AtomicType) -> bool:
+    known = {"true": True, "false": False}
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() not in known:
+        raise ValueError("expected true or false")
+    return known[str(value).lower()]
+
+
+def _floating(value: Any, _type: AtomicType) -> float:
+    # Python reads "inf" and underscores too; nobody means them.
+    words = isinstance(value, str) and re.fullmatch(r"NaN|-?Infinity|[-+.\deE]+", value)
+    if isinstance(value, bool) or not (words or isinstance(value, (int, Decimal))):
+        raise ValueError("expected a number, NaN, Infinity or -Infinity")
+    return float(value)
+
+
+def _binary(value: Any, _type: AtomicType) -> bytes:
+    try:
+        return base64.b64decode(_is(value, str, "base64"), validate=True)
+    except binascii.Error:
+        raise ValueError("expected base64") from None
+
+
+def _date(value: Any, _type: AtomicType) -> int:
+    match = _TIMESTAMP.fullmatch(_is(value, str, "a date such as 2024-01-01"))
+    if match is None or match[4] is not None:
+        raise ValueError("expected a date such as 2024-01-01")
+    return _days(match)
+
+
+def _timestamp(value: Any, data_type: AtomicType) -> int:
+    zoned = data_type.kind == "timestamp"
+    example = "2024-01-01T00:00:00.000000" + "Z" * zoned
+    match = _TIMESTAMP.fullmatch(_is(value, str, f"a timestamp such as {example}"))
+    if match is None or (match[8] is not None and not zoned):
+        raise ValueError(f"expected a timestamp such as {example}")
+    return _days(match) * _DAY + _nanos(match[4], match[5], match[6], match[7]) - _offset(match[8])
+
+
+def _time(value: Any, _type: AtomicType) -> int:
+    match = _TIME.fullmatch(_is(value, str, "a time such as 12:34:56"))
+    if match is None:
+        raise ValueError("expected a time such as 12:34:56")
+    return _nanos(match[1], match[2], match[3], match[4], digits=9)
+
+
+def _days(match: re.Match[str]) -> int:
+    """Days since the epoch: days-from-civil (Hinnant), for Spark's years beyond datetime's."""
+    year, month, day = int(match[1]), int(match[2]), int(match[3])
+    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    lengths = (31, 28 + leap, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+    if not 1 <= month <= 12 or not 1 <= day <= lengths[month - 1]:
+        raise ValueError("there is no such day")
+    shifted = year - (month <= 2)
+    era, of_era = divmod(shifted, 400)
+    day_of_year = (153 * (month + (-3 if month > 2 else 9)) + 2) // 5 + day - 1
+    return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + day_of_year - 719_468
+
+
+def _nanos(
+    hour: str | None, minute: str | None, second: str | None, fraction: str | None, digits: int = 6
+) -> int:
+    """Units of ``10**-digits`` seconds since midnight."""
+    parts = [int(part or 0) for part in (hour, minute, second)]
+    if parts[0] > 23 or parts[1] > 59 or parts[2] > 59:
+        raise ValueError("there is no such time of the day")
+    padded = (fraction or "").ljust(9, "0")
+    if padded[digits:].strip("0"):
+        raise ValueError(f"expected at most {digits} digits of a second's fraction")
+    whole: int = 10**digits
+    return (parts[0] * 3600 + parts[1] * 60 + parts[2]) * whole + int(padded[:digits])
+
+
+def _offset(zone: str | None) -> int:
+    if zone in (None, "Z"):
+        return 0
+    assert zone is not None
+    digits = zone[1:].replace(":", "")
+    micros = (int(digits[:2]) * 60 + int(digits[2:])) * 60 * MICROS
+    return -micros if zone[0] == "-" else micros
+
+
+def _year_month(value: Any, _type: AtomicType) -> int:
+    match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return _whole(value)
+    sign = -1 if match[1] == "-" else 1
+    numbers = [_whole(part) for part in match[2].split("-")]
+    units = {("YEAR", None): (12,), ("MONTH", None): (1,), ("YEAR", "MONTH"): (12, 1)}
+    factors = units.get((match[3].upper(), match[4] and match[4].upper()), ())
+    if len(numbers) != len(factors):
+        raise ValueError("expected such as INTERVAL '1-2' YEAR TO MONTH")
+    return sign * sum(n * factor for n, factor in zip(numbers, factors, strict=True))
+
+
+def _day_time(value: Any, _type: AtomicType) -> int:
+    match = _INTERVAL.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return _whole(value)
+    units = list(_UNIT_MICROS)
+    wanted = "expected such as INTERVAL '1 02:03:04.5' DAY TO SECOND"
+    first, last = match[3].upper(), (match[4] or match[3]).upper()
+    if first not in units or last not in units[units.index(first) :]:
+        raise ValueError(wanted)
+    told = units[units.index(first) : units.index(last) + 1]
+    parts = re.split("[ :]", match[2])
+    if len(parts) != len(told):
+        raise ValueError(wanted)
+    sign = -1 if match[1] == "-" else 1
+    return sign * sum(
+        _micros(p) * _UNIT_MICROS[u] // MICROS for p, u in zip(parts, told, strict=True)
+    )
+
+
+def _micros(text: str) -> int:
+    """A number with at most six digits after its point, in millionths."""
+    match = re.fullmatch(r"(\d{1,18})(?:\.(\d{1,6}))?", text)
+    if match is None:
+        raise ValueError("expected such as INTERVAL '1 02:03:04.5' DAY TO SECOND")
+    return int(match[1]) * MICROS + int((match[2] or "").ljust(6, "0"))
+
+
+def _void(_value: Any, _type: AtomicType) -> Any:
+    raise ValueError("expected null: the field holds nothing else")
+
+
+_READERS: Mapping[str, Callable[[Any, AtomicType], Any]] = {
+    **dict.fromkeys(_BITS, _integer),
+    "boolean": _boolean,
+    "float": _floating,
+    "double": _floating,
+    "binary": _binary,
+    "geometry": _binary,
+    "geography": _binary,
+    "date": _date,
+    "timestamp": _timestamp,
+    "timestamp_ntz": _timestamp,
+    "time": _time,
+    "year_month": _year_month,
+    "day_time": _day_time,
+    "void": _void,
+}

@@ -1,0 +1,72 @@
+"""Checksum files beside the state files, each checked in the read that its file gets anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from inspector.checkpoint.storage import Storage
+from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
+from inspector.exceptions import InspectorError
+from inspector.model import FileKind, StoreFile
+
+SLUG = "file-checksum"
+"""A checksum file that does not match; the file itself may well be readable."""
+
+Report = Callable[[str, str, StoreFile, "int | None"], None]
+"""Takes slug, message, file and offset of a problem."""
+
+
+class SideChecks:
+    """The checksum files of one store.
+
+    Args:
+        storage: where they lie.
+        sides: all of the store; of those whose main file is not there nothing is said.
+        report: where problems go.
+    """
+
+    def __init__(self, storage: Storage, sides: Iterable[StoreFile], report: Report) -> None:
+        self._storage, self._report = storage, report
+        self._sides: dict[str, list[StoreFile]] = {}
+        for side in sides:
+            self._sides.setdefault(main_path(side), []).append(side)
+        self._done: set[str] = set()
+
+    def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
+        """Hand on the chunks of a file and sum them; judged when the last one has passed."""
+        sums = [] if file.path in self._done else list(self._open(file))
+        for chunk in chunks:
+            for _, each in sums:
+                each.update(chunk)
+            yield chunk
+        self._done.add(file.path)
+        for side, each in sums:
+            mismatch = each.finish()
+            if mismatch is not None:
+                name = side.path.rsplit("/", 1)[-1]
+                self._report(SLUG, f"{name}: {mismatch.message}", file, mismatch.offset)
+
+    def rest(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
+        """Those files with checksums that nobody has read to their end."""
+        for file in files:
+            if file.path in self._sides and file.path not in self._done:
+                yield file
+
+    def _open(self, file: StoreFile) -> Iterator[tuple[StoreFile, SideSum]]:
+        for side in self._sides.get(file.path, ()):
+            kind = HadoopSum if side.kind is FileKind.HADOOP_CHECKSUM else SparkSum
+            try:
+                read = self._storage.read(self._storage.relative(side.path), size=side.size)
+                yield side, kind(read)
+            except FileNotFoundError:
+                continue  # cleaned up since it was listed
+            except (InspectorError, OSError) as error:
+                message = error.message if isinstance(error, InspectorError) else str(error)
+                self._report(SLUG, message, side, None)
+
+
+def main_path(side: StoreFile) -> str:
+    """The path of the file that a checksum file is about."""
+    folder, slash, name = side.path.rpartition("/")
+    dot = side.kind is FileKind.HADOOP_CHECKSUM
+    return folder + slash + name[dot:].removesuffix(".crc")

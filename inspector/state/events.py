@@ -1,0 +1,141 @@
+"""What each record of a delta did to its key: insert, update, same value, removal.
+
+A :class:`Presence` is the least that tells it: per key whether it is there, and size and hash of
+its value. Where nothing is known of the version before (a delta beside the snapshot that the
+history starts from, or one behind a file that could not be read) a record is a plain ``put`` or
+``removal``.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.decode.kernel import kernel
+from inspector.decode.records import RecordBlock
+from inspector.state.replay import Bools, Int64s, UInt64s
+
+_UNSEEN, _LIVE, _ABSENT = 0, 1, 2
+_UNKNOWN_SIZE = -1
+
+
+class Event(enum.IntEnum):
+    """What a record did, judged by what its key held at that moment."""
+
+    IN_SNAPSHOT = 0
+    PUT = 1
+    INSERT = 2
+    UPDATE = 3
+    SAME_VALUE = 4
+    REMOVAL = 5
+    ABSENT_REMOVAL = 6
+
+    @property
+    def word(self) -> str:
+        """The event in lower case, as reports spell it."""
+        return self.name.lower()
+
+
+WORDS = tuple(event.word for event in Event)
+"""The word of each event, by its number."""
+
+
+@dataclass(frozen=True)
+class BlockEvents:
+    """The events of one block of records, in order of the file.
+
+    Attributes:
+        events: one :class:`Event` for each record.
+        old_sizes: bytes of the value that the key held, -1 where it held none or it is unknown.
+    """
+
+    events: npt.NDArray[np.int8]
+    old_sizes: Int64s
+
+
+class Presence:
+    """Which keys are there, on the way through the versions of one store.
+
+    Args:
+        known: whether a key that was never seen is absent; else nothing is known of it.
+    """
+
+    def __init__(self, *, known: bool = True) -> None:
+        self.forget(known=known)
+
+    def forget(self, *, known: bool) -> None:
+        """Start anew: from the empty map if ``known``, else from one that nothing is known of."""
+        self.known = known
+        self._interner = kernel().Interner()
+        self._state = np.zeros(0, np.int8)
+        self._size = np.zeros(0, np.int64)
+        self._hash = np.zeros(0, np.uint64)
+
+    def load(self, block: RecordBlock) -> None:
+        """Take over a block of a snapshot."""
+        ids = self._ids(block)
+        hashes, sizes = _values(block)
+        self._state[ids] = _LIVE
+        self._size[ids], self._hash[ids] = sizes, hashes
+
+    def apply(self, block: RecordBlock) -> BlockEvents:
+        """Apply a block of a delta and tell what each record did."""
+        ids = self._ids(block)
+        hashes, sizes = _values(block)
+        is_put: Bools = block.value_length >= 0
+        order = np.argsort(ids, kind="stable")
+        ids, hashes, sizes, is_put = ids[order], hashes[order], sizes[order], is_put[order]
+        state, size, old_hash = self._state[ids], self._size[ids], self._hash[ids]
+        # A key that comes again in the block meets what the record before left.
+        again = np.flatnonzero(ids[1:] == ids[:-1]) + 1
+        state[again] = np.where(is_put[again - 1], _LIVE, _ABSENT)
+        size[again], old_hash[again] = sizes[again - 1], hashes[again - 1]
+        last = np.ones(len(ids), np.bool_)
+        last[again - 1] = False
+        self._state[ids[last]] = np.where(is_put[last], _LIVE, _ABSENT)
+        self._size[ids[last]], self._hash[ids[last]] = sizes[last], hashes[last]
+        if self.known:
+            state[state == _UNSEEN] = _ABSENT
+        told = _events(is_put, state, (old_hash == hashes) & (size == sizes))
+        old = np.where(state == _LIVE, size, _UNKNOWN_SIZE)
+        events, old_sizes = np.empty_like(told), np.empty_like(old)
+        events[order], old_sizes[order] = told, old
+        return BlockEvents(events, old_sizes)
+
+    def _ids(self, block: RecordBlock) -> Int64s:
+        ids = np.empty(block.count, np.int64)
+        self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
+        keys = len(self._interner)
+        if keys > len(self._state):
+            room = max(1024, keys + (keys >> 3))
+            for name in ("_state", "_size", "_hash"):
+                old = getattr(self, name)
+                grown = np.zeros(room, old.dtype)
+                grown[: len(old)] = old
+                setattr(self, name, grown)
+        return ids
+
+
+def value_hashes(block: RecordBlock) -> UInt64s:
+    """A 64-bit hash of each record's value; of a removal, that of no bytes."""
+    return _values(block)[0]
+
+
+def _values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
+    sizes = np.maximum(block.value_length, 0)
+    offsets = np.where(block.value_length >= 0, block.value_offset, 0)
+    hashes = np.zeros(block.count, np.uint64)
+    kernel().hash64(block.buffer, offsets, sizes, -1, hashes)
+    return hashes, sizes
+
+
+def _events(is_put: Bools, state: npt.NDArray[np.int8], same: Bools) -> npt.NDArray[np.int8]:
+    events = np.where(is_put, Event.PUT, Event.REMOVAL).astype(np.int8)
+    events[is_put & (state == _ABSENT)] = Event.INSERT
+    events[is_put & (state == _LIVE)] = Event.UPDATE
+    events[is_put & (state == _LIVE) & same] = Event.SAME_VALUE
+    events[~is_put & (state == _ABSENT)] = Event.ABSENT_REMOVAL
+    return events

@@ -1,0 +1,132 @@
+"""Which keys differ between two versions of a store, without holding a value of either.
+
+Both versions are read once and leave, per key, the place of its last record and the value's size
+and hash. The rows that differ are then read again at those places.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.decode.kernel import kernel
+from inspector.decode.records import RecordBlock
+from inspector.state.events import value_hashes
+from inspector.state.replay import Bools, Int64s
+
+_FILE_SHIFT = 40
+_NEVER = -1
+
+
+class Side(enum.IntEnum):
+    """Which of the two versions."""
+
+    OLD = 0
+    NEW = 1
+
+
+@dataclass(frozen=True)
+class Places:
+    """Records of some files, each with the id of its key; by position."""
+
+    positions: Int64s
+    ids: Int64s
+
+    def any_in(self, file_number: int) -> bool:
+        """Whether a file holds one of them."""
+        ends = [file_number << _FILE_SHIFT, (file_number + 1) << _FILE_SHIFT]
+        low, high = np.searchsorted(self.positions, ends)
+        return bool(high > low)
+
+    def find(self, file_number: int, ordinals: Int64s) -> tuple[Int64s, Int64s]:
+        """Those among some records of a file: their indexes, and the ids of their keys."""
+        if not len(self.positions):
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        wanted = (file_number << _FILE_SHIFT) + ordinals
+        found = np.minimum(np.searchsorted(self.positions, wanted), len(self.positions) - 1)
+        hit = np.flatnonzero(self.positions[found] == wanted)
+        return hit, self.ids[found[hit]]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """Ids of the keys that differ; ``changed`` live in both versions with another value."""
+
+    added: Int64s
+    removed: Int64s
+    changed: Int64s
+
+
+class TwoVersions:
+    """The keys of two versions of one store; some 50 bytes a key beside its own."""
+
+    def __init__(self) -> None:
+        self._interner = kernel().Interner()
+        self._last = np.full((2, 0), _NEVER, np.int64)
+        self._hash = np.zeros((2, 0), np.uint64)
+        self._size = np.zeros((2, 0), np.int64)
+        self._key_size = np.zeros(0, np.int64)
+
+    def learn(self, side: Side, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
+        """Take a block over; files and blocks come in the order in which Spark applies them."""
+        ids = np.empty(block.count, np.int64)
+        self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
+        self._reserve(len(self._interner))
+        self._key_size[ids] = block.key_length
+        # Positions only grow, so the greatest is the last; the lowest bit tells a put.
+        position = ((file_number << _FILE_SHIFT) + ordinals) << 1 | (block.value_length >= 0)
+        np.maximum.at(self._last[side], ids, position)
+        final = self._last[side][ids] == position
+        self._hash[side][ids[final]] = value_hashes(block)[final]
+        self._size[side][ids[final]] = np.maximum(block.value_length, 0)[final]
+
+    def start_from_old(self) -> None:
+        """Let the new version begin with the files of the old one, which are not read again."""
+        for columns in (self._last, self._hash, self._size):
+            columns[Side.NEW] = columns[Side.OLD]
+
+    def forget(self, side: Side) -> None:
+        """Nothing of a version is known any more."""
+        self._last[side] = _NEVER
+
+    def differences(self) -> Differences:
+        """The keys that differ."""
+        old, new = self._live(Side.OLD), self._live(Side.NEW)
+        same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
+        return Differences(
+            np.flatnonzero(~old & new),
+            np.flatnonzero(old & ~new),
+            np.flatnonzero(old & new & ~same),
+        )
+
+    def key_bytes(self, ids: Int64s) -> int:
+        """Bytes of some keys."""
+        return int(self._key_size[ids].sum())
+
+    def value_sizes(self, side: Side, ids: Int64s) -> Int64s:
+        """Bytes of each of their values in a version."""
+        sizes: Int64s = self._size[side][ids]
+        return sizes
+
+    def places(self, side: Side, ids: Int64s) -> Places:
+        """Where the rows of some keys lie in the files of a version."""
+        positions = self._last[side][ids] >> 1
+        order = np.argsort(positions)
+        return Places(positions[order], ids[order])
+
+    def _live(self, side: Side) -> Bools:
+        last = self._last[side]
+        live: Bools = (last != _NEVER) & ((last & 1) == 1)
+        return live
+
+    def _reserve(self, keys: int) -> None:
+        have = len(self._key_size)
+        if keys <= have:
+            return
+        more = max(1024, keys + (keys >> 3)) - have
+        self._last = np.pad(self._last, ((0, 0), (0, more)), constant_values=_NEVER)
+        self._hash = np.pad(self._hash, ((0, 0), (0, more)))
+        self._size = np.pad(self._size, ((0, 0), (0, more)))
+        self._key_size = np.pad(self._key_size, (0, more))

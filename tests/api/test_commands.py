@@ -1,0 +1,86 @@
+"""Every command as a call: a finished report, and errors for what cannot be asked."""
+
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.exceptions import CheckpointError, NotACheckpointError
+from inspector.report.keys import Redact
+from inspector.report.model import Report
+from inspector.report.render import FORMATS, render
+from tests.cli.support import COMMANDS, checkpoint_of, copy_of
+
+LEAK = str(checkpoint_of("fmgws_event_ignore"))
+
+
+def rows_of(report: Report) -> list[Any]:
+    return list(report.primary.rows)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_a_function_of_its_name(command: str) -> None:
+    function = getattr(api, command)
+    assert command in api.__all__
+    report = function(LEAK)
+    assert isinstance(report, Report)
+    assert (report.command, report.checkpoint) == (command, LEAK)
+    assert inspect.getdoc(function)
+    for output in FORMATS:
+        assert "".join(render(function(LEAK), output)).endswith("\n") or output == "ndjson"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_options_choose_part_and_version(command: str) -> None:
+    options = api.Options(batch=4, partition_id=1)
+    report = getattr(api, command)(LEAK, options)
+    assert report.summary["version"] == 5
+    partitions = {row["partition_id"] for row in rows_of(report) if "partition_id" in row}
+    assert partitions <= {1, None}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_not_there_is_an_error(command: str, tmp_path: Path) -> None:
+    function = getattr(api, command)
+    with pytest.raises(NotACheckpointError, match="expected a checkpoint folder"):
+        function(str(tmp_path))
+    with pytest.raises(CheckpointError, match="no such operator, store or partition"):
+        function(LEAK, api.Options(operator_id=7))
+    with pytest.raises(CheckpointError, match=r"state version 100 \(batch 99\) does not exist"):
+        function(LEAK, api.Options(batch=99))
+
+
+def test_a_limit_holds_back_rows_and_changes_no_total() -> None:
+    whole, short = api.leftovers(LEAK), api.leftovers(LEAK, limit=3)
+    assert (len(rows_of(whole)), len(rows_of(short))) == (68, 3)
+    assert whole.summary == short.summary
+    assert len(rows_of(api.rows(LEAK, limit=3))) == 3
+
+
+def test_keys_are_shown_unless_an_audit_judges_them() -> None:
+    assert rows_of(api.leftovers(LEAK))[0]["key"] == {"value": "once-000"}
+    examples = next(t for t in api.audit(LEAK).tables if t.name == "leftovers")
+    assert all(row["key"].startswith("sha256:") for row in examples.rows)
+    shown = api.audit(LEAK, api.Options(redact=Redact.NONE))
+    examples = next(t for t in shown.tables if t.name == "leftovers")
+    assert next(row["key"]["value"] for row in examples.rows) == "once-000"
+
+
+def test_rows_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    report = api.rows(str(path))
+    for delta in path.glob("state/0/1/*.delta"):
+        delta.write_bytes(b"junk")
+    assert report.problems == []
+    assert {row["partition_id"] for row in report.primary.rows} == {0}
+    (problem,) = report.problems
+    assert problem.path == str(path / "state/0/1/1.delta")
+    assert not report.complete
+
+
+def test_a_call_leaves_no_option_behind() -> None:
+    with pytest.raises(AttributeError):
+        api.Options().batch = 3  # type: ignore[misc]
+    assert api.Options() == api.Options()

@@ -1,0 +1,36 @@
+"""Facts to findings: all rules, the gravest first."""
+
+import pytest
+
+from inspector.api.judging import findings
+from inspector.api.run import Run
+from tests.cli.support import checkpoint_of
+
+
+def kinds(case: str) -> list[str]:
+    run = Run.start(str(checkpoint_of(case)), None)
+    return [finding.kind.id for finding in findings(run, run.facts())]
+
+
+@pytest.mark.parametrize(
+    ("case", "expected"),
+    [
+        ("agg_update", []),
+        ("agg_v1", ["SS301"]),
+        ("agg_complete", ["SS202"]),
+        ("dedup_no_watermark", ["SS201"]),
+        ("fmgws_event_ignore", ["SS203"]),
+        ("fmgws_event_remove", []),
+        ("join_left_outer", []),
+    ],
+)
+def test_every_rule_is_asked(case: str, expected: list[str]) -> None:
+    assert kinds(case) == expected
+
+
+@pytest.mark.parametrize("case", ["fmgws_event_ignore", "agg_v1", "dedup_no_watermark"])
+def test_the_gravest_come_first(case: str) -> None:
+    run = Run.start(str(checkpoint_of(case)), None)
+    found = findings(run, run.facts())
+    assert found
+    assert list(found) == sorted(found, key=lambda f: (-f.kind.severity, f.kind.id))

@@ -1,0 +1,95 @@
+"""The engine in this process: a batch function mapped over tasks, in their order."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+
+import pyarrow as pa
+import pytest
+
+from inspector.engines.local import map_tasks, stream_tasks
+from inspector.schemas import ROWS, TASKS, batch_of
+
+
+def echo(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Each task's text twice, in two batches."""
+    for batch in batches:
+        assert batch.schema.equals(TASKS)
+        for spec in batch.column("spec").to_pylist():
+            for _ in range(2):
+                yield batch_of(ROWS, [{"message": spec}])
+
+
+def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
+    return [str(text) for batch in batches for text in batch.column("message").to_pylist()]
+
+
+@pytest.mark.parametrize("workers", [None, 0, 1, 2, 7, 50])
+@pytest.mark.parametrize("count", [0, 1, 2, 30])
+def test_results_come_in_the_order_of_the_tasks(workers: int | None, count: int) -> None:
+    specs = [f"task {number}" for number in range(count)]
+    expected = [spec for spec in specs for _ in range(2)]
+    assert texts(map_tasks(echo, specs, workers)) == expected
+    assert texts(stream_tasks(echo, specs)) == expected
+
+
+def test_tasks_are_numbered() -> None:
+    def number(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            numbers = batch.column("task_id").to_pylist()
+            yield batch_of(ROWS, [{"offset": number} for number in numbers])
+
+    for found in (map_tasks(number, ["a", "b", "c"], 2), stream_tasks(number, ["a", "b", "c"])):
+        assert [n for batch in found for n in batch.column("offset").to_pylist()] == [0, 1, 2]
+
+
+def test_tasks_run_side_by_side() -> None:
+    meet = threading.Barrier(3, timeout=30)
+
+    def wait(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        meet.wait()
+        yield from echo(batches)
+
+    assert len(texts(map_tasks(wait, ["a", "b", "c"], 3))) == 6
+
+
+def test_results_that_nobody_has_taken_are_bounded() -> None:
+    started: list[str] = []
+
+    def count(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            started.append(batch.column("spec")[0].as_py())
+            yield batch
+
+    found = map_tasks(count, [str(number) for number in range(100)], 2)
+    next(found)
+    found.close()  # type: ignore[attr-defined]
+    assert len(started) <= 5
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_a_fault_of_the_function_reaches_the_caller(workers: int) -> None:
+    def fail(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.column("spec").to_pylist() == ["bad"]:
+                raise ZeroDivisionError("a fault")
+            yield batch_of(ROWS, [{"message": "good"}])
+
+    found = map_tasks(fail, ["good", "bad", "good"], workers)
+    assert next(found).num_rows == 1
+    with pytest.raises(ZeroDivisionError, match="a fault"):
+        list(found)
+
+
+def test_a_stream_reads_no_task_before_it_is_asked_for() -> None:
+    started: list[str] = []
+
+    def note(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            started.append(batch.column("spec")[0].as_py())
+            yield batch
+
+    found = stream_tasks(note, ["a", "b"])
+    next(found)
+    assert started == ["a"]

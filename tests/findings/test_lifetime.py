@@ -1,0 +1,163 @@
+"""Findings about rows that outlive their rule."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.lifetime import LeftoverTotal, StoreLife, judge
+from inspector.measure.leftovers import Certainty, LeftoverClass
+from inspector.measure.timer_runs import TimerCalls
+from inspector.measure.versions import VersionFacts
+from inspector.operators.rule import StoreRule
+from tests.cases import KEY_TIME, TIMER
+
+PROVEN, INFERRED = Certainty.PROVEN, Certainty.INFERRED
+LIFE = StoreLife(
+    operator_id=2,
+    operator_name="dedupe",
+    store_name="default",
+    rule=StoreRule(expiry=KEY_TIME),
+    newest=VersionFacts(rows=1200, key_bytes=1000, value_bytes=500),
+    removals=0,
+    puts=1200,
+    window=7,
+    leftovers=(),
+    watermark_ms=5000,
+)
+NEVER = StoreRule(never="no column carries a watermark", advice="add withWatermark")
+
+
+def judged(**changes: object) -> list[Finding]:
+    return list(judge(replace(LIFE, **changes)))  # type: ignore[arg-type]
+
+
+def test_a_store_whose_rows_go_has_no_finding() -> None:
+    assert judged() == []
+    assert judged(rule=StoreRule(unknown="one row, for good", settled=True)) == []
+
+
+def test_rows_that_can_never_go_are_counted_and_measured() -> None:
+    (found,) = judged(rule=NEVER)
+    assert (found.kind.id, found.certainty) == ("SS201", PROVEN)
+    assert (found.operator_id, found.store_name) == (2, "default")
+    assert (found.rows, found.bytes) == (1200, 1500)
+    assert "1,200 rows, none removed in the 7 versions" in found.evidence
+    assert found.next_step == "add withWatermark"
+
+
+def test_where_rows_are_removed_or_there_are_none_no_leak_is_claimed() -> None:
+    assert judged(rule=NEVER, removals=1) == []
+    assert judged(rule=NEVER, newest=VersionFacts()) == []
+
+
+def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> LeftoverTotal:
+    return LeftoverTotal(kind, certainty, rows, 240, 9)
+
+
+@pytest.mark.parametrize("kind", LeftoverClass)
+@pytest.mark.parametrize("certainty", Certainty)
+def test_each_class_of_leftovers_is_a_finding(kind: LeftoverClass, certainty: Certainty) -> None:
+    (found,) = judged(leftovers=(total(kind, certainty),))
+    past = kind in (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
+    assert found.kind.id == ("SS202" if past else "SS203")
+    assert found.kind.severity is (Severity.WARNING if past else Severity.ERROR)
+    assert (found.certainty, found.rows, found.bytes) == (certainty, 3, 240)
+    assert found.evidence.startswith("3 rows: ")
+    assert found.evidence.endswith("the oldest since batch 8")
+    assert found.next_step
+
+
+def test_classes_are_told_apart_and_empty_ones_not_at_all() -> None:
+    kinds = [total(kind) for kind in LeftoverClass]
+    found = judged(leftovers=(*kinds, total(LeftoverClass.REARMED, INFERRED, rows=0)))
+    assert len({one.evidence for one in found}) == len(LeftoverClass)
+
+
+def test_the_advice_of_the_rule_is_the_next_step() -> None:
+    rule = StoreRule(expiry=TIMER, advice="call state.remove()")
+    (found,) = judged(rule=rule, leftovers=(total(LeftoverClass.REARMED),))
+    assert found.next_step == "call state.remove()"
+
+
+@pytest.mark.parametrize("watermark", [None, 0])
+def test_a_rule_that_waits_for_a_watermark_says_so(watermark: int | None) -> None:
+    (found,) = judged(watermark_ms=watermark)
+    assert found.kind.id == "SS207"
+    assert "ts is at or below the watermark" in found.evidence
+    assert judged(watermark_ms=watermark, newest=VersionFacts()) == []
+    assert judged(watermark_ms=watermark, rule=StoreRule(expiry=TIMER)) == []
+
+
+# --- what did not happen ---------------------------------------------------------------------
+
+UNKNOWN = StoreRule(unknown="the condition is not in the checkpoint")
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, True),
+        ({"removals": 1}, False),
+        ({"window": 4}, False),
+        ({"first": VersionFacts(rows=1200)}, False),
+        ({"rule": replace(UNKNOWN, settled=True)}, False),
+        ({"rule": replace(UNKNOWN, event_time=KEY_TIME)}, False),
+    ],
+)
+def test_rows_that_only_become_more_are_told_where_no_rule_is_known(
+    changes: dict[str, object], found: bool
+) -> None:
+    given = {"rule": UNKNOWN, "first": VersionFacts(rows=200)} | changes
+    result = judged(**given)
+    assert [one.kind.id for one in result] == ["SS204"] * found
+    if found:
+        assert result[0].certainty is INFERRED
+        assert "1,000 rows more than 7 versions before" in result[0].evidence
+        assert "the condition is not in the checkpoint" in result[0].evidence
+
+
+TIMERS = StoreRule(expiry=TIMER)
+
+
+@pytest.mark.parametrize(
+    ("calls", "certainty"),
+    [
+        (TimerCalls(never_armed_rows=9, never_armed_bytes=90), PROVEN),
+        (TimerCalls(1, 1, armed_keys=2, never_armed_rows=9, never_armed_bytes=90), INFERRED),
+        # Where data always arms, only a timeout can have taken the timer: told as a leftover.
+        (TimerCalls(1, 0, armed_keys=2, never_armed_rows=9, never_armed_bytes=90), None),
+        (TimerCalls(armed_keys=2), None),
+        (None, None),
+    ],
+)
+def test_keys_that_no_call_ever_armed_can_never_go(
+    calls: TimerCalls | None, certainty: Certainty | None
+) -> None:
+    result = judged(rule=TIMERS, calls=calls)
+    assert [(one.kind.id, one.certainty) for one in result] == (
+        [] if certainty is None else [("SS201", certainty)]
+    )
+    if certainty is not None:
+        assert (result[0].rows, result[0].bytes) == (9, 90)
+    assert judged(rule=TIMERS, calls=calls, window=4) == []
+    if certainty is PROVEN:
+        assert judged(rule=TIMERS, calls=calls, removals=1) == []
+
+
+def test_what_became_of_the_leftovers_is_told() -> None:
+    one = replace(
+        total(LeftoverClass.REARMED),
+        fired=4,
+        by_change={"untouched": 2, "changed": 1, "empty": 0},
+        reason="because",
+    )
+    (found,) = judged(leftovers=(one,))
+    for words in ("2 with their state untouched", "1 with their state changed", "(", "because"):
+        assert words in found.evidence
+    assert "up to 4 times in a row" in found.evidence
+    assert "no state" not in found.evidence
+    (found,) = judged(leftovers=(replace(one, before_window=True),))
+    assert found.evidence.endswith("before the window of proof, which begins with version 9")

@@ -1,0 +1,144 @@
+"""Facts of all tasks, merged; and one reading of each store's timers, or none."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.measure.versions import VersionFacts
+from inspector.model import Problem, StoreId
+from inspector.pipeline.collect import Facts, collect, leftover_order
+from inspector.schemas import FACTS, batch_of
+from tests.cases import small_checkpoint, told
+
+Row = dict[str, Any]
+
+
+def row(kind: str, partition: int = 0, version: int = 4, **more: Any) -> Row:
+    store = {"operator_id": 0, "store_name": "default", "partition_id": partition}
+    return {"kind": kind, **store, "version": version} | more
+
+
+def collected(*rows: Row) -> Facts:
+    return collect([batch_of(FACTS, [one]) for one in rows])
+
+
+def version(partition: int, version: int, rows: int, operator: int = 0) -> Row:
+    facts = VersionFacts(stores=1, rows=rows).columns()
+    return row("version", partition, version) | facts | {"operator_id": operator}
+
+
+def test_versions_are_kept_by_store_and_summed_over_partitions() -> None:
+    rows = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
+    for order in permutations(rows):
+        facts = collected(*order)
+        assert facts.stores() == [(0, "default"), (2, "default")]
+        assert facts.versions[StoreId(0, "default", 1), 4].rows == 9
+        merged = facts.by_store()
+        assert {v: one.rows for v, one in merged[0, "default"].items()} == {3: 12, 4: 9}
+        assert merged[0, "default"][3].stores == 2
+        assert list(facts.by_store(4)) == [(0, "default")]
+
+
+def test_a_problem_row_is_a_problem_again() -> None:
+    bad = row("problem", 1, 2, slug="truncated", message="got 1", path="/c/2.delta", offset=7)
+    place = StoreId(0, "default", 1)
+    expected = [Problem("truncated", "got 1", "/c/2.delta", 7, place, 2)]
+    assert collected(bad).problems == expected
+
+
+def test_problems_come_in_order_of_their_place() -> None:
+    rows = [
+        row("problem", partition, 1, slug="truncated", message="m", path=path, offset=offset)
+        for partition, path, offset in [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
+    ]
+    for order in permutations(rows):
+        found = [
+            (p.store and p.store.partition_id, p.path, p.offset) for p in collected(*order).problems
+        ]
+        assert found == [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
+
+
+# --- timers ----------------------------------------------------------------------------------
+
+
+def timers(partition: int, kinds: str) -> Row:
+    return row("timers", partition, timeout_kind=kinds)
+
+
+def leftovers(partition: int, kind: str | None, key: bytes = b"k") -> list[Row]:
+    told = {
+        "leftover_class": "ignored_timeout",
+        "certainty": "proven",
+        "timeout_kind": kind,
+        "expired_version": 3,
+        "key_bytes": 8,
+        "value_bytes": 8,
+    }
+    return [row("leftovers", partition, rows=1) | told, row("leftover", partition, key=key) | told]
+
+
+BOTH = "event,processing"
+UNSURE = [*leftovers(1, "event"), *leftovers(1, "processing")]
+
+
+@pytest.mark.parametrize(
+    ("readings", "kept", "undecided"),
+    [
+        (("event", BOTH), {"event"}, False),
+        (("processing", BOTH), {"processing"}, False),
+        ((BOTH, BOTH), set(), True),
+        (("processing", "event"), set(), True),
+        (("event", "event"), {"event"}, False),
+    ],
+)
+def test_one_reading_is_kept_that_no_partition_has_proof_against(
+    readings: tuple[str, str], kept: set[str], undecided: bool
+) -> None:
+    rows = [*UNSURE, *(timers(number, kinds) for number, kinds in enumerate(readings))]
+    for order in (rows, rows[::-1]):
+        facts = collected(*order)
+        assert {one["timeout_kind"] for one in facts.leftovers} == kept
+        assert {one["timeout_kind"] for one in facts.totals} == kept
+        assert facts.undecided == ([(0, "default")] if undecided else [])
+
+
+def test_timers_without_leftovers_leave_nothing_undecided() -> None:
+    facts = collected(timers(0, BOTH), timers(1, BOTH))
+    assert (facts.undecided, facts.leftovers, facts.totals) == ([], [], [])
+
+
+def test_leftovers_of_a_watermark_need_no_reading() -> None:
+    facts = collected(*leftovers(0, None))
+    assert (len(facts.leftovers), len(facts.totals), facts.undecided) == (1, 1, [])
+
+
+def test_stores_are_decided_apart() -> None:
+    other = [one | {"operator_id": 1} for one in (*leftovers(0, "event"), timers(0, "event"))]
+    facts = collected(*UNSURE, timers(1, BOTH), *other)
+    assert facts.undecided == [(0, "default")]
+    assert {one["operator_id"] for one in facts.leftovers} == {1}
+
+
+def test_leftovers_come_oldest_first_then_largest_then_by_place_and_key() -> None:
+    def one(since: int, size: int, partition: int, key: bytes) -> Row:
+        more = {"expired_version": since, "key_bytes": size, "key": key}
+        return leftovers(partition, None)[1] | more
+
+    expected = [one(2, 8, 1, b"b"), one(3, 16, 1, b"a"), one(3, 8, 0, b"b"), one(3, 8, 1, b"a")]
+    expected.append(one(3, 8, 1, b"b"))
+    for order in (expected[::-1], expected[2:] + expected[:2]):
+        found = collected(*order).leftovers
+        assert [leftover_order(each) for each in found] == [leftover_order(e) for e in expected]
+
+
+def test_what_the_tasks_of_a_checkpoint_tell_is_collected_whole(tmp_path: Path) -> None:
+    rows = told(small_checkpoint(tmp_path))
+    facts = collect([batch_of(FACTS, rows[at : at + 5]) for at in range(0, len(rows), 5)])
+    assert len(facts.versions) == sum(one["kind"] == "version" for one in rows)
+    assert len(facts.leftovers) == sum(one["kind"] == "leftover" for one in rows) > 0
+    assert facts.problems == []
+    assert sum(one["rows"] for one in facts.totals) == len(facts.leftovers)

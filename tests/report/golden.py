@@ -1,0 +1,34 @@
+"""Texts that are compared as a whole with files under ``tests/golden``."""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+import pytest
+
+_TESTS = Path(__file__).resolve().parents[1]
+
+
+class Golden:
+    """Compares a text with a golden file; ``pytest --accept-golden`` writes the file anew."""
+
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self._accept = bool(request.config.getoption("--accept-golden"))
+
+    def check(self, name: str, text: str, folder: Path = _TESTS) -> None:
+        """Fail with the difference if ``golden/name`` says something else than ``text``."""
+        golden, actual = folder / "golden" / name, folder / "actual" / name
+        if self._accept:
+            golden.write_text(text, encoding="utf-8", newline="\n")
+        expected = golden.read_text(encoding="utf-8") if golden.exists() else ""
+        if text == expected:
+            return
+        actual.parent.mkdir(exist_ok=True)
+        actual.write_text(text, encoding="utf-8", newline="\n")
+        lines = difflib.unified_diff(
+            *(part.splitlines() for part in (expected, text)),
+            *(f"tests/{path.parent.name}/{name}" for path in (golden, actual)),
+            lineterm="",
+        )
+        pytest.fail("\n".join(lines), pytrace=False)

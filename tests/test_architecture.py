@@ -1,0 +1,257 @@
+"""The rules of the house: who may import whom, what has a test, what the README must say."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.cli.main import COMMANDS
+from tests.cli.support import run
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "inspector"
+MODULES = sorted(
+    path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"
+)
+MOST_LINES = 400
+
+LONGER = {
+    "decode/_kernel_py.py": "the definition of the C kernel: one file beside one file",
+}
+"""Files that may be longer, each with its reason."""
+
+TESTED_ELSEWHERE = {
+    "__main__.py": "tests/cli/test_main.py runs the package",
+    "decode/_cells.py": "private parts of decode.rows: tests/decode/test_rows.py",
+    "decode/_columns.py": "private parts of decode.rows: tests/decode/test_rows.py",
+    "decode/_source.py": "private parts of decode.frames and its codecs: tests/decode",
+    "decode/_kernel_py.py": "tests/decode/test_kernel.py runs one list over both kernels",
+}
+"""Modules without a test file of their own, each with the place of its tests."""
+
+ONLY_IMPORTERS = {
+    "fsspec": {"checkpoint/storage.py"},
+    "click": {"cli/"},
+    "pyspark": {"engines/spark.py", "engines/datasource.py"},
+    "rich": {"report/text.py", "cli/"},
+}
+"""Library -> files or folders of the package that may import it."""
+
+
+# --- layers ----------------------------------------------------------------------------------
+
+
+def contracts() -> list[str]:
+    """The ids of the contracts, in order."""
+    text = (ROOT / "pyproject.toml").read_text("utf-8")
+    after = text.split("[[tool.importlinter.contracts]]")[1:]
+    return [match[1] for part in after if (match := re.search(r'^id = "(.+)"$', part, re.M))]
+
+
+def lint(root: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run import-linter on the package in a folder."""
+    program = "from importlinter.cli import lint_imports_command as run; run()"
+    return subprocess.run(
+        [sys.executable, "-c", program, "--no-cache", *options],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root), "NO_COLOR": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_the_contracts_hold() -> None:
+    done = lint(ROOT)
+    assert done.returncode == 0, done.stdout
+    assert f"Contracts: {len(contracts())} kept, 0 broken." in done.stdout
+
+
+PLANTED = {
+    "layers": [
+        ("exceptions", "inspector.model"),
+        ("model", "inspector.schemas"),
+        ("checkpoint.names", "inspector.decode.frames"),
+        ("decode.frames", "inspector.checkpoint.storage"),
+        ("state.chain", "inspector.measure.sizes"),
+        ("findings.finding", "inspector.report.model"),
+        ("report.text", "inspector.engines.local"),
+        ("pipeline.run", "inspector.api"),
+        ("api", "inspector.cli.main"),
+    ],
+    "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("pipeline.run", "fsspec")],
+}
+"""Contract -> imports that break it: module, and what it must not import."""
+
+
+def test_every_contract_has_its_violation() -> None:
+    assert set(PLANTED) == set(contracts())
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("house")
+    shutil.copytree(PACKAGE, folder / "inspector", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("contract", "module", "imported"),
+    [(contract, *plant) for contract, plants in PLANTED.items() for plant in plants],
+)
+def test_a_forbidden_import_is_caught(
+    copy: Path, contract: str, module: str, imported: str
+) -> None:
+    file = copy / "inspector" / f"{module.replace('.', '/')}.py"
+    if not file.exists():
+        file = file.with_suffix("") / "__init__.py"
+    original = file.read_text("utf-8")
+    file.write_text(f"{original}\nimport {imported}\n", "utf-8")
+    try:
+        done = lint(copy, "--contract", contract)
+    finally:
+        file.write_text(original, "utf-8")
+    assert done.returncode == 1
+    assert "BROKEN" in done.stdout
+    assert f"inspector.{module} -> {imported}" in done.stdout
+
+
+def imports_of(path: Path) -> Iterator[str]:
+    """What a module imports, at its top or inside a function."""
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: a relative import"
+            yield node.module or ""
+
+
+@pytest.mark.parametrize("library", ONLY_IMPORTERS)
+def test_a_library_has_few_importers(library: str) -> None:
+    importers = {
+        path.as_posix()
+        for path in (p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))
+        if any(name.split(".")[0] == library for name in imports_of(PACKAGE / path))
+    }
+    allowed = ONLY_IMPORTERS[library]
+    strangers = {i for i in importers if i not in allowed and f"{i.split('/')[0]}/" not in allowed}
+    assert strangers == set()
+    if library != "pyspark":
+        assert importers, f"nobody imports {library}: drop its rule"
+
+
+# --- files and their tests -------------------------------------------------------------------
+
+
+def test_every_module_has_its_test_file() -> None:
+    missing = [
+        f"inspector/{module.as_posix()} -> {_test_of(module)}"
+        for module in MODULES
+        if module.as_posix() not in TESTED_ELSEWHERE and not (ROOT / _test_of(module)).is_file()
+    ]
+    assert missing == []
+
+
+def _test_of(module: Path) -> str:
+    return (Path("tests") / module.parent / f"test_{module.name}").as_posix()
+
+
+def test_no_exception_outlives_its_module() -> None:
+    names = {module.as_posix() for module in MODULES}
+    assert set(TESTED_ELSEWHERE) - names == set()
+    assert set(LONGER) - names == set()
+    for module in TESTED_ELSEWHERE:
+        assert not (ROOT / _test_of(Path(module))).is_file()
+
+
+def test_every_test_file_has_its_module() -> None:
+    own = {"test_architecture.py", "test_fixtures.py", "test_spark.py"}
+    packages = {path.relative_to(PACKAGE).parent for path in PACKAGE.rglob("__init__.py")}
+    orphans = [
+        path.relative_to(ROOT).as_posix()
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if path.name not in own
+        and not (PACKAGE / _module_of(path)).is_file()
+        and _module_of(path).with_suffix("") not in packages
+    ]
+    assert orphans == []
+
+
+def _module_of(test: Path) -> Path:
+    place = test.relative_to(ROOT / "tests")
+    return place.with_name(place.name.removeprefix("test_"))
+
+
+def test_files_stay_short() -> None:
+    counted = {path.as_posix(): len(_lines(PACKAGE / path)) for path in MODULES}
+    counted |= {
+        f"{init.parent.name}/__init__.py": len(_lines(init))
+        for init in PACKAGE.rglob("__init__.py")
+    }
+    long = {name: n for name, n in counted.items() if n > MOST_LINES and name not in LONGER}
+    assert long == {}
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text("utf-8").splitlines()
+
+
+def test_every_module_says_what_it_is() -> None:
+    for path in PACKAGE.rglob("*.py"):
+        assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+
+
+# --- the README ------------------------------------------------------------------------------
+
+
+def readme() -> str:
+    return (ROOT / "README.md").read_text("utf-8")
+
+
+def block(name: str) -> tuple[list[str], str]:
+    """The command in a marked block of the README, and the output below it."""
+    match = re.search(
+        rf"<!-- {name} -->\n```\w*\n\$ (.+)\n(?s:(.*?))```\n<!-- /{name} -->", readme()
+    )
+    assert match, f"the README has no block between <!-- {name} --> and <!-- /{name} -->"
+    program, *args = match[1].split()
+    assert program == "inspector"
+    return args, match[2]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
+    outcome = run(command, "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert len(outcome.out.splitlines()[2].split()) >= 3
+    assert f"`{command}`" in readme()
+
+
+@pytest.mark.parametrize("name", ["help", "audit"])
+def test_what_the_readme_shows_is_what_the_command_prints(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    args, shown = block(name)
+    assert args[0] == {"help": "--help", "audit": "audit"}[name]
+    outcome = run(*args)
+    assert shown == outcome.out
+    assert outcome.code == {"help": 0, "audit": 1}[name]
+
+
+def test_the_top_level_is_what_it_should_be() -> None:
+    kept = {"pyproject.toml", "README.md", "inspector", "tests", "fixtures", "scripts"}
+    made = {"build", "dist", "__pycache__"}
+    seen = {path.name for path in ROOT.iterdir() if not path.name.startswith(".")}
+    assert kept <= seen
+    assert {name for name in seen - kept - made if not name.endswith(".egg-info")} == set()

@@ -1,0 +1,202 @@
+"""The fixtures themselves, and what the inspector says of them against what Spark said."""
+
+import gzip
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from scripts.compare_with_spark import checkpoint_of, compare
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+CASES = sorted(manifest.parent for manifest in FIXTURES.glob("*/*/manifest.json"))
+FOLDERS = sorted(path for path in FIXTURES.glob("*/*") if path.is_dir())
+MOST_BYTES = 8 << 20
+
+by_name = {"argvalues": CASES, "ids": [f"{c.parent.name}-{c.name}" for c in CASES]}
+case_of_spark = pytest.mark.parametrize("case", **by_name)  # type: ignore[arg-type]
+
+
+def truth_of(case: Path) -> list[dict[str, Any]]:
+    """Spark's own rows, line by line, without any help of the inspector."""
+    with gzip.open(case / "truth.jsonl.gz", "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def counts_of(case: Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = json.loads((case / "truth_counts.json").read_text("utf-8"))
+    return [entry for entry in found if "error" not in entry]
+
+
+# --- what lies there -------------------------------------------------------------------------
+
+
+def test_every_folder_is_a_case() -> None:
+    assert FOLDERS == CASES
+    assert len(CASES) >= 24
+
+
+@case_of_spark
+def test_a_case_says_what_it_is_and_how_it_was_made(case: Path) -> None:
+    assert re.fullmatch(r"[a-z0-9]+(_[a-z0-9]+)*", case.name)
+    assert re.fullmatch(r"\d+\.\d+\.\d+", case.parent.name)
+    manifest = json.loads((case / "manifest.json").read_text("utf-8"))
+    assert (manifest["case"], manifest["spark"]) == (case.name, case.parent.name)
+    recipe = (case / "recipe.md").read_text("utf-8")
+    assert recipe.startswith(f"# {case.name}\n")
+    assert f"--spark-version {case.parent.name} --only '^{case.name}$'" in recipe
+    assert "\n## What a correct inspector finds\n\n" in recipe
+
+
+@case_of_spark
+def test_a_case_has_the_checkpoint_and_what_spark_says_it_holds(case: Path) -> None:
+    for folder in ("offsets", "commits", "state"):
+        assert any((case / "checkpoint" / folder).iterdir())
+    lines = truth_of(case)
+    assert {"op", "store", "part", "ver", "k", "v", "kx", "vx"} == set().union(*lines)
+    rows: dict[tuple[Any, ...], int] = defaultdict(int)
+    for line in lines:
+        rows[line["op"], line["store"], line["part"], line["ver"]] += 1
+    told = {(e["op"], e["store"], e["part"], e["ver"]): e["rows"] for e in counts_of(case)}
+    assert dict(rows) == {place: count for place, count in told.items() if count}
+    manifest = json.loads((case / "manifest.json").read_text("utf-8"))
+    newest = manifest["committed_batch"] + 1
+    assert newest in {version for *_, version in told}
+    group_state = manifest["timeout"] is not None
+    for name in ("calls.jsonl", "expected_leftovers.json"):
+        assert (case / name).is_file() == group_state
+
+
+def test_the_fixtures_stay_small() -> None:
+    assert sum(path.stat().st_size for path in FIXTURES.rglob("*") if path.is_file()) <= MOST_BYTES
+
+
+# --- the inspector against Spark -------------------------------------------------------------
+
+
+@case_of_spark
+def test_every_recorded_row_is_read_as_spark_read_it(case: Path) -> None:
+    verdict = compare(case)
+    assert verdict.faults == []
+    assert verdict.versions == len({entry["ver"] for entry in counts_of(case)})
+    assert verdict.rows == len(truth_of(case))
+
+
+@case_of_spark
+def test_leftovers_are_the_keys_that_the_query_itself_left(case: Path) -> None:
+    rows = list(api.leftovers(str(checkpoint_of(case))).primary.rows)
+    if not (case / "expected_leftovers.json").is_file():
+        assert bool(rows) == (case.name == "agg_complete")
+        return
+    expected = _expected_leftovers(case)
+    assert bool(rows) == bool(expected)
+    for row in rows:
+        (key,) = row["key"].values()
+        if row["certainty"] == "proven":
+            assert row["class"] == expected[str(key)]["class"]
+            assert row["clock_ms"] == expected[str(key)]["timeout_ms"]
+            assert row["expired_batch"] >= expected[str(key)]["first_expired_batch"]
+    if "snapshots_cleaned" not in case.name:
+        # There the log does not reach back to the expiry of the oldest.
+        assert len(rows) == len(expected)
+
+
+def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
+    rows = json.loads((case / "expected_leftovers.json").read_text("utf-8"))
+    return {str(row["key"]): row for row in rows}
+
+
+@case_of_spark
+def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: Path) -> None:
+    found = {f.kind.id for f in api.audit(str(checkpoint_of(case))).findings}
+    recipe = (case / "recipe.md").read_text("utf-8")
+    manifest = json.loads((case / "manifest.json").read_text("utf-8"))
+    # A query without watermark and without timeouts has nothing by which a row could go.
+    ageless = manifest["watermark_delay_ms"] is None and manifest["timeout"] is None
+    expected = {"SS201"} if "SS201" in recipe or ageless else set()
+    if "past_watermark" in recipe:
+        expected |= {"SS202"}
+    if (case / "expected_leftovers.json").is_file() and _expected_leftovers(case):
+        expected |= {"SS203"}
+    assert {kind for kind in found if "SS200" < kind < "SS300"} == expected
+
+
+def test_complete_mode_leaves_the_windows_that_ended_at_or_below_the_watermark() -> None:
+    case = next(case for case in CASES[::-1] if case.name == "agg_complete")
+    offsets = (case / "checkpoint/offsets/7").read_text("utf-8").splitlines()
+    watermark = json.loads(offsets[1])["batchWatermarkMs"]
+    expected = {
+        line["kx"]
+        for line in truth_of(case)
+        if line["ver"] == 8 and _millis(line["k"]["window"]["end"]) <= watermark
+    }
+    rows = list(api.leftovers(str(case / "checkpoint")).primary.rows)
+    assert {row["key_hex"] for row in rows} == expected
+    assert len(rows) == len(expected) > 0
+    assert {row["class"] for row in rows} == {"past_watermark"}
+    assert all(row["threshold_ms"] <= watermark for row in rows)
+
+
+def _millis(text: str) -> int:
+    moment = datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=timezone.utc)
+    return round(moment.timestamp() * 1000)
+
+
+@case_of_spark
+@pytest.mark.parametrize("by", ["store", "partition"])
+def test_sizes_are_those_of_the_bytes_that_spark_gave(case: Path, by: str) -> None:
+    lines, recorded = truth_of(case), counts_of(case)
+    places = {(entry["op"], entry["store"], entry["part"]) for entry in recorded}
+    compared = 0
+    for version in {entry["ver"] for entry in recorded}:
+        told = [entry for entry in recorded if entry["ver"] == version]
+        if by == "store" and len(told) < len(places):
+            continue  # Spark can restore this version in some partitions alone.
+        names = ("op", "store", "part")[: 3 if by == "partition" else 2]
+        expected: dict[tuple[Any, ...], list[tuple[int, int]]] = {
+            tuple(entry[name] for name in names): [] for entry in told
+        }
+        for line in lines:
+            if line["ver"] == version:
+                sizes = len(line["kx"]) // 2, len(line["vx"]) // 2
+                expected[tuple(line[name] for name in names)].append(sizes)
+        report = api.sizes(str(checkpoint_of(case)), api.Options(state_version=version), by=by)
+        got = {tuple(row[f"{OURS[name]}"] for name in names): row for row in report.primary.rows}
+        for place, pairs in expected.items():
+            assert _told(got[place]) == _counted(pairs)
+            compared += 1
+    assert compared >= 1
+
+
+OURS = {"op": "operator_id", "store": "store_name", "part": "partition_id"}
+SIZED = ("key_bytes", "value_bytes", "row_bytes")
+SHARES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+
+
+def _told(row: Mapping[str, Any]) -> dict[str, int | None]:
+    names = [f"{what}_{q}" for what in SIZED for q in (*SHARES, "max")]
+    return {name: row[name] for name in ("rows", *SIZED, *names)}
+
+
+def _counted(pairs: list[tuple[int, int]]) -> dict[str, int | None]:
+    columns = {
+        "key_bytes": [key for key, _ in pairs],
+        "value_bytes": [value for _, value in pairs],
+        "row_bytes": [key + value for key, value in pairs],
+    }
+    found: dict[str, int | None] = {"rows": len(pairs)}
+    for what, sizes in columns.items():
+        sizes.sort()
+        found[what] = sum(sizes)
+        found[f"{what}_max"] = sizes[-1] if sizes else None
+        for name, share in SHARES.items():
+            rank = math.ceil(share * len(sizes))
+            found[f"{what}_{name}"] = sizes[rank - 1] if sizes else None
+    return found

@@ -1,0 +1,55 @@
+"""The field's nouns are plain values: they sort, hash, and cannot be changed."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+
+import pytest
+
+from inspector.model import (
+    LIMITS,
+    BatchClock,
+    BatchId,
+    FileKind,
+    Limits,
+    Problem,
+    StoreFile,
+    StoreId,
+    Version,
+)
+
+VALUES = [
+    StoreId(0, "default", 1),
+    StoreFile("/c/state/0/1/3.delta", FileKind.DELTA, Version(3), 46, 1700000000000),
+    Limits(),
+    BatchClock(BatchId(2), 1000, 500, True, False, 600),
+    Problem("truncated", "got 1", "/c", 5, StoreId(0, "default", 1), 3, ("note",)),
+]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=lambda value: type(value).__name__)
+def test_a_value_is_equal_to_its_copy_and_cannot_be_changed(value: StoreId) -> None:
+    again = pickle.loads(pickle.dumps(value))  # noqa: S301 - our own bytes
+    assert again == value
+    assert len({again, value}) == 1
+    name = dataclasses.fields(value)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(value, name, None)
+
+
+def test_stores_sort_by_operator_then_name_then_partition() -> None:
+    stores = [StoreId(1, "a", 0), StoreId(0, "b", 0), StoreId(0, "a", 10), StoreId(0, "a", 9)]
+    assert sorted(stores) == [stores[3], stores[2], stores[1], stores[0]]
+
+
+def test_a_batch_whose_entry_is_gone_has_no_clock_that_stands_at_zero() -> None:
+    clock = BatchClock(BatchId(0))
+    assert (clock.timestamp_ms, clock.watermark_ms, clock.next_watermark_ms) == (None, None, None)
+    assert (clock.has_new_data, clock.committed) == (None, False)
+
+
+def test_a_file_may_hold_what_spark_may_write() -> None:
+    # The largest lz4-java block, and the longest JVM array.
+    assert LIMITS.frame_bytes >= 32 << 20
+    assert LIMITS.record_bytes >= (1 << 31) - 1

@@ -1,0 +1,65 @@
+"""The batches that cross the pipeline: by name, complete, of types that Spark accepts."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pyarrow as pa
+import pytest
+
+from inspector.measure.versions import VersionFacts
+from inspector.schemas import COUNTS, FACTS, HISTOGRAMS, ROWS, TASKS, batch_of, record_batch
+
+EVERY = {"TASKS": TASKS, "FACTS": FACTS, "ROWS": ROWS}
+
+
+@pytest.mark.parametrize("schema", EVERY.values(), ids=EVERY)
+def test_only_types_that_spark_takes_in_both_directions(schema: pa.Schema) -> None:
+    accepted = {pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.bool_()}
+    for column in schema:
+        plain = column.type.value_type if pa.types.is_list(column.type) else column.type
+        assert plain in accepted, column
+    assert len(set(schema.names)) == len(schema)
+
+
+def test_facts_have_a_column_for_every_count_and_distribution() -> None:
+    assert {*COUNTS, *HISTOGRAMS} == {field.name for field in fields(VersionFacts)}
+    assert {*COUNTS, *HISTOGRAMS} <= set(FACTS.names)
+
+
+def test_columns_are_placed_by_name_and_absent_ones_are_null() -> None:
+    batch = record_batch(ROWS, {"value": [b"v", None], "kind": ["row", "row"]}, 2)
+    assert batch.schema.equals(ROWS)
+    assert batch.column("kind").to_pylist() == ["row", "row"]
+    assert batch.column("value").to_pylist() == [b"v", None]
+    assert batch.column("key").to_pylist() == [None, None]
+    assert batch.column("offset").null_count == 2
+
+
+def test_rows_may_lack_different_columns() -> None:
+    batch = batch_of(TASKS, [{"task_id": 1}, {"spec": "{}"}])
+    assert batch.to_pylist() == [{"task_id": 1, "spec": None}, {"task_id": None, "spec": "{}"}]
+    assert batch_of(TASKS, []).num_rows == 0
+
+
+def test_an_array_is_cast_to_the_type_of_its_column() -> None:
+    batch = record_batch(TASKS, {"task_id": pa.array([3], pa.int8())}, 1)
+    assert batch.column("task_id").type == pa.int64()
+    assert batch.to_pylist() == [{"task_id": 3, "spec": None}]
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda row: batch_of(ROWS, [row]),
+        lambda row: record_batch(ROWS, {name: [value] for name, value in row.items()}, 1),
+    ],
+)
+def test_a_misspelt_column_is_no_null(build) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(KeyError, match="keey"):
+        build({"keey": b"k"})
+
+
+def test_a_value_of_another_type_is_refused() -> None:
+    with pytest.raises(pa.ArrowInvalid):
+        batch_of(TASKS, [{"task_id": "one"}])

@@ -1,0 +1,266 @@
+"""Against a real Spark: the same facts on its workers, its own reader, and files that we wrote."""
+
+import json
+import os
+import shutil
+import sys
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inspector import api
+from inspector.pipeline import run_tasks
+from inspector.pipeline.discovery import open_checkpoint
+from inspector.pipeline.plan import Wanted, plan
+from inspector.schemas import FACTS, TASKS, batch_of
+from scripts.compare_with_spark import Pairs, equal
+from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
+from tests.encode import Record, row
+
+pytestmark = [
+    pytest.mark.spark,
+    # What PySpark says of the versions of its own dependencies, and of sockets it leaves to the GC.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+TIME_FORMAT = (
+    "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\", 'ignoreNullFields', 'false')"
+)
+USERS = 40
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One small session. Without a Java these tests fail: they must not be forgotten silently."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.fail("no Java: install 17, or leave these tests out with -m 'not spark'")
+    from pyspark.sql import SparkSession
+
+    home = Path(__file__).resolve().parents[1]
+    scratch = tmp_path_factory.mktemp("spark")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYSPARK_PYTHON", sys.executable)
+        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
+        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+        patch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
+        quiet = scratch / "log4j2.properties"
+        quiet.write_text("rootLogger.level = off\n")
+        session = (
+            SparkSession.builder.master("local[2]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.driver.host", "127.0.0.1")
+            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+            .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
+            .config("spark.sql.session.timeZone", "UTC")
+            .config("spark.sql.shuffle.partitions", "2")
+            .config("spark.ui.showConsoleProgress", "false")
+            .getOrCreate()
+        )
+        yield session
+        session.stop()
+
+
+# --- the same function on Spark's workers ----------------------------------------------------
+
+
+def specs_of(path: Path) -> list[str]:
+    """All tasks of a checkpoint, as an audit wants them."""
+    checkpoint = open_checkpoint(str(path))
+    return [task.to_json() for task in plan(checkpoint, Wanted(checkpoint.newest_version, True))]
+
+
+def in_process(specs: list[str]) -> list[dict[str, Any]]:
+    tasks = batch_of(TASKS, [{"task_id": i, "spec": spec} for i, spec in enumerate(specs)])
+    return [fact for batch in run_tasks([tasks]) for fact in batch.to_pylist()]
+
+
+def on_workers(spark: Any, specs: list[str]) -> list[dict[str, Any]]:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    # PySpark's own worker hands over an iterator and takes one; it needs no other wrapping.
+    tasks = spark.createDataFrame(
+        [(i, spec) for i, spec in enumerate(specs)], from_arrow_schema(TASKS)
+    )
+    frame = tasks.repartition(4).mapInArrow(run_tasks, from_arrow_schema(FACTS))
+    rows: list[dict[str, Any]] = frame.toArrow().to_pylist()
+    return rows
+
+
+def test_spark_knows_the_types_of_every_column(spark: Any) -> None:
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    assert spark.version
+    for schema in (TASKS, FACTS):
+        there_and_back = to_arrow_schema(from_arrow_schema(schema))
+        assert [field.name for field in there_and_back] == schema.names
+        assert [_plain(f.type) for f in there_and_back] == [_plain(f.type) for f in schema]
+
+
+def _plain(kind: pa.DataType) -> str:
+    return str(kind).replace("element", "item")
+
+
+def test_the_facts_are_the_same_on_spark_s_workers(spark: Any) -> None:
+    cases = sorted(path / "checkpoint" for path in FIXTURES.iterdir())
+    specs = [spec for case in cases for spec in specs_of(case)]
+    expected = in_process(specs)
+    assert {fact["kind"] for fact in expected} >= {"version", "leftover", "leftovers"}
+    assert _sorted(on_workers(spark, specs)) == _sorted(expected)
+
+
+def test_what_a_worker_cannot_read_is_a_row_and_fails_no_job(spark: Any, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/1/5.delta").write_bytes(b"junk")
+    specs = specs_of(path)
+    got = on_workers(spark, specs)
+    assert _sorted(got) == _sorted(in_process(specs))
+    (problem,) = (fact for fact in got if fact["kind"] == "problem")
+    assert (problem["path"], problem["offset"]) == (str(path / "state/0/1/5.delta"), 0)
+
+
+def _sorted(facts: Iterable[dict[str, Any]]) -> list[str]:
+    return sorted(repr(fact) for fact in facts)
+
+
+# --- Spark's own reader ----------------------------------------------------------------------
+
+
+def by_spark(spark: Any, path: Path, batch: int) -> list[tuple[int, Any, Any]]:
+    """Partition, key and value of each row, by Spark's source ``statestore``."""
+    frame = spark.read.format("statestore").option("batchId", batch).load(str(path))
+    rows = frame.selectExpr(
+        "partition_id", f"to_json(key, {TIME_FORMAT})", f"to_json(value, {TIME_FORMAT})"
+    ).collect()
+    return [(p, _json(key), _json(value)) for p, key, value in rows]
+
+
+def _json(text: str) -> Any:
+    return json.loads(text, object_pairs_hook=Pairs)
+
+
+def by_inspector(path: Path, batch: int) -> list[tuple[int, Any, Any]]:
+    report = api.rows(str(path), api.Options(batch=batch))
+    rows = [(row["partition_id"], row["key"], row["value"]) for row in report.primary.rows]
+    assert report.complete
+    return rows
+
+
+def assert_same(spark_rows: list[tuple[int, Any, Any]], ours: list[tuple[int, Any, Any]]) -> None:
+    """Both have the same rows; Spark's JSON may repeat a name, ours has ``name#2``."""
+    assert len(spark_rows) == len(ours) > 0
+    left = sorted(spark_rows, key=_row_order)
+    for one, other in zip(left, sorted(ours, key=_row_order), strict=True):
+        assert one[0] == other[0]
+        assert equal(one[1], other[1]), (one, other)
+        assert equal(one[2], other[2]), (one, other)
+
+
+def _row_order(found: tuple[int, Any, Any]) -> str:
+    key = found[1] if isinstance(found[1], Pairs) else list(found[1].items())
+    return repr((found[0], [_flat(value) for _, value in key]))
+
+
+def _flat(value: Any) -> Any:
+    if isinstance(value, Pairs):
+        return [_flat(one) for _, one in value]
+    return [_flat(one) for one in value.values()] if isinstance(value, dict) else value
+
+
+@pytest.fixture(scope="module")
+def live(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint of a query that ran a moment ago: four batches of counts and means."""
+    folder = tmp_path_factory.mktemp("live")
+    source = folder / "source"
+    source.mkdir()
+    for batch in range(4):
+        lines = [
+            json.dumps(
+                {
+                    "at": f"2024-01-01T00:00:{10 * batch + n % 10:02}.5Z",
+                    "user": f"user-{n * (batch + 1) % USERS}" if n else None,
+                    "price": f"{n * 1000003}.25",
+                }
+            )
+            for n in range(60)
+        ]
+        file = source / f"{batch}.json"
+        file.write_text("\n".join(lines))
+        os.utime(file, (1_700_000_000 + batch, 1_700_000_000 + batch))
+    query = (
+        spark.readStream.schema("at TIMESTAMP, user STRING, price DECIMAL(20,2)")
+        .option("maxFilesPerTrigger", 1)
+        .json(str(source))
+        .withWatermark("at", "5 seconds")
+        .groupBy("user", "at")
+        .agg({"*": "count", "price": "avg"})
+        .writeStream.outputMode("update")
+        .format("noop")
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+    assert query.exception() is None
+    return folder / "checkpoint"
+
+
+@pytest.mark.parametrize("back", [0, 2])
+def test_rows_of_a_query_that_just_ran_are_those_that_spark_reads(
+    spark: Any, live: Path, back: int
+) -> None:
+    newest = max(int(file.name) for file in (live / "commits").iterdir() if file.name.isdigit())
+    assert newest >= 3
+    ours = by_inspector(live, newest - back)
+    assert_same(by_spark(spark, live, newest - back), ours)
+    names = list(ours[0][2])
+    assert "count#2" in names, "count(*) and avg() both keep a field named count"
+
+
+def test_such_a_checkpoint_has_no_faults(live: Path) -> None:
+    report = api.verify(str(live))
+    assert (list(report.problems), list(report.findings)) == ([], [])
+
+
+@pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
+def test_spark_reads_the_files_of_the_test_encoder(spark: Any, codec: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    for file in (path / "offsets").iterdir():
+        text = file.read_text().replace('compression.codec":"lz4"', f'compression.codec":"{codec}"')
+        file.write_text(text)
+    (schema,) = open_checkpoint(str(path)).operators[0].schemas.values()
+
+    def entry(number: int, total: int | None) -> Record:
+        start = 1_704_067_200_000_000 + number
+        key = row(schema.key, [(start, start + 20_000_000), f"user-{number:04}" * (number % 7)])
+        return key, None if total is None else row(schema.value, [total, -total, start])
+
+    deltas: dict[tuple[int, int], list[Record]] = {
+        (0, 1): [entry(n, n) for n in range(3000)],
+        (0, 5): [entry(n, -n) for n in range(0, 3000, 3)],
+        (0, 9): [entry(n, None) for n in range(0, 3000, 2)],
+        (1, 1): [entry(4, 2**62)],
+        (1, 10): [entry(4, None), entry(5, 5)],
+    }
+    replace_state(path, None, deltas, codec)
+    for batch, expected in ((9, 1501), (4, 3001)):
+        ours = by_inspector(path, batch)
+        assert len(ours) == expected
+        assert_same(by_spark(spark, path, batch), ours)
+
+
+def test_a_fixture_is_read_alike_by_the_spark_of_this_machine(spark: Any) -> None:
+    path = checkpoint_of("fmgws_event_ignore")
+    assert_same(by_spark(spark, path, 12), by_inspector(path, 12))
+
+
+def test_the_counts_of_the_facts_are_the_rows_that_spark_reads(spark: Any, live: Path) -> None:
+    rows = by_spark(spark, live, 2)
+    told = api.sizes(str(live), api.Options(batch=2), by="partition").primary.rows
+    assert {row["partition_id"]: row["rows"] for row in told} == Counter(p for p, *_ in rows)
