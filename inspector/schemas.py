@@ -100,6 +100,8 @@ FACTS = pa.schema(_facts)
 * ``leftovers``: how many and how large those of one class are (``rows``, ``key_bytes``,
   ``value_bytes``; ``expired_version`` of the oldest, the longest run of ``fired``, keys by what
   became of their state), whether or not they are listed.
+* ``leftover_age``: how many of them expired at ``expired_version``, and their bytes
+  (``value_bytes`` with the keys').
 * ``timers``: ``timeout_kind`` names the clocks, with commas between, that the timers of a group
   state may follow as far as this partition tells.
 * ``calls``: under one reading of the timers (``timeout_kind``) what calls for data left, how many

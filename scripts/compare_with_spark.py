@@ -79,7 +79,7 @@ def compare(case: Path, *, decoded: bool = True) -> Verdict:
     recorded = truth(case)
     stores = _stores(case)
     for version, expected in recorded.items():
-        options = api.Options(state_version=version)
+        options = api.Options(state_version=version, **given_schemas(case))
         report = api.rows(path, options, raw=True)
         got = list(report.primary.rows)
         # Partitions stop at different versions when a query fails in the middle of a batch.
@@ -90,6 +90,17 @@ def compare(case: Path, *, decoded: bool = True) -> Verdict:
             faults += _value_differences(version, expected, got)
     found, wrong = compare_leftovers(case)
     return Verdict(case.name, len(recorded), rows, found, faults + wrong)
+
+
+def given_schemas(case: Path) -> dict[str, tuple[str, ...]]:
+    """The schemas that Spark had, as options, for a checkpoint without them (Spark 3.0)."""
+    if any(checkpoint_of(case).glob("state/*/*/_metadata/schema")):
+        return {}
+    stores = json.loads((case / "schemas.json").read_text())
+    return {
+        f"{what}_schemas": tuple(f"{s['op']}:{s['store']}={json.dumps(s[what])}" for s in stores)
+        for what in ("key", "value")
+    }
 
 
 def _stores(case: Path) -> set[tuple[tuple[int, str, int], int]]:
@@ -169,7 +180,7 @@ def compare_leftovers(case: Path) -> tuple[int | None, list[str]]:
     if not file.is_file():
         return None, []
     path = str(checkpoint_of(case))
-    report = api.leftovers(path)
+    report = api.leftovers(path, api.Options(**given_schemas(case)))
     # What expired before the window of proof (the oldest clock in the log) cannot be told; a key
     # without a timer from its beginning is only inferred to have expired (no batch is named).
     oldest = min(open_checkpoint(path).logs.clocks, default=0)

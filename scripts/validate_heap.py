@@ -24,6 +24,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -136,13 +137,8 @@ def cases(quick: bool) -> list[Case]:
             Case("working", IDLE, 0, 2),
             Case("working", 20_000, 0, 2),
         ]
-    small = {
-        "aggregation": 120_000,
-        "groupstate": 100_000,
-        "dedup": 120_000,
-        "join": 30_000,
-        "session": 60_000,
-    }
+    small = {"aggregation": 120_000, "groupstate": 60_000, "dedup": 60_000, "session": 40_000}
+    small["join"] = 20_000  # four stores
     listed = [
         Case(query, keys if not payload else 12_000, payload, versions)
         for query, keys in small.items()
@@ -211,7 +207,8 @@ def live_heap(classes: dict[str, list[int]]) -> Heap:
 def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
     """What the inspector says of a checkpoint's newest version."""
     found = open_checkpoint(str(checkpoint))
-    tasks = plan(found, Wanted(found.newest_version))
+    # Not the recorded codecs: the cases `working` have one of their own, which writes plain LZ4.
+    tasks = [replace(t, codecs={}) for t in plan(found, Wanted(found.newest_version))]
     facts = collect(map_tasks(run_tasks, [task.to_json() for task in tasks]))
     if facts.problems:
         sys.exit(f"{case.name}: {facts.problems[0]}")
@@ -258,12 +255,11 @@ def _prefixes_of(task: Task, store: StoreTask, reader: StoreReader) -> Prefixes:
 # --- side by side ------------------------------------------------------------------------------
 
 
-def results(wanted: list[Case], folder: Path, *, compressed: bool) -> Iterator[Result]:
+def results(wanted: list[Case], folder: Path, java_options: str) -> Iterator[Result]:
     """Read what the cases left."""
     foreign = Heap()
     for case in wanted:
-        heap_bytes = None if compressed else COMPRESSED_UP_TO
-        layout = Layout.of(heap_bytes, row_checksum=case.row_checksum)
+        layout = layout_of(java_options, row_checksum=case.row_checksum)
         said: dict[str, Any] = json.loads((folder / case.name / "heap.json").read_text())
         mine = model(case, folder / case.name / "checkpoint", layout)
         live = live_heap(said["classes"])
@@ -279,6 +275,17 @@ def results(wanted: list[Case], folder: Path, *, compressed: bool) -> Iterator[R
             memory_used=said["memoryUsedBytes"],
             current_version=said["stateOnCurrentVersionSizeBytes"],
         )
+
+
+def layout_of(java_options: str, *, row_checksum: bool) -> Layout:
+    """The layout of a JVM with these options: a small heap can be made to look like a large one."""
+    compressed = "-XX:-UseCompressedOops" not in java_options
+    classes = "-XX:-UseCompressedClassPointers" not in java_options
+    return Layout.of(
+        None if compressed else COMPRESSED_UP_TO,
+        jdk=17 if classes else 8,
+        row_checksum=row_checksum,
+    )
 
 
 def minus(a: Heap, b: Heap) -> Heap:
@@ -308,9 +315,10 @@ def summary(found: list[Result]) -> None:
     print(f"\n{'case':34}{columns}{'currentVersion':>16}")
     for one in found:
         mine, live = _sum(one.model, one.parts), _sum(one.live, one.parts)
-        spark = (
-            f"{one.memory_used:>14,}{_percent(one.memory_used, live):>9}{one.current_version:>16,}"
-        )
+        spark = f"{one.memory_used:>14,}{_percent(one.memory_used, live):>9}"
+        spark += f"{one.current_version:>16,}"
+        if one.case.query == "working":
+            spark = ""  # what Spark says is of another moment, and of all parts
         mark = "" if one.ok else "  FAILED"
         print(f"{one.case.name:34}{mine:>14,}{live:>14,}{_percent(mine, live):>9}{spark}{mark}")
 
@@ -324,16 +332,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Hold the heap model against a live Spark.")
     parser.add_argument("--quick", action="store_true", help="one case of each operator")
     parser.add_argument("--only", default="", metavar="REGEX", help="cases whose name matches")
-    parser.add_argument("--java-options", default="", help="for the driver, which holds the state")
+    parser.add_argument("--java-options", default="", help="for the JVM that holds the state")
     options = parser.parse_args()
     wanted = [case for case in cases(options.quick) if re.search(options.only, case.name)]
-    compressed = "-XX:-UseCompressedOops" not in options.java_options
     start = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="validate-heap-") as directory:
         folder = Path(directory)
         run_spark(wanted, folder, options.java_options)
         found = []
-        for one in results(wanted, folder, compressed=compressed):
+        for one in results(wanted, folder, options.java_options):
             show(one)
             found.append(one)
     summary(found)

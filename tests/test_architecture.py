@@ -30,6 +30,7 @@ LONGER = {
 
 TESTED_ELSEWHERE = {
     "__main__.py": "tests/cli/test_main.py runs the package",
+    "decode/_arguments.py": "the kernel's arguments: tests/decode/test_kernel.py and its like",
     "decode/_cells.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_columns.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_source.py": "private parts of decode.frames and its codecs: tests/decode",
@@ -174,7 +175,7 @@ def test_no_exception_outlives_its_module() -> None:
 
 
 def test_every_test_file_has_its_module() -> None:
-    own = {"test_architecture.py", "test_fixtures.py", "test_spark.py"}
+    own = {"test_architecture.py", "test_bench.py", "test_fixtures.py", "test_spark.py"}
     packages = {path.relative_to(PACKAGE).parent for path in PACKAGE.rglob("__init__.py")}
     orphans = [
         path.relative_to(ROOT).as_posix()
@@ -219,9 +220,8 @@ def readme() -> str:
 
 def block(name: str) -> tuple[list[str], str]:
     """The command in a marked block of the README, and the output below it."""
-    match = re.search(
-        rf"<!-- {name} -->\n```\w*\n\$ (.+)\n(?s:(.*?))```\n<!-- /{name} -->", readme()
-    )
+    pattern = rf"<!-- {name} -->\n```\w*\n\$ (.+)\n(?s:(.*?))```\n<!-- /{name} -->"
+    match = re.search(pattern, readme())
     assert match, f"the README has no block between <!-- {name} --> and <!-- /{name} -->"
     program, *args = match[1].split()
     assert program == "inspector"

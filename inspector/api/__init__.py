@@ -8,11 +8,13 @@ from inspector.api.commands import (
     files,
     info,
     leftovers,
+    memory,
     sharing,
     sizes,
     timeline,
     verify,
 )
+from inspector.api.explaining import explain
 from inspector.api.run import Options
 from inspector.api.tables import Ends, changes, diff, history, report_tables, rows, typed_tables
 
@@ -22,10 +24,12 @@ __all__ = [
     "audit",
     "changes",
     "diff",
+    "explain",
     "files",
     "history",
     "info",
     "leftovers",
+    "memory",
     "report_tables",
     "rows",
     "sharing",

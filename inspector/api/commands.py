@@ -61,6 +61,21 @@ def sharing(path: str, options: Options | None = None, *, by: str = "store") -> 
     return build.sharing(run.checkpoint, run.version, facts, run.problems(facts), by)
 
 
+def memory(
+    path: str, options: Options | None = None, wanted: build.MemoryWanted | None = None
+) -> Report:
+    """The size ladder from files to heap, per executor, and what would change it."""
+    run = Run.start(path, options)
+    facts = run.facts()
+    return build.memory(
+        run.checkpoint,
+        run.version,
+        facts,
+        run.problems(facts),
+        wanted or build.MemoryWanted(),
+    )
+
+
 def timeline(path: str, options: Options | None = None, *, limit: int | None = None) -> Report:
     """What each batch did; growth, and when live rows reach ``limit`` bytes."""
     run = Run.start(path, options)
@@ -71,7 +86,8 @@ def timeline(path: str, options: Options | None = None, *, limit: int | None = N
 def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> Report:
     """Expired keys that are still there, oldest first; all of them if ``limit`` is 0."""
     run = Run.start(path, options)
-    facts = run.facts(leftover_limit=limit)
+    # The table of the largest is the same whatever the limit.
+    facts = run.facts(leftover_limit=max(limit, build.LARGEST) if limit else 0)
     found = [f for f in findings(run, facts) if f.kind.id.startswith("SS2")]
     redact = run.options.redact or Redact.NONE
     return build.leftovers(

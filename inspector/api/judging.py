@@ -9,6 +9,7 @@ from inspector.findings.integrity import judge_format, judge_problems, judge_rew
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
 from inspector.findings.watermarks import judge_watermark
+from inspector.model import BatchClock
 from inspector.operators.join import NAMES as JOIN
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Operator
@@ -24,7 +25,8 @@ def findings(run: Run, facts: Facts) -> tuple[Finding, ...]:
         if operator.name in JOIN:
             found += judge_join(join_life(run.checkpoint, operator, run.version, facts))
     newest = newest_event_times(run.checkpoint, facts)
-    found += judge_watermark(run.checkpoint.logs.clocks, run.version - 1, newest)
+    clocks: dict[int, BatchClock] = dict(run.checkpoint.logs.clocks.items())
+    found += judge_watermark(clocks, run.version - 1, newest)
     for (operator_id, store), versions in facts.by_store().items():
         found += judge_rewrites(operator_id, store, versions.values())
     return tuple(sorted(found, key=lambda f: (-f.kind.severity, f.kind.id)))

@@ -19,6 +19,7 @@ COMMANDS = {
     "verify": "verify",
     "sizes": "measured",
     "sharing": "measured",
+    "memory": "memory",
     "leftovers": "leftovers",
     "timeline": "timeline",
     "rows": "rows",

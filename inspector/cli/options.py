@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -27,6 +27,15 @@ def _storage_option(
 
 def output_options(command: F) -> F:
     """How and where the report is written."""
+    return formats(*FORMATS)(command)
+
+
+def formats(*names: str) -> Callable[[F], F]:
+    """The same with these formats."""
+    return lambda command: _output(command, names)
+
+
+def _output(command: F, names: Sequence[str]) -> F:
     for decorate in (
         click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors."),
         click.option("--force", is_flag=True, help="Overwrite the output file."),
@@ -39,7 +48,7 @@ def output_options(command: F) -> F:
         click.option(
             "-o",
             "--output",
-            type=click.Choice(list(FORMATS)),
+            type=click.Choice(list(names)),
             default="table",
             show_default=True,
             help="Format; ndjson and csv hold the command's own table only.",

@@ -935,7 +935,7 @@ static PyType_Spec interner_spec = {
 /* --- apply --------------------------------------------------------------------------------- */
 
 /* A key of a map, and what the version before held of a key that this one touches: the layouts of
- * ROW and TOUCH in _kernel_py.py. A row is read and written as a whole: one place in memory. */
+ * ROW and TOUCH in _table_py.py. A row is read and written as a whole: one place in memory. */
 typedef struct {
     uint64_t value_hash;
     int64_t clock;
@@ -1113,8 +1113,7 @@ static PyObject *kernel_apply(PyObject *module, PyObject *args)
     return result;
 }
 
-/* Works out what became of some touched keys. Eleven columns of as many entries as there are touches:
- * the numbers id, key size, size before, size now, clock before; and one byte each for live before,
+/* Works out what became of some touched keys. Eleven columns, of which this fills a part: the numbers id, key size, size before, size now, clock before; and one byte each for live before,
  * live now, written, reborn, same state, same value. */
 enum { CHANGE_NUMBERS = 5, CHANGE_FLAGS = 6 };
 
@@ -1122,6 +1121,7 @@ typedef struct {
     Py_buffer table, touched, flags;
     Array numbers;
     int64_t rows, count, made, no_clock, timed;
+    int64_t first, length; /* of the part, and of a column */
 } Settle;
 
 static Touch touch_get(const Settle *settle, int64_t i)
@@ -1134,23 +1134,23 @@ static Touch touch_get(const Settle *settle, int64_t i)
 
 static void settle_one(Settle *settle, int64_t i, Touch was, Row now)
 {
-    char *flags = (char *)settle->flags.buf + i;
-    int64_t count = settle->count;
+    char *flags = (char *)settle->flags.buf + settle->first + i;
+    int64_t length = settle->length, at = settle->first + i;
     int64_t clock = was.live ? was.clock : settle->no_clock;
     int written = now.live && now.put_step == settle->made;
     int same_state =
         was.live && written && now.value_hash == was.hash && now.value_size == was.size;
-    array_set(&settle->numbers, i, was.id);
-    array_set(&settle->numbers, count + i, now.key_size);
-    array_set(&settle->numbers, 2 * count + i, was.size);
-    array_set(&settle->numbers, 3 * count + i, now.value_size);
-    array_set(&settle->numbers, 4 * count + i, clock);
+    array_set(&settle->numbers, at, was.id);
+    array_set(&settle->numbers, length + at, now.key_size);
+    array_set(&settle->numbers, 2 * length + at, was.size);
+    array_set(&settle->numbers, 3 * length + at, now.value_size);
+    array_set(&settle->numbers, 4 * length + at, clock);
     flags[0] = was.live != 0;
-    flags[count] = now.live != 0;
-    flags[2 * count] = (char)written;
-    flags[3 * count] = now.live && now.born_step == settle->made;
-    flags[4 * count] = (char)same_state;
-    flags[5 * count] = same_state && (!settle->timed || now.clock == clock);
+    flags[length] = now.live != 0;
+    flags[2 * length] = (char)written;
+    flags[3 * length] = now.live && now.born_step == settle->made;
+    flags[4 * length] = (char)same_state;
+    flags[5 * length] = same_state && (!settle->timed || now.clock == clock);
 }
 
 static int settle_all(Settle *settle)
@@ -1181,25 +1181,28 @@ static int settle_open(PyObject *table, PyObject *touched, PyObject *numbers, Py
         return -1;
     settle->rows = settle->table.len / (int64_t)sizeof(Row);
     settle->count = settle->touched.len / (int64_t)sizeof(Touch);
-    if (settle->flags.len / CHANGE_FLAGS != settle->count || settle->flags.len % CHANGE_FLAGS) {
+    settle->length = settle->flags.len / CHANGE_FLAGS;
+    if (settle->flags.len % CHANGE_FLAGS || settle->first < 0 ||
+        settle->length < settle->first || settle->length - settle->first < settle->count) {
         PyErr_SetString(PyExc_ValueError, "arrays differ in length");
         return -1;
     }
-    return out_open(numbers, "lq", CHANGE_NUMBERS * settle->count, &settle->numbers);
+    return out_open(numbers, "lq", CHANGE_NUMBERS * settle->length, &settle->numbers);
 }
 
 static PyObject *kernel_settle(PyObject *module, PyObject *args)
 {
     PyObject *table, *touched, *numbers, *flags, *result = NULL;
-    long long made, no_clock;
+    long long made, no_clock, first;
     Settle settle;
     int timed, status;
     (void)module;
     memset(&settle, 0, sizeof settle);
-    if (!PyArg_ParseTuple(args, "OOLLpOO:settle", &table, &touched, &made, &no_clock, &timed,
-                          &numbers, &flags))
+    if (!PyArg_ParseTuple(args, "OOLLpLOO:settle", &table, &touched, &made, &no_clock, &timed,
+                          &first, &numbers, &flags))
         return NULL;
     settle.made = made;
+    settle.first = first;
     settle.no_clock = no_clock;
     settle.timed = timed;
     if (settle_open(table, touched, numbers, flags, &settle) == 0) {
@@ -1220,7 +1223,7 @@ static PyObject *kernel_settle(PyObject *module, PyObject *args)
 
 /* --- rows ---------------------------------------------------------------------------------- */
 
-/* What a field of a row must be; operands follow in the program. See check_rows in _kernel_py. */
+/* What a field of a row must be; operands follow in the program. See check_rows in _rows_py. */
 enum { ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT };
 enum { WORD = 8, DEEPEST = 64 };
 

@@ -10,6 +10,35 @@ SPAN: int
 def scan(buffer: Any, start: int, spans: Any, max_length: int, /) -> tuple[int, int, int]: ...
 def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any, /) -> None: ...
 def gather(buffer: Any, offsets: Any, lengths: Any, /) -> bytes: ...
+def apply(
+    table: Any,
+    ids: Any,
+    key_sizes: Any,
+    value_sizes: Any,
+    hashes: Any,
+    clocks: Any,
+    step: int,
+    first_record: int,
+    flags: int,
+    touched: Any,
+    counts: Any,
+    /,
+) -> int: ...
+def settle(
+    table: Any,
+    touched: Any,
+    made: int,
+    no_clock: int,
+    timed: bool,
+    first: int,
+    numbers: Any,
+    flags: Any,
+    /,
+) -> None: ...
+def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any, /) -> int: ...
+def read_slots(
+    buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any, /
+) -> None: ...
 
 class Interner:
     def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any, /) -> None: ...

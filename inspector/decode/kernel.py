@@ -93,6 +93,7 @@ class Kernel(Protocol):
         made: int,
         no_clock: int,
         timed: bool,
+        first: int,
         numbers: Any,
         flags: Any,
         /,

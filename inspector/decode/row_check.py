@@ -2,7 +2,7 @@
 
 The kernel finds the rows that are in doubt (:func:`inspector.decode._kernel_py.check_rows`); only
 those are decoded, which tells whether they are misfits, and why. Rows of sound files are in doubt
-only where a field is of a kind that the kernel does not know: arrays, maps, wide decimals, variants.
+only where a field is of a kind that the kernel does not know: an array, a map, a wide decimal.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from inspector.decode._cells import Int64s
-from inspector.decode._kernel_py import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
+from inspector.decode._rows_py import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
 from inspector.decode.kernel import kernel
 from inspector.decode.rows import RowDecoder
 from inspector.sparktypes import (
@@ -60,9 +60,7 @@ class RowCheck:
         self._decoder = RowDecoder(schema)
         self._program = np.array(list(_struct(schema)), np.int64)
 
-    def misfits(
-        self, buffer: Any, offsets: Int64s, lengths: Int64s
-    ) -> tuple[tuple[int, str], ...]:
+    def misfits(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[tuple[int, str], ...]:
         """Index of each row that does not fit, and why, in order.
 
         Args:

@@ -151,11 +151,17 @@ def _leftovers(life: StoreLife) -> Iterator[Finding]:
             life,
             PAST_WATERMARK if past else TIMEOUT_KEPT,
             total.certainty,
-            f"{total.rows:,} rows: {_WORDS[total.kind]}{_details(total)}; {_since(total)}",
+            f"{total.rows:,} rows: {_said(total)}{_details(total)}; {_since(total)}",
             life.rule.advice or "see inspector leftovers for the keys",
             total.rows,
             total.bytes,
         )
+
+
+def _said(total: LeftoverTotal) -> str:
+    if total.before_window:
+        return "they have no timeout, so nothing will ever call them again; most likely it fired"
+    return _WORDS[total.kind]
 
 
 def _since(total: LeftoverTotal) -> str:

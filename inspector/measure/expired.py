@@ -50,8 +50,8 @@ class Leftovers:
         expired_step: step whose batch proves that the key had expired.
         clock_ms: the field at that batch, ms; NO_CLOCK where it is not known any more.
         threshold_ms: what it was held against.
-        fired: batches in which the timer fired in a row, up to the judged version; 1 for rules
-            without a timer; 0 where it is not known.
+        fired: batches in which the timer fired in a row, up to the judged version, at least; 1 for
+            rules without a timer; 0 where it is not known.
         first_step: step of the first of those; None where it is ``expired_step``.
         change: a :class:`StateChange` each; None for rules without a timer.
         reason: why it is no more than inferred; what the judgement rests on.

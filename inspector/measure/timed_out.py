@@ -21,7 +21,7 @@ from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, Bools, Int64s, State
 
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
 HELD_BACK = "the operator's own watermark may lag behind that of the query"
-BEFORE = "it had no timeout when the window of proof began, in which each call for data set one"
+BEFORE = "no timeout when the window of proof began, in which each call for data set one"
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Run:
     """One reading: the uninterrupted timed-out calls with which each key's history ends.
 
     Attributes:
-        fired: how many; 0 after a call for data. first: step of the first of them.
+        fired: at least how many; 0 after what may be a call for data. first: step of the first.
         armed_by_data, unarmed_by_data: puts that a call for data surely made, by whether they left
             a timer.
     """
@@ -142,9 +142,8 @@ def _advance(  # noqa: PLR0913 - one version of one reading
     records, timers = state.put_record[ids], state.clock[ids]
     quiet = clock is not None and clock.has_new_data is False
     due = written & (over != NO_TIMEOUT) & (over != NO_CLOCK) & (over < due_at)
-    surely = due & (quiet | (records >= first_timeout))
-    untouched = (timers == NO_TIMEOUT) | state.put_same_state[ids]
-    timed_out = surely | (due & (records > last_data) & untouched)
+    # Only what is sure is counted: the run is at least so long.
+    timed_out = due & (quiet | (records >= first_timeout))
     # The timer may have stood, and fired, since an earlier batch: only applyInPandasWithState.
     reached = np.array(run.reached, np.int64)
     started = np.maximum(np.searchsorted(reached, over, side="right"), put_before + 1)

@@ -46,7 +46,7 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> list[Ranked]:
 
 
 def merge_top(rows: Iterable[Mapping[str, Any]], most: int) -> Iterator[Mapping[str, Any]]:
-    """The first ``most`` of the tops of several partitions, each row with ``amount`` and ``key``."""
+    """The first ``most`` of the tops of several partitions; rows have ``amount`` and ``key``."""
     return iter(heapq.nsmallest(most, rows, key=lambda row: (-row["amount"], row["key"])))
 
 

@@ -31,6 +31,7 @@ class Facts:
         calls: what is known of each group state's timers, by store and reading.
         retention: oldest event time of each join side's rows by version, in ms.
         joins: what is wrong between counters and rows: keys by store and slug.
+        leftover_ages: how many leftovers of each class expired at each version.
         readings: of each group state's timers, those that no partition has proof against.
         undecided: group states whose timers may follow either clock, and which would have other
             leftovers under the one than under the other.
@@ -45,6 +46,7 @@ class Facts:
     calls: dict[tuple[StoreName, str], TimerCalls] = field(default_factory=dict)
     retention: dict[StoreName, dict[int, int]] = field(default_factory=dict)
     joins: dict[tuple[StoreName, str], int] = field(default_factory=dict)
+    leftover_ages: list[Mapping[str, Any]] = field(default_factory=list)
     readings: dict[StoreName, set[str]] = field(default_factory=dict)
 
     def stores(self) -> list[StoreName]:
@@ -126,6 +128,7 @@ LIFE: Mapping[str, Callable[[Facts, Mapping[str, Any]], None]] = {
     "calls": _add_calls,
     "retention": _add_retention,
     "join": _add_join,
+    "leftover_age": lambda facts, row: facts.leftover_ages.append(row),
 }
 """Facts on the lives of rows, and what takes each up."""
 
@@ -156,6 +159,7 @@ def _settle(facts: Facts, readings: Mapping[StoreName, set[str]]) -> None:
 
     facts.leftovers = [row for row in facts.leftovers if kept(row)]
     facts.totals = [row for row in facts.totals if kept(row)]
+    facts.leftover_ages = [row for row in facts.leftover_ages if kept(row)]
 
 
 def _name(row: Mapping[str, Any]) -> StoreName:

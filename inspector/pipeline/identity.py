@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from inspector.checkpoint.logfile import split_log
@@ -26,12 +27,13 @@ class SeenBytes:
 
     Attributes:
         codec: of the newest state file; None if there is none, or it is none of Spark's.
-        codec_file: that file.
+        codec_file, codec_version: that file, below the root, and the state version in its name.
         offset_log_format, commit_log_format: of the newest entry of each; None without one.
     """
 
     codec: str | None = None
     codec_file: str | None = None
+    codec_version: int = 0
     offset_log_format: int | None = None
     commit_log_format: int | None = None
 
@@ -39,18 +41,16 @@ class SeenBytes:
 def see_bytes(checkpoint: Checkpoint) -> SeenBytes:
     """Read them; what cannot be read is left out, for it is a problem of the logs already."""
     newest = _newest_file(checkpoint)
-    codec = None
+    codec = path = None
     if newest is not None:
-        storage = checkpoint.storage
-        try:
-            chunks = storage.stream(storage.relative(newest.path), _HEAD)
-            codec = sniff(next(chunks, b""))
-        except OSError:
-            codec = None
+        path = checkpoint.storage.relative(newest.path)
+        with suppress(OSError):
+            codec = sniff(next(checkpoint.storage.stream(path, _HEAD), b""))
     logs = checkpoint.logs
     return SeenBytes(
         codec,
-        None if newest is None else newest.path,
+        path,
+        (newest.version or 0) if newest else 0,
         _format(checkpoint, OFFSETS, logs.last_offset),
         _format(checkpoint, COMMITS, logs.last_committed),
     )

@@ -2,8 +2,8 @@
 
 A filter is what the user typed, checked against the key schema of a store by :meth:`KeyFilter.bind`
 and then held against whole blocks of records. Each condition is one field; all have to hold. A null
-is met by null alone, and a condition on a field within a struct that is null is not met, unless it
-asks for null.
+is met by null alone. A field of a struct that is null counts as null, unless the struct is given as
+a JSON object: then it has to be there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from inspector.decode.arrow_types import arrow_type
 from inspector.decode.kernel import kernel
@@ -114,10 +113,12 @@ class Condition:
     Attributes:
         path: ordinals from the key row inwards.
         value: an Arrow scalar; None looks for null.
+        present: look for anything but null instead.
     """
 
     path: tuple[int, ...]
-    value: Any
+    value: Any = None
+    present: bool = False
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,7 @@ def _conditions_of(
     data_type: DataType, value: Any, path: tuple[int, ...], name: str
 ) -> Iterator[Condition]:
     if isinstance(data_type, StructType) and isinstance(value, dict):
+        yield Condition(path, present=True)
         yield from _conditions(data_type, value, path, f"{name}.")
         return
     try:
@@ -301,9 +303,12 @@ def _same_bytes(block: RecordBlock, row: bytes) -> Bools:
 
 
 def _holds(keys: Any, condition: Condition) -> Bools:
+    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
     # A field within a null struct is null: struct_field lets the struct's null through.
     field = reduce(lambda array, ordinal: pc.struct_field(array, [ordinal]), condition.path, keys)
-    if condition.value is None:
+    if condition.present:
+        found = pc.is_valid(field)
+    elif condition.value is None:
         found = pc.is_null(field)
     elif pa.types.is_nested(field.type):
         found = pa.array([each.equals(condition.value) for each in field], pa.bool_())

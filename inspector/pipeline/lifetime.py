@@ -161,6 +161,7 @@ class Lifetime:
             | {"expired_version": int(versions[leftovers.expired_step].min())}
             | _by_change(leftovers)
         )
+        yield from self._by_version(leftovers, common, versions)
         listed = self._listed(leftovers)
         for start in range(0, len(listed), KEYS_AT_ONCE):
             some = listed[start : start + KEYS_AT_ONCE]
@@ -168,6 +169,22 @@ class Lifetime:
             for i, key in zip(some.tolist(), keys, strict=True):
                 told = self._evidence_of(leftovers, i, versions)
                 yield self._row("leftover") | common | {"key": key} | told
+
+    def _by_version(self, leftovers: Leftovers, common: Row, versions: Int64s) -> Iterator[Row]:
+        ids = leftovers.ids
+        size = self._state.key_size[ids].astype(np.int64) + self._state.value_size[ids]
+        rows = np.bincount(leftovers.expired_step)
+        weights = np.bincount(leftovers.expired_step, size)
+        for step in np.flatnonzero(rows).tolist():
+            yield (
+                self._row("leftover_age")
+                | common
+                | {
+                    "expired_version": int(versions[step]),
+                    "rows": int(rows[step]),
+                    "value_bytes": int(weights[step]),
+                }
+            )
 
     def _evidence_of(self, leftovers: Leftovers, i: int, versions: Int64s) -> Row:
         state, key_id = self._state, int(leftovers.ids[i])

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode._kernel_py import COUNTS, FLAGS, NUMBERS, REBASED, ROW, TIMED, TOUCH
+from inspector.decode._table_py import COUNTS, FLAGS, NUMBERS, REBASED, ROW, TIMED, TOUCH
 from inspector.decode.kernel import Interner, kernel
 from inspector.decode.records import RecordBlock
 
@@ -118,7 +118,7 @@ _FRESH = np.array(
 class StateMap:
     """The live keys of one store at the version that was replayed last.
 
-    The columns are views into one table of :data:`~inspector.decode._kernel_py.ROW`, so that what
+    The columns are views into one table of :data:`~inspector.decode._table_py.ROW`, so that what
     is known of a key lies in one place: the kernel meets keys in any order. One value per key id
     (``[:len(state)]`` of each is valid):
 
@@ -176,21 +176,27 @@ class StateMap:
         self.put_record, self.put_same_state = table["put_record"], table["same_state"]
 
     def _count_keys(self) -> None:
-        """Make room for the keys that were interned.
-
-        The tables double. Memory behind their last row is not touched, so it costs nothing.
-        """
+        """Make room for the keys that were interned."""
         before, self._keys = self._keys, len(self.interner)
+        if self._keys > len(self._table):
+            self._reserve(max(1024, self._keys + (self._keys >> 3)))
         table, over = self._table, self.put_over_clock
-        if self._keys > len(table):
-            room = max(1024, 2 * self._keys)
-            table = _grown(table, before, room)
-            over = _grown(over, before, room) if self.tracking.clock_slot >= 0 else over
-            self._use(table, over)
         for start in range(before, self._keys, len(_FRESH)):
             some = table[start : self._keys][: len(_FRESH)]
             some.view(np.int64)[:] = _FRESH.view(np.int64)[: some.nbytes // 8]
         over[before : self._keys] = NO_CLOCK
+
+    def _reserve(self, room: int) -> None:
+        """Lengthen the tables, without a copy if nobody else looks at their columns."""
+        table, over = self._table, self.put_over_clock
+        self._use(np.empty(0, ROW), np.empty(0, np.int64))  # no view of ours remains
+        if self.tracking.clock_slot >= 0:
+            over = _longer(over, room)
+        try:
+            table.resize(room)
+        except ValueError:
+            table = _longer(table, room)
+        self._use(table, over)
 
     # -- one version -------------------------------------------------------------------------
 
@@ -280,14 +286,17 @@ class StateMap:
 
     def _changed(self) -> dict[str, Any]:
         """The columns of :class:`Change`, and ``same_state``: equal but for the clock slot."""
-        touched = np.concatenate(self._touched) if self._touched else np.empty(0, TOUCH)
-        self._touched = []
-        numbers = np.empty((len(NUMBERS), len(touched)), np.int64)
-        flags = np.empty((len(FLAGS), len(touched)), np.bool_)
+        touched, self._touched = self._touched, []
+        count = sum(map(len, touched))
+        numbers = np.empty((len(NUMBERS), count), np.int64)
+        flags = np.empty((len(FLAGS), count), np.bool_)
         made = BEFORE_WINDOW if self._rebased else len(self.versions) - 1
         timed = self.tracking.clock_slot >= 0
         table = self._table[: self._keys]
-        self._kernel.settle(table, touched, made, NO_CLOCK, timed, numbers, flags)
+        first = 0
+        for part in touched:
+            self._kernel.settle(table, part, made, NO_CLOCK, timed, first, numbers, flags)
+            first += len(part)
         columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
         return columns | dict(zip(FLAGS, flags, strict=True))
 
@@ -301,7 +310,7 @@ class StateMap:
         self.value_bytes -= int(change.was_size[was].sum())
 
 
-def _grown(table: npt.NDArray[Any], used: int, room: int) -> npt.NDArray[Any]:
-    grown = np.empty(room, table.dtype)
-    grown[:used] = table[:used]
-    return grown
+def _longer(table: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
+    longer = np.empty(room, table.dtype)
+    longer[: len(table)] = table
+    return longer

@@ -142,7 +142,9 @@ class HeapQuery(spark: classic.SparkSession, spec: HeapCase, folder: String) {
   }
 
   private def json(uses: LiveHeap.Histogram, reported: Map[String, Long]): String = {
-    val classes = uses.toSeq.sortBy(-_._2.bytes).map { case (name, use) => s""""$name": [${use.objects}, ${use.bytes}]""" }
+    val classes = uses.toSeq.sortBy(-_._2.bytes).map { case (name, use) =>
+      s""""$name": [${use.objects}, ${use.bytes}]"""
+    }
     val values = reported.toSeq.map { case (name, value) => s""""$name": $value""" }
     s"""{"java": "${System.getProperty("java.version")}", "spark": "${spark.version}",
        | ${values.mkString(", ")},

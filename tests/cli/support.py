@@ -26,7 +26,7 @@ COMMANDS = (
 )
 """Commands that take one path and need nothing else."""
 
-ELSEWHERE: tuple[str, ...] = ()
+ELSEWHERE: tuple[str, ...] = ("history", "diff", "export")
 """Commands that need more, or print something else than a report: tested in their own files."""
 
 OUTPUTS = ("table", "json", "ndjson", "csv", "markdown")

@@ -280,7 +280,7 @@ def test_keys_that_had_no_timer_when_the_window_began_are_told_with_a_proviso() 
 # --- queries that keep their own account -----------------------------------------------------
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(
     pandas=st.booleans(),
     kind=st.sampled_from(TimeoutKind),
@@ -309,7 +309,7 @@ def test_what_is_proven_is_what_the_query_says_and_nothing_else(
             assert said[key] == truth[key]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     pandas=st.booleans(),
     kind=st.sampled_from(TimeoutKind),

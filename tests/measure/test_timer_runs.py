@@ -45,7 +45,7 @@ def test_calls_come_from_the_row_of_a_partition() -> None:
     assert TimerCalls.from_columns(row) == TimerCalls(1, 2, 3, 4, 11)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     pandas=st.booleans(),
     kind=st.sampled_from(TimeoutKind),

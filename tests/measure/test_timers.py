@@ -122,7 +122,7 @@ def test_the_order_of_a_delta_is_told_under_each_reading() -> None:
     assert found.order[EVENT][1] == RecordOrder(3, NO_TIMEOUT_SEEN)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(
     pandas=st.booleans(),
     kind=st.sampled_from(TimeoutKind),

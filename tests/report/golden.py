@@ -26,9 +26,6 @@ class Golden:
             return
         actual.parent.mkdir(exist_ok=True)
         actual.write_text(text, encoding="utf-8", newline="\n")
-        lines = difflib.unified_diff(
-            *(part.splitlines() for part in (expected, text)),
-            *(f"tests/{path.parent.name}/{name}" for path in (golden, actual)),
-            lineterm="",
-        )
+        before, after = expected.splitlines(), text.splitlines()
+        lines = difflib.unified_diff(before, after, "golden", f"tests/actual/{name}", lineterm="")
         pytest.fail("\n".join(lines), pytrace=False)

@@ -36,6 +36,8 @@ DAY = 86_400 * SECOND
         (2 * DAY, "interval day", "2' DAY"),
         (2 * DAY + 3600 * SECOND, "interval day to hour", "2 01' DAY TO HOUR"),
         (90 * 60 * SECOND, "interval hour to minute", "01:30' HOUR TO MINUTE"),
+        (5 * SECOND, "interval second", "05' SECOND"),
+        (100 * 3600 * SECOND, "interval hour", "100' HOUR"),
         (90 * SECOND + 1, "interval minute to second", "01:30.000001' MINUTE TO SECOND"),
     ],
 )

@@ -24,7 +24,7 @@ def state_of(live: dict[bytes, bytes], gone: set[bytes]) -> StateMap:
     return replay([Step(puts), Step([*removed, *live.items()])])[0]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(rows, rows, st.sets(st.sampled_from(KEYS)), st.randoms(), st.lists(st.integers(1, 7)))
 def test_every_planted_difference_is_counted_once(
     live: dict[bytes, bytes],

@@ -48,7 +48,7 @@ def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(history=histories(VALUES))
 def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: list[Step]) -> None:
     with kernel_of(name):

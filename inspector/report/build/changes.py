@@ -22,6 +22,7 @@ from inspector.report.build.common import (
 from inspector.report.build.words import StoreWords, row_chunks
 from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table, Unit
+from inspector.state.chain import restorable_versions
 from inspector.state.events import Event
 
 _EVENT = (
@@ -140,6 +141,7 @@ def history(
     listed = told[-limit:] if limit else told
     partitions = sorted({row["partition_id"] for row in told})
     summary = identity(checkpoint, version) | {
+        "oldest_version": _oldest(checkpoint, version),
         "keys": len({_identity(row) for row in told}),
         "partitions": ", ".join(map(str, partitions)) or "none",
         "events": len(told),
@@ -156,6 +158,12 @@ def history(
     )
     notes = [*_scattered(told), *([HISTORY_NOTE] if told else [])]
     return Report("history", checkpoint.root, summary, (table,), problems=problems, notes=notes)
+
+
+def _oldest(checkpoint: Checkpoint, version: int) -> int | None:
+    """The oldest version that a store can restore: nothing is known of what was before."""
+    oldest = (restorable_versions(files)[:1] for files in checkpoint.store_files.values())
+    return min((found[0] for found in oldest if found and found[0] <= version), default=None)
 
 
 def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -18,6 +18,13 @@ from inspector.report.build.common import (
     size,
 )
 from inspector.report.build.listing import expiry_text
+from inspector.report.build.lives import (
+    DiskShares,
+    age_table,
+    leftover_ages,
+    proof_window,
+    retention_tables,
+)
 from inspector.report.keys import Redact, RowWords
 from inspector.report.model import Column, Report, Table, Unit
 
@@ -49,6 +56,7 @@ _COLUMNS = (
 _WIDE = frozenset(
     ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
 ) | {"first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
+LARGEST = 10
 NOTE = (
     "A key is a leftover when a batch that has run already held its expiry field against its own "
     "clock and found it expired, and the key is still there in the judged version. clock is that "
@@ -78,20 +86,44 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
         empty="none: every key that has expired is gone",
         wide=_WIDE,
     )
-    summary = identity(checkpoint, version) | {
-        "leftovers": total,
-        "leftover_row_bytes": sum(r["key_bytes"] + r["value_bytes"] for r in facts.totals),
-    }
+    summary = (
+        identity(checkpoint, version)
+        | proof_window(checkpoint, facts)
+        | {
+            "leftovers": total,
+            "leftover_row_bytes": sum(r["key_bytes"] + r["value_bytes"] for r in facts.totals),
+        }
+    )
     return Report(
         "leftovers",
         checkpoint.root,
         summary,
-        (keys, class_table(checkpoint, facts), _rules(checkpoint)),
+        (
+            keys,
+            class_table(checkpoint, facts),
+            *([_largest(checkpoint, facts, redact)] if total else []),
+            *([leftover_ages(checkpoint, version, facts)] if total else []),
+            age_table(checkpoint, version, facts),
+            *retention_tables(checkpoint, facts),
+            _rules(checkpoint),
+        ),
         findings=findings,
         problems=problems,
         notes=notes(facts),
         footnotes=(NOTE,),
         judged=True,
+    )
+
+
+def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
+    # Stable: of the same size the oldest.
+    largest = sorted(facts.leftovers, key=lambda row: -(row["key_bytes"] + row["value_bytes"]))
+    return Table(
+        "largest",
+        "largest leftovers",
+        _COLUMNS,
+        leftover_rows(checkpoint, largest[:LARGEST], redact),
+        wide=_WIDE | {"puts", "clock_ms", "threshold_ms", "fired"},
     )
 
 
@@ -177,7 +209,8 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in facts.totals:
         place = (row["operator_id"], row["store_name"], row["leftover_class"], row["certainty"])
-        groups.setdefault(place, []).append(row)
+        groups.setdefault((*place, row["before_window"]), []).append(row)
+    disk = DiskShares(checkpoint, facts)
     return Table(
         "classes",
         "leftovers by class",
@@ -187,7 +220,13 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
             Column("certainty"),
             count("keys"),
             size("row_bytes"),
+            Column("disk_bytes", Unit.BYTES, exact=False),
             Column("oldest_expired_batch", Unit.ID),
+            count("untouched"),
+            count("changed"),
+            count("empty"),
+            count("fired_max"),
+            Column("reason"),
         ),
         [
             {
@@ -197,13 +236,28 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
                 "class": kind,
                 "certainty": certainty,
                 "keys": sum(row["rows"] for row in rows),
-                "row_bytes": sum(row["key_bytes"] + row["value_bytes"] for row in rows),
-                "oldest_expired_batch": min(row["expired_version"] for row in rows) - 1,
+                "row_bytes": _row_bytes(rows),
+                "disk_bytes": disk.bytes_of(_row_bytes(rows)),
+                "oldest_expired_batch": None
+                if before
+                else min(row["expired_version"] for row in rows) - 1,
+                **{word: _sum(rows, f"{word}_keys") for word in ("untouched", "changed", "empty")},
+                "fired_max": max(row["fired"] for row in rows) or None,
+                "reason": rows[0]["reason"],
             }
-            for (operator_id, store, kind, certainty), rows in sorted(groups.items())
+            for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
         ],
-        wide=frozenset(("store_name",)),
+        wide=frozenset(("store_name", "reason")),
     )
+
+
+def _row_bytes(rows: Iterable[dict[str, Any]]) -> int:
+    return sum(row["key_bytes"] + row["value_bytes"] for row in rows)
+
+
+def _sum(rows: Iterable[dict[str, Any]], name: str) -> int | None:
+    told = [row[name] for row in rows if row[name] is not None]
+    return sum(told) if told else None
 
 
 def _rules(checkpoint: Checkpoint) -> Table:

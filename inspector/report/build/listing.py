@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inspector.checkpoint.layout import StoreLayout
+from inspector.decode.frames import codec_of
+from inspector.exceptions import DecodeError
 from inspector.findings.joins import duration_text
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.operators.rule import Clock
@@ -96,10 +98,14 @@ def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[dict[str, 
     ):
         entry = None if batch is None else f"entry {batch}"
         yield {"what": what, "format": None if number is None else f"v{number}", "from": entry}
-    yield {"what": "codec of state files", "format": seen.codec, "from": seen.codec_file}
+    yield {
+        "what": "codec of state files",
+        "format": _codec_text(checkpoint, seen),
+        "from": seen.codec_file,
+    }
     for operator in checkpoint.operators:
         metadata = operator.metadata
-        where = checkpoint.storage.full_path(f"{operator.layout.directory}/_metadata")
+        where = f"{operator.layout.directory}/_metadata"
         yield {
             "what": f"metadata of operator {operator.operator_id}",
             "format": f"v{metadata.format}" if metadata else "none (Spark 3.5 and older)",
@@ -107,10 +113,22 @@ def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[dict[str, 
         }
 
 
+def _codec_text(checkpoint: Checkpoint, seen: SeenBytes) -> str | None:
+    """The codec of the bytes; and that of the offset log, where it is another."""
+    recorded = checkpoint.conf(seen.codec_version, "stateStore.compression.codec") or seen.codec
+    if seen.codec is None or recorded is None:
+        return seen.codec
+    try:
+        same = codec_of(recorded) == seen.codec
+    except DecodeError:
+        same = False
+    return seen.codec if same else f"{seen.codec}, though the offset log records {recorded}"
+
+
 def _notes(checkpoint: Checkpoint) -> Iterator[str]:
     """What Spark refused, and queries that ended before they had any state."""
     if checkpoint.logs.last_offset is not None and not checkpoint.newest_version:
-        yield "no batch was committed: the query ended in its first batch"
+        yield "no batch was committed, so there is no state to judge"
     for operator in checkpoint.operators:
         refused = needs_rocksdb(checkpoint, operator)
         if refused is not None:

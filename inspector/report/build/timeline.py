@@ -20,6 +20,7 @@ from inspector.report.build.common import (
     operator_names,
     size,
 )
+from inspector.report.build.memory import HeapByVersion, heap_by_version
 from inspector.report.model import Column, Report, Table, Unit
 from inspector.report.text import bytes_text
 from inspector.report.values import time_ms_text
@@ -35,6 +36,7 @@ _COLUMNS = (
     Column("new_data"),
     count("rows"),
     size("row_bytes"),
+    Column("heap_bytes", Unit.BYTES, exact=False),
     *map(count, _CHANGES),
     size("delta_bytes"),
     size("snapshot_bytes"),
@@ -42,7 +44,8 @@ _COLUMNS = (
 )
 _WIDE = frozenset(("operator_name", "version", "inserts", "updates", "snapshot_bytes"))
 FOOTNOTE = (
-    "lag_ms is the batch clock less the watermark. replay_deltas is what a restart at that version "
+    "lag_ms is the batch clock less the watermark. heap_bytes is the estimate of inspector memory "
+    "for two retained versions. replay_deltas is what a restart at that version "
     "reads after its newest snapshot, in the partition that reads most. Counts and bytes are "
     "exact; growth is an estimate, the median slope between all pairs of versions."
 )
@@ -60,11 +63,16 @@ def timeline(
     With a ``limit`` also when live rows reach so many bytes.
     """
     merged = facts.by_store()
+    heaps = heap_by_version(checkpoint, version, facts)
     batches = Table(
         "batches",
         "batches",
         _COLUMNS,
-        [row for store, versions in merged.items() for row in _rows(checkpoint, store, versions)],
+        [
+            row
+            for store, versions in merged.items()
+            for row in _rows(checkpoint, store, versions, heaps)
+        ],
         empty="no version can be restored",
         wide=_WIDE,
     )
@@ -73,14 +81,17 @@ def timeline(
         "timeline",
         checkpoint.root,
         summary,
-        (batches, _growth(checkpoint, merged, limit)),
+        (batches, _growth(checkpoint, merged, heaps, limit)),
         problems=problems,
         footnotes=(FOOTNOTE,),
     )
 
 
 def _rows(
-    checkpoint: Checkpoint, store: tuple[int, str], versions: dict[int, VersionFacts]
+    checkpoint: Checkpoint,
+    store: tuple[int, str],
+    versions: dict[int, VersionFacts],
+    heaps: HeapByVersion,
 ) -> Iterator[dict[str, Any]]:
     name = operator_names(checkpoint).get(store[0])
     for version, one in versions.items():
@@ -100,6 +111,7 @@ def _rows(
             "new_data": clock.has_new_data if clock else None,
             "rows": one.rows,
             "row_bytes": one.row_bytes,
+            "heap_bytes": heaps.get(store, {}).get(version),
             **{change: getattr(one, change) if known else None for change in _CHANGES},
             "delta_bytes": one.delta_bytes,
             "snapshot_bytes": one.snapshot_bytes,
@@ -121,6 +133,7 @@ def _replay_deltas(checkpoint: Checkpoint, store: tuple[int, str], version: int)
 def _growth(
     checkpoint: Checkpoint,
     merged: dict[tuple[int, str], dict[int, VersionFacts]],
+    heaps: HeapByVersion,
     limit: int | None,
 ) -> Table:
     names = operator_names(checkpoint)
@@ -128,13 +141,15 @@ def _growth(
     for (operator_id, store), versions in merged.items():
         clocks = {version: checkpoint.clock(version) for version in versions}
         timed = [
-            (clock.timestamp_ms, versions[version])
+            (version, clock.timestamp_ms, versions[version])
             for version, clock in clocks.items()
             if clock is not None and clock.timestamp_ms is not None
         ]
-        times = [time for time, _ in timed]
-        of_bytes = growth(times, [one.row_bytes for _, one in timed])
-        of_rows = growth(times, [one.rows for _, one in timed])
+        times = [time for _, time, _ in timed]
+        of_bytes = growth(times, [one.row_bytes for _, _, one in timed])
+        of_rows = growth(times, [one.rows for _, _, one in timed])
+        heap = heaps.get((operator_id, store), {})
+        of_heap = growth(times, [heap.get(version, 0) for version, _, _ in timed])
         rows.append(
             {
                 "operator_id": operator_id,
@@ -143,21 +158,25 @@ def _growth(
                 "row_bytes": sparkline([one.row_bytes for one in versions.values()]),
                 "rows_per_hour": None if of_rows is None else round(of_rows.per_hour),
                 "bytes_per_hour": None if of_bytes is None else round(of_bytes.per_hour),
-                "reaches_limit": _reaches(of_bytes, limit),
+                "heap_bytes_per_hour": None if of_heap is None else round(of_heap.per_hour),
+                "rows_reach_limit": _reaches(of_bytes, limit),
+                "heap_reaches_limit": _reaches(of_heap, limit),
             }
         )
     return Table(
         "growth",
-        "growth" if limit is None else f"growth, and when live rows reach {bytes_text(limit)}",
+        "growth" if limit is None else f"growth, and when rows and heap reach {bytes_text(limit)}",
         (
             *STORE,
             Column("row_bytes"),
             Column("rows_per_hour", Unit.COUNT, exact=False),
             Column("bytes_per_hour", Unit.BYTES, exact=False),
-            Column("reaches_limit", exact=False),
+            Column("heap_bytes_per_hour", Unit.BYTES, exact=False),
+            Column("rows_reach_limit", exact=False),
+            Column("heap_reaches_limit", exact=False),
         ),
         rows,
-        wide=frozenset(() if limit is not None else ("reaches_limit",)),
+        wide=frozenset(() if limit is not None else ("rows_reach_limit", "heap_reaches_limit")),
     )
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from inspector.decode.rows import RowDecoder
 from inspector.model import Problem, StoreId
@@ -140,6 +139,8 @@ class _Typed:
             self.problems.append(Problem("bad-row", message))
 
     def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+
         keys: Any = batch.column("key")
         values: Any = batch.column("value")
         given = {name: batch.column(name) for name in batch.schema.names}

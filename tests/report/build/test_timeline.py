@@ -59,10 +59,16 @@ def test_growth_and_its_limit() -> None:
     report = api.timeline(path, limit=1 << 20)
     (row,) = report.tables[1].rows
     assert row["rows_per_hour"] > 0
-    assert str(row["reaches_limit"]).startswith("2024-01-01T00:")
+    assert str(row["rows_reach_limit"]).startswith("2024-01-01T00:")
     (row,) = api.timeline(path, limit=100).tables[1].rows
-    assert row["reaches_limit"] == "has reached it"
+    assert row["rows_reach_limit"] == "has reached it"
     assert report.summary["watermark_moves"] == "in 6 of 6 batches"
+
+
+def test_the_heap_of_the_newest_version_is_that_of_memory() -> None:
+    path = str(FIXTURES / "agg_update" / "checkpoint")
+    newest = batches("agg_update")[9]
+    assert newest["heap_bytes"] == api.memory(path).summary["heap_estimate_bytes"]
 
 
 def test_a_query_without_watermark_says_so() -> None:

@@ -1,0 +1,57 @@
+"""The arguments of the kernel in Python, checked as the compiled one checks them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Int64s = npt.NDArray[np.int64]
+
+
+def octets(buffer: Any) -> memoryview:
+    """A buffer as bytes."""
+    view = memoryview(buffer)
+    return view if view.format == "B" and view.ndim == 1 else view.cast("B")
+
+
+def structs(array: Any, dtype: np.dtype[Any], *, writable: bool = True) -> npt.NDArray[Any]:
+    """A buffer as an array of structs, as many as there are whole ones."""
+    view = memoryview(array)
+    if (writable and view.readonly) or not view.c_contiguous:
+        raise TypeError("expected a writable contiguous buffer")
+    return np.ndarray((view.nbytes // dtype.itemsize,), dtype, array)
+
+
+def integers(array: Any, dtype: Any = np.int64) -> npt.NDArray[Any]:
+    """An array of 64-bit integers."""
+    view = np.asarray(memoryview(array))
+    if view.dtype != dtype or not view.flags.c_contiguous:
+        raise TypeError("expected a contiguous array of 64-bit integers")
+    return view.reshape(-1)
+
+
+def writable(array: Any, dtype: Any) -> npt.NDArray[Any]:
+    """An array of 64-bit integers that takes results."""
+    view = np.asarray(memoryview(array))
+    if view.dtype != dtype or not view.flags.c_contiguous or not view.flags.writeable:
+        raise TypeError("expected a writable contiguous array of 64-bit integers")
+    return view.reshape(-1)
+
+
+def checked_spans(buffer: Any, offsets: Any, lengths: Any) -> tuple[memoryview, Int64s, Int64s]:
+    """The checked arguments of an operation over spans."""
+    view, starts, sizes = octets(buffer), integers(offsets), integers(lengths)
+    same_length(starts, sizes)
+    # In this order, nothing can overflow: a length is compared with what remains.
+    inside = (starts >= 0) & (starts <= len(view)) & (sizes >= 0) & (sizes <= len(view) - starts)
+    if not bool(inside.all()):
+        raise ValueError("a span lies outside of the buffer")
+    return view, starts, sizes
+
+
+def same_length(one: npt.NDArray[Any], other: npt.NDArray[Any]) -> None:
+    """Refuse arrays of different length."""
+    if len(one) != len(other):
+        raise ValueError("arrays differ in length")

@@ -1,0 +1,22 @@
+"""Sizes on the command line."""
+
+from __future__ import annotations
+
+import click
+import pytest
+
+from inspector.cli.sizes_of import ByteSize
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("512", 512), ("8GiB", 8 << 30), ("8g", 8 << 30), ("1.5 MB", 3 << 19), ("2TiB", 2 << 40)],
+)
+def test_sizes_are_read(text: str, size: int) -> None:
+    assert ByteSize().convert(text, None, None) == size
+
+
+@pytest.mark.parametrize("text", ["", "GiB", "-3", "8 lots", "1e9"])
+def test_what_is_no_size_is_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter, match="no size"):
+        ByteSize().convert(text, None, None)

@@ -1,0 +1,111 @@
+"""The check of rows without decoding them: it finds what the decoder calls misfits, and no more."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.decode import row_check
+from inspector.decode.kernel import ENVIRONMENT
+from inspector.decode.row_check import RowCheck
+from inspector.exceptions import DecodeError
+from inspector.sparktypes import AtomicType, StructField, StructType, parse_ddl
+from tests import encode
+from tests.cases import kernel_of
+from tests.decode.arrow_values import Typed, decode, one_field, schemas, slot
+
+KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+
+
+def misfits(schema: StructType | str, rows: list[bytes]) -> tuple[tuple[int, str], ...]:
+    """Misfits by every kernel, which agree."""
+    schema = parse_ddl(schema) if isinstance(schema, str) else schema
+    lengths = np.array([len(row) for row in rows], np.int64)
+    offsets = np.cumsum(lengths) - lengths
+    found = []
+    for name in KERNELS:
+        with kernel_of(name):
+            found.append(RowCheck(schema).misfits(b"".join(rows), offsets, lengths))
+    assert found[0] == found[-1]
+    return found[0]
+
+
+@settings(max_examples=200, deadline=None)
+@given(schemas, st.data())
+def test_sound_rows_fit(whole: Typed, data: st.DataObject) -> None:
+    schema, values = whole
+    assert isinstance(schema, StructType)
+    written = data.draw(st.lists(values, max_size=4))
+    assert misfits(schema, [encode.row(schema, each) for each in written]) == ()
+
+
+@settings(max_examples=400, deadline=None)
+@given(schemas, st.data())
+def test_damaged_rows_are_those_of_the_decoder(whole: Typed, data: st.DataObject) -> None:
+    schema, values = whole
+    assert isinstance(schema, StructType)
+    written = data.draw(st.lists(values, min_size=1, max_size=3))
+    rows = [bytearray(encode.row(schema, each)) for each in written]
+    for _ in range(data.draw(st.integers(1, 4))):
+        row = data.draw(st.sampled_from(rows))
+        row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.integers(0, 255))
+    damaged = [bytes(row) for row in rows]
+    assert misfits(schema, damaged) == decode(schema, damaged).misfits
+
+
+@settings(max_examples=200, deadline=None)
+@given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
+def test_any_bytes(whole: Typed, rows: list[bytes]) -> None:
+    schema, _ = whole
+    assert isinstance(schema, StructType)
+    assert misfits(schema, rows) == decode(schema, rows).misfits
+
+
+NULL = (1).to_bytes(8, "little")
+
+
+@pytest.mark.parametrize(
+    ("ddl", "row", "fits"),
+    [
+        ("a boolean", one_field(b"\x01" + bytes(7)), True),
+        ("a boolean", one_field(b"\x02" + bytes(7)), False),
+        ("a tinyint", one_field(b"\xff" + bytes(7)), True),
+        ("a int", one_field(b"\xff" * 4 + bytes(4)), True),
+        ("a int", one_field(b"\xff" * 5 + bytes(3)), False),
+        ("a bigint", one_field(b"\xff" * 8), True),
+        ("a bigint", one_field(bytes(7)), False),
+        ("a decimal(3,0)", one_field((999).to_bytes(8, "little")), True),
+        ("a decimal(3,0)", one_field((-1000).to_bytes(8, "little", signed=True)), False),
+        ("a string", one_field(slot(16, 3), b"abc" + bytes(5)), True),
+        ("a string", one_field(slot(16, 9), b"abc" + bytes(5)), False),
+        ("a string", one_field(slot(15, 1), bytes(8)), False),
+        ("a string", NULL + slot(99, 99), True),
+        ("a string, b string", bytes(8) + slot(24, 5) + slot(24, 4) + bytes(8), False),
+        ("a struct<b: boolean>", one_field(slot(16, 16), one_field(b"\x01" + bytes(7))), True),
+        ("a struct<b: boolean>", one_field(slot(16, 16), one_field(b"\x03" + bytes(7))), False),
+        ("a struct<b: boolean>, c boolean", b"\x01" + bytes(15) + b"\x02" + bytes(7), False),
+        ("a time", one_field((86_400_000_000_000).to_bytes(8, "little")), False),
+    ],
+)
+def test_single_fields(ddl: str, row: bytes, fits: bool) -> None:
+    assert (misfits(ddl, [row]) == ()) is fits
+    assert misfits(ddl, [row]) == decode(ddl, [row]).misfits
+
+
+def test_rows_in_doubt_alone_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("sound rows need no decoding")
+
+    monkeypatch.setattr(row_check.RowDecoder, "decode", never)
+    schema = parse_ddl("w struct<s: timestamp, e: timestamp>, u string, n bigint, d decimal(9,2)")
+    assert misfits(schema, [encode.row(schema, ((1, 2), "x", None, None))] * 3) == ()
+
+
+def test_an_unknown_type_is_refused() -> None:
+    schema = StructType((StructField("a", AtomicType("unknown", "tensor")),))
+    with pytest.raises(DecodeError, match="'tensor' is unknown"):
+        RowCheck(schema)

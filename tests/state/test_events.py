@@ -1,0 +1,70 @@
+"""What records did, against a plain dict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.state.events import WORDS, Event, Presence
+from tests.cases import block, blocks
+from tests.encode import Record
+
+records = st.lists(
+    st.tuples(st.sampled_from([b"", b"k1", b"k2"]), st.none() | st.sampled_from([b"v" * 8, b""])),
+    max_size=12,
+)
+
+
+def expected(
+    entries: Sequence[Record], state: dict[bytes, bytes | None], known: bool
+) -> list[tuple[Event, int]]:
+    told = []
+    for key, value in entries:
+        unknown = not known and key not in state
+        old = state.get(key)
+        if value is None:
+            event = Event.REMOVAL if unknown or old is not None else Event.ABSENT_REMOVAL
+        elif unknown:
+            event = Event.PUT
+        elif old is None:
+            event = Event.INSERT
+        else:
+            event = Event.SAME_VALUE if old == value else Event.UPDATE
+        told.append((event, -1 if old is None else len(old)))
+        state[key] = value
+    return told
+
+
+@given(st.lists(records, max_size=4), st.booleans(), st.lists(st.integers(1, 11), max_size=2))
+def test_each_record_is_judged_by_what_its_key_held_then(
+    deltas: list[list[Record]], known: bool, cuts: list[int]
+) -> None:
+    presence, state = Presence(known=known), dict[bytes, "bytes | None"]()
+    for entries in deltas:
+        told = [presence.apply(each) for each in blocks(entries, cuts) if each.count]
+        found = [pair for t in told for pair in zip(t.events, t.old_sizes, strict=True)]
+        assert found == expected(entries, state, known)
+
+
+def test_a_snapshot_makes_every_key_known() -> None:
+    presence = Presence(known=False)
+    presence.forget(known=True)
+    presence.load(block([(b"k1", b"v" * 8)]))
+    told = presence.apply(block([(b"k1", b"v" * 8), (b"k2", b""), (b"k3", None)]))
+    assert told.events.tolist() == [Event.SAME_VALUE, Event.INSERT, Event.ABSENT_REMOVAL]
+    assert told.old_sizes.tolist() == [8, -1, -1]
+
+
+def test_what_was_forgotten_is_unknown() -> None:
+    presence = Presence()
+    presence.apply(block([(b"k1", b"v" * 8)]))
+    presence.forget(known=False)
+    told = presence.apply(block([(b"k1", b""), (b"k2", None), (b"k2", None)]))
+    assert told.events.tolist() == [Event.PUT, Event.REMOVAL, Event.ABSENT_REMOVAL]
+
+
+def test_words_are_by_number() -> None:
+    assert [WORDS[event] for event in Event] == [event.word for event in Event]
+    assert Event.ABSENT_REMOVAL.word == "absent_removal"

@@ -1,0 +1,88 @@
+"""Keys that differ between two versions, against plain dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.state.two_versions import Side, TwoVersions
+from tests.cases import blocks
+from tests.encode import Record
+
+records = st.lists(
+    st.tuples(
+        st.sampled_from([b"", b"k1", b"k2", b"k3"]), st.none() | st.sampled_from([b"a", b""])
+    ),
+    max_size=8,
+)
+files = st.lists(records, max_size=3)
+
+
+def learn(
+    keys: TwoVersions, side: Side, contents: Sequence[Sequence[Record]], first: int = 0
+) -> None:
+    for number, entries in enumerate(contents, first):
+        for each in blocks(entries, (3,)):
+            ordinals = np.arange(each.first_record, each.first_record + each.count)
+            keys.learn(side, number, each, ordinals)
+
+
+def state(contents: Sequence[Sequence[Record]]) -> dict[bytes, tuple[bytes, tuple[int, int]]]:
+    """Key -> value and place."""
+    found: dict[bytes, tuple[bytes, tuple[int, int]]] = {}
+    for number, entries in enumerate(contents):
+        for i, (key, value) in enumerate(entries):
+            if value is None:
+                found.pop(key, None)
+            else:
+                found[key] = (value, (number, i))
+    return found
+
+
+@given(files, files, st.booleans())
+def test_added_removed_and_changed_keys(
+    old: list[list[Record]], more: list[list[Record]], shared: bool
+) -> None:
+    keys = TwoVersions()
+    learn(keys, Side.OLD, old)
+    if shared:
+        keys.start_from_old()
+        learn(keys, Side.NEW, more, len(old))
+        new = [*old, *more]
+    else:
+        learn(keys, Side.NEW, more)
+        new = more
+    was, now = state(old), state(new)
+    differ = keys.differences()
+    places = {
+        "added": (Side.NEW, differ.added, {k: v for k, v in now.items() if k not in was}),
+        "removed": (Side.OLD, differ.removed, {k: v for k, v in was.items() if k not in now}),
+        "changed": (
+            Side.NEW,
+            differ.changed,
+            {k: v for k, v in now.items() if k in was and was[k][0] != v[0]},
+        ),
+    }
+    for side, ids, expected in places.values():
+        assert sorted(keys.value_sizes(side, ids)) == sorted(len(v) for v, _ in expected.values())
+        assert keys.key_bytes(ids) == sum(map(len, expected))
+        found = keys.places(side, ids)
+        where = {
+            (number, int(i))
+            for number in range(len(new) + len(old))
+            for i in found.find(number, np.arange(20))[0]
+        }
+        assert where == {place for _, place in expected.values()}
+        assert all(found.any_in(number) for number, _ in where)
+
+
+def test_a_side_that_is_forgotten_is_empty() -> None:
+    keys = TwoVersions()
+    learn(keys, Side.OLD, [[(b"k", b"v")]])
+    learn(keys, Side.NEW, [[(b"k", b"v")]])
+    assert not len(keys.differences().added)
+    keys.forget(Side.OLD)
+    assert len(keys.differences().added) == 1
