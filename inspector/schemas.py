@@ -7,9 +7,12 @@ binary, string, bool and lists of them; nothing unsigned, dictionary-encoded or 
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 _Columns = list[tuple[str, pa.DataType]]
@@ -91,6 +94,8 @@ _facts: _Columns = [
     ("untouched_keys", pa.int64()),
     ("changed_keys", pa.int64()),
     ("empty_keys", pa.int64()),
+    ("top_by", pa.string()),
+    ("amount", pa.int64()),
 ]
 FACTS = pa.schema(_facts)
 """What a task tells, one row per fact. ``kind`` says which columns are given:
@@ -110,6 +115,7 @@ FACTS = pa.schema(_facts)
 * ``age``: live rows whose last put is of ``last_put_version`` (0: before the window), and their
   bytes (``value_bytes`` with the keys').
 * ``retention``: the oldest event time of a join's side at one version.
+* ``top``: a live key that ranks high by ``top_by``, with the ``amount`` of it.
 * ``join``: what is wrong between a join's counters and its rows, by ``slug``.
 * ``problem``: what could not be read: ``slug message path offset``.
 """
@@ -182,7 +188,7 @@ def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa
         elif isinstance(values, pa.Array):
             arrays.append(values.cast(column.type))
         else:
-            arrays.append(pa.array(values, column.type))
+            arrays.append(_array(values, column.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -192,3 +198,44 @@ def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordB
     return record_batch(
         schema, {name: [row.get(name) for row in rows] for name in names}, len(rows)
     )
+
+
+_CODES: Mapping[Any, str] = {pa.int32(): "i", pa.int64(): "q"}
+
+
+def _array(values: Any, kind: Any) -> Any:
+    """The array of a list, made without ``pa.array``, which loads all of pandas if it is there."""
+    if isinstance(values, np.ndarray):
+        return pa.array(values, kind)
+    try:
+        return _listed(list(values), kind)
+    except (AttributeError, TypeError, OverflowError):
+        return pa.array(values, kind)  # the words of its error are better
+
+
+def _listed(values: list[Any], kind: Any) -> Any:
+    there = np.array([value is not None for value in values], np.bool_)
+    valid = None if there.all() else _bits(there)
+    if kind in _CODES:
+        numbers = array(_CODES[kind], [0 if value is None else value for value in values])
+        return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(numbers)])
+    if pa.types.is_boolean(kind):
+        bits = _bits(np.array([value is True for value in values], np.bool_))
+        return pa.Array.from_buffers(kind, len(values), [valid, bits])
+    parts: list[Any] = [() if value is None else value for value in values]
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        text = pa.types.is_string(kind)
+        parts = [
+            b"" if part is None else part.encode() if text else memoryview(part) for part in values
+        ]
+    ends = array("i", accumulate(map(len, parts), initial=0))
+    if pa.types.is_list(kind):
+        child = _listed([each for part in parts for each in part], kind.value_type)
+        buffers = [valid, pa.py_buffer(ends)]
+        return pa.Array.from_buffers(kind, len(values), buffers, children=[child])
+    buffers = [valid, pa.py_buffer(ends), pa.py_buffer(b"".join(parts))]
+    return pa.Array.from_buffers(kind, len(values), buffers)
+
+
+def _bits(flags: Any) -> Any:
+    return pa.py_buffer(np.packbits(flags, bitorder="little").tobytes())

@@ -1,9 +1,9 @@
 """Make the checkpoints under fixtures/: Spark writes them, and says itself what they hold.
 
-    python scripts/make_fixtures.py [--spark-version 4.3.0] [--only REGEX] [--out FOLDER] [--cache FOLDER]
+    python scripts/make_fixtures.py [--spark-version 4.3.0] [--only REGEX] [--out FOLDER]
 
 Needs Java 17 and the network: PySpark, and what else that version needs, is downloaded into a cache
-folder (sparks.py). Which version has which cases is in cases.py.
+folder (sparks.py). Which version has which cases is told in cases.py.
 """
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
     assert f"`{command}`" in readme()
 
 
-@pytest.mark.parametrize("name", ["help", "audit"])
+@pytest.mark.parametrize("name", ["help", "audit", "explain"])
 def test_what_the_readme_shows_is_what_the_command_prints(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from inspector import api
 from inspector.measure.leftovers import Certainty
-from scripts.compare_with_spark import checkpoint_of, compare, given_schemas
+from scripts.compare_with_spark import checkpoint_of, compare, options_of
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 CASES = sorted(manifest.parent for manifest in FIXTURES.glob("*/*/manifest.json"))
@@ -92,22 +92,32 @@ def test_every_recorded_row_is_read_as_spark_read_it(case: Path) -> None:
 
 @case_of_spark
 def test_leftovers_are_the_keys_that_the_query_itself_left(case: Path) -> None:
-    options = api.Options(**given_schemas(case))  # type: ignore[arg-type]
-    rows = list(api.leftovers(str(checkpoint_of(case)), options).primary.rows)
+    rows = list(api.leftovers(str(checkpoint_of(case)), options_of(case)).primary.rows)
     if not (case / "expected_leftovers.json").is_file():
         assert bool(rows) == (case.name == "agg_complete")
         return
     expected = _expected_leftovers(case)
-    assert bool(rows) == bool(expected)
     for row in rows:
-        (key,) = row["key"].values()
-        if row["certainty"] != "inferred":
-            assert row["class"] == expected[str(key)]["class"]
-            assert row["clock_ms"] == expected[str(key)]["timeout_ms"]
-            assert row["expired_batch"] >= expected[str(key)]["first_expired_batch"]
+        if row["certainty"] == "proven":
+            told = expected[_key_of(row)]
+            assert row["class"] == told["class"]
+            assert row["clock_ms"] == told["timeout_ms"]
+            assert row["expired_batch"] >= told["first_expired_batch"]
+    named = {_key_of(row) for row in rows if row["expired_batch"] is not None}
+    wrong = len(named - set(expected))
+    assert wrong == WRONGLY_INFERRED.get(f"{case.parent.name}/{case.name}", 0)
     if "snapshots_cleaned" not in case.name:
         # There the log does not reach back to the expiry of the oldest.
-        assert len([row for row in rows if row["expired_batch"] is not None]) == len(expected)
+        assert named >= set(expected)
+
+
+WRONGLY_INFERRED = {"3.5.9/fmgws_event_rearm": 2}
+"""Keys that the bytes leave open and that the query's log acquits; none may be called proven."""
+
+
+def _key_of(row: Mapping[str, Any]) -> str:
+    (key,) = row["key"].values()
+    return str(key)
 
 
 def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
@@ -117,8 +127,7 @@ def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
 
 @case_of_spark
 def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: Path) -> None:
-    options = api.Options(**given_schemas(case))  # type: ignore[arg-type]
-    findings = api.audit(str(checkpoint_of(case)), options).findings
+    findings = api.audit(str(checkpoint_of(case)), options_of(case)).findings
     found = {f.kind.id for f in findings if "SS201" <= f.kind.id <= "SS203"}
     proven = {f.kind.id for f in findings if f.certainty is Certainty.PROVEN} & found
     recipe = (case / "recipe.md").read_text("utf-8")

@@ -12,6 +12,7 @@ from inspector.api.commands import (
     sharing,
     sizes,
     timeline,
+    top,
     verify,
 )
 from inspector.api.explaining import explain
@@ -35,6 +36,7 @@ __all__ = [
     "sharing",
     "sizes",
     "timeline",
+    "top",
     "typed_tables",
     "verify",
 ]

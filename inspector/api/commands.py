@@ -83,6 +83,14 @@ def timeline(path: str, options: Options | None = None, *, limit: int | None = N
     return build.timeline(run.checkpoint, run.version, facts, run.problems(facts), limit)
 
 
+def top(path: str, options: Options | None = None, *, limit: int = 5) -> Report:
+    """Biggest, hottest and oldest keys of every store, ``limit`` of each; skew of partitions."""
+    run = Run.start(path, options)
+    facts = run.facts(top=limit)
+    redact = run.options.redact or Redact.NONE
+    return build.top(run.checkpoint, run.version, facts, run.problems(facts), limit, redact)
+
+
 def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> Report:
     """Expired keys that are still there, oldest first; all of them if ``limit`` is 0."""
     run = Run.start(path, options)

@@ -22,6 +22,7 @@ COMMANDS = {
     "memory": "memory",
     "leftovers": "leftovers",
     "timeline": "timeline",
+    "top": "top",
     "rows": "rows",
     "history": "history",
     "diff": "diff",

@@ -18,6 +18,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#if (defined(__linux__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__)
+#include <sys/mman.h>
+#endif
 
 enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT };
 enum { SPAN = 4, SLOT = 8 };
@@ -457,6 +460,7 @@ enum { CHUNK = 1 << 20, PAGE_BITS = 14, PAGE = 1 << PAGE_BITS, FIRST_SLOTS = 1 <
 /* Key bytes lie in chunks that never move, so growing copies no key. */
 typedef struct Chunk {
     struct Chunk *next;
+    int64_t size; /* of the whole */
     uint8_t data[];
 } Chunk;
 
@@ -485,9 +489,33 @@ static Span *interner_key(const Interner *self, int64_t number)
     return &self->pages[number >> PAGE_BITS][number & (PAGE - 1)];
 }
 
+/* Zeroed memory from the system itself, for what lives as long as the interner: in malloc's arena it
+ * would lie between the short-lived arrays of numpy, and keep their space from being given back. */
+static void *system_allocate(int64_t size)
+{
+#if defined(MAP_ANONYMOUS)
+    void *memory =
+        mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
+#else
+    return calloc(1, (size_t)size);
+#endif
+}
+
+static void system_free(void *memory, int64_t size)
+{
+#if defined(MAP_ANONYMOUS)
+    if (memory)
+        (void)munmap(memory, (size_t)size);
+#else
+    (void)size;
+    free(memory);
+#endif
+}
+
 static void *allocate(Interner *self, int64_t size)
 {
-    void *memory = malloc((size_t)size);
+    void *memory = system_allocate(size);
     if (memory)
         self->bytes += size;
     return memory;
@@ -498,18 +526,21 @@ static const uint8_t *arena_add(Interner *self, Span key)
 {
     uint8_t *target;
     if (self->room < key.size || !self->end) {
-        int64_t size = key.size > CHUNK / 4 ? key.size : CHUNK; /* a long key has its own chunk */
-        Chunk *chunk = allocate(self, (int64_t)sizeof *chunk + size);
+        int64_t head = (int64_t)sizeof(Chunk);
+        int alone = key.size > CHUNK / 4; /* a long key has its own chunk */
+        int64_t size = alone ? head + key.size : CHUNK;
+        Chunk *chunk = allocate(self, size);
         if (!chunk)
             return NULL;
+        chunk->size = size;
         chunk->next = self->chunks;
         self->chunks = chunk;
-        if (size != CHUNK) {
+        if (alone) {
             copy(chunk->data, key);
             return chunk->data;
         }
         self->end = chunk->data;
-        self->room = CHUNK;
+        self->room = CHUNK - head;
     }
     target = self->end;
     copy(target, key);
@@ -540,7 +571,7 @@ static int pages_grow(Interner *self)
 static int slots_grow(Interner *self)
 {
     int64_t i, at, count = self->slot_count ? 2 * self->slot_count : FIRST_SLOTS;
-    Slot *slots = calloc((size_t)count, sizeof *slots);
+    Slot *slots = system_allocate(count * (int64_t)sizeof *slots);
     if (!slots)
         return -1;
     for (i = 0; i < self->slot_count; i++)
@@ -549,7 +580,7 @@ static int slots_grow(Interner *self)
                 at = (at + 1) & (count - 1);
             slots[at] = self->slots[i];
         }
-    free(self->slots);
+    system_free(self->slots, self->slot_count * (int64_t)sizeof *slots);
     self->bytes += (count - self->slot_count) * (int64_t)sizeof *slots;
     self->slots = slots;
     self->slot_count = count;
@@ -892,12 +923,12 @@ static void interner_dealloc(PyObject *object)
     while (self->chunks) {
         Chunk *chunk = self->chunks;
         self->chunks = chunk->next;
-        free(chunk);
+        system_free(chunk, chunk->size);
     }
     for (i = 0; i < self->page_count; i++)
-        free(self->pages[i]);
+        system_free(self->pages[i], PAGE * (int64_t)sizeof(Span));
     free(self->pages);
-    free(self->slots);
+    system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
     release(object);
     Py_DECREF(type);
 }

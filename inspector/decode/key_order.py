@@ -66,6 +66,7 @@ def _order(column: Any) -> tuple[Bools, Bools] | None:
     if not (simple or pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
         return None
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+
     before, after = column.slice(0, len(column) - 1), column.slice(1)
     was_null, is_null = _mask(before.is_null()), _mask(after.is_null())
     less = _mask(pc.fill_null(pc.less(after, before), False)) | (is_null & ~was_null)

@@ -233,7 +233,7 @@ def peak(
     removed = most_rows(facts) - facts.rows
     total += Heap(nodes=Part(removed, removed * layout.node))
     before = _fresh_copy(facts, layout, prefixes.get(newest - 1, prefixes.get(newest)))
-    if facts.rebased:
+    if len(order) == 1 and newest > 1:
         total += before  # the version before is not known; this one stands for it
     return total + before if read_copy and newest > 1 else total
 

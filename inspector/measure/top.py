@@ -16,7 +16,8 @@ class TopBy(enum.Enum):
     """What keys are ranked by.
 
     Bytes are UnsafeRow bytes; puts are counted over the window that can be replayed; oldest ranks
-    by the version of the last put, and whoever came with the base snapshot is oldest of all.
+    by the version of the last put, and whoever came with the base snapshot is oldest of all. The
+    number of a join's counter is how many rows its join key has.
     """
 
     KEY_BYTES = "key_bytes"
@@ -24,6 +25,7 @@ class TopBy(enum.Enum):
     ROW_BYTES = "row_bytes"
     PUTS = "puts"
     OLDEST = "oldest"
+    NUMBER = "join_rows"
 
 
 class Ranked(NamedTuple):
@@ -53,6 +55,8 @@ def merge_top(rows: Iterable[Mapping[str, Any]], most: int) -> Iterator[Mapping[
 def _amounts(state: StateMap, by: TopBy, ids: Int64s) -> Int64s:
     if by is TopBy.PUTS:
         return state.puts[ids].astype(np.int64)
+    if by is TopBy.NUMBER:
+        return np.maximum(state.clock[ids], 0)
     if by is TopBy.OLDEST:
         return -state.put_step[ids].astype(np.int64)
     keys = state.key_size[ids].astype(np.int64)

@@ -18,6 +18,7 @@ from inspector.operators.rule import Clock, ExpiryField, Side
 from inspector.pipeline.lifetime import Lifetime
 from inspector.pipeline.reading import READ_ERRORS, StoreReader
 from inspector.pipeline.tasks import StoreTask, Task
+from inspector.pipeline.top import tell_top
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 from inspector.state.chain import Step, StoreFiles, replay_steps
 from inspector.state.compare import compare_snapshot
@@ -43,6 +44,7 @@ def audit_store(
             yield from pass_.tell_version(change, step)
     if pass_.whole and pass_.state.versions[-1:] == [task.version]:
         yield from pass_.life.tell()
+        yield from tell_top(task, store, reader, pass_.state)
         return pass_.state
     return None
 

@@ -31,6 +31,7 @@ class Facts:
         calls: what is known of each group state's timers, by store and reading.
         retention: oldest event time of each join side's rows by version, in ms.
         joins: what is wrong between counters and rows: keys by store and slug.
+        top: the keys that each partition ranks highest.
         leftover_ages: how many leftovers of each class expired at each version.
         readings: of each group state's timers, those that no partition has proof against.
         undecided: group states whose timers may follow either clock, and which would have other
@@ -47,6 +48,7 @@ class Facts:
     retention: dict[StoreName, dict[int, int]] = field(default_factory=dict)
     joins: dict[tuple[StoreName, str], int] = field(default_factory=dict)
     leftover_ages: list[Mapping[str, Any]] = field(default_factory=list)
+    top: list[Mapping[str, Any]] = field(default_factory=list)
     readings: dict[StoreName, set[str]] = field(default_factory=dict)
 
     def stores(self) -> list[StoreName]:
@@ -128,6 +130,7 @@ LIFE: Mapping[str, Callable[[Facts, Mapping[str, Any]], None]] = {
     "calls": _add_calls,
     "retention": _add_retention,
     "join": _add_join,
+    "top": lambda facts, row: facts.top.append(row),
     "leftover_age": lambda facts, row: facts.leftover_ages.append(row),
 }
 """Facts on the lives of rows, and what takes each up."""

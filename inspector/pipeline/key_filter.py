@@ -304,6 +304,7 @@ def _same_bytes(block: RecordBlock, row: bytes) -> Bools:
 
 def _holds(keys: Any, condition: Condition) -> Bools:
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+
     # A field within a null struct is null: struct_field lets the struct's null through.
     field = reduce(lambda array, ordinal: pc.struct_field(array, [ordinal]), condition.path, keys)
     if condition.present:

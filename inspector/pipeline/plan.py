@@ -35,6 +35,7 @@ class Wanted:
         fit: hold every row against its schema, and every file against its checksums.
         leftover_limit: leftover keys listed per store and class; 0 for all.
         timeout_kind: which clock the timers follow, if the user said so.
+        top: keys listed by each ranking; 0 for none.
         lags_ms: how far an operator's watermark lags behind that of the query, as observed.
     """
 
@@ -42,6 +43,7 @@ class Wanted:
     fit: bool = False
     leftover_limit: int = 0
     timeout_kind: TimeoutKind | None = None
+    top: int = 0
     lags_ms: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -64,6 +66,7 @@ def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
             row_checksum=row_checksum,
             fit=wanted.fit,
             leftover_limit=wanted.leftover_limit,
+            top=wanted.top,
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions

@@ -62,6 +62,7 @@ class Task:
         codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
         fit: hold every row against its schema.
         leftover_limit: leftover keys listed per store and class; 0 for all.
+        top: keys listed by each ranking; 0 for none.
         key, where: only these keys (:class:`inspector.pipeline.key_filter.KeyFilter`), where a
             task is about rows.
     """
@@ -78,6 +79,7 @@ class Task:
     row_checksum: bool = False
     fit: bool = False
     leftover_limit: int = 0
+    top: int = 0
     key: str | None = None
     where: tuple[str, ...] = ()
 

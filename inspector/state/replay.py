@@ -294,7 +294,9 @@ class StateMap:
         timed = self.tracking.clock_slot >= 0
         table = self._table[: self._keys]
         first = 0
-        for part in touched:
+        touched.reverse()
+        while touched:  # each part goes as soon as its columns are there
+            part = touched.pop()
             self._kernel.settle(table, part, made, NO_CLOCK, timed, first, numbers, flags)
             first += len(part)
         columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))

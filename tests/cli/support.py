@@ -22,7 +22,8 @@ from tests.encode import Record, state_file
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 
 COMMANDS = (
-    *("audit", "info", "files", "verify", "sizes", "sharing", "leftovers", "timeline", "rows"),
+    *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers", "timeline"),
+    "rows",
 )
 """Commands that take one path and need nothing else."""
 

@@ -295,7 +295,9 @@ def test_a_query_without_state_is_no_failure(command: str, tmp_path: Path) -> No
     shutil.rmtree(path / "state")
     outcome = run(command, path, "-o", "json")
     assert (outcome.code, outcome.err) == (0, "")
-    assert (outcome.rows, outcome.json["complete"]) == ([], True)
+    assert outcome.json["complete"] is True
+    # The size ladder has its rungs, all of them empty.
+    assert [row for row in outcome.rows if row.get("bytes") != 0] == []
     table = run(command, path)
     assert table.code == 0
     if command != "verify":

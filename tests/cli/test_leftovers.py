@@ -51,7 +51,7 @@ def test_a_limit_keeps_the_oldest_and_says_how_many_there_are() -> None:
     short = run("leftovers", PATH, "-o", "json", "--limit", "5").json
     assert (len(whole["rows"]), len(short["rows"])) == (68, 5)
     assert short["summary"] == whole["summary"]
-    assert short["tables"] == whole["tables"]
+    assert short["tables"]["classes"] == whole["tables"]["classes"]
     assert [r["expired_batch"] for r in short["rows"]] == [4] * 5
     assert "leftover keys, 5 of 68 listed\n" in run("leftovers", PATH, "--limit", "5").out
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 import zlib
+from collections.abc import Callable
 
 import google_crc32c
 import pytest
@@ -30,7 +32,7 @@ def spark(data: bytes, **more: object) -> bytes:
 
 def pieces(data: bytes, cuts: list[int]) -> list[bytes]:
     ends = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    return [data[a:b] for a, b in zip(ends, ends[1:], strict=False)]
+    return [data[a:b] for a, b in itertools.pairwise(ends)]
 
 
 def feed(side: SideSum, chunks: list[bytes]) -> SideSum:
@@ -73,6 +75,6 @@ def test_another_algorithm_is_passed_over() -> None:
 
 
 @pytest.mark.parametrize("kind", [HadoopSum, SparkSum])
-def test_what_is_no_checksum_file_is_an_error(kind: type[SideSum]) -> None:
+def test_what_is_no_checksum_file_is_an_error(kind: Callable[[bytes], SideSum]) -> None:
     with pytest.raises(DecodeError):
         kind(b"nonsense")

@@ -115,8 +115,8 @@ def test_hex_finds_the_key_of_exactly_these_bytes(rows: list[Any], data: st.Data
 
 
 def test_a_dot_leads_into_a_struct_and_may_be_part_of_a_name() -> None:
-    rows = [((0, 7), "a", 1, 1.0, True, []), ((0, None), "a", 1, 1.0, False, None)]
-    rows.append((None, "a", 1, 1.0, None, []))  # type: ignore[arg-type]
+    rows: list[Any] = [((0, 7), "a", 1, 1.0, True, []), ((0, None), "a", 1, 1.0, False, None)]
+    rows.append((None, "a", 1, 1.0, None, []))
     end = "1970-01-01T00:00:00.000007Z"
     assert mask(KeyFilter(where=(f"window.end={end}",)), rows) == [True, False, False]
     assert mask(KeyFilter(where=("window.end=null",)), rows) == [False, True, True]

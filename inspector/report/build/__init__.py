@@ -10,6 +10,7 @@ from inspector.report.build.measured import sharing, sizes
 from inspector.report.build.memory import MemoryWanted, memory
 from inspector.report.build.rows import RowsWanted, rows
 from inspector.report.build.timeline import timeline
+from inspector.report.build.top import top
 from inspector.report.build.typed import typed_table
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "sharing",
     "sizes",
     "timeline",
+    "top",
     "typed_table",
     "verify",
 ]

@@ -1,0 +1,172 @@
+"""Each stage of the pass alone, on bytes in memory: seconds of one core."""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from inspector.decode.frames import inflate
+from inspector.decode.kernel import ENVIRONMENT, kernel
+from inspector.decode.records import RecordBlock, read_records
+from inspector.decode.row_check import RowCheck
+from inspector.decode.rows import Int64Path
+from inspector.measure.sizes import LiveSizes
+from inspector.measure.versions import measure_version
+from inspector.sparktypes import parse_ddl
+from inspector.state.replay import StateMap, Tracking
+
+KEY = "window struct<start: timestamp, end: timestamp>, user string"
+VALUE = "count bigint, sum bigint, max timestamp"
+HEADER = struct.Struct("<8sBiiI")
+
+
+class Clock:
+    """Adds up the processor time of this thread by stage: other processes do not count."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    def run(self, stage: str, work: Any, *args: Any) -> Any:
+        """Call a function on a stage's account."""
+        start = time.thread_time()
+        result = work(*args)
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.thread_time() - start
+        return result
+
+
+class Stages(NamedTuple):
+    """What one run over a checkpoint took."""
+
+    seconds: dict[str, float]
+    records: int
+    raw_bytes: int
+
+    @property
+    def decode_to_map(self) -> float:
+        """Everything from compressed bytes to the map of the newest version."""
+        return sum(self.seconds[name] for name in ("inflate", "scan", "intern", "hash", "replay"))
+
+
+def run(path: Path) -> Stages:
+    """Take every file of a checkpoint through all stages, one stage after the other."""
+    clock = Clock()
+    records = raw_bytes = 0
+    checks = RowCheck(parse_ddl(KEY)), RowCheck(parse_ddl(VALUE))
+    for folder in sorted((path / "state" / "0").glob("[0-9]*")):
+        state, sizes = StateMap(Tracking(window_end())), LiveSizes()
+        state._kernel = _Apart(state._kernel, clock)
+        state._clear()
+        for file in sorted(folder.glob("*.delta"), key=lambda each: int(each.stem)):
+            data = file.read_bytes()
+            clock.run("lz4 alone", _decompress, list(_payloads(data)))
+            raw = clock.run("inflate", list, inflate([data], "lz4"))
+            raw_bytes += sum(map(len, raw))
+            blocks = clock.run("scan", list, read_records(raw, snapshot=False))
+            records += sum(block.count for block in blocks)
+            clock.run("check rows", _check, checks, blocks)
+            change = clock.run("replay", _replay, state, int(file.stem), blocks)
+            clock.run("facts", measure_version, change, state, sizes, {})
+    seconds = clock.seconds
+    seconds["replay"] -= seconds["intern"] + seconds["hash"]  # they ran within it
+    return Stages(seconds, records, raw_bytes)
+
+
+def best(path: Path, repeat: int, kernel_name: str = "c") -> Stages:
+    """The least that each stage took in some runs with one kernel."""
+    before = os.environ.get(ENVIRONMENT)
+    os.environ[ENVIRONMENT] = kernel_name
+    kernel.cache_clear()
+    try:
+        runs = [run(path) for _ in range(repeat)]
+    finally:
+        kernel.cache_clear()
+        os.environ.pop(ENVIRONMENT)
+        if before is not None:
+            os.environ[ENVIRONMENT] = before
+    least = {name: min(each.seconds[name] for each in runs) for name in runs[0].seconds}
+    return runs[0]._replace(seconds=least)
+
+
+def window_end() -> Any:
+    """Reads the clock of a windowed aggregation, as the audit does."""
+    field = Int64Path(parse_ddl(KEY), (0, 1))
+    return lambda block: field.read(block.buffer, block.key_offset, block.key_length)[0]
+
+
+def _check(checks: tuple[RowCheck, RowCheck], blocks: list[RecordBlock]) -> None:
+    for block in blocks:
+        assert not checks[0].misfits(block.buffer, block.key_offset, block.key_length)
+        assert not checks[1].misfits(block.buffer, block.value_offset, block.value_length)
+
+
+def _replay(state: StateMap, version: int, blocks: list[RecordBlock]) -> Any:
+    state.begin(version)
+    for block in blocks:
+        state.apply(block)
+    return state.end()
+
+
+def _payloads(data: bytes) -> Iterator[tuple[memoryview, int]]:
+    view, at = memoryview(data), 0
+    while at < len(view):
+        _, token, packed, size, _ = HEADER.unpack_from(view, at)
+        at += HEADER.size
+        if token & 0xF0 == 0x20:
+            yield view[at : at + packed], size
+        at += packed
+
+
+def _decompress(payloads: list[tuple[memoryview, int]]) -> None:
+    codec = pa.Codec("lz4_raw")
+    for payload, size in payloads:
+        codec.decompress(payload, size, asbytes=True)
+
+
+class _Apart:
+    """A kernel whose interning and hashing are on accounts of their own."""
+
+    def __init__(self, real: Any, clock: Clock) -> None:
+        self._real, self._clock = real, clock
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def hash64(self, *args: Any) -> None:
+        self._clock.run("hash", self._real.hash64, *args)
+
+    def Interner(self) -> Any:  # noqa: N802 - as in the kernels
+        return _ApartInterner(self._real.Interner(), self._clock)
+
+
+class _ApartInterner:
+    def __init__(self, real: Any, clock: Clock) -> None:
+        self._real, self._clock = real, clock
+
+    def intern(self, *args: Any) -> None:
+        self._clock.run("intern", self._real.intern, *args)
+
+    def __len__(self) -> int:
+        return len(self._real)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+
+def distinct(path: Path) -> int:
+    """Keys of a checkpoint, to hold against Spark's count."""
+    total = 0
+    for folder in (path / "state" / "0").glob("[0-9]*"):
+        interner = kernel().Interner()
+        for file in folder.glob("*.delta"):
+            for block in read_records(inflate([file.read_bytes()], "lz4"), snapshot=False):
+                ids = np.empty(block.count, np.int64)
+                interner.intern(block.buffer, block.key_offset, block.key_length, ids)
+        total += len(interner)
+    return total

@@ -1,0 +1,131 @@
+"""``inspector export`` from the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.cli.support import checkpoint_of, copy_of, run, tree
+
+GROUPS = checkpoint_of("fmgws_event_ignore")
+JOIN = checkpoint_of("join_left_outer")
+FORMATS = ("parquet", "arrow", "csv", "ndjson")
+
+
+def read(file: Path) -> list[Any]:
+    if file.suffix == ".parquet":
+        return pq.read_table(file).to_pylist()
+    if file.suffix == ".arrow":
+        with pa.memory_map(str(file)) as source:
+            return pa.ipc.open_file(source).read_all().to_pylist()
+    if file.suffix == ".csv":
+        with file.open(newline="") as lines:
+            return list(csv.DictReader(lines))
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("what", ["rows", "changes"])
+def test_one_store_into_one_file(tmp_path: Path, what: str, form: str) -> None:
+    before = tree(GROUPS)
+    file = tmp_path / f"out.{form}"
+    told = run("export", what, GROUPS, "-O", file)
+    assert (told.code, told.out) == (0, "")
+    assert str(file) in told.err
+    assert len(read(file)) == (128 if what == "rows" else 307)
+    assert [path.name for path in tmp_path.iterdir()] == [file.name]
+    assert tree(GROUPS) == before
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_each_store_into_a_file_of_its_own(tmp_path: Path, form: str) -> None:
+    folder = tmp_path / "out"
+    told = run("export", "rows", JOIN, "-O", folder, "--format", form, "-q")
+    assert (told.code, told.err) == (0, "")
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) == 4
+    assert names[0] == f"operator-0.left-keyToNumValues.{form}"
+    total = len(run("rows", JOIN, "-o", "ndjson").ndjson)
+    assert sum(len(read(path)) for path in folder.iterdir()) == total
+
+
+def test_parquet_and_arrow_keep_types_and_hold_the_same(tmp_path: Path) -> None:
+    for what in ("rows", "changes"):
+        for form in ("parquet", "arrow"):
+            run("export", what, GROUPS, "-O", tmp_path / f"{what}.{form}", "--raw", "-q")
+        parquet = pq.read_table(tmp_path / f"{what}.parquet")
+        with pa.memory_map(str(tmp_path / f"{what}.arrow")) as source:
+            assert pa.ipc.open_file(source).read_all().equals(parquet)
+        state = parquet.schema.field("value").type.field("groupState").type
+        assert state.field("visits").type == pa.int64()
+
+
+def test_ndjson_is_that_of_rows(tmp_path: Path) -> None:
+    file = tmp_path / "out"
+    run("export", "rows", GROUPS, "-O", file, "--format", "ndjson", "--batch", "3")
+    assert file.read_text() == run("rows", GROUPS, "-o", "ndjson", "--batch", "3").out
+
+
+def test_filters_and_batches(tmp_path: Path) -> None:
+    file = tmp_path / "out.ndjson"
+    run("export", "changes", GROUPS, "-O", file, "--where", "value=lapsed-004")
+    assert [row["event"] for row in read(file)] == ["insert", "update"]
+    run("export", "changes", GROUPS, "-O", file, "--force", "--from-batch", "3", "--batch", "4")
+    assert {row["batch_id"] for row in read(file)} == {3, 4}
+    store = ("--store", "left-keyToNumValues")
+    run("export", "rows", JOIN, "-O", file, "--force", *store)
+    assert {row["store_name"] for row in read(file)} == {store[1]}
+
+
+def test_nothing_is_overwritten_unless_forced(tmp_path: Path) -> None:
+    file = tmp_path / "out.parquet"
+    file.write_text("mine")
+    told = run("export", "rows", GROUPS, "-O", file)
+    assert told.code == 2
+    assert "--force" in told.err
+    assert file.read_text() == "mine"
+    assert run("export", "rows", GROUPS, "-O", file, "--force").code == 0
+    assert len(read(file)) == 128
+
+
+def test_what_cannot_be_read_is_named_and_makes_the_exit_code(tmp_path: Path) -> None:
+    copy = copy_of("fmgws_event_ignore", tmp_path)
+    (copy / "state/0/0/12.delta").write_bytes(b"broken")
+    for form in FORMATS:
+        told = run("export", "rows", copy, "-O", tmp_path / f"out.{form}")
+        assert told.code == 4
+        assert "problem: " in told.err
+        assert "12.delta" in told.err
+        assert 0 < len(read(tmp_path / f"out.{form}")) < 128
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("rows", "{case}", "-O", "{case}/out.parquet"), "lies in the checkpoint"),
+        (("rows", "{case}", "-O", "{out}/x/y/z.csv"), "cannot be made"),
+        (("rows", "{case}", "-O", "{out}/a.csv", "--from-batch", "1"), "for changes"),
+        (("rows", "{case}"), "Missing option"),
+        (("keys", "{case}", "-O", "{out}/a.csv"), "Invalid value"),
+        (("rows", "{case}", "-O", "{out}/a.csv", "--key", "zz"), "hex"),
+    ],
+)
+def test_mistakes_are_of_usage(tmp_path: Path, arguments: tuple[str, ...], words: str) -> None:
+    given = [text.format(case=GROUPS, out=tmp_path) for text in arguments]
+    told = run("export", *given)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_several_stores_need_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    told = run("export", "rows", JOIN, "-O", tmp_path / "out")
+    assert told.code == 2
+    assert "4 stores need a folder" in told.err

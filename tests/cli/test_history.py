@@ -1,0 +1,58 @@
+"""``inspector history`` from the command line."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.cli.support import OUTPUTS, checkpoint_of, run, tree
+
+CASE = checkpoint_of("fmgws_event_ignore")
+KEY = '{"value": "lapsed-004"}'
+
+
+def test_the_life_of_a_key_for_people() -> None:
+    told = run("history", CASE, "--key", KEY)
+    assert told.code == 0
+    lines = [line.split() for line in told.out.splitlines()]
+    assert ["1", "0", "insert"] in [line[:3] for line in lines]
+    assert ["5", "4", "update"] in [line[:3] for line in lines]
+    assert "2024-01-01T00:00:20.400Z" in told.out
+
+
+@pytest.mark.parametrize("output", OUTPUTS)
+def test_every_format(output: str) -> None:
+    before = tree(CASE)
+    told = run("history", CASE, "--where", "value=lapsed-004", "-o", output, "--raw")
+    assert told.code == 0
+    assert told.out
+    assert tree(CASE) == before
+
+
+def test_machine_formats_have_every_column() -> None:
+    first, second = run("history", CASE, "--key", KEY, "-o", "ndjson").ndjson
+    assert first["timeout"] == "2024-01-01T00:00:20.400Z"
+    assert second["timeout"] is None
+    assert second["old_value_bytes"] == second["value_bytes"] == 80
+    assert second["file"].endswith("state/0/0/5.delta")
+    assert second["watermark_ms"] < second["batch_timestamp_ms"]
+
+
+def test_hidden_keys_are_still_found() -> None:
+    rows = run("history", CASE, "--key", KEY, "-o", "json", "--redact", "all", "--raw").rows
+    assert [(row["key"], row["key_hex"]) for row in rows] == [("***", None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ((), "say which key"),
+        (("--key", "lapsed"), "or the bytes of the key row in hex"),
+        (("--where", "user=a"), "no field 'user'"),
+        (("--where", "value"), "NAME=VALUE"),
+        (("--key", KEY, "--batch", "99"), "does not exist"),
+    ],
+)
+def test_mistakes_are_of_usage(options: tuple[str, ...], words: str) -> None:
+    told = run("history", CASE, *options)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err

@@ -1,0 +1,70 @@
+"""Options about keys and schemas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.sparktypes import parse_ddl, to_json
+from tests.cli.support import copy_of, run
+
+KEY = "window struct<start: timestamp, end: timestamp>, user string"
+VALUE = "count bigint, sum bigint, max timestamp"
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """A checkpoint as Spark 3.0 leaves it: without schemas and without operator metadata."""
+    copy = copy_of("agg_update", tmp_path)
+    (copy / "state/0/0/_metadata/schema").unlink()
+    (copy / "state/0/_metadata/metadata").unlink()
+    return copy
+
+
+def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
+    return ("--key-schema", key, "--value-schema", value)
+
+
+def test_given_schemas_stand_in_for_those_that_are_missing(bare: Path, tmp_path: Path) -> None:
+    file = tmp_path / "value.json"
+    file.write_text(to_json(parse_ddl(VALUE)))
+    whole = run("rows", copy_of("agg_update", tmp_path / "whole"), "-o", "csv").out
+    assert run("rows", bare, "-o", "csv").out != whole
+    for given in (schemas(), schemas(f"0={KEY}", f"0:default=@{file}"), schemas(KEY, f"@{file}")):
+        assert run("rows", bare, "-o", "csv", *given).out == whole
+
+
+@pytest.mark.parametrize("command", ["info", "sizes", "sharing", "leftovers", "audit", "verify"])
+def test_every_command_that_decodes_takes_them(bare: Path, command: str) -> None:
+    told = run(command, bare, *schemas(), "-o", "json")
+    assert told.code in (0, 1)
+    assert "stateStoreSave" in told.out or command == "verify"
+    if command == "info":
+        assert told.rows[0]["schema_from"] == "given"
+
+
+def test_a_schema_that_does_not_fit_is_found_out(bare: Path) -> None:
+    told = run("verify", bare, *schemas(KEY, "a string"))
+    assert "SS106" in told.out
+    assert told.code == 4
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (schemas("user strin"), "unknown type"),
+        (schemas("7=user string"), "is no store; there are 0:default"),
+        (("--key-schema", KEY), "give --value-schema too"),
+        (schemas("@/no/such/file"), "cannot be read"),
+    ],
+)
+def test_mistakes_are_of_usage(bare: Path, given: tuple[str, ...], words: str) -> None:
+    told = run("rows", bare, *given)
+    assert (told.code, told.out) == (2, "")
+    assert words in told.err
+
+
+def test_an_at_sign_within_a_schema_is_part_of_it(bare: Path) -> None:
+    told = run("rows", bare, *schemas("`a@b` string"))
+    assert told.code == 0

@@ -1,0 +1,112 @@
+"""Files of data: whole or not at all, with every type that they can hold."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+from typing import Any
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from inspector.cli.table_files import targets, write_typed, written
+from inspector.report.build.typed import TypedTable
+
+TYPES: dict[str, tuple[Any, list[Any]]] = {
+    "void": (pa.null(), [None, None]),
+    "dummy": (pa.struct([("__dummy__", pa.null())]), [{"__dummy__": None}, None]),
+    "duration": (pa.duration("us"), [5, None]),
+    "again": (pa.struct([("n", pa.int64()), ("n#2", pa.int8())]), [{"n": 1, "n#2": 2}, None]),
+    "map": (pa.map_(pa.string(), pa.null()), [[("a", None)], None]),
+    "time": (pa.time64("ns"), [1, None]),
+    "old": (pa.timestamp("us", tz="UTC"), [-300_000_000_000_000_000, None]),
+    "list": (pa.list_(pa.struct([("d", pa.duration("us"))])), [[{"d": 1}, None], []]),
+}
+
+
+def table(**columns: tuple[Any, list[Any]]) -> TypedTable:
+    arrays = [pa.array(values, kind) for kind, values in columns.values()]
+    batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
+    return TypedTable("operator-0.default", batch.schema, [batch, batch])
+
+
+@pytest.mark.parametrize("form", ["parquet", "arrow"])
+@pytest.mark.parametrize("name", TYPES)
+def test_types_survive(tmp_path: Path, form: str, name: str) -> None:
+    source = table(value=TYPES[name])
+    assert write_typed(source, tmp_path / "out", form) == 4
+    if form == "parquet":
+        read = pq.read_table(tmp_path / "out")
+    else:
+        with pa.memory_map(str(tmp_path / "out")) as file:
+            read = pa.ipc.open_file(file).read_all()
+    assert read.schema.equals(source.schema)
+    assert read.equals(pa.Table.from_batches(source.batches))
+
+
+def test_a_struct_without_fields_becomes_one_with_a_dummy(tmp_path: Path) -> None:
+    source = table(key=(pa.struct([]), [{}, None]))
+    assert write_typed(source, tmp_path / "out.parquet", "parquet") == 4
+    read = pq.read_table(tmp_path / "out.parquet")
+    assert read.column("key").to_pylist() == [{"__dummy__": None}, None] * 2
+    assert write_typed(source, tmp_path / "out.arrow", "arrow") == 4
+
+
+def test_what_parquet_cannot_hold_is_said(tmp_path: Path) -> None:
+    source = table(value=(pa.list_(pa.struct([])), [[], None]))
+    with pytest.raises(click.UsageError, match="use --format arrow"):
+        write_typed(source, tmp_path / "out", "parquet")
+
+
+def test_a_storage_that_refuses_is_no_matter_of_types(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        write_typed(table(value=TYPES["void"]), tmp_path / "no" / "out", "parquet")
+
+
+def test_many_batches_become_row_groups(tmp_path: Path) -> None:
+    batch = pa.RecordBatch.from_arrays([pa.array(range(1000))], names=["n"])
+    source = TypedTable("t", batch.schema, (batch for _ in range(200)))
+    assert write_typed(source, tmp_path / "out", "parquet") == 200_000
+    assert pq.ParquetFile(tmp_path / "out").metadata.num_row_groups == 2
+
+
+def test_one_table_goes_into_a_file_or_a_folder(tmp_path: Path) -> None:
+    assert targets(f"{tmp_path}/x", ["a"], ".csv") == [tmp_path / "x"]
+    assert targets(f"{tmp_path}/x/", ["a"], ".csv") == [tmp_path / "x" / "a.csv"]
+    assert targets(str(tmp_path), ["a"], ".csv") == [tmp_path / "a.csv"]
+    assert targets(f"{tmp_path}/x", ["a", "b"], ".csv") == [
+        tmp_path / "x" / "a.csv",
+        tmp_path / "x" / "b.csv",
+    ]
+
+
+def test_all_files_appear_at_the_end(tmp_path: Path) -> None:
+    paths = [tmp_path / "new" / name for name in "ab"]
+    with written(paths, force=False) as files:
+        for file in files:
+            file.write_text("data")
+        assert not any(path.exists() for path in paths)
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["a", "b"]
+    ordinary = tmp_path / "ordinary"
+    ordinary.touch()
+    assert stat.S_IMODE(paths[0].stat().st_mode) == stat.S_IMODE(ordinary.stat().st_mode)
+
+
+def test_nothing_is_left_of_a_failure(tmp_path: Path) -> None:
+    def fail() -> None:
+        with written([tmp_path / "new" / "a", tmp_path / "b"], force=False) as files:
+            files[0].write_text("half")
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_something_else_in_it_stays(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(RuntimeError), written([tmp_path / "a"], force=False):
+        raise RuntimeError
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]

@@ -1,0 +1,66 @@
+"""SS205 and SS208: the sides of a join."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inspector.findings.joins import JoinLife, Retention, duration_text, judge_join
+from inspector.measure.versions import VersionFacts
+
+SIDE = Retention(
+    behind_ms={2: 4000, 9: 70_000},
+    watermarks={2: 10_000, 9: 80_000},
+    removed=0,
+    newest=VersionFacts(rows=90, key_bytes=900, value_bytes=100),
+    first=VersionFacts(rows=10),
+    versions=9,
+)
+LEFT, RIGHT = "left-keyWithIndexToValue", "right-keyWithIndexToValue"
+
+
+def test_a_side_that_never_removes_while_the_watermark_moves() -> None:
+    other = replace(SIDE, removed=40)
+    (found,) = judge_join(JoinLife(3, {LEFT: SIDE, RIGHT: other}))
+    assert (found.kind.id, found.operator_id, found.store_name) == ("SS205", 3, LEFT)
+    assert (found.certainty.value, found.rows, found.bytes) == ("inferred", 90, 1000)
+    assert "watermark moved by 1 min 10 s" in found.evidence
+    assert "the oldest 1 min 10 s behind the watermark; the other side removed 40" in found.evidence
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"removed": 1},
+        {"versions": 4},
+        {"watermarks": {2: 10_000, 9: 10_000}},
+        {"newest": VersionFacts(rows=10)},
+        {"behind_ms": {9: -1}},
+        {"behind_ms": {}},
+    ],
+)
+def test_it_is_none_without_time_growth_or_rows_behind(changes: dict[str, object]) -> None:
+    side = replace(SIDE, **changes)  # type: ignore[arg-type]
+    assert not list(judge_join(JoinLife(0, {LEFT: side})))
+
+
+def test_counters_and_rows_that_disagree() -> None:
+    wrong = {"missing_rows": 0, "counters_without_rows": 2, "dangling_rows": 1, "rows": 7}
+    (found,) = judge_join(JoinLife(0, {}, {RIGHT: wrong, LEFT: dict.fromkeys(wrong, 0)}))
+    assert (found.kind.id, found.store_name) == ("SS208", RIGHT)
+    assert found.evidence == "2 keys kept by their counter alone; 1 rows that no counter counts"
+
+
+@pytest.mark.parametrize(
+    ("millis", "text"),
+    [
+        (0, "0 s"),
+        (350, "350 ms"),
+        (61_000, "1 min 1 s"),
+        (-300, "-300 ms"),
+        (93_784_005, "1 d 2 h"),
+    ],
+)
+def test_durations_for_people(millis: int, text: str) -> None:
+    assert duration_text(millis) == text

@@ -1,0 +1,384 @@
+"""Operators by their rules, fed random events, against what is read from the files they leave.
+
+Each simulator keeps its own account of the rows that a batch's watermark covered and that outlived
+the batch; state is never looked at to make it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector import api
+from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType
+from inspector.sparktypes.types import VOID
+from tests import cases, encode
+from tests.cases import STRING, Batch
+from tests.encode import Record
+
+Event = tuple[int, int]
+"""A user and a time in ms."""
+
+SECOND = 1000
+MARK = {"spark.watermarkDelayMs": 0}
+WINDOW = StructType((StructField("start", TIMESTAMP), StructField("end", TIMESTAMP)))
+ROW = StructType((StructField("count", LONG),))
+BY_WINDOW = StructType((StructField("window", WINDOW, metadata=MARK), StructField("user", STRING)))
+BY_TIME = StructType((StructField("user", STRING), StructField("ts", TIMESTAMP, metadata=MARK)))
+BY_USER = StructType((StructField("user", STRING),))
+DUMMY = StructType((StructField("__dummy__", VOID),))
+SESSION_KEY = StructType((StructField("user", STRING), StructField("sessionStartTime", TIMESTAMP)))
+SESSION = StructType(
+    (
+        StructField("user", STRING),
+        StructField("session_window", WINDOW, metadata={**MARK, "spark.sessionWindow": True}),
+        StructField("count", LONG),
+    )
+)
+
+
+@dataclass
+class Operator:
+    """A stateful operator with one store, and its account.
+
+    Attributes:
+        keeps: never removes a row (complete mode).
+        rows: key bytes -> value bytes and the time, in ms, by which the row goes.
+        covered: key bytes -> version in which a watermark first covered the row as it stands.
+    """
+
+    keeps: bool = False
+    rows: dict[bytes, tuple[bytes, int]] = field(default_factory=dict)
+    covered: dict[bytes, int] = field(default_factory=dict)
+    records: list[Record] = field(default_factory=list)
+
+    name = ""
+    key = value = StructType(())
+    by_value = False
+
+    def run(self, events: Iterable[Event], late: int, watermark: int, version: int) -> list[Record]:
+        """One batch: late rows dropped, puts, then what the watermark evicts."""
+        self.records = []
+        for user, time in events:
+            self.take(user, time, 0 if self.keeps else late)
+        self.evict(watermark)
+        for key, (_, goes) in self.rows.items():
+            if watermark and goes <= watermark:
+                self.covered.setdefault(key, version)
+        return self.records
+
+    def take(self, user: int, time: int, late: int) -> None:
+        """One row of input."""
+        raise NotImplementedError
+
+    def evict(self, watermark: int) -> None:
+        """Remove what the watermark covers."""
+        for key, (_, goes) in list(self.rows.items()):
+            if watermark and goes <= watermark and not self.keeps:
+                self.remove(key)
+
+    def put(self, key: bytes, value: bytes, goes: int) -> None:
+        if self.by_value or key not in self.rows:
+            self.covered.pop(key, None)
+        self.rows[key] = (value, goes)
+        self.records.append((key, value))
+
+    def remove(self, key: bytes) -> None:
+        del self.rows[key]
+        self.covered.pop(key, None)
+        self.records.append((key, None))
+
+
+class Aggregation(Operator):
+    """``groupBy(window(ts, 10 seconds), user).count()``."""
+
+    name, key, value = "stateStoreSave", BY_WINDOW, ROW
+
+    def take(self, user: int, time: int, late: int) -> None:
+        start = time // (10 * SECOND) * 10 * SECOND
+        end = start + 10 * SECOND
+        if late and end <= late:
+            return
+        key = encode.row(BY_WINDOW, ((start * 1000, end * 1000), f"u{user}"))
+        self.put(key, encode.row(ROW, (len(self.records),)), end)
+
+
+class Deduplicate(Operator):
+    """``dropDuplicates("user", "ts")``; ``steps`` behind with incrementalCleanupFactor."""
+
+    name, key, value = "dedupe", BY_TIME, DUMMY
+
+    def take(self, user: int, time: int, late: int) -> None:
+        key = encode.row(BY_TIME, (f"u{user}", time * 1000))
+        if key not in self.rows and not (late and time <= late):
+            self.put(key, encode.row(DUMMY, (None,)), time)
+
+
+class DeduplicateWithin(Operator):
+    """``dropDuplicatesWithinWatermark("user")`` with a delay of 7 seconds."""
+
+    name, key, value = "dedupeWithinWatermark", BY_USER, cases.EXPIRES_AT
+    by_value = True
+
+    def take(self, user: int, time: int, late: int) -> None:
+        key = encode.row(BY_USER, (f"u{user}",))
+        if key not in self.rows and not (late and time <= late):
+            goes = time + 7 * SECOND
+            self.put(key, cases.micros(goes * 1000), goes)
+
+
+class Sessions(Operator):
+    """``groupBy(session_window(ts, "5 seconds"), user).count()``."""
+
+    name, key, value = "sessionWindowStateStoreSaveExec", SESSION_KEY, SESSION
+    by_value = True
+
+    def take(self, user: int, time: int, late: int) -> None:
+        start, end = time, time + 5 * SECOND
+        if late and end <= late:
+            return
+        for other, (_, goes) in list(self.rows.items()):
+            name, began = self.spans[other]
+            if name == user and began <= end and start <= goes:
+                start, end = min(start, began), max(end, goes)
+                self.remove(other)
+        key = encode.row(SESSION_KEY, (f"u{user}", start * 1000))
+        self.spans[key] = (user, start)
+        value = encode.row(SESSION, (f"u{user}", (start * 1000, end * 1000), 1))
+        self.put(key, value, end)
+
+    @property
+    def spans(self) -> dict[bytes, tuple[int, int]]:
+        """Key bytes -> user and start."""
+        found: dict[bytes, tuple[int, int]] = self.__dict__.setdefault("_spans", {})
+        return found
+
+
+batches = st.lists(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60 * SECOND)), max_size=6),
+    min_size=1,
+    max_size=8,
+)
+
+
+def simulate(
+    operator: Operator, history: list[list[Event]], delay: int, root: Path, snapshot: int
+) -> tuple[dict[bytes, int], int]:
+    """Run a query, write what it leaves; its account, and the last batch's watermark.
+
+    With a ``snapshot`` at a version the older files are gone, as cleanup leaves it.
+    """
+    watermark = before = newest = 0
+    logs: list[Batch] = []
+    deltas: dict[int, list[Record]] = {}
+    snapshots: dict[int, list[Record]] = {}
+    for number, events in enumerate(history):
+        logs.append(Batch(watermark, SECOND * number + 1, number))
+        deltas[number + 1] = operator.run(events, before, watermark, number + 1)
+        if number + 1 == snapshot:
+            snapshots[snapshot] = [(key, value) for key, (value, _) in operator.rows.items()]
+        newest = max([newest, *(time for _, time in events)])
+        before, watermark = watermark, max(watermark, newest - delay, 0)
+    cases.write_logs(root, logs, {"shuffle.partitions": "1"})
+    cases.write_operator(root, 0, operator.name, "default")
+    kept = {v: r for v, r in deltas.items() if not snapshots or v > snapshot}
+    cases.write_store(root / "state/0/0", kept, snapshots)
+    cases.write_schema(root / "state/0/0", operator.key, operator.value)
+    account = {key: max(at, snapshot if snapshots else 1) for key, at in operator.covered.items()}
+    return account, logs[-1].watermark_ms
+
+
+def found_in(root: Path, **options: tuple[str, ...]) -> Mapping[bytes, tuple[int, str, str]]:
+    """Leftovers by key: version, class, certainty."""
+    report = api.leftovers(str(root), api.Options(**options))  # type: ignore[arg-type]
+    assert not report.problems
+    rows = report.primary.rows
+    return {
+        bytes.fromhex(row["key_hex"]): (row["expired_version"], row["class"], row["certainty"])
+        for row in rows
+    }
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    make=st.sampled_from([Aggregation, Deduplicate, DeduplicateWithin, Sessions]),
+    keeps=st.booleans(),
+    history=batches,
+    delay=st.integers(0, 15 * SECOND),
+    snapshot=st.integers(0, 8),
+)
+def test_leftovers_equal_the_operators_own_account(
+    make: type[Operator], keeps: bool, history: list[list[Event]], delay: int, snapshot: int
+) -> None:
+    operator = make(keeps=keeps)
+    with tempfile.TemporaryDirectory() as folder:
+        account, _ = simulate(operator, history, delay, Path(folder), snapshot)
+        found = found_in(Path(folder))
+    assert {key: version for key, (version, _, _) in found.items()} == account
+    assert {kind for _, kind, _ in found.values()} <= {"past_watermark"}
+    if not keeps:
+        assert not found
+    if make in (Aggregation, Sessions):
+        assert {certainty for _, _, certainty in found.values()} <= {"inferred"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(history=batches, delay=st.integers(0, 15 * SECOND))
+def test_what_the_watermark_of_the_batch_before_covers_is_proven_in_4_3(
+    history: list[list[Event]], delay: int
+) -> None:
+    """With incrementalCleanupFactor a batch may evict by the watermark of the one before."""
+
+    class Stepwise(Deduplicate):
+        bound = 0
+
+        def evict(self, watermark: int) -> None:
+            super().evict(self.bound)
+            self.bound = watermark
+
+    operator = Stepwise()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        account, _ = simulate(operator, history, delay, root, 0)
+        recorded = {"dropDuplicates.deterministicKeyOrder.enabled": "true"}
+        logs = sorted((root / "offsets").iterdir(), key=lambda path: int(path.name))
+        for log in logs:
+            text = log.read_text().replace('"conf": {', '"conf": {' + _conf(recorded))
+            log.write_text(text)
+        found = found_in(root)
+    assert {key: version for key, (version, _, _) in found.items()} == account
+    assert {certainty for _, _, certainty in found.values()} <= {"inferred"}
+
+
+def _conf(entries: Mapping[str, str]) -> str:
+    return "".join(f'"spark.sql.{name}": "{value}", ' for name, value in entries.items())
+
+
+SIDE_KEY = StructType((StructField("field0", STRING), StructField("index", LONG)))
+SIDE_ROW = StructType(
+    (
+        StructField("user", STRING),
+        StructField("ts", TIMESTAMP, metadata=MARK),
+        StructField("matched", LONG),
+    )
+)
+COUNT = StructType((StructField("value", LONG),))
+JOIN_KEY = StructType((StructField("field0", STRING),))
+
+
+@dataclass
+class JoinSide:
+    """One side of a join by ``SymmetricHashJoinStateManager``: the last row fills a gap.
+
+    Attributes:
+        kept: how far behind the watermark rows are kept; None for ever.
+    """
+
+    kept: int | None
+    rows: dict[str, list[int]] = field(default_factory=dict)
+    counts: dict[int, list[Record]] = field(default_factory=dict)
+    values: dict[int, list[Record]] = field(default_factory=dict)
+
+    def run(self, events: Iterable[Event], watermark: int, version: int) -> None:
+        before = {user: list(times) for user, times in self.rows.items()}
+        for user, time in events:
+            self.rows.setdefault(f"user-{user}" * (user + 1), []).append(time)
+        for times in self.rows.values():
+            at = 0
+            while at < len(times) and self.kept is not None and watermark:
+                if times[at] <= watermark - self.kept:
+                    times[at] = times[-1]
+                    times.pop()
+                else:
+                    at += 1
+        self.rows = {user: times for user, times in self.rows.items() if times}
+        self._write(before, version)
+
+    def _write(self, before: Mapping[str, list[int]], version: int) -> None:
+        counts, values = self.counts.setdefault(version, []), self.values.setdefault(version, [])
+        for user in sorted({*before, *self.rows}):
+            old, new = before.get(user, []), self.rows.get(user, [])
+            if len(old) != len(new):
+                count = encode.row(COUNT, (len(new),)) if new else None
+                counts.append((encode.row(JOIN_KEY, (user,)), count))
+            for at in range(max(len(old), len(new))):
+                was, now = old[at : at + 1], new[at : at + 1]
+                if was != now:
+                    row = encode.row(SIDE_ROW, (user, now[0] * 1000, 0)) if now else None
+                    values.append((encode.row(SIDE_KEY, (user, at)), row))
+
+
+def run_join(
+    sides: Mapping[str, JoinSide], left: list[list[Event]], right: list[list[Event]]
+) -> list[Batch]:
+    """Run both sides under one watermark, 3 seconds behind; the log of the batches."""
+    watermark = newest = 0
+    logs: list[Batch] = []
+    for number, events in enumerate(zip(left, right, strict=False)):
+        logs.append(Batch(watermark, SECOND * number + 1, number))
+        for side, mine in zip(sides.values(), events, strict=True):
+            side.run(mine, watermark, number + 1)
+        newest = max([newest, *(time for both in events for _, time in both)])
+        watermark = max(watermark, newest - 3 * SECOND, 0)
+    return logs
+
+
+def write_join(root: Path, logs: list[Batch], sides: Mapping[str, JoinSide], *, lost: bool) -> None:
+    """The checkpoint of a join; with every row of the left side ``lost``."""
+    cases.write_logs(root, logs, {"shuffle.partitions": "1"})
+    cases.write_operator(
+        root, 0, "symmetricHashJoin", *(f"{name}-{what}" for name in sides for what in _STORES)
+    )
+    for name, side in sides.items():
+        gone = lost and name == "left"
+        values: dict[int, list[Record]] = {v: [] if gone else r for v, r in side.values.items()}
+        for what, deltas in zip(_STORES, (side.counts, values), strict=True):
+            cases.write_store(root / "state/0/0" / f"{name}-{what}", deltas)
+        cases.write_schema(root / f"state/0/0/{name}-{_STORES[0]}", JOIN_KEY, COUNT)
+        cases.write_schema(root / f"state/0/0/{name}-{_STORES[1]}", SIDE_KEY, SIDE_ROW)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    left=batches,
+    right=batches,
+    kept=st.tuples(st.integers(0, 20 * SECOND), st.one_of(st.none(), st.integers(0, 9 * SECOND))),
+    said=st.integers(0, 25 * SECOND),
+    lost=st.booleans(),
+)
+def test_a_joins_retention_counters_and_leftovers(
+    left: list[list[Event]],
+    right: list[list[Event]],
+    kept: tuple[int, int | None],
+    said: int,
+    lost: bool,
+) -> None:
+    sides = {"left": JoinSide(kept[0]), "right": JoinSide(kept[1])}
+    logs = run_join(sides, left, right)
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        write_join(root, logs, sides, lost=lost)
+        report = api.leftovers(str(root))
+        found = found_in(root, join_retention=(f"right={said}ms",))
+    assert not list(report.primary.rows)
+    wrong = [finding for finding in report.findings if finding.kind.id == "SS208"]
+    counted = {user: len(times) for user, times in sides["left"].rows.items()}
+    assert bool(wrong) == (lost and bool(counted))
+    for finding in wrong:
+        assert f"{sum(counted.values()):,} rows missing" in finding.evidence
+        assert f"{len(counted):,} keys kept by their counter alone" in finding.evidence
+    bound = logs[-1].watermark_ms - said
+    assert set(found) == {
+        encode.row(SIDE_KEY, (user, at))
+        for user, times in sides["right"].rows.items()
+        for at, time in enumerate(times)
+        if logs[-1].watermark_ms and time < bound
+    }
+
+
+_STORES = ("keyToNumValues", "keyWithIndexToValue")
