@@ -58,6 +58,15 @@ COUNTS = (
 
 HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
 
+PREFIX_COUNTS = (
+    "prefixes",
+    "prefix_bytes",
+    "new_prefixes",
+    "new_prefix_bytes",
+    "gone_prefixes",
+)
+"""Names of the additive counts of :class:`inspector.measure.heap_prefixes.PrefixFacts`."""
+
 _numbers: _Columns = [(name, pa.int64()) for name in COUNTS]
 _lists: _Columns = [(name, pa.list_(pa.int64())) for name in HISTOGRAMS]
 
@@ -94,6 +103,8 @@ _facts: _Columns = [
     ("untouched_keys", pa.int64()),
     ("changed_keys", pa.int64()),
     ("empty_keys", pa.int64()),
+    *((name, pa.int64()) for name in PREFIX_COUNTS),
+    ("set_sizes", pa.list_(pa.int64())),
     ("top_by", pa.string()),
     ("amount", pa.int64()),
 ]
@@ -115,6 +126,7 @@ FACTS = pa.schema(_facts)
 * ``age``: live rows whose last put is of ``last_put_version`` (0: before the window), and their
   bytes (``value_bytes`` with the keys').
 * ``retention``: the oldest event time of a join's side at one version.
+* ``prefixes``: of a session window's store at one version; ``set_sizes`` as the histograms are.
 * ``top``: a live key that ranks high by ``top_by``, with the ``amount`` of it.
 * ``join``: what is wrong between a join's counters and its rows, by ``slug``.
 * ``problem``: what could not be read: ``slug message path offset``.

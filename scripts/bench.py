@@ -192,8 +192,9 @@ def measure_whole(made: Made, repeat: int, spark: bool, cores: int) -> dict[str,
 
 def measure_growth(folder: Path, size: Size, factor: int, repeat: int) -> dict[str, Any]:
     """Processor time beyond the start and peak memory of audits of growing checkpoints."""
-    # More versions of the same keys, each with as many updates: only history grows.
-    more = Size(size.keys, size.versions * factor, size.partitions, size.updates * factor)
+    # More versions of the same keys, with more updates: only history grows.
+    updates = (1 + size.updates) * factor - 1
+    more = Size(size.keys, size.versions * factor, size.partitions, updates)
     cases = {
         "base": size,
         f"{factor}x keys": size._replace(keys=size.keys * factor),

@@ -8,6 +8,7 @@ import click
 
 from inspector import api
 from inspector.cli.command import finish
+from inspector.cli.key_options import schema_options
 from inspector.cli.options import api_options, checkpoint_options, output_options, work_options
 from inspector.cli.sizes_of import ByteSize
 from inspector.report.build.memory import MemoryWanted
@@ -32,6 +33,7 @@ from inspector.report.build.memory import MemoryWanted
 )
 @click.option("--spark", help="Spark that runs the query.  [default: told from the checkpoint]")
 @work_options
+@schema_options
 @checkpoint_options
 @output_options
 def memory(path: str, **given: Any) -> None:

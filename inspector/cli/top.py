@@ -8,6 +8,7 @@ import click
 
 from inspector import api
 from inspector.cli.command import finish
+from inspector.cli.key_options import schema_options
 from inspector.cli.options import (
     api_options,
     checkpoint_options,
@@ -24,6 +25,7 @@ from inspector.cli.options import (
 )
 @redact_option("none")
 @work_options
+@schema_options
 @checkpoint_options
 @output_options
 def top(path: str, limit: int, **given: Any) -> None:

@@ -1005,6 +1005,17 @@ static Row row_get(const Apply *apply, int64_t id)
     return row;
 }
 
+/* Fetches ahead a row of a table, which may lie across two lines of the cache. */
+static void fetch_row(const Py_buffer *table, int64_t rows, int64_t id)
+{
+    const char *row;
+    if (id < 0 || rows <= id)
+        return;
+    row = (const char *)table->buf + id * (int64_t)sizeof(Row);
+    prefetch(row);
+    prefetch(row + sizeof(Row) - 1);
+}
+
 static void touch(Apply *apply, int64_t id, Row *row)
 {
     Touch touched = {id, row->value_hash, row->clock, row->value_size, row->live, {0, 0, 0}};
@@ -1046,11 +1057,8 @@ static int apply_records(Apply *apply)
         Row row;
         if (id < 0 || apply->rows <= id)
             return -1;
-        if (count - i > AHEAD) {
-            int64_t soon = array_get(&apply->ids, i + AHEAD);
-            if (soon >= 0 && soon < apply->rows)
-                prefetch((const char *)apply->table.buf + soon * (int64_t)sizeof row);
-        }
+        if (count - i > AHEAD)
+            fetch_row(&apply->table, apply->rows, array_get(&apply->ids, i + AHEAD));
         row = row_get(apply, id);
         row.key_size = (int32_t)array_get(&apply->key_sizes, i);
         if (row.touch_step != (int32_t)apply->step)
@@ -1192,11 +1200,8 @@ static int settle_all(Settle *settle)
         Row now;
         if (was.id < 0 || settle->rows <= was.id)
             return -1;
-        if (settle->count - i > AHEAD) {
-            int64_t soon = touch_get(settle, i + AHEAD).id;
-            if (soon >= 0 && soon < settle->rows)
-                prefetch((const char *)settle->table.buf + soon * (int64_t)sizeof now);
-        }
+        if (settle->count - i > AHEAD)
+            fetch_row(&settle->table, settle->rows, touch_get(settle, i + AHEAD).id);
         memcpy(&now, (const char *)settle->table.buf + was.id * (int64_t)sizeof now, sizeof now);
         settle_one(settle, i, was, now);
     }

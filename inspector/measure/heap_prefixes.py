@@ -8,6 +8,7 @@ key without its last field, to the keys that begin with them.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from inspector.decode.kernel import Interner, kernel
 from inspector.measure.sizes import SizeCounts
 from inspector.measure.versions import VersionFacts
+from inspector.schemas import PREFIX_COUNTS
 from inspector.state.replay import Change, Int64s, StateMap
 
 
@@ -40,6 +42,18 @@ class PrefixFacts:
     def __add__(self, other: PrefixFacts) -> PrefixFacts:
         both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return PrefixFacts(**both)
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of :data:`inspector.schemas.FACTS` that these facts fill."""
+        return {name: getattr(self, name) for name in PREFIX_COUNTS} | {
+            "set_sizes": self.set_sizes.flat()
+        }
+
+    @classmethod
+    def from_columns(cls, row: Mapping[str, Any]) -> PrefixFacts:
+        """The inverse of :meth:`columns`."""
+        counts = {name: row[name] for name in PREFIX_COUNTS}
+        return cls(**counts, set_sizes=SizeCounts.from_flat(row["set_sizes"]))
 
     @classmethod
     def one_key_each(cls, facts: VersionFacts) -> PrefixFacts:
@@ -111,7 +125,8 @@ class LivePrefixes:
             return
         ends = np.zeros(len(fresh) + 1, np.int64)
         data = np.frombuffer(bytearray(state.interner.gather(fresh, ends)), np.uint8)
-        data[(ends[:-1, None] + np.arange(self._slot, self._slot + 8)).ravel()] = 0
+        starts = ends[:-1][np.diff(ends) >= self._slot + 8]  # a shorter key does not fit its schema
+        data[(starts[:, None] + np.arange(self._slot, self._slot + 8)).ravel()] = 0
         numbers = np.empty(len(fresh), np.int64)
         self._interner.intern(data, ends[:-1].copy(), np.diff(ends), numbers)
         self._of_key = np.concatenate([self._of_key, numbers])

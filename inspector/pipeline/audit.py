@@ -11,6 +11,7 @@ from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path, fixed_slot_offset
+from inspector.measure.heap_prefixes import LivePrefixes
 from inspector.measure.sizes import LiveSizes
 from inspector.measure.versions import measure_version
 from inspector.model import StoreFile
@@ -64,6 +65,8 @@ class _Pass:
         self.state = StateMap(tracking(store))
         self.whole = True
         self._sizes = LiveSizes()
+        fields = store.session_fields
+        self._prefixes = LivePrefixes(fields) if fields else None
         self.life = Lifetime(task, store, reader, self.state)
 
     # -- replay ------------------------------------------------------------------------------
@@ -144,6 +147,9 @@ class _Pass:
         }
         facts = measure_version(change, self.state, self._sizes, files)
         yield self._reader.row("version", change.version) | facts.columns()
+        if self._prefixes is not None:
+            found = self._prefixes.update(change, self.state)
+            yield self._reader.row("prefixes", change.version) | found.columns()
         yield from self.life.take(change)
 
 

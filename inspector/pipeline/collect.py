@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.measure.ages import Ages
+from inspector.measure.heap_prefixes import PrefixFacts
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem, StoreId
@@ -31,6 +32,7 @@ class Facts:
         calls: what is known of each group state's timers, by store and reading.
         retention: oldest event time of each join side's rows by version, in ms.
         joins: what is wrong between counters and rows: keys by store and slug.
+        prefixes: of each session window's store at each version.
         top: the keys that each partition ranks highest.
         leftover_ages: how many leftovers of each class expired at each version.
         readings: of each group state's timers, those that no partition has proof against.
@@ -48,6 +50,7 @@ class Facts:
     retention: dict[StoreName, dict[int, int]] = field(default_factory=dict)
     joins: dict[tuple[StoreName, str], int] = field(default_factory=dict)
     leftover_ages: list[Mapping[str, Any]] = field(default_factory=list)
+    prefixes: dict[tuple[StoreId, int], PrefixFacts] = field(default_factory=dict)
     top: list[Mapping[str, Any]] = field(default_factory=list)
     readings: dict[StoreName, set[str]] = field(default_factory=dict)
 
@@ -78,6 +81,8 @@ def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
         kind = row["kind"]
         if kind == "version":
             facts.versions[store, row["version"]] = VersionFacts.from_columns(row)
+        elif kind == "prefixes":
+            facts.prefixes[store, row["version"]] = PrefixFacts.from_columns(row)
         elif kind == "problem":
             facts.problems.append(_problem(row, store))
         elif kind == "timers":

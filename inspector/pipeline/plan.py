@@ -13,6 +13,7 @@ from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.join import COUNT, COUNT_STORES
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.rule import Clock, StoreRule
+from inspector.operators.session_window import NAMES as SESSION
 from inspector.pipeline.discovery import HOLDS_WATERMARK_BACK, Checkpoint, Operator
 from inspector.pipeline.tasks import StoreTask, Task
 from inspector.sparktypes import to_json
@@ -114,6 +115,7 @@ def _store_task(
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
         empty_size=-1 if schema is None else empty_size(schema.value),
+        session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         no_watermark=not any(c.watermark_ms for c in checkpoint.logs.clocks.values()),
     )
 

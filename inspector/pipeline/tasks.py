@@ -29,6 +29,8 @@ class StoreTask:
         event_time: field to be followed where the rule is not known.
         number: field to be followed for another store's sake (the counters of a join).
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
+        session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
+            0 for every other operator.
         no_watermark: no batch in the log has a watermark.
     """
 
@@ -44,6 +46,7 @@ class StoreTask:
     event_time: ExpiryField | None = None
     number: ExpiryField | None = None
     empty_size: int = -1
+    session_fields: int = 0
     no_watermark: bool = False
     side_files: tuple[StoreFile, ...] = ()
 

@@ -70,10 +70,15 @@ def test_an_error_carries_the_path_and_the_offset(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("codec", ["", "com.example.MyCodec"])
-def test_a_codec_that_is_not_known_is_an_error_with_the_path(tmp_path: Path, codec: str) -> None:
-    file = write(tmp_path, encode.state_file(ROWS))
+def test_of_a_class_that_is_not_sparks_the_bytes_decide(tmp_path: Path, codec: str) -> None:
+    reader = reader_of(tmp_path, codecs={3: codec})
+    assert sum(b.count for b in reader.blocks(write(tmp_path, encode.state_file(ROWS)))) == len(
+        ROWS
+    )
+    assert reader.problems == []
+    file = write(tmp_path, b"nothing that any codec of Spark writes")
     with pytest.raises(DecodeError, match="unknown codec") as raised:
-        list(reader_of(tmp_path, codecs={3: codec}).blocks(file))
+        list(reader.blocks(file))
     assert raised.value.path == file.path
 
 

@@ -1,0 +1,40 @@
+"""Tables about the lives of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inspector import api
+from tests.cases import FIXTURES
+
+
+def tables(case: str) -> dict[str, list[dict[str, Any]]]:
+    report = api.leftovers(str(FIXTURES / case / "checkpoint"))
+    return {table.name: [dict(row) for row in table.rows] for table in report.tables}
+
+
+def test_ages_cover_every_row_once() -> None:
+    rows = tables("fmgws_snapshots_cleaned")["ages"]
+    assert [row["last_put"] for row in rows] == ["this batch", "1-9 batches", "before the window"]
+    assert sum(row["rows"] for row in rows) == 128
+
+
+def test_leftovers_by_age_add_up_to_the_classes() -> None:
+    found = tables("fmgws_event_ignore")
+    assert sum(row["keys"] for row in found["leftover_ages"]) == 68
+    assert sum(row["row_bytes"] for row in found["leftover_ages"]) == 6528
+    (row,) = found["classes"]
+    assert (row["untouched"], row["changed"], row["empty"]) == (68, 0, 0)
+
+
+def test_the_retention_of_a_join_is_what_its_query_says() -> None:
+    left, right = tables("join_left_outer")["retention"]
+    assert (left["oldest_behind_ms"], left["oldest_behind"]) == (20_000, "20 s")
+    assert (left["removed_rows"], right["removed_rows"]) == (99, 81)
+
+
+def test_the_window_of_proof_begins_where_cleanup_left_the_log() -> None:
+    path = str(FIXTURES / "fmgws_snapshots_cleaned" / "checkpoint")
+    assert api.leftovers(path).summary["proof_from_batch"] == 9
+    whole = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+    assert api.leftovers(whole).summary["proof_from_batch"] == 0
