@@ -136,8 +136,8 @@ def _diffs(path: str, feed: Feed, mine: Mapping[Store, Sequence[Mapping[str, Any
             continue
         old, new = (_folded(feed, mine, batch) for batch in (first, second))
         want = {
-            **{place: "added" for place in new.keys() - old.keys()},
-            **{place: "removed" for place in old.keys() - new.keys()},
+            **dict.fromkeys(new.keys() - old.keys(), "added"),
+            **dict.fromkeys(old.keys() - new.keys(), "removed"),
             **{place: "changed" for place in old.keys() & new.keys() if old[place] != new[place]},
         }
         ends = api.Ends(from_batch=first, to_batch=second)

@@ -190,11 +190,10 @@ def compare_leftovers(case: Path) -> tuple[int | None, list[str]]:
         if row["expired_batch"] >= oldest
     )
     rows = [row for row in report.primary.rows if row["expired_batch"] is not None]
-    have, sure = _leftovers(rows), _leftovers(r for r in rows if r["certainty"] == "proven")
-    # What is only inferred says itself that there is another reading.
+    have = _leftovers(rows)
     faults = [
         f"leftovers: {sum(odd.values())} {word}, such as {sorted(odd)[:3]}"
-        for word, odd in (("missed", want - have), ("too many", sure - want))
+        for word, odd in (("missed", want - have), ("too many", have - want))
         if odd
     ]
     return sum(have.values()), faults

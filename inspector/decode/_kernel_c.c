@@ -454,7 +454,8 @@ static uint64_t siphash(const uint64_t secret[2], Span span)
     return v0 ^ v1 ^ v2 ^ v3;
 }
 
-enum { CHUNK = 1 << 20, PAGE_BITS = 14, PAGE = 1 << PAGE_BITS, FIRST_SLOTS = 1 << 10, AHEAD = 32 };
+enum { CHUNK = 1 << 20, PAGE_BITS = 14, PAGE = 1 << PAGE_BITS, FIRST_SLOTS = 1 << 10 };
+enum { AHEAD = 32, ROWS_AHEAD = 12 }; /* keys and rows that are fetched at the same time */
 #define MOST_KEYS INT64_C(0x7fffffff)
 
 /* Key bytes lie in chunks that never move, so growing copies no key. */
@@ -629,15 +630,15 @@ static int64_t interner_add(Interner *self, Span key, uint32_t tag)
     return self->count - 1;
 }
 
-/* Asks for the memory that a look-up will read, so that many keys wait for it at the same time. */
-static void prefetch(const void *address)
-{
+/* Asks for memory that will be read soon, so that many keys wait for it at the same time. What does
+ * nothing else has to be inlined: GCC drops calls of functions that only prefetch as without effect. */
 #if defined(__GNUC__)
-    __builtin_prefetch(address);
+#define prefetch(address) __builtin_prefetch(address)
+#define INLINE inline __attribute__((always_inline))
 #else
-    (void)address;
+#define prefetch(address) ((void)(address))
+#define INLINE inline
 #endif
-}
 
 /* Where the bytes of a key are noted that has this tag, or NULL; only to fetch them ahead. */
 static const Span *candidate(const Interner *self, uint32_t tag)
@@ -651,7 +652,7 @@ static const Span *candidate(const Interner *self, uint32_t tag)
 
 /* Fetches ahead what looking up some keys reads: their slots, where their bytes are, the bytes.
  * The table is random access, so that each of the three would otherwise be waited for per key. */
-static void fetch_ahead(const Interner *self, const uint32_t *tags, int few)
+static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int few)
 {
     const Span *found[AHEAD];
     int i;
@@ -1006,7 +1007,7 @@ static Row row_get(const Apply *apply, int64_t id)
 }
 
 /* Fetches ahead a row of a table, which may lie across two lines of the cache. */
-static void fetch_row(const Py_buffer *table, int64_t rows, int64_t id)
+static INLINE void fetch_row(const Py_buffer *table, int64_t rows, int64_t id)
 {
     const char *row;
     if (id < 0 || rows <= id)
@@ -1057,8 +1058,8 @@ static int apply_records(Apply *apply)
         Row row;
         if (id < 0 || apply->rows <= id)
             return -1;
-        if (count - i > AHEAD)
-            fetch_row(&apply->table, apply->rows, array_get(&apply->ids, i + AHEAD));
+        if (count - i > ROWS_AHEAD)
+            fetch_row(&apply->table, apply->rows, array_get(&apply->ids, i + ROWS_AHEAD));
         row = row_get(apply, id);
         row.key_size = (int32_t)array_get(&apply->key_sizes, i);
         if (row.touch_step != (int32_t)apply->step)
@@ -1200,8 +1201,8 @@ static int settle_all(Settle *settle)
         Row now;
         if (was.id < 0 || settle->rows <= was.id)
             return -1;
-        if (settle->count - i > AHEAD)
-            fetch_row(&settle->table, settle->rows, touch_get(settle, i + AHEAD).id);
+        if (settle->count - i > ROWS_AHEAD)
+            fetch_row(&settle->table, settle->rows, touch_get(settle, i + ROWS_AHEAD).id);
         memcpy(&now, (const char *)settle->table.buf + was.id * (int64_t)sizeof now, sizeof now);
         settle_one(settle, i, was, now);
     }

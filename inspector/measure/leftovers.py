@@ -69,4 +69,4 @@ def find_leftovers(
     known, kinds = timers
     view = known if isinstance(known, TimerView) else TimerView(known, certainty=certainty)
     for kind in kinds:
-        yield from timed_out(state, clocks, kind, view)
+        yield from timed_out(state, clocks, kind, view, open_question=len(kinds) > 1)

@@ -21,7 +21,12 @@ from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, Bools, Int64s, State
 
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
 HELD_BACK = "the operator's own watermark may lag behind that of the query"
+BY_WATERMARK = "by the watermark; if its timer follows processing time, earlier"
 BEFORE = "no timeout when the window of proof began, in which each call for data set one"
+
+
+KNOWN_ANSWERS = 6
+"""Proven answers to timeouts from which on the function counts as known."""
 
 
 @dataclass(frozen=True)
@@ -42,18 +47,28 @@ class TimerView:
 
 
 def timed_out(
-    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView
+    state: StateMap,
+    clocks: Clocks,
+    kind: TimeoutKind,
+    view: TimerView,
+    *,
+    open_question: bool = False,
 ) -> Iterator[Leftovers]:
-    """The leftovers under one reading of the timers."""
+    """The leftovers under one reading of the timers.
+
+    With an ``open_question`` the other reading is possible too: what has run out by the watermark,
+    which never was ahead of the processing time, has run out under both, and is told as such once.
+    """
     if not len(clocks.versions):
         return
-    yield from _ignored(state, clocks, kind, view)
+    both = open_question and bool((clocks.watermark_ms <= clocks.timestamp_ms).all())
+    yield from _ignored(state, clocks, kind, view, both=both)
     yield from _answered(state, clocks, kind, view)
     yield from _before_window(state, kind, view)
 
 
 def _ignored(
-    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView
+    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView, *, both: bool
 ) -> Iterator[Leftovers]:
     """Timers that have run out and still stand: only applyInPandasWithState leaves them.
 
@@ -63,7 +78,10 @@ def _ignored(
     count, threshold = len(state), clocks.threshold_ms(kind)
     timer = state.clock[:count]
     armed = state.live[:count] & (timer != NO_TIMEOUT) & (timer != NO_CLOCK)
-    ids = np.flatnonzero(armed & (timer < threshold[-1]))
+    overdue = armed & (timer < threshold[-1])
+    if both and kind is TimeoutKind.PROCESSING_TIME:
+        overdue &= timer >= clocks.watermark_ms[-1]
+    ids = np.flatnonzero(overdue)
     if not len(ids):
         return
     reached = np.maximum.accumulate(threshold)
@@ -75,14 +93,14 @@ def _ignored(
     yield Leftovers(
         LeftoverClass.IGNORED_TIMEOUT,
         view.certainty if lags else Certainty.PROVEN,
-        kind,
+        None if both and kind is TimeoutKind.EVENT_TIME else kind,
         ids,
         step,
         timer[ids],
         reached[step],
         len(threshold) - step,
         change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
-        reason=HELD_BACK if lags else "",
+        reason=HELD_BACK if lags else BY_WATERMARK if both else "",
     )
 
 
@@ -95,7 +113,8 @@ def _answered(
     data, new data for the key may have called it instead; then the place of its record decides
     (:class:`RecordOrder`): among the records of data it is no leftover, behind them all it is
     proven. In between, a key that was kept without timeout, or armed anew with its state untouched,
-    is inferred: new data that updates the state and arms the timer is the life a key should have.
+    is inferred: new data that updates the state and arms the timer is the life a key should have;
+    unless the function is known to answer its timeouts in another way.
     """
     count, threshold = len(state), clocks.threshold_ms(kind)
     over, put = state.put_over_clock[:count], state.put_step[:count]
@@ -169,6 +188,10 @@ def _certain(
     first_timeout = np.array([one.first_timeout for one in orders], np.int64)[put]
     proven = clocks.no_new_data[put] | (record >= first_timeout)
     inferred = ~proven & (record > last_data) & (kept | state.put_same_state[ids])
+    if proven.sum() >= KNOWN_ANSWERS:
+        # A call that did what no timeout is known to have made it do was made for data.
+        answers = 2 * kept + state.put_same_state[ids]
+        inferred &= np.isin(answers, np.unique(answers[proven]))
     return proven, inferred
 
 

@@ -23,7 +23,7 @@ FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 
 COMMANDS = (
     *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers", "timeline"),
-    "rows",
+    *("top", "rows"),
 )
 """Commands that take one path and need nothing else."""
 

@@ -53,7 +53,7 @@ def test_a_schema_that_does_not_fit_is_found_out(bare: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        (schemas("user strin"), "unknown type"),
+        (schemas("user text"), "unknown type"),
         (schemas("7=user string"), "is no store; there are 0:default"),
         (("--key-schema", KEY), "give --value-schema too"),
         (schemas("@/no/such/file"), "cannot be read"),

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.decode import row_check
 from inspector.decode.kernel import ENVIRONMENT
 from inspector.decode.row_check import RowCheck
 from inspector.exceptions import DecodeError
@@ -100,7 +99,7 @@ def test_rows_in_doubt_alone_are_decoded(monkeypatch: pytest.MonkeyPatch) -> Non
     def never(*_: object) -> None:
         raise AssertionError("sound rows need no decoding")
 
-    monkeypatch.setattr(row_check.RowDecoder, "decode", never)
+    monkeypatch.setattr("inspector.decode.row_check.RowDecoder.decode", never)
     schema = parse_ddl("w struct<s: timestamp, e: timestamp>, u string, n bigint, d decimal(9,2)")
     assert misfits(schema, [encode.row(schema, ((1, 2), "x", None, None))] * 3) == ()
 

@@ -38,7 +38,7 @@ def test_an_empty_schema_is_that_of_a_key_without_fields() -> None:
     assert GivenSchema.parse("0=") == GivenSchema(StructType(), 0)
 
 
-@pytest.mark.parametrize("text", ["user strin", "0={}", "{", "1:x=user"])
+@pytest.mark.parametrize("text", ["user text", "0={}", "{", "1:x=user"])
 def test_what_is_no_schema_is_refused(text: str) -> None:
     with pytest.raises(CheckpointError, match="got the schema"):
         GivenSchema.parse(text)

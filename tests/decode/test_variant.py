@@ -1,0 +1,130 @@
+"""Spark's variant, byte by byte, and any bytes at all."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import uuid
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.decode.variant import (
+    Date,
+    LocalTimestamp,
+    Timestamp,
+    json_value,
+    variant_value,
+)
+from inspector.exceptions import RowError
+
+EMPTY = bytes([1, 0, 0])
+
+
+def metadata(*names: str) -> bytes:
+    """A dictionary of names, offsets of one byte."""
+    data = [name.encode() for name in names]
+    ends = [sum(map(len, data[:i])) for i in range(len(data) + 1)]
+    return bytes([1, len(data), *ends]) + b"".join(data)
+
+
+def primitive(type_id: int, payload: bytes = b"") -> bytes:
+    """A value of a primitive type."""
+    return bytes([type_id << 2]) + payload
+
+
+def container(head: int, ids: list[int], parts: list[bytes]) -> bytes:
+    """An object or array of few small members; sizes of one byte."""
+    ends = [sum(map(len, parts[:i])) for i in range(len(parts) + 1)]
+    return bytes([head, len(parts), *ids, *ends]) + b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (primitive(0), None),
+        (primitive(1), True),
+        (primitive(2), False),
+        (primitive(3, b"\xff"), -1),
+        (primitive(4, b"\x00\x80"), -32768),
+        (primitive(5, struct.pack("<i", -70000)), -70000),
+        (primitive(6, struct.pack("<q", 1 << 60)), 1 << 60),
+        (primitive(7, struct.pack("<d", 1.5)), 1.5),
+        (primitive(8, b"\x02" + struct.pack("<i", -150)), Decimal("-1.50")),
+        (primitive(9, b"\x01" + struct.pack("<q", 15)), Decimal("1.5")),
+        (primitive(10, b"\x00" + (10**30).to_bytes(16, "little")), Decimal(10**30)),
+        (primitive(11, struct.pack("<i", 19723)), Date(19723)),
+        (primitive(12, struct.pack("<q", 5)), Timestamp(5)),
+        (primitive(13, struct.pack("<q", 6)), LocalTimestamp(6)),
+        (primitive(14, struct.pack("<f", 0.25)), 0.25),
+        (primitive(15, struct.pack("<i", 2) + b"\x00\xff"), b"\x00\xff"),
+        (primitive(16, struct.pack("<i", 3) + "ключ".encode()[:3] + b"x"), None),
+        (primitive(20, bytes(range(16))), uuid.UUID(bytes=bytes(range(16)))),
+        (bytes([5 << 2 | 1]) + b"hello", "hello"),
+    ],
+)
+def test_primitives(value: bytes, expected: Any) -> None:
+    if value[:1] == bytes([16 << 2]):
+        with pytest.raises(RowError):
+            variant_value(EMPTY, value)
+        return
+    found = variant_value(EMPTY, value)
+    assert (found, type(found)) == (expected, type(expected))
+
+
+def test_objects_and_arrays() -> None:
+    """``{"a": 5, "b": [1, null, "x"]}``, as ``parse_json`` makes it."""
+    one = container(3, [], [primitive(3, b"\x01"), primitive(0), bytes([1 << 2 | 1]) + b"x"])
+    whole = container(2, [0, 1], [primitive(3, b"\x05"), one])
+    assert variant_value(metadata("a", "b"), whole) == {"a": 5, "b": [1, None, "x"]}
+
+
+def test_long_strings_have_a_length_of_four_bytes() -> None:
+    text = "ключ" * 30
+    data = text.encode()
+    assert variant_value(EMPTY, primitive(16, struct.pack("<i", len(data)) + data)) == text
+
+
+@pytest.mark.parametrize(
+    ("names", "value", "message"),
+    [
+        (b"", primitive(0), "ends too early"),
+        (bytes([2, 0, 0]), primitive(0), "variant version 2"),
+        (EMPTY, b"", "ends too early"),
+        (EMPTY, primitive(9, b"\x27" + bytes(8)), "scale 39"),
+        (EMPTY, primitive(33), "type 33"),
+        (EMPTY, container(2, [0], [primitive(0)]), "name 0"),
+        (EMPTY, bytes([3 | 1 << 4, 255, 255, 255, 127]), "members"),
+        (EMPTY, primitive(15, struct.pack("<i", -1)), "bytes at"),
+    ],
+)
+def test_what_is_no_variant(names: bytes, value: bytes, message: str) -> None:
+    with pytest.raises(RowError, match=message):
+        variant_value(names, value)
+
+
+def test_depth_is_limited() -> None:
+    value = primitive(0)
+    for _ in range(40):
+        value = container(3, [], [value])
+    assert variant_value(EMPTY, value) is not None
+    with pytest.raises(RowError, match="deeper"):
+        variant_value(EMPTY, value, depth=20)
+
+
+@settings(max_examples=300)
+@given(st.binary(max_size=12), st.binary(max_size=40))
+def test_any_bytes_give_a_value_or_a_row_error(names: bytes, value: bytes) -> None:
+    for header in (names, metadata("a", "b")):
+        with contextlib.suppress(RowError):
+            variant_value(header, value)
+
+
+def test_json_words() -> None:
+    words: dict[type, Any] = {Date: lambda days: f"day {days}", Decimal: str}
+    found = json_value({"a": [Date(3), Decimal("1.5")], "b": b"\x00"}, words)
+    assert found == {"a": ["day 3", "1.5"], "b": "AA=="}
+    assert json_value(uuid.UUID(int=1), {}) == "00000000-0000-0000-0000-000000000001"
