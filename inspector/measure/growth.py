@@ -73,4 +73,4 @@ def sparkline(values: Sequence[int], width: int = 60) -> str:
     top = max(chosen)
     if top <= 0:
         return _BARS[0] * len(chosen)
-    return "".join(_BARS[min(len(_BARS) - 1, value * len(_BARS) // (top + 1))] for value in chosen)
+    return "".join(_BARS[max(0, (value * len(_BARS) - 1) // top)] for value in chosen)
