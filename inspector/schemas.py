@@ -127,6 +127,8 @@ FACTS = pa.schema(_facts)
   bytes (``value_bytes`` with the keys').
 * ``retention``: the oldest event time of a join's side at one version.
 * ``prefixes``: of a session window's store at one version; ``set_sizes`` as the histograms are.
+* ``rewrites``: ``set_sizes`` tells how many live keys were put in exactly so many of the newest
+  versions in a row.
 * ``top``: a live key that ranks high by ``top_by``, with the ``amount`` of it.
 * ``join``: what is wrong between a join's counters and its rows, by ``slug``.
 * ``problem``: what could not be read: ``slug message path offset``.

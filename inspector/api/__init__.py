@@ -17,7 +17,16 @@ from inspector.api.commands import (
 )
 from inspector.api.explaining import explain
 from inspector.api.run import Options
-from inspector.api.tables import Ends, changes, diff, history, report_tables, rows, typed_tables
+from inspector.api.tables import (
+    Ends,
+    changes,
+    diff,
+    fields,
+    history,
+    report_tables,
+    rows,
+    typed_tables,
+)
 
 __all__ = [
     "Ends",
@@ -26,6 +35,7 @@ __all__ = [
     "changes",
     "diff",
     "explain",
+    "fields",
     "files",
     "history",
     "info",

@@ -57,7 +57,7 @@ def sizes(path: str, options: Options | None = None, *, by: str = "store") -> Re
 def sharing(path: str, options: Options | None = None, *, by: str = "store") -> Report:
     """What each version changed and shares with the one before; ``by`` as in :func:`sizes`."""
     run = Run.start(path, options)
-    facts = run.facts()
+    facts = run.facts(rewrites=True)
     return build.sharing(run.checkpoint, run.version, facts, run.problems(facts), by)
 
 

@@ -114,9 +114,11 @@ class Run:
         listed = (*checkpoint.problems, *listing_problems(checkpoint, version))
         return cls(checkpoint, version, options, listed)
 
-    def facts(self, *, fit: bool = False, leftover_limit: int = 1, top: int = 0) -> Facts:
+    def facts(
+        self, *, fit: bool = False, leftover_limit: int = 1, top: int = 0, rewrites: bool = False
+    ) -> Facts:
         """The facts of all versions; see :class:`inspector.pipeline.plan.Wanted`."""
-        wanted = Wanted(self.version, fit, leftover_limit, self.options.timeout_kind, top)
+        wanted = Wanted(self.version, fit, leftover_limit, self.options.timeout_kind, top, rewrites)
         late = below_joins(self.checkpoint, self.version)
         tasks = plan(self.checkpoint, wanted)
         told = list(self._told(task for task in tasks if task.operator_id not in late))

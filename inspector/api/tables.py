@@ -54,6 +54,12 @@ def rows(path: str, options: Options | None = None, *, limit: int = 0, raw: bool
     )
 
 
+def fields(path: str, options: Options | None = None) -> Report:
+    """Where the bytes of a version are: null bits, words, variable parts and padding by field."""
+    run = Run.start(path, options)
+    return build.fields(run.checkpoint, run.version, _live(_tasks(run)), list(run.listed))
+
+
 def history(
     path: str,
     options: Options | None = None,

@@ -206,6 +206,15 @@ def without_sharing(
     return sum(each, HeapFacts()).heap(layout) + _maps(versions, layout, n, prefixes)
 
 
+def of_rows(rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int) -> Heap:
+    """What rows that no version changes take in ``n`` retained versions: what removing them saves.
+
+    Without their part of the tables, whose sizes are powers of two.
+    """
+    nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
+    return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
+
+
 # --- during a batch ----------------------------------------------------------------------------
 
 

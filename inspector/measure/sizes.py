@@ -53,6 +53,11 @@ class SizeCounts:
         return [number for size in sorted(self.counts) for number in (size, self.counts[size])]
 
     @classmethod
+    def of(cls, sizes: npt.NDArray[np.int64]) -> SizeCounts:
+        """The counts of some sizes."""
+        return cls(Counter(dict(_counted(sizes))))
+
+    @classmethod
     def from_flat(cls, numbers: Iterable[int] | None) -> SizeCounts:
         """The inverse of :meth:`flat`."""
         flat: Sequence[int] = list(numbers or ())

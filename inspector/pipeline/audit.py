@@ -12,6 +12,7 @@ from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path, fixed_slot_offset
 from inspector.measure.heap_prefixes import LivePrefixes
+from inspector.measure.rewrites import Rewrites
 from inspector.measure.sizes import LiveSizes
 from inspector.measure.versions import measure_version
 from inspector.model import StoreFile
@@ -45,6 +46,7 @@ def audit_store(
             yield from pass_.tell_version(change, step)
     if pass_.whole and pass_.state.versions[-1:] == [task.version]:
         yield from pass_.life.tell()
+        yield from pass_.tell_rewrites()
         yield from tell_top(task, store, reader, pass_.state)
         return pass_.state
     return None
@@ -67,6 +69,7 @@ class _Pass:
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
+        self._rewrites = Rewrites() if task.rewrites else None
         self.life = Lifetime(task, store, reader, self.state)
 
     # -- replay ------------------------------------------------------------------------------
@@ -150,7 +153,15 @@ class _Pass:
         if self._prefixes is not None:
             found = self._prefixes.update(change, self.state)
             yield self._reader.row("prefixes", change.version) | found.columns()
+        if self._rewrites is not None:
+            self._rewrites.update(change, self.state)
         yield from self.life.take(change)
+
+    def tell_rewrites(self) -> Iterator[dict[str, Any]]:
+        """How many of the newest versions in a row put each key, if that was asked for."""
+        if self._rewrites is not None:
+            runs = self._rewrites.lengths(self.state).flat()
+            yield self._reader.row("rewrites", self._task.version) | {"set_sizes": runs}
 
 
 class _Fit:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from inspector.measure.ages import Ages
 from inspector.measure.heap_prefixes import PrefixFacts
+from inspector.measure.sizes import SizeCounts
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem, StoreId
@@ -33,6 +34,7 @@ class Facts:
         retention: oldest event time of each join side's rows by version, in ms.
         joins: what is wrong between counters and rows: keys by store and slug.
         prefixes: of each session window's store at each version.
+        rewrites: how many live keys were put in exactly so many of the newest versions in a row.
         top: the keys that each partition ranks highest.
         leftover_ages: how many leftovers of each class expired at each version.
         readings: of each group state's timers, those that no partition has proof against.
@@ -51,6 +53,7 @@ class Facts:
     joins: dict[tuple[StoreName, str], int] = field(default_factory=dict)
     leftover_ages: list[Mapping[str, Any]] = field(default_factory=list)
     prefixes: dict[tuple[StoreId, int], PrefixFacts] = field(default_factory=dict)
+    rewrites: dict[StoreName, SizeCounts] = field(default_factory=dict)
     top: list[Mapping[str, Any]] = field(default_factory=list)
     readings: dict[StoreName, set[str]] = field(default_factory=dict)
 
@@ -129,12 +132,18 @@ def _add_join(facts: Facts, row: Mapping[str, Any]) -> None:
     facts.joins[place] = facts.joins.get(place, 0) + row["bad_keys"]
 
 
+def _add_rewrites(facts: Facts, row: Mapping[str, Any]) -> None:
+    runs = SizeCounts.from_flat(row["set_sizes"])
+    facts.rewrites[_name(row)] = facts.rewrites.get(_name(row), SizeCounts()) + runs
+
+
 LIFE: Mapping[str, Callable[[Facts, Mapping[str, Any]], None]] = {
     "window": _add_window,
     "age": _add_age,
     "calls": _add_calls,
     "retention": _add_retention,
     "join": _add_join,
+    "rewrites": _add_rewrites,
     "top": lambda facts, row: facts.top.append(row),
     "leftover_age": lambda facts, row: facts.leftover_ages.append(row),
 }

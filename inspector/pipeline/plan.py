@@ -37,6 +37,7 @@ class Wanted:
         leftover_limit: leftover keys listed per store and class; 0 for all.
         timeout_kind: which clock the timers follow, if the user said so.
         top: keys listed by each ranking; 0 for none.
+        rewrites: follow in how many versions in a row each key was put.
         lags_ms: how far an operator's watermark lags behind that of the query, as observed.
     """
 
@@ -45,6 +46,7 @@ class Wanted:
     leftover_limit: int = 0
     timeout_kind: TimeoutKind | None = None
     top: int = 0
+    rewrites: bool = False
     lags_ms: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -68,6 +70,7 @@ def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
             fit=wanted.fit,
             leftover_limit=wanted.leftover_limit,
             top=wanted.top,
+            rewrites=wanted.rewrites,
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions

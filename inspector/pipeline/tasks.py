@@ -66,6 +66,7 @@ class Task:
         fit: hold every row against its schema.
         leftover_limit: leftover keys listed per store and class; 0 for all.
         top: keys listed by each ranking; 0 for none.
+        rewrites: follow in how many versions in a row each key was put.
         key, where: only these keys (:class:`inspector.pipeline.key_filter.KeyFilter`), where a
             task is about rows.
     """
@@ -83,6 +84,7 @@ class Task:
     fit: bool = False
     leftover_limit: int = 0
     top: int = 0
+    rewrites: bool = False
     key: str | None = None
     where: tuple[str, ...] = ()
 

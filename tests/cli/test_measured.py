@@ -89,3 +89,24 @@ def test_the_first_version_after_a_cleaning_has_no_history() -> None:
     part = run("sharing", partition, "-o", "ndjson").ndjson[0]
     assert part["history"] == "from snapshot"
     assert (part["new_rows"], part["rows"] > 0) == (None, True)
+
+
+def test_sizes_by_field_add_up_to_those_by_store() -> None:
+    fields = run("sizes", JOIN, "--by", "field", "-o", "json").rows
+    stores = run("sizes", JOIN, "-o", "json").rows
+    for store in stores:
+        mine = [row for row in fields if row["store_name"] == store["store_name"]]
+        for side in ("key", "value"):
+            told = sum(row["bytes"] for row in mine if row["row"] == side)
+            assert told == store[f"{side}_bytes"]
+
+
+def test_keys_that_every_version_puts_are_counted() -> None:
+    told = run("sharing", checkpoint_of("agg_complete"), "-o", "json").json
+    rewrites = {row["newest_versions"]: row["keys"] for row in told["tables"]["rewrites"]}
+    newest = told["rows"][-1]
+    # Of the puts of the newest version, those of keys that are there once.
+    assert rewrites[1] == newest["new_rows"] + newest["changed_rows"] + newest["same_value_rows"]
+    assert all(
+        rewrites[n] >= rewrites[m] for n, m in zip(rewrites, list(rewrites)[1:], strict=False)
+    )

@@ -15,6 +15,7 @@ from inspector.measure.heap import (
     Part,
     distinct,
     held,
+    of_rows,
     peak,
     per_executor,
     retained,
@@ -286,3 +287,11 @@ def test_the_heap_of_two_partitions_is_the_sum_of_both(n: int) -> None:
     both = retained(TWO, LAYOUT, n) + retained(TWO, LAYOUT, n)
     assert both.unsafe_rows == retained({v: f + f for v, f in TWO.items()}, LAYOUT, n).unsafe_rows
     assert both.tables.objects == 2 * retained(TWO, LAYOUT, n).tables.objects
+
+
+def test_rows_that_no_version_changes_take_objects_once_and_nodes_each_time() -> None:
+    layout = Layout.of(spark="4.3.0")
+    one, two = (of_rows(10, 240, 720, layout, n) for n in (1, 2))
+    # Two UnsafeRows of 40, two arrays of 16 and their bytes, a wrapper of 16, a node of 32.
+    assert one.total == 10 * (40 + 40 + 16 + 16 + 16 + 32) + 240 + 720
+    assert two.total - one.total == 10 * 32

@@ -3,6 +3,7 @@
 from inspector.report.build.changes import changes, history
 from inspector.report.build.diff import DiffWanted, diff
 from inspector.report.build.explain import explain_class, explain_keys
+from inspector.report.build.fields import fields
 from inspector.report.build.judged import AUDIT_KEYS, audit, verify
 from inspector.report.build.leftovers import LARGEST, leftovers
 from inspector.report.build.listing import files, info
@@ -24,6 +25,7 @@ __all__ = [
     "diff",
     "explain_class",
     "explain_keys",
+    "fields",
     "files",
     "history",
     "info",

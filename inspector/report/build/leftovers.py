@@ -6,6 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from inspector.findings.finding import Finding
+from inspector.measure.heap import RETAINED_BY_DEFAULT as RETAINED
+from inspector.measure.heap import Heap, of_rows
+from inspector.measure.heap_layout import Layout
 from inspector.model import Problem
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
@@ -25,6 +28,7 @@ from inspector.report.build.lives import (
     proof_window,
     retention_tables,
 )
+from inspector.report.build.memory import usual_layout
 from inspector.report.keys import Redact, RowWords
 from inspector.report.model import Column, Report, Table, Unit
 
@@ -211,6 +215,7 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
         place = (row["operator_id"], row["store_name"], row["leftover_class"], row["certainty"])
         groups.setdefault((*place, row["before_window"]), []).append(row)
     disk = DiskShares(checkpoint, facts)
+    layout = usual_layout(checkpoint, checkpoint.newest_version)
     return Table(
         "classes",
         "leftovers by class",
@@ -221,6 +226,7 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
             count("keys"),
             size("row_bytes"),
             Column("disk_bytes", Unit.BYTES, exact=False),
+            Column("heap_bytes", Unit.BYTES, exact=False),
             Column("oldest_expired_batch", Unit.ID),
             count("untouched"),
             count("changed"),
@@ -238,6 +244,7 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
                 "keys": sum(row["rows"] for row in rows),
                 "row_bytes": _row_bytes(rows),
                 "disk_bytes": disk.bytes_of(_row_bytes(rows)),
+                "heap_bytes": _heap(rows, layout),
                 "oldest_expired_batch": None
                 if before
                 else min(row["expired_version"] for row in rows) - 1,
@@ -249,6 +256,12 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
         ],
         wide=frozenset(("store_name", "reason")),
     )
+
+
+def _heap(rows: Iterable[dict[str, Any]], layout: Layout) -> int:
+    """What removing them saves in the two versions that Spark retains by default."""
+    each = (of_rows(r["rows"], r["key_bytes"], r["value_bytes"], layout, RETAINED) for r in rows)
+    return sum(each, Heap()).total
 
 
 def _row_bytes(rows: Iterable[dict[str, Any]]) -> int:

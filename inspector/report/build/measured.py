@@ -145,7 +145,7 @@ _CHANGES = (
     "absent_removals",
 )
 _WIDE_CHANGES = (
-    frozenset(("operator_name", "shared_keys", "inserts", "updates", "same_value_put_bytes"))
+    frozenset(("operator_name", "shared_keys", "inserts", "updates"))
     | {"absent_removals", "shared_key_bytes", "shared_value_bytes", "batch_id"}
     | {column.name for column in _SIZE_COLUMNS if column.name not in ("rows", "row_bytes")}
 )
@@ -172,7 +172,44 @@ def sharing(
     )
     summary = identity(checkpoint, version)
     return Report(
-        "sharing", checkpoint.root, summary, (table,), problems=problems, footnotes=(SHARING_NOTE,)
+        "sharing",
+        checkpoint.root,
+        summary,
+        (table, _rewrites(checkpoint, facts, version)),
+        problems=problems,
+        footnotes=(SHARING_NOTE,),
+    )
+
+
+REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
+"""Numbers of newest versions for which is told how many keys were put in every one of them."""
+
+
+def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
+    names = operator_names(checkpoint)
+    merged = facts.by_store(version)
+    rows = []
+    for (operator_id, store), runs in sorted(facts.rewrites.items()):
+        live = merged[operator_id, store][version].rows
+        for n in REWRITTEN:
+            keys = sum(count for length, count in runs.counts.items() if length >= n)
+            if keys:
+                rows.append(
+                    {
+                        "operator_id": operator_id,
+                        "operator_name": names.get(operator_id),
+                        "store_name": store,
+                        "newest_versions": n,
+                        "keys": keys,
+                        "share_of_rows": f"{keys / live:.1%}" if live else None,
+                    }
+                )
+    return Table(
+        "rewrites",
+        "keys that were put in every one of the newest versions",
+        (*STORE, count("newest_versions"), count("keys"), Column("share_of_rows")),
+        rows,
+        empty="none: the newest version put no key that is still there",
     )
 
 

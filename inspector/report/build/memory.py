@@ -127,10 +127,10 @@ def memory(
 
 def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapByVersion:
     """The heap of the two versions that Spark retains by default, as of each version; estimates."""
-    wanted = MemoryWanted()
-    layout = _layout(checkpoint, version, wanted, spark_of(checkpoint, version))
+    retain = MemoryWanted().retain
+    layout = usual_layout(checkpoint, version)
     found: HeapByVersion = {}
-    for store in _stores(checkpoint, version, facts, layout, wanted.retain):
+    for store in _stores(checkpoint, version, facts, layout, retain):
         place = (store.store.operator_id, store.store.store_name)
         of_store = found.setdefault(place, {})
         for of_version in store.versions:
@@ -140,6 +140,11 @@ def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapB
             heap = replace(store, versions=pair).held
             of_store[of_version] = of_store.get(of_version, 0) + heap.total
     return found
+
+
+def usual_layout(checkpoint: Checkpoint, version: int) -> Layout:
+    """The object layout of a usual executor: less than 32 GiB of heap, Java 17."""
+    return _layout(checkpoint, version, MemoryWanted(), spark_of(checkpoint, version))
 
 
 def _layout(checkpoint: Checkpoint, version: int, wanted: MemoryWanted, spark: str) -> Layout:

@@ -1,0 +1,140 @@
+"""``sizes --by field``: where the UnsafeRow bytes of a version are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows
+from inspector.model import Problem
+from inspector.pipeline.discovery import Checkpoint
+from inspector.report.build.common import STORE, count, identity, operator_names, size
+from inspector.report.build.words import Place, row_batches
+from inspector.report.model import Column, Report, Table
+from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, widen_timeout
+
+_PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
+FOOTNOTE = (
+    "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
+    "too, padded to whole words. Parts of a nested row count as its field's variable part. The "
+    "bytes of all lines add up to row_bytes, exact."
+)
+Fields = dict[tuple[Place, str], tuple[StructType, RowBytes]]
+"""Store and ``key`` or ``value`` -> its schema and what its rows take."""
+
+
+def fields(
+    checkpoint: Checkpoint,
+    version: int,
+    batches: Iterable[pa.RecordBatch],
+    problems: list[Problem],
+) -> Report:
+    """What each field of each store takes in a version; reads the live rows to their end."""
+    measured = _measure(checkpoint, batches, problems)
+    table = Table(
+        "fields",
+        f"bytes of version {version} by field",
+        (
+            *STORE,
+            Column("row"),
+            Column("field"),
+            Column("type"),
+            count("rows"),
+            count("nulls"),
+            *map(size, _PARTS),
+            size("bytes"),
+            Column("share"),
+        ),
+        list(_rows(checkpoint, measured)),
+        empty="this version has no rows, or no store has a schema",
+        wide=frozenset(("operator_name",)),
+    )
+    total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
+    summary = identity(checkpoint, version) | {"row_bytes": total}
+    return Report(
+        "sizes", checkpoint.root, summary, (table,), problems=problems, footnotes=(FOOTNOTE,)
+    )
+
+
+def _measure(
+    checkpoint: Checkpoint, batches: Iterable[pa.RecordBatch], problems: list[Problem]
+) -> Fields:
+    measured: Fields = {}
+    for operator in checkpoint.operators:
+        for store, schema in operator.schemas.items():
+            place = (operator.operator_id, store)
+            for side, of_side in (("key", schema.key), ("value", widen_timeout(schema.value))):
+                measured[place, side] = (of_side, RowBytes.none(of_side))
+    for batch in row_batches(batches, problems):
+        place = (batch.column("operator_id")[0].as_py(), batch.column("store_name")[0].as_py())
+        for side in ("key", "value"):
+            if (place, side) in measured:
+                of_side, before = measured[place, side]
+                measured[place, side] = (of_side, before + _of(of_side, batch.column(side)))
+    return measured
+
+
+def _of(schema: StructType, column: Any) -> RowBytes:
+    ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset :][: len(column) + 1]
+    starts = ends.astype(np.int64)
+    return measure_rows(schema, column.buffers()[2] or b"", starts[:-1], np.diff(starts))
+
+
+def _rows(checkpoint: Checkpoint, measured: Fields) -> Iterator[dict[str, Any]]:
+    names = operator_names(checkpoint)
+    totals: dict[Place, int] = {}
+    for (place, _), (_, found) in measured.items():
+        totals[place] = totals.get(place, 0) + _bytes(found)
+    for (place, side), (schema, found) in measured.items():
+        if not found.rows:
+            continue
+        common = {
+            "operator_id": place[0],
+            "operator_name": names.get(place[0]),
+            "store_name": place[1],
+            "row": side,
+            "rows": found.rows,
+        }
+        lines = [
+            (name, _kind(field.data_type), one)
+            for name, field, one in zip(
+                unique_names(schema.fields), schema.fields, found.fields, strict=True
+            )
+        ]
+        for name, kind, one in lines:
+            yield common | _line(one, totals[place]) | {"field": name, "type": kind}
+        overhead = found.null_bit_bytes + found.other_bytes
+        yield common | {
+            "field": "(null bits)" if not found.other_bytes else "(null bits, other)",
+            "null_bit_bytes": found.null_bit_bytes,
+            "other_bytes": found.other_bytes,
+            "bytes": overhead,
+            "share": _share(overhead, totals[place]),
+        }
+
+
+def _kind(data_type: DataType) -> str:
+    text = to_ddl(data_type)
+    return f"struct<{text}>" if isinstance(data_type, StructType) else text
+
+
+def _line(one: FieldBytes, total: int) -> dict[str, Any]:
+    return {
+        "nulls": one.nulls,
+        "word_bytes": one.word_bytes,
+        "variable_bytes": one.variable_bytes,
+        "padding_bytes": one.padding_bytes,
+        "bytes": one.bytes,
+        "share": _share(one.bytes, total),
+    }
+
+
+def _bytes(found: RowBytes) -> int:
+    return found.null_bit_bytes + found.other_bytes + sum(one.bytes for one in found.fields)
+
+
+def _share(amount: int, total: int) -> str:
+    return f"{amount / total:.1%}" if total else "-"
