@@ -3,8 +3,8 @@
 
     python scripts/refresh_readme.py
 
-A block between ``<!-- NAME -->`` and ``<!-- /NAME -->`` whose first line is ``$ inspector ...`` gets
-the output of that command. A test holds the README against the same.
+A block between ``<!-- NAME -->`` and ``<!-- /NAME -->`` whose first line is ``$ inspector ...``
+gets the output of that command. A test holds the README against the same.
 """
 
 from __future__ import annotations
