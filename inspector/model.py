@@ -7,7 +7,7 @@ Batch ``N`` reads state version ``N`` and writes state version ``N + 1``
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NewType
 
 Version = NewType("Version", int)
@@ -125,4 +125,3 @@ class Problem:
     offset: int | None = None
     store: StoreId | None = None
     version: int | None = None
-    notes: tuple[str, ...] = field(default=())

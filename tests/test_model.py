@@ -24,7 +24,7 @@ VALUES = [
     StoreFile("/c/state/0/1/3.delta", FileKind.DELTA, Version(3), 46, 1700000000000),
     Limits(),
     BatchClock(BatchId(2), 1000, 500, True, False, 600),
-    Problem("truncated", "got 1", "/c", 5, StoreId(0, "default", 1), 3, ("note",)),
+    Problem("truncated", "got 1", "/c", 5, StoreId(0, "default", 1), 3),
 ]
 
 

@@ -12,18 +12,15 @@ row checksum (4.2+)     before each value, and     CRC32C, little endian, of key
 
 from __future__ import annotations
 
-import itertools
 import json
 import struct
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import google_crc32c
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode._source import Source
 from inspector.exceptions import DecodeError, RecordError, TruncatedError
 
 ROW_CHECKSUM_BYTES = 4
@@ -75,25 +72,6 @@ def _matches(
     return bool(found == expected)
 
 
-def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
-    """Compare a file with its ``.NAME.crc`` (Hadoop's ``ChecksumFileSystem``).
-
-    Args:
-        crc: the side file.
-        chunks: the bytes of the main file, cut anywhere.
-
-    Returns:
-        Offsets in the main file of the parts that do not match, those that only one of the two
-        files has included.
-
-    Raises:
-        DecodeError: the side file is not one.
-    """
-    size, expected = hadoop_sums(crc)
-    parts = itertools.zip_longest(expected, _crc32_of_parts(chunks, size))
-    return [i * size for i, (want, got) in enumerate(parts) if want != got]
-
-
 def hadoop_sums(crc: bytes) -> tuple[int, list[int]]:
     """Bytes per checksum, and the checksums, of a ``.NAME.crc``.
 
@@ -107,17 +85,6 @@ def hadoop_sums(crc: bytes) -> tuple[int, list[int]]:
     if magic != _HADOOP_MAGIC or size <= 0 or len(sums) % _HADOOP_SUM.size:
         raise DecodeError(f"not a Hadoop checksum file: {crc[:8]!r}, {len(crc)} bytes")
     return size, [each for (each,) in _HADOOP_SUM.iter_unpack(sums)]
-
-
-def _crc32_of_parts(chunks: Iterable[bytes], size: int) -> Iterator[int]:
-    """The CRC-32 of every ``size`` bytes; no part is ever held, however large it claims to be."""
-    source = Source(chunks)
-    while not source.at_end():
-        found, left = 0, size
-        while left and (some := source.some(left)):
-            found = zlib.crc32(some, found)
-            left -= len(some)
-        yield found
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ import numpy as np
 
 from inspector.decode.kernel import Interner, kernel
 from inspector.measure.sizes import SizeCounts
-from inspector.measure.versions import VersionFacts
 from inspector.schemas import PREFIX_COUNTS
 from inspector.state.replay import Change, Int64s, StateMap
 
@@ -54,19 +53,6 @@ class PrefixFacts:
         """The inverse of :meth:`columns`."""
         counts = {name: row[name] for name in PREFIX_COUNTS}
         return cls(**counts, set_sizes=SizeCounts.from_flat(row["set_sizes"]))
-
-    @classmethod
-    def one_key_each(cls, facts: VersionFacts) -> PrefixFacts:
-        """As if no group had two sessions: the most that a version's prefixes can take."""
-        new, new_bytes = facts.rows - facts.shared_keys, facts.key_bytes - facts.shared_key_bytes
-        return cls(
-            prefixes=facts.rows,
-            prefix_bytes=facts.key_bytes - 8 * facts.rows,
-            new_prefixes=new,
-            new_prefix_bytes=new_bytes - 8 * new,
-            gone_prefixes=facts.removed_rows,
-            set_sizes=SizeCounts(Counter({1: facts.rows} if facts.rows else {})),
-        )
 
 
 class LivePrefixes:

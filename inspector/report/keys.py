@@ -50,7 +50,3 @@ class RowWords:
         return to_json_values(
             self._decoder.decode(b"".join(rows), offsets, lengths).array, self._schema
         )
-
-    def hexes(self, rows: Sequence[bytes]) -> list[str | None]:
-        """The rows' bytes in hex, unless they are to be hidden."""
-        return [row.hex() if self._redact is Redact.NONE else None for row in rows]

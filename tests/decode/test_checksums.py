@@ -13,9 +13,9 @@ from inspector.decode.checksums import (
     SparkChecksum,
     crc32c,
     parse_spark_checksum,
-    verify_hadoop_crc,
 )
 from inspector.exceptions import DecodeError, TruncatedError
+from tests.decode.hadoop import verify_hadoop_crc
 
 # An empty lz4 delta of Spark 4.3.0 and the .1.delta.crc that Hadoop put beside it.
 DELTA = bytes.fromhex(

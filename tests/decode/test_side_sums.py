@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.checksums import verify_hadoop_crc
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import DecodeError
+from tests.decode.hadoop import verify_hadoop_crc
 
 
 def hadoop(data: bytes, part: int = 512) -> bytes:

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from inspector.measure.heap_prefixes import LivePrefixes, PrefixFacts
 from inspector.measure.sizes import SizeCounts
-from inspector.measure.versions import VersionFacts
 from inspector.sparktypes import LONG, TIMESTAMP, DataType, StringType, StructField, StructType
 from inspector.state.replay import StateMap
 from tests import encode
@@ -92,14 +91,6 @@ def test_a_key_of_the_start_alone_has_one_empty_prefix() -> None:
     (facts,) = prefixes([Step([(encode.row(one, (n,)), VALUE) for n in range(3)])], fields=1)
     assert (facts.prefixes, facts.prefix_bytes) == (1, 0)
     assert facts.set_sizes == sizes(3)
-
-
-def test_one_key_each_is_what_users_with_one_session_have() -> None:
-    rows = [(session(user, 1), VALUE) for user in ("ann", "bo")]
-    key_bytes = sum(len(key) for key, _ in rows)
-    facts = VersionFacts(rows=2, key_bytes=key_bytes)
-    assert PrefixFacts.one_key_each(facts) == prefixes([Step(rows)])[0]
-    assert PrefixFacts.one_key_each(VersionFacts()) == PrefixFacts()
 
 
 # Spark's order: the old sessions of a group go before its new ones come.

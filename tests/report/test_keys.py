@@ -19,7 +19,6 @@ def test_rows_are_decoded_by_their_schema() -> None:
         {"user": "a longer name", "n": 2**63 - 1},
     ]
     assert RowWords(SCHEMA).words([]) == []
-    assert RowWords(SCHEMA).hexes(ROWS) == [one.hex() for one in ROWS]
 
 
 def test_a_row_that_does_not_fit_is_none_and_spoils_no_other() -> None:
@@ -29,7 +28,6 @@ def test_a_row_that_does_not_fit_is_none_and_spoils_no_other() -> None:
 
 def test_without_a_schema_only_bytes_speak() -> None:
     assert RowWords(None).words(ROWS) == [None] * 3
-    assert RowWords(None).hexes(ROWS) == [one.hex() for one in ROWS]
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, None])
@@ -38,10 +36,8 @@ def test_hashed_rows_stay_equal_where_they_were_equal(schema: object) -> None:
     told = words.words([*ROWS, ROWS[0]])
     assert told[0] == told[3] == f"sha256:{hashlib.sha256(ROWS[0]).hexdigest()[:16]}"
     assert len(set(told)) == 3
-    assert words.hexes(ROWS) == [None] * 3
 
 
 def test_hidden_rows_tell_nothing() -> None:
     words = RowWords(SCHEMA, Redact.ALL)
     assert words.words(ROWS) == ["***"] * 3
-    assert words.hexes(ROWS) == [None] * 3

@@ -1,0 +1,40 @@
+"""Hadoop's side files by the plainest reading: what the streaming one is held against."""
+
+from __future__ import annotations
+
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator
+
+from inspector.decode._source import Source
+from inspector.decode.checksums import hadoop_sums
+
+
+def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
+    """Compare a file with its ``.NAME.crc`` (Hadoop's ``ChecksumFileSystem``).
+
+    Args:
+        crc: the side file.
+        chunks: the bytes of the main file, cut anywhere.
+
+    Returns:
+        Offsets in the main file of the parts that do not match, those that only one of the two
+        files has included.
+
+    Raises:
+        DecodeError: the side file is not one.
+    """
+    size, expected = hadoop_sums(crc)
+    parts = itertools.zip_longest(expected, _crc32_of_parts(chunks, size))
+    return [i * size for i, (want, got) in enumerate(parts) if want != got]
+
+
+def _crc32_of_parts(chunks: Iterable[bytes], size: int) -> Iterator[int]:
+    """The CRC-32 of every ``size`` bytes; no part is ever held, however large it claims to be."""
+    source = Source(chunks)
+    while not source.at_end():
+        found, left = 0, size
+        while left and (some := source.some(left)):
+            found = zlib.crc32(some, found)
+            left -= len(some)
+        yield found
