@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from inspector.measure.sizes import LiveSizes, SizeCounts
@@ -61,8 +61,8 @@ class VersionFacts:
     row_sizes: SizeCounts = field(default_factory=SizeCounts)
 
     def __add__(self, other: VersionFacts) -> VersionFacts:
-        both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return VersionFacts(**both)
+        names = (*COUNTS, *HISTOGRAMS)  # dataclasses.fields() takes longer than the sums
+        return VersionFacts(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
     @property
     def row_bytes(self) -> int:

@@ -40,7 +40,9 @@ def audit_store(
     """
     pass_ = _Pass(task, store, reader)
     files = StoreFiles.of(store.files)
-    for step in replay_steps(files, task.version):
+    steps = replay_steps(files, task.version)
+    reader.expect([file for step in steps for file in step.files])
+    for step in steps:
         change = pass_.take(step)
         if change is not None:
             yield from pass_.tell_version(change, step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -63,11 +64,17 @@ class Facts:
 
     def by_store(self, version: int | None = None) -> dict[StoreName, dict[int, VersionFacts]]:
         """Facts summed over partitions: store -> version -> facts."""
+        if version is None:
+            return self._merged
+        found = {name: versions.get(version) for name, versions in self._merged.items()}
+        return {name: {version: one} for name, one in found.items() if one is not None}
+
+    @cached_property
+    def _merged(self) -> dict[StoreName, dict[int, VersionFacts]]:
         merged: dict[StoreName, dict[int, VersionFacts]] = {}
         for (store, of_version), facts in sorted(self.versions.items(), key=_by_version):
-            if version in (None, of_version):
-                one = merged.setdefault((store.operator_id, store.store_name), {})
-                one[of_version] = one.get(of_version, VersionFacts()) + facts
+            one = merged.setdefault((store.operator_id, store.store_name), {})
+            one[of_version] = one.get(of_version, VersionFacts()) + facts
         return merged
 
 

@@ -32,6 +32,7 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
     chain, positions = found
     wanted = filter_of(task, store)
     file = chain.files[0]
+    reader.expect([f for number, f in enumerate(chain.files) if positions.any_in(number)])
     try:
         for number, file in enumerate(chain.files):
             if positions.any_in(number):
@@ -71,6 +72,7 @@ def _locate(
 def _learn(chain: Chain, reader: StoreReader) -> tuple[LivePositions, StoreFile | None]:
     """Positions of the live rows, and the file that could not be read, if there is one."""
     puts = LastPuts()
+    reader.expect(chain.files)
     for number, file in enumerate(chain.files):
         try:
             for block in reader.blocks(file):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -12,6 +12,7 @@ from inspector.decode.frames import codec_of, inflate, sniff
 from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import FileKind, StoreFile, StoreId
+from inspector.pipeline.read_ahead import ReadAhead
 from inspector.pipeline.side_checks import SideChecks
 from inspector.pipeline.tasks import Task
 
@@ -42,7 +43,12 @@ class StoreReader:
         self._store = store
         self.problems: list[dict[str, Any]] = []
         self.raw_bytes = 0
+        self._ahead = ReadAhead(storage)
         self._checks = SideChecks(storage, side_files, self.report)
+
+    def expect(self, files: Sequence[StoreFile]) -> None:
+        """Tell which files will be read next, and in which order."""
+        self._ahead = ReadAhead(self._storage, files)
 
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
@@ -87,7 +93,7 @@ class StoreReader:
                 self.failed(error, file)
 
     def _watched(self, file: StoreFile) -> Iterator[bytes]:
-        return self._checks.watch(file, self._storage.stream(self._storage.relative(file.path)))
+        return self._checks.watch(file, self._ahead.chunks(file))
 
     def report(
         self, slug: str, message: str, file: StoreFile | None = None, offset: int | None = None

@@ -74,6 +74,12 @@ class Step:
     delta: StoreFile | None = None
     check: StoreFile | None = None
 
+    @property
+    def files(self) -> tuple[StoreFile, ...]:
+        """What the step reads, in order: with a base not the delta."""
+        files = (self.base,) if self.base is not None else (self.delta, self.check)
+        return tuple(file for file in files if file is not None)
+
 
 def chain_for(files: StoreFiles, version: int) -> Chain:
     """The files that make ``version``, chosen as Spark chooses them.
