@@ -34,13 +34,15 @@ from inspector.exceptions import InspectorError
 def audit(paths: tuple[str, ...], fail_on: str, **given: Any) -> None:
     """Apply every fact and every rule to checkpoints; one verdict each.
 
-    With several PATHs a checkpoint that cannot be read does not keep the others from it; the exit
-    code is the gravest of all.
+    With several PATHs a checkpoint that cannot be read does not keep the others from it; the
+    code is the gravest of all, and JSON is an array of reports.
     """
     if len(paths) > 1 and given["output_file"]:
         raise click.UsageError("--output-file takes one PATH")
     options = api_options(given)
     codes: list[Exit] = []
+    told = 0
+    array = given["output"] == "json" and len(paths) > 1
     for path in paths:
         try:
             report = api.audit(path, options)
@@ -50,8 +52,18 @@ def audit(paths: tuple[str, ...], fail_on: str, **given: Any) -> None:
             click.echo(f"error: {error}", err=True)
             codes.append(exit_of(error))
             continue
-        write_report(report, given)
+        if told or array:
+            click.echo(_before(given["output"], told), nl=False)
+        write_report(report, given, header=not told)
         codes.append(code_of(report, fail_on))
-        if given["output"] == "table" and path != paths[-1]:
-            click.echo()
+        told += 1
+    if array:
+        click.echo("]" if told else "[]")
     sys.exit(max(codes))
+
+
+def _before(output: str, told: int) -> str:
+    """What stands before a report: JSON is one array; for people there is an empty line."""
+    if output == "json":
+        return "," if told else "["
+    return "\n" if output in ("table", "markdown") else ""

@@ -36,11 +36,17 @@ def finish(report: Report, given: dict[str, Any], fail_on: str = NEVER) -> NoRet
     sys.exit(code_of(report, fail_on))
 
 
-def write_report(report: Report, given: dict[str, Any]) -> None:
-    """Write a report where the options say; problems also on stderr, where its format has none."""
+def write_report(report: Report, given: dict[str, Any], *, header: bool = True) -> None:
+    """Write a report where the options say; problems also on stderr, where its format has none.
+
+    Without ``header`` a CSV goes on below another one's.
+    """
     output = given["output"]
     with destination(given["output_file"], force=given["force"]) as file:
-        write(render(report, output), file)
+        pieces = render(report, output)
+        if output == "csv" and not header:
+            next(pieces)
+        write(pieces, file)
     if output in ("ndjson", "csv"):
         for problem in report.problems:
             click.echo(f"problem: {problem_line(problem)}", err=True)

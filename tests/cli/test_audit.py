@@ -28,7 +28,8 @@ def test_a_leak_is_an_error_with_its_size() -> None:
     assert (finding["rows"], finding["bytes"]) == (68, 6528)
     assert finding["next_step"]
     assert outcome.json["summary"]["leftovers"] == 68
-    assert outcome.json["findings"] == outcome.rows
+    here = {"checkpoint": str(LEAK)}
+    assert [here | one for one in outcome.json["findings"]] == outcome.rows
 
 
 @pytest.mark.parametrize(
@@ -106,3 +107,19 @@ def test_an_older_version_can_be_judged() -> None:
         for batch in (3, 4, 5, 12)
     }
     assert found[3] == 0 < found[4] < found[5] < found[12] == 68
+
+
+def test_several_checkpoints_make_one_document() -> None:
+    both = run("audit", LEAK, HEALTHY, LEAK, "-o", "json").json
+    assert [report["checkpoint"] for report in both] == [str(LEAK), str(HEALTHY), str(LEAK)]
+    header, *lines = run("audit", LEAK, LEAK, "-o", "csv").out.splitlines()
+    assert header.startswith("checkpoint,id,")
+    assert lines
+    assert all(line.startswith(f"{LEAK},") for line in lines)
+    rows = run("audit", LEAK, HEALTHY, "-o", "ndjson").ndjson
+    assert {row["checkpoint"] for row in rows} == {str(LEAK)}
+
+
+def test_json_is_a_document_where_no_checkpoint_can_be_read(tmp_path: Path) -> None:
+    outcome = run("audit", tmp_path / "a", tmp_path / "b", "-o", "json")
+    assert (outcome.code, outcome.json) == (3, [])

@@ -221,9 +221,17 @@ class Forbidding(fsspec.get_filesystem_class("memory")):  # type: ignore[misc]
         return super()._strip_protocol(path.replace("forbidding://", "memory://"))
 
     def _open(self, path: str, mode: str = "rb", **options: Any) -> Any:
-        if mode == "rb" and path.endswith("/state/0/1/5.delta"):
-            raise PermissionError(13, "Permission denied", path)
+        if mode == "rb":
+            self._refuse(path)
         return super()._open(path, mode, **options)
+
+    def cat_file(self, path: str, **options: Any) -> Any:
+        self._refuse(path)
+        return super().cat_file(path, **options)
+
+    def _refuse(self, path: str) -> None:
+        if path.endswith("/state/0/1/5.delta"):
+            raise PermissionError(13, "Permission denied", path)
 
 
 @pytest.mark.parametrize("command", ["audit", "verify", "sizes", "sharing", "leftovers", "rows"])

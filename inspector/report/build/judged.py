@@ -50,9 +50,9 @@ def audit(
         Table(
             "findings",
             "findings",
-            FINDING_COLUMNS,
-            [finding_row(finding) for finding in findings],
-            wide=frozenset(("title", "evidence", "next_step", "spark")),
+            (Column("checkpoint"), *FINDING_COLUMNS),
+            [{"checkpoint": checkpoint.root} | finding_row(finding) for finding in findings],
+            wide=frozenset(("checkpoint", "title", "evidence", "next_step", "spark")),
         ),
         size_table(checkpoint, version, facts),
         class_table(checkpoint, facts),
