@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspector.api.flags import matched_rows
 from inspector.api.judging import findings
 from inspector.api.run import Options, Run
 from inspector.findings.integrity import judge_problems
@@ -96,6 +97,7 @@ def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> R
     run = Run.start(path, options)
     # The table of the largest is the same whatever the limit.
     facts = run.facts(leftover_limit=max(limit, build.LARGEST) if limit else 0)
+    facts.matched = matched_rows(run)
     found = [f for f in findings(run, facts) if f.kind.id.startswith("SS2")]
     redact = run.options.redact or Redact.NONE
     return build.leftovers(

@@ -37,6 +37,15 @@ _ADVICE = (
 )
 
 
+def matched_field(value: StructType) -> int | None:
+    """Ordinal of the flag that a row has found a partner; state format 2 has it behind the row."""
+    last = len(value.fields) - 1
+    if last < 0 or value.fields[last].name != "matched":
+        return None
+    kind = value.fields[last].data_type
+    return last if isinstance(kind, AtomicType) and kind.kind == "boolean" else None
+
+
 def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of one of a join's stores."""
     if store in COUNT_STORES:

@@ -36,6 +36,8 @@ class Facts:
         joins: what is wrong between counters and rows: keys by store and slug.
         prefixes: of each session window's store at each version.
         rewrites: how many live keys were put in exactly so many of the newest versions in a row.
+        matched: rows of a join's side that have found a partner, and that have not, where that
+            was asked for.
         top: the keys that each partition ranks highest.
         leftover_ages: how many leftovers of each class expired at each version.
         readings: of each group state's timers, those that no partition has proof against.
@@ -55,6 +57,7 @@ class Facts:
     leftover_ages: list[Mapping[str, Any]] = field(default_factory=list)
     prefixes: dict[tuple[StoreId, int], PrefixFacts] = field(default_factory=dict)
     rewrites: dict[StoreName, SizeCounts] = field(default_factory=dict)
+    matched: dict[StoreName, tuple[int, int]] = field(default_factory=dict)
     top: list[Mapping[str, Any]] = field(default_factory=list)
     readings: dict[StoreName, set[str]] = field(default_factory=dict)
 

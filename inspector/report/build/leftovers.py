@@ -87,7 +87,7 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
         f"leftover keys{more}",
         _COLUMNS,
         leftover_rows(checkpoint, listed, redact),
-        empty="none: every key that has expired is gone",
+        empty=_empty(checkpoint),
         wide=_WIDE,
     )
     summary = (
@@ -117,6 +117,13 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
         footnotes=(NOTE,),
         judged=True,
     )
+
+
+def _empty(checkpoint: Checkpoint) -> str:
+    rules = [rule for operator in checkpoint.operators for rule in operator.rules.values()]
+    if any(rule.expiry is not None for rule in rules):
+        return "none: every key that has expired is gone"
+    return "none can be told: no store has a rule by which its rows expire, see below"
 
 
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:

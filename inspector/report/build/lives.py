@@ -158,6 +158,8 @@ def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
         count("removed_rows"),
         count("rows"),
         count("rows_timed_by_key"),
+        count("matched_rows"),
+        count("unmatched_rows"),
     )
     return [
         Table(
@@ -181,7 +183,10 @@ def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> dic
     versions = facts.by_store().get(name, {})
     most = max(behind.values(), default=None)
     newest = behind[max(behind)] if behind else None
+    matched, unmatched = facts.matched.get(name, (None, None))
     return {
+        "matched_rows": matched,
+        "unmatched_rows": unmatched,
         "operator_id": name[0],
         "operator_name": operator_names(checkpoint).get(name[0]),
         "store_name": name[1],
