@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from inspector.model import FileKind
+from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
 from inspector.report.model import Column, Unit
 
@@ -54,6 +55,13 @@ def identity(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
 def uncommitted_text(versions: Mapping[int, int]) -> str:
     """``5 (files in 2 stores)``: versions that have files and no commit."""
     return ", ".join(f"{v} (files in {n} store{'s' * (n > 1)})" for v, n in versions.items())
+
+
+def coverage(checkpoint: Checkpoint, version: int, facts: Facts) -> dict[str, Any]:
+    """``stores_read`` where the version could not be made in every store: sums lack the others."""
+    stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
+    read = sum(of_version == version for _, of_version in facts.versions)
+    return {} if read == stores or not version else {"stores_read": f"{read} of {stores}"}
 
 
 def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:

@@ -13,6 +13,7 @@ from inspector.pipeline.discovery import Checkpoint
 from inspector.report.build.common import (
     OPERATOR_ID,
     count,
+    coverage,
     identity,
     size,
     state_file_bytes,
@@ -37,15 +38,19 @@ def audit(
 ) -> Report:
     """Findings first; then sizes, the last versions' changes, and the oldest leftovers."""
     total = sum((f for (_, v), f in facts.versions.items() if v == version), VersionFacts())
-    summary = identity(checkpoint, version) | {
-        "verdict": verdict(findings, problems),
-        "state_file_bytes": state_file_bytes(checkpoint),
-        "rows": total.rows,
-        "row_bytes": total.row_bytes,
-        "two_versions_bytes": total.two_versions_bytes,
-        "two_versions_unshared_bytes": total.two_versions_unshared_bytes,
-        "leftovers": sum(row["rows"] for row in facts.totals),
-    }
+    summary = (
+        identity(checkpoint, version)
+        | coverage(checkpoint, version, facts)
+        | {
+            "verdict": verdict(findings, problems),
+            "state_file_bytes": state_file_bytes(checkpoint),
+            "rows": total.rows,
+            "row_bytes": total.row_bytes,
+            "two_versions_bytes": total.two_versions_bytes,
+            "two_versions_unshared_bytes": total.two_versions_unshared_bytes,
+            "leftovers": sum(row["rows"] for row in facts.totals),
+        }
+    )
     tables = (
         Table(
             "findings",
@@ -131,13 +136,17 @@ def verify(
     """What is wrong, file by file; and what was read to be able to say so."""
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     versions = facts.by_store()
-    summary = identity(checkpoint, version) | {
-        "verdict": verdict(findings, problems),
-        "stores": len(layouts),
-        "versions_replayed": len({v for _, v in facts.versions}),
-        "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
-        "rows": sum(one[version].rows for one in versions.values() if version in one),
-    }
+    summary = (
+        identity(checkpoint, version)
+        | coverage(checkpoint, version, facts)
+        | {
+            "verdict": verdict(findings, problems),
+            "stores": len(layouts),
+            "versions_replayed": len({v for _, v in facts.versions}),
+            "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
+            "rows": sum(one[version].rows for one in versions.values() if version in one),
+        }
+    )
     table = Table(
         "problems",
         "problems",

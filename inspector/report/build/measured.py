@@ -15,6 +15,7 @@ from inspector.report.build.common import (
     STORE,
     VERSION,
     count,
+    coverage,
     identity,
     operator_names,
     size,
@@ -114,11 +115,15 @@ def sizes(
     """Rows and bytes of a version."""
     of_version = [one for (_, v), one in facts.versions.items() if v == version]
     total = sum(of_version, VersionFacts())
-    summary = identity(checkpoint, version) | {
-        "state_file_bytes": state_file_bytes(checkpoint),
-        "rows": total.rows,
-        "row_bytes": total.row_bytes,
-    }
+    summary = (
+        identity(checkpoint, version)
+        | coverage(checkpoint, version, facts)
+        | {
+            "state_file_bytes": state_file_bytes(checkpoint),
+            "rows": total.rows,
+            "row_bytes": total.row_bytes,
+        }
+    )
     table = size_table(checkpoint, version, facts, by)
     return Report(
         "sizes", checkpoint.root, summary, (table,), problems=problems, footnotes=(SIZES_NOTE,)
@@ -215,6 +220,7 @@ def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
 
 def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dict[str, Any]]:
     for place, versions in _grouped(facts, by).items():
+        stores = max(one.stores for one in versions.values())
         for version, one in sorted(versions.items()):
             known = one.rebased < one.stores
             yield (
@@ -222,12 +228,14 @@ def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dic
                 | size_row(one)
                 | {
                     **{name: getattr(one, name) if known else None for name in _CHANGES},
-                    "history": _history(one),
+                    "history": _history(one, stores),
                 }
             )
 
 
-def _history(facts: VersionFacts) -> str:
+def _history(facts: VersionFacts, stores: int) -> str:
+    if facts.stores < stores:
+        return f"rows of {facts.stores} of {stores} partitions alone"
     if not facts.rebased:
         return "complete"
     if facts.rebased == facts.stores:

@@ -25,7 +25,15 @@ from inspector.measure.versions import VersionFacts
 from inspector.model import BatchId, FileKind, Problem, StoreId
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
-from inspector.report.build.common import STORE, count, file_bytes, identity, operator_names, size
+from inspector.report.build.common import (
+    STORE,
+    count,
+    coverage,
+    file_bytes,
+    identity,
+    operator_names,
+    size,
+)
 from inspector.report.model import Column, Report, Table, Unit
 from inspector.report.text import bytes_text
 
@@ -101,11 +109,15 @@ def memory(
     spark = wanted.spark or spark_of(checkpoint, version)
     layout = _layout(checkpoint, version, wanted, spark)
     stores = _stores(checkpoint, version, facts, layout, wanted.retain)
-    summary = identity(checkpoint, version) | {
-        "retained_versions": wanted.retain,
-        "heap_estimate_bytes": sum(store.held.total for store in stores),
-        "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
-    }
+    summary = (
+        identity(checkpoint, version)
+        | coverage(checkpoint, version, facts)
+        | {
+            "retained_versions": wanted.retain,
+            "heap_estimate_bytes": sum(store.held.total for store in stores),
+            "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
+        }
+    )
     tables = [
         _ladder(checkpoint, version, facts, stores, wanted),
         _by_store(checkpoint, stores),

@@ -34,6 +34,7 @@ _COLUMNS = (
     Column("watermark_ms", Unit.TIME_MS),
     Column("lag_ms", Unit.COUNT),
     Column("new_data"),
+    Column("partitions"),
     count("rows"),
     size("row_bytes"),
     Column("heap_bytes", Unit.BYTES, exact=False),
@@ -44,7 +45,8 @@ _COLUMNS = (
 )
 _WIDE = frozenset(("operator_name", "version", "inserts", "updates", "snapshot_bytes"))
 FOOTNOTE = (
-    "lag_ms is the batch clock less the watermark. heap_bytes is the estimate of inspector memory "
+    "Rows and bytes are of the partitions that can restore the version. lag_ms is the batch clock "
+    "less the watermark. heap_bytes is the estimate of inspector memory "
     "for two retained versions. replay_deltas is what a restart at that version "
     "reads after its newest snapshot, in the partition that reads most. Counts and bytes are "
     "exact; growth is an estimate, the median slope between all pairs of versions."
@@ -94,6 +96,7 @@ def _rows(
     heaps: HeapByVersion,
 ) -> Iterator[dict[str, Any]]:
     name = operator_names(checkpoint).get(store[0])
+    stores = max(one.stores for one in versions.values())
     for version, one in versions.items():
         clock = checkpoint.clock(version)
         watermark = clock.watermark_ms if clock and clock.watermark_ms else None
@@ -108,6 +111,7 @@ def _rows(
             "batch_timestamp_ms": now,
             "watermark_ms": watermark,
             "lag_ms": None if watermark is None or now is None else now - watermark,
+            "partitions": f"{one.stores} of {stores}",
             "new_data": clock.has_new_data if clock else None,
             "rows": one.rows,
             "row_bytes": one.row_bytes,
@@ -140,10 +144,13 @@ def _growth(
     rows = []
     for (operator_id, store), versions in merged.items():
         clocks = {version: checkpoint.clock(version) for version in versions}
+        # Oldest versions that not every partition can restore would look like growth.
+        stores = max(one.stores for one in versions.values())
         timed = [
             (version, clock.timestamp_ms, versions[version])
             for version, clock in clocks.items()
             if clock is not None and clock.timestamp_ms is not None
+            if versions[version].stores == stores
         ]
         times = [time for _, time, _ in timed]
         of_bytes = growth(times, [one.row_bytes for _, _, one in timed])

@@ -54,6 +54,21 @@ def test_replay_depth_counts_from_the_newest_snapshot() -> None:
     assert (depth[11], depth[13]) == (0, 2)
 
 
+def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growth() -> None:
+    told = batches("snapshots_cleaned")
+    assert {b: row["partitions"] for b, row in told.items() if b < 9} == {
+        5: "1 of 2",
+        6: "1 of 2",
+        7: "2 of 2",
+        8: "2 of 2",
+    }
+    whole = [int(str(row["rows"])) for row in told.values() if row["partitions"] == "2 of 2"]
+    report = api.timeline(str(FIXTURES / "snapshots_cleaned" / "checkpoint"))
+    (growth,) = report.tables[1].rows
+    assert growth["rows_per_hour"] == 0
+    assert min(whole) > int(str(told[5]["rows"]))
+
+
 def test_growth_and_its_limit() -> None:
     path = str(FIXTURES / "agg_complete" / "checkpoint")
     report = api.timeline(path, limit=1 << 20)
