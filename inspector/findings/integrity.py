@@ -73,7 +73,8 @@ def judge_format(operator_id: int, formats: dict[str, str]) -> Iterator[Finding]
         yield Finding(
             FORMAT_V1,
             Certainty.PROVEN,
-            "the offset log records aggregation state format 1: each value repeats its key",
+            "by the offset log the aggregation has state format 1 (so it is where none is recorded): "
+            "each value repeats its key",
             "a new query (new checkpoint) uses format 2",
             operator_id,
         )

@@ -1,0 +1,68 @@
+"""What Spark 2.1 and 2.2 wrote and no Spark that runs today can write, end to end.
+
+No commit log, no operator metadata, no state schema, values that are 4 bytes too long
+(``RowBasedKeyValueBatch`` before 2.3), temporary files with visible names.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.sparktypes import parse_ddl
+from tests import encode
+from tests.cases import write_store
+from tests.cli.support import run
+
+KEY, VALUE = parse_ddl("user string"), parse_ddl("user string, count bigint")
+GIVEN = ("--key-schema", "user string", "--value-schema", "user string, count bigint")
+
+
+def put(user: str, count: int) -> tuple[bytes, bytes]:
+    """A record of aggregation state format 1, whose value has four bytes too many."""
+    return encode.row(KEY, (user,)), encode.row(VALUE, (user, count)) + b"\0\0\0\0"
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    """Three batches, two partitions; partition 1 has gone one version further."""
+    root = tmp_path / "checkpoint"
+    (root / "offsets").mkdir(parents=True)
+    (root / "metadata").write_text('{"id":"21"}')
+    for batch in range(4):
+        header = f'{{"batchWatermarkMs":0,"batchTimestampMs":{1000 * (batch + 1)}}}'
+        (root / "offsets" / str(batch)).write_text(f"v1\n{header}\n{batch}")
+    for partition in (0, 1):
+        deltas = {v: [put(f"u{partition}", v), put(f"once{v}", 1)] for v in range(1, 4 + partition)}
+        write_store(root / "state" / "0" / str(partition), deltas)
+    (root / "state" / "0" / "0" / "temp-5577006791947779410").write_bytes(b"half a file")
+    return root
+
+
+def test_the_newest_version_is_what_every_partition_can_restore(checkpoint: Path) -> None:
+    summary = run("info", checkpoint, "-o", "json").json["summary"]
+    assert (summary["version"], summary["last_committed_batch"]) == (3, None)
+
+
+def test_sizes_need_no_schema_and_count_no_byte_too_many(checkpoint: Path) -> None:
+    (row,) = run("sizes", checkpoint, "-o", "json").rows
+    assert (row["rows"], row["value_bytes"]) == (8, 8 * 32)
+
+
+def test_rows_are_decoded_by_the_schema_that_is_given(checkpoint: Path) -> None:
+    bare = run("rows", checkpoint, "--raw", "-o", "ndjson")
+    assert bare.code == 0
+    assert {row["value"] for row in bare.ndjson} == {None}
+    assert {len(row["value_hex"]) for row in bare.ndjson} == {64}
+    told = run("rows", checkpoint, *GIVEN, "-o", "ndjson")
+    counts = {row["key"]["user"]: row["value"]["count"] for row in told.ndjson}
+    assert counts == {"u0": 3, "u1": 3, "once1": 1, "once2": 1, "once3": 1}
+
+
+def test_the_audit_is_whole(checkpoint: Path) -> None:
+    outcome = run("audit", checkpoint, *GIVEN, "-o", "json")
+    assert outcome.json["complete"]
+    assert {finding["id"] for finding in outcome.rows} == {"SS201", "SS301"}
+    others = run("files", checkpoint, "-o", "json").json["tables"]["other_files"]
+    assert [(row["kind"], row["files"]) for row in others] == [("temporary", 1)]
