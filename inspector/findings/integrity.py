@@ -73,7 +73,7 @@ def judge_format(operator_id: int, formats: dict[str, str]) -> Iterator[Finding]
         yield Finding(
             FORMAT_V1,
             Certainty.PROVEN,
-            "by the offset log the aggregation has state format 1 (so it is where none is recorded): "
+            "by the offset log the aggregation has state format 1 (as where none is recorded): "
             "each value repeats its key",
             "a new query (new checkpoint) uses format 2",
             operator_id,
