@@ -191,7 +191,10 @@ class StateMap:
         table, over = self._table, self.put_over_clock
         self._use(np.empty(0, ROW), np.empty(0, np.int64))  # no view of ours remains
         if self.tracking.clock_slot >= 0:
-            over = _longer(over, room)
+            try:
+                over.resize(room)
+            except ValueError:
+                over = _longer(over, room)
         try:
             table.resize(room)
         except ValueError:
