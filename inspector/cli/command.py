@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from inspector.cli.exits import Exit
-from inspector.cli.writing import destination, write
+from inspector.cli.writing import destination, outside, write
 from inspector.findings.finding import Severity
 from inspector.report.model import Report
 from inspector.report.render import render
@@ -42,6 +42,8 @@ def write_report(report: Report, given: dict[str, Any], *, header: bool = True) 
     Without ``header`` a CSV goes on below another one's.
     """
     output = given["output"]
+    if given["output_file"] is not None:
+        outside(report.checkpoint, given["output_file"])
     with destination(given["output_file"], force=given["force"]) as file:
         pieces = render(report, output)
         if output == "csv" and not header:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from inspector import api
+from inspector.checkpoint.roots import resolve_root
 from inspector.checkpoint.urls import is_local
 from inspector.cli.exits import Exit
 from inspector.cli.key_options import key_options, schema_options
@@ -22,6 +23,7 @@ from inspector.cli.table_files import (
     write_typed,
     written,
 )
+from inspector.cli.writing import outside
 from inspector.findings.integrity import READABLE
 from inspector.model import Problem
 from inspector.report.text import problem_line
@@ -66,7 +68,8 @@ def export(what: str, path: str, output_file: str, form: str | None, **given: An
     }
     if asked["from_batch"] and not asked["changes"]:
         raise click.UsageError("--from-batch is for changes")
-    _outside(path, output_file)
+    if is_local(path):
+        outside(resolve_root(path)[0], output_file)
     write = _typed if form in TYPED else _text
     problems = write(path, output_file, form, given, asked)
     for problem in problems:
@@ -107,15 +110,3 @@ def _say(text: str, given: dict[str, Any]) -> None:
 def _by_name(output: str) -> str:
     suffix = Path(output).suffix
     return next((form for form, ending in SUFFIXES.items() if ending == suffix), "parquet")
-
-
-def _outside(path: str, output: str) -> None:
-    """Nothing is ever written into a checkpoint.
-
-    Raises:
-        click.UsageError: the output would lie in it.
-    """
-    if is_local(path):
-        checkpoint = Path(path.removeprefix("file://").removeprefix("file:")).resolve()
-        if Path(output).resolve().is_relative_to(checkpoint):
-            raise click.UsageError(f"{output} lies in the checkpoint, which is never written to")

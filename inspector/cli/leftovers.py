@@ -22,6 +22,7 @@ from inspector.cli.options import (
 )
 from inspector.cli.rule_options import rule_options
 from inspector.cli.table_files import written
+from inspector.cli.writing import outside
 from inspector.report.as_arrow import arrow_table
 from inspector.report.render import FORMATS
 
@@ -57,6 +58,7 @@ def leftovers(
         report = api.leftovers(path, options, limit=limit_of(limit, given))
     if not to_parquet:
         finish(report, given, fail_on)
+    outside(report.checkpoint, given["output_file"])
     with written([Path(given["output_file"])], force=given["force"]) as (file,):
         pq.write_table(arrow_table(report), file)
     sys.exit(code_of(report, fail_on))

@@ -14,6 +14,24 @@ from typing import TextIO
 
 import click
 
+from inspector.checkpoint.urls import is_local
+
+
+def outside(checkpoint: str, output: str) -> None:
+    """Nothing is ever written into a checkpoint.
+
+    Args:
+        checkpoint: its root, as the user spelled it.
+        output: the file or folder to be written.
+
+    Raises:
+        click.UsageError: the output would lie in it.
+    """
+    if is_local(checkpoint):
+        root = Path(checkpoint.removeprefix("file://").removeprefix("file:")).resolve()
+        if Path(output).resolve().is_relative_to(root):
+            raise click.UsageError(f"{output} lies in the checkpoint, which is never written to")
+
 
 @contextmanager
 def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 from pathlib import Path
 
 import click
@@ -90,3 +91,15 @@ def test_json_is_json_on_every_terminal(encoding: str, tmp_path: Path) -> None:
         outcome = run("rows", path, "-o", output, encoding=encoding)
         (found,) = outcome.rows if output == "json" else outcome.ndjson
         assert found["key"] == {"user": text}
+
+
+@pytest.mark.parametrize("command", ["info", "sizes", "leftovers", "rows"])
+def test_no_report_is_written_into_the_checkpoint(command: str, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("agg_update"), root)
+    before = sorted(root.rglob("*"))
+    for path in (root, root / "state" / "0"):
+        outcome = run(command, path, "-O", root / "report.txt")
+        assert (outcome.code, sorted(root.rglob("*"))) == (2, before)
+        assert "lies in the checkpoint, which is never written to" in outcome.err
+    assert run(command, root, "-O", tmp_path / "report.txt").code == 0
