@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 _Columns = list[tuple[str, pa.DataType]]
@@ -23,6 +24,14 @@ _STORE: _Columns = [
     ("partition_id", pa.int32()),
     ("version", pa.int64()),
 ]
+
+_PROBLEM: _Columns = [
+    ("slug", pa.string()),
+    ("message", pa.string()),
+    ("path", pa.string()),
+    ("offset", pa.int64()),
+]
+"""What every batch has for its rows of kind ``problem``."""
 
 _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
 TASKS = pa.schema(_task)
@@ -75,10 +84,7 @@ _facts: _Columns = [
     *_STORE,
     *_numbers,
     *_lists,
-    ("slug", pa.string()),
-    ("message", pa.string()),
-    ("path", pa.string()),
-    ("offset", pa.int64()),
+    *_PROBLEM,
     ("key", pa.binary()),
     ("leftover_class", pa.string()),
     ("certainty", pa.string()),
@@ -139,10 +145,7 @@ _rows: _Columns = [
     *_STORE,
     ("key", pa.binary()),
     ("value", pa.binary()),
-    ("slug", pa.string()),
-    ("message", pa.string()),
-    ("path", pa.string()),
-    ("offset", pa.int64()),
+    *_PROBLEM,
 ]
 ROWS = pa.schema(_rows)
 """Live rows (kind ``row``) of one version as the UnsafeRow bytes that Spark holds, and problems."""
@@ -155,10 +158,7 @@ _changes: _Columns = [
     ("old_value_bytes", pa.int64()),
     ("key", pa.binary()),
     ("value", pa.binary()),
-    ("slug", pa.string()),
-    ("message", pa.string()),
-    ("path", pa.string()),
-    ("offset", pa.int64()),
+    *_PROBLEM,
 ]
 CHANGES = pa.schema(_changes)
 """Records of deltas (kind ``change``), with what they did (``inspector.state.events``), their
@@ -175,10 +175,7 @@ _diff: _Columns = [
     ("key", pa.binary()),
     ("old_value", pa.binary()),
     ("value", pa.binary()),
-    ("slug", pa.string()),
-    ("message", pa.string()),
-    ("path", pa.string()),
-    ("offset", pa.int64()),
+    *_PROBLEM,
 ]
 DIFF = pa.schema(_diff)
 """Rows in which two versions differ (kind ``row``), problems, and how many rows of each ``change``
@@ -253,3 +250,10 @@ def _listed(values: list[Any], kind: Any) -> Any:
 
 def _bits(flags: Any) -> Any:
     return pa.py_buffer(np.packbits(flags, bitorder="little").tobytes())
+
+
+def spans_of(column: Any) -> tuple[Any, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The values of a binary column as spans: the buffer that holds them, offsets and lengths."""
+    ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset :][: len(column) + 1]
+    starts = ends.astype(np.int64)
+    return column.buffers()[2] or b"", starts[:-1], np.diff(starts)

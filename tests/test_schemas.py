@@ -11,7 +11,16 @@ import pyarrow as pa
 import pytest
 
 from inspector.measure.versions import VersionFacts
-from inspector.schemas import COUNTS, FACTS, HISTOGRAMS, ROWS, TASKS, batch_of, record_batch
+from inspector.schemas import (
+    COUNTS,
+    FACTS,
+    HISTOGRAMS,
+    ROWS,
+    TASKS,
+    batch_of,
+    record_batch,
+    spans_of,
+)
 
 EVERY = {"TASKS": TASKS, "FACTS": FACTS, "ROWS": ROWS}
 
@@ -99,3 +108,12 @@ def test_pandas_is_not_loaded() -> None:
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_spans_are_the_values_of_a_binary_column_also_of_a_slice_of_it() -> None:
+    values = [b"", b"abc", b"d", b"ef"]
+    whole = pa.array(values, pa.binary())
+    for column, expected in ((whole, values), (whole.slice(1, 2), values[1:3]), (whole[:0], [])):
+        data, offsets, lengths = spans_of(column)
+        found = [bytes(data)[a : a + n] for a, n in zip(offsets, lengths, strict=True)]
+        assert found == expected

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from inspector.operators.join import VALUE_STORES, matched_field
 from inspector.pipeline import run_rows
 from inspector.pipeline.collect import StoreName
 from inspector.pipeline.plan import Wanted, plan
+from inspector.schemas import spans_of
 from inspector.sparktypes import StructType
 
 
@@ -39,9 +39,5 @@ def matched_rows(run: Run) -> dict[StoreName, tuple[int, int]]:
     for batch in stream_tasks(run_rows, specs):
         name = (batch.column("operator_id")[0].as_py(), batch.column("store_name")[0].as_py())
         if name in fields and batch.column("kind")[0].as_py() == "row":
-            values: Any = batch.column("value")
-            ends = np.frombuffer(values.buffers()[1], np.int32)[values.offset :]
-            starts = ends[: len(values) + 1].astype(np.int64)
-            data = values.buffers()[2] or b""
-            counts[name] += count_flags(*fields[name], data, starts[:-1], np.diff(starts))
+            counts[name] += count_flags(*fields[name], *spans_of(batch.column("value")))
     return {name: (int(found[0]), int(found[1])) for name, found in counts.items()}

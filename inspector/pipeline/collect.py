@@ -97,7 +97,7 @@ def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
         elif kind == "prefixes":
             facts.prefixes[store, row["version"]] = PrefixFacts.from_columns(row)
         elif kind == "problem":
-            facts.problems.append(_problem(row, store))
+            facts.problems.append(problem_of(row))
         elif kind == "timers":
             possible = set(row["timeout_kind"].split(","))
             readings[_name(row)] = readings.get(_name(row), possible) & possible
@@ -165,7 +165,9 @@ def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
         yield from batch.to_pylist()
 
 
-def _problem(row: Mapping[str, Any], store: StoreId) -> Problem:
+def problem_of(row: Mapping[str, Any]) -> Problem:
+    """A row of kind ``problem``, of whatever schema, as a value."""
+    store = StoreId(row["operator_id"], row["store_name"], row["partition_id"])
     return Problem(row["slug"], row["message"], row["path"], row["offset"], store, row["version"])
 
 

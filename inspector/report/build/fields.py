@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows
@@ -14,6 +13,7 @@ from inspector.pipeline.discovery import Checkpoint
 from inspector.report.build.common import STORE, count, identity, operator_names, size
 from inspector.report.build.words import Place, row_batches
 from inspector.report.model import Column, Report, Table
+from inspector.schemas import spans_of
 from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, widen_timeout
 
 _PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
@@ -78,9 +78,7 @@ def _measure(
 
 
 def _of(schema: StructType, column: Any) -> RowBytes:
-    ends = np.frombuffer(column.buffers()[1], np.int32)[column.offset :][: len(column) + 1]
-    starts = ends.astype(np.int64)
-    return measure_rows(schema, column.buffers()[2] or b"", starts[:-1], np.diff(starts))
+    return measure_rows(schema, *spans_of(column))
 
 
 def _rows(checkpoint: Checkpoint, measured: Fields) -> Iterator[dict[str, Any]]:

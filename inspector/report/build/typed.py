@@ -6,7 +6,7 @@ state schema is not known they are the UnsafeRow bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.decode.rows import RowDecoder
-from inspector.model import Problem, StoreId
+from inspector.model import Problem
+from inspector.pipeline.collect import problem_of
 from inspector.pipeline.discovery import Checkpoint
 from inspector.report.build.common import operator_names
 from inspector.report.build.words import Place
@@ -130,7 +131,7 @@ class _Typed:
     def read(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             if batch.column("kind")[0].as_py() == "problem":
-                self.problems.extend(_problems(batch.to_pylist()))
+                self.problems.extend(map(problem_of, batch.to_pylist()))
             else:
                 yield self._batch(batch)
         misfits = sum(side.misfits for side in self.sides)
@@ -164,11 +165,3 @@ class _Typed:
             for f in self.schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def _problems(rows: Sequence[dict[str, Any]]) -> Iterator[Problem]:
-    for row in rows:
-        store = StoreId(row["operator_id"], row["store_name"], row["partition_id"])
-        yield Problem(
-            row["slug"], row["message"], row["path"], row["offset"], store, row["version"]
-        )

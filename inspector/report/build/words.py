@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from inspector.model import Problem, StoreId
+from inspector.model import Problem
+from inspector.pipeline.collect import problem_of
 from inspector.pipeline.discovery import Checkpoint
 from inspector.report.keys import Redact, RowWords
 from inspector.sparktypes import widen_timeout
@@ -73,11 +74,7 @@ def row_batches(
 
 
 def _problems(batch: pa.RecordBatch) -> Iterator[Problem]:
-    for row in batch.to_pylist():
-        store = StoreId(row["operator_id"], row["store_name"], row["partition_id"])
-        yield Problem(
-            row["slug"], row["message"], row["path"], row["offset"], store, row["version"]
-        )
+    return map(problem_of, batch.to_pylist())
 
 
 def _told(found: Problem, problems: Sequence[Problem]) -> bool:
