@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from inspector.measure.clocks import Clocks, TimeoutKind
 from inspector.measure.expired import LeftoverClass
 from inspector.measure.timer_runs import TimerRuns
-from inspector.measure.timers import TimerEvidence, timer_evidence
+from inspector.measure.timers import TimerEvidence, TimerPuts, timer_evidence
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId
 from inspector.state.replay import StateMap
 from tests import cases
@@ -44,12 +44,13 @@ def follow(
         state.begin(version, rebase=step.rebase)
         for each in cases.blocks(step.records, step.cuts):
             state.apply(each)
-        change, batch, found = state.end(), by_batch.get(version - 1), TimerEvidence()
+        puts = TimerPuts.of(state.end(), state)
+        batch, found = by_batch.get(version - 1), TimerEvidence()
         if not step.rebase:
-            found = timer_evidence(change, state, batch)
+            found = timer_evidence(puts, batch)
         evidence += found
         order = {kind: one[version] for kind, one in found.order.items() if version in one}
-        runs.update(change, state, batch, order)
+        runs.update(puts, state, batch, order)
     return state, evidence, runs
 
 

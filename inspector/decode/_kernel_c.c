@@ -1481,6 +1481,117 @@ no_path:
     return result;
 }
 
+/* A field as it is compared: nothing, a number or bytes. */
+typedef struct {
+    int there;
+    int64_t number;
+    Span bytes;
+} Field;
+
+/* Reads a field of a row that has room for all of them: a signed number of so many bytes, or with
+ * a width of 0 a variable part. Returns whether it lies within the row. */
+static int field_at(Span row, int64_t fields, int64_t ordinal, int64_t width, Field *field)
+{
+    int64_t bits = (fields + 63) / 64 * WORD, budget = row.size;
+    uint64_t slot = le64(row.data + bits + ordinal * WORD), sign;
+    *field = (Field){!(row.data[ordinal >> 3] >> (ordinal & 7) & 1), 0, {row.data, 0}};
+    if (!field->there)
+        return 1;
+    if (width == 0)
+        return region_of(row, slot, bits + fields * WORD, &budget, &field->bytes);
+    if (width < 1 || WORD < width)
+        return 0;
+    sign = (uint64_t)1 << (8 * width - 1);
+    field->number = (int64_t)(((slot & (sign * 2 - 1)) ^ sign) - sign);
+    return 1;
+}
+
+/* As memcmp: nothing comes first, a beginning before what it begins. */
+static int compare_fields(const Field *one, const Field *other)
+{
+    int64_t size = other->bytes.size < one->bytes.size ? other->bytes.size : one->bytes.size;
+    int order;
+    if (one->there != other->there)
+        return one->there - other->there;
+    if (one->number != other->number)
+        return one->number < other->number ? -1 : 1;
+    order = size ? memcmp(one->bytes.data, other->bytes.data, (size_t)size) : 0;
+    if (order)
+        return order;
+    return (other->bytes.size < one->bytes.size) - (one->bytes.size < other->bytes.size);
+}
+
+/* Compares rows field by field. Returns 0 if a field that decides lies outside of its row. */
+static int compare_rows(Span one, Span other, const Array *widths, int *order)
+{
+    int64_t i;
+    *order = 0;
+    for (i = 0; i < widths->count && !*order; i++) {
+        int64_t width = array_get(widths, i);
+        Field first, second;
+        if (!field_at(one, widths->count, i, width, &first) ||
+            !field_at(other, widths->count, i, width, &second))
+            return 0;
+        *order = compare_fields(&first, &second);
+    }
+    return 1;
+}
+
+enum { NOT_COMPARED = -1, SPAN_OUTSIDE = -2 };
+
+static int64_t descents(const Spans *spans, const Array *widths, char *below)
+{
+    int64_t fixed = (widths->count + 63) / 64 * WORD + widths->count * WORD, i, found = 0;
+    Span row, before = {NULL, 0};
+    for (i = 0; i < spans->offsets.count; i++, before = row) {
+        int order = 0;
+        if (span_at(spans, i, &row) < 0)
+            return SPAN_OUTSIDE;
+        if (row.size < fixed || (i && !compare_rows(before, row, widths, &order)))
+            return NOT_COMPARED;
+        below[i] = order > 0;
+        found += below[i];
+    }
+    return found;
+}
+
+static PyObject *kernel_descents(PyObject *module, PyObject *args)
+{
+    PyObject *bytes, *offsets, *lengths, *widths_object, *below_object, *result = NULL;
+    Spans spans;
+    Array widths;
+    Py_buffer below;
+    int64_t found = 0;
+    (void)module;
+    if (!PyArg_ParseTuple(args, "OOOOO:descents", &bytes, &offsets, &lengths, &widths_object,
+                          &below_object))
+        return NULL;
+    if (spans_open(bytes, offsets, lengths, &spans) < 0)
+        return NULL;
+    if (array_open(widths_object, 0, "lq", &widths) < 0)
+        goto no_widths;
+    if (PyObject_GetBuffer(below_object, &below, PyBUF_WRITABLE) < 0)
+        goto no_below;
+    if (below.len != spans.offsets.count) {
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        goto done;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    found = descents(&spans, &widths, below.buf);
+    Py_END_ALLOW_THREADS
+    if (found == SPAN_OUTSIDE)
+        PyErr_SetString(PyExc_ValueError, OUTSIDE);
+    else
+        result = PyLong_FromLongLong(found);
+done:
+    PyBuffer_Release(&below);
+no_below:
+    PyBuffer_Release(&widths.buffer);
+no_widths:
+    spans_close(&spans);
+    return result;
+}
+
 /* --- module -------------------------------------------------------------------------------- */
 
 static PyMethodDef kernel_methods[] = {
@@ -1491,6 +1602,7 @@ static PyMethodDef kernel_methods[] = {
     {"settle", kernel_settle, METH_VARARGS, "Tell what became of touched keys."},
     {"check_rows", kernel_check_rows, METH_VARARGS, "Find the rows that may not fit a schema."},
     {"read_slots", kernel_read_slots, METH_VARARGS, "Read one 64-bit field of every row."},
+    {"descents", kernel_descents, METH_VARARGS, "Find the rows that are below the one before."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 import xxhash
 
 from inspector.decode._arguments import checked_spans, integers, octets, same_length, writable
-from inspector.decode._rows_py import check_rows, read_slots
+from inspector.decode._rows_py import check_rows, descents, read_slots
 from inspector.decode._table_py import apply, settle
 
 __all__ = [
@@ -39,6 +39,7 @@ __all__ = [
     "Interner",
     "apply",
     "check_rows",
+    "descents",
     "gather",
     "hash64",
     "read_slots",

@@ -4,21 +4,40 @@ Spark sorts the rows of a batch by their grouping columns, ascending, nulls firs
 group-state function (``FlatMapGroupsWithStateExecBase.requiredChildOrdering``); keys whose timers
 have run out follow in the order of the hash map. So within a delta, whatever stands at or behind
 the first descent was not written on behalf of new data.
+
+Keys of whole numbers, times, text and bytes are compared where they lie
+(``UTF8String.compareTo`` and ``ByteArray.compareBinary`` compare unsigned bytes); all others are
+decoded first.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
+from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import RowDecoder
-from inspector.sparktypes import StructType
+from inspector.sparktypes import AtomicType, DataType, StringType, StructType, storage_type
 
 Bools = npt.NDArray[np.bool_]
+
+_WIDTHS: Mapping[str, int] = {
+    "byte": 1,
+    "short": 2,
+    "integer": 4,
+    "date": 4,
+    "long": 8,
+    "timestamp": 8,
+    "timestamp_ntz": 8,
+    "binary": 0,
+}
+"""Atomic types that the kernel compares, see :func:`inspector.decode._rows_py.descents`."""
 
 
 class KeyOrder:
@@ -29,16 +48,39 @@ class KeyOrder:
     """
 
     def __init__(self, key: StructType) -> None:
+        """Prepare a schema.
+
+        Raises:
+            DecodeError: it has a type whose layout is unknown.
+        """
         self._decoder = RowDecoder(key)
+        self._check = RowCheck(key)
+        widths = [_width(field.data_type) for field in key.fields]
+        plain = [width for width in widths if width is not None]
+        self._widths = np.array(plain, np.int64) if len(plain) == len(widths) else None
 
     def descends(self, block: RecordBlock) -> Bools:
         """For each record, whether its key is below that of the record before it in the block."""
         below = np.zeros(block.count, np.bool_)
-        if block.count > 1:
-            decoded = self._decoder.decode(block.buffer, block.key_offset, block.key_length)
-            if not decoded.misfits:
-                below[1:] = _below(decoded.array)
+        if block.count < 2:
+            return below
+        spans = (block.buffer, block.key_offset, block.key_length)
+        found = -1 if self._widths is None else kernel().descents(*spans, self._widths, below)
+        if found < 0:
+            decoded = self._decoder.decode(*spans)
+            below[0] = False
+            below[1:] = False if decoded.misfits else _below(decoded.array)
+        elif found and self._check.misfits(*spans):
+            below[:] = False
         return below
+
+
+def _width(data_type: DataType) -> int | None:
+    """Of a field for the kernel; None if it cannot compare the type."""
+    data_type = storage_type(data_type)
+    if isinstance(data_type, StringType):
+        return 0
+    return _WIDTHS.get(data_type.kind) if isinstance(data_type, AtomicType) else None
 
 
 def _below(keys: Any) -> Bools:

@@ -56,13 +56,16 @@ class Ages:
 
 def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
     """Version of the last put (or BEFORE), rows and bytes of the live rows put then."""
-    count = len(state)
-    ids = np.flatnonzero(state.live[:count])
-    slot = state.put_step[ids] - BEFORE_WINDOW
-    sizes = state.key_size[ids].astype(np.int64) + state.value_size[ids]
-    rows = np.bincount(slot)
-    # bincount adds in doubles, which are exact up to 2^53 bytes.
-    weights = np.bincount(slot, sizes)
+    slots = len(state.versions) - BEFORE_WINDOW
+    rows, weights = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
+    for some in state.portions():
+        live, slot = state.live[some], state.put_step[some] - BEFORE_WINDOW
+        # bincount adds in doubles, which are exact up to 2^53 bytes.
+        sizes = np.add(state.key_size[some], state.value_size[some], dtype=np.float64)
+        if not live.all():
+            slot, sizes = slot[live], sizes[live]
+        rows += np.bincount(slot, minlength=slots)
+        weights += np.bincount(slot, sizes, slots).astype(np.int64)
     for at in np.flatnonzero(rows).tolist():
         version = BEFORE if at == 0 else state.versions[at + BEFORE_WINDOW]
         yield version, int(rows[at]), int(weights[at])

@@ -20,6 +20,7 @@ from inspector.measure.timer_runs import TimerRuns
 from inspector.measure.timers import (
     RecordOrder,
     TimerEvidence,
+    TimerPuts,
     overdue_evidence,
     timer_evidence,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "StateChange",
     "TimeoutKind",
     "TimerEvidence",
+    "TimerPuts",
     "TimerRuns",
     "TimerView",
     "find_leftovers",

@@ -75,19 +75,25 @@ def _ignored(
     Such a timer fires again in every batch. A timer set in batch b cannot run out in b itself:
     ``setTimeoutTimestamp`` refuses what is below the watermark, a duration is positive.
     """
-    count, threshold = len(state), clocks.threshold_ms(kind)
-    timer = state.clock[:count]
-    armed = state.live[:count] & (timer != NO_TIMEOUT) & (timer != NO_CLOCK)
-    overdue = armed & (timer < threshold[-1])
-    if both and kind is TimeoutKind.PROCESSING_TIME:
-        overdue &= timer >= clocks.watermark_ms[-1]
-    ids = np.flatnonzero(overdue)
+    threshold = clocks.threshold_ms(kind)
+    from_ms = clocks.watermark_ms[-1] if both and kind is TimeoutKind.PROCESSING_TIME else None
+
+    def overdue(some: slice) -> Bools:
+        timer = state.clock[some]
+        due: Bools = (timer < threshold[-1]) & (timer != NO_TIMEOUT) & (timer != NO_CLOCK)
+        due &= state.live[some]
+        if from_ms is not None:
+            due &= timer >= from_ms
+        return due
+
+    ids = state.where(overdue)
     if not len(ids):
         return
+    timer = state.clock[ids]
     reached = np.maximum.accumulate(threshold)
     put = state.put_step[ids]
     since = np.where(put == BEFORE_WINDOW, state.base_step, put + 1)
-    step = np.maximum(np.searchsorted(reached, timer[ids], side="right"), since)
+    step = np.maximum(np.searchsorted(reached, timer, side="right"), since)
     step = np.minimum(step, len(threshold) - 1)
     lags = kind is TimeoutKind.EVENT_TIME and view.certainty is Certainty.INFERRED
     yield Leftovers(
@@ -96,7 +102,7 @@ def _ignored(
         None if both and kind is TimeoutKind.EVENT_TIME else kind,
         ids,
         step,
-        timer[ids],
+        timer,
         reached[step],
         len(threshold) - step,
         change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
@@ -116,17 +122,25 @@ def _answered(
     is inferred: new data that updates the state and arms the timer is the life a key should have;
     unless the function is known to answer its timeouts in another way.
     """
-    count, threshold = len(state), clocks.threshold_ms(kind)
-    over, put = state.put_over_clock[:count], state.put_step[:count]
-    mask = state.live[:count] & (put != BEFORE_WINDOW) & (over != NO_TIMEOUT) & (over != NO_CLOCK)
-    ids = np.flatnonzero(mask)
-    due = threshold[put[ids]]
-    ids = ids[(due != NO_CLOCK) & (over[ids] < due)]
-    kept = state.clock[ids] == NO_TIMEOUT
+    threshold = clocks.threshold_ms(kind)
+
+    def answered(some: slice) -> Bools:
+        over, put = state.put_over_clock[some], state.put_step[some]
+        replaced: Bools = (over != NO_TIMEOUT) & (over != NO_CLOCK) & (put != BEFORE_WINDOW)
+        replaced &= state.live[some]
+        asked = np.flatnonzero(replaced)
+        # Where the clock is not known it is NO_CLOCK, which nothing is below.
+        replaced[asked] = over[asked] < threshold[put[asked]]
+        return replaced
+
+    every = state.where(answered)
+    timer = state.clock[every]
     # One that has run out again is told as ignored, once.
-    ours = kept | (state.clock[ids] >= threshold[-1])
-    order = view.evidence.order.get(kind, {})
-    proven, inferred = _certain(state, clocks, ids, kept, order)
+    ours = (timer == NO_TIMEOUT) | (timer >= threshold[-1])
+    ids, kept = every[ours], timer[ours] == NO_TIMEOUT
+    if not len(ids):
+        return
+    proven, inferred = _certain(state, clocks, ids, every, view.evidence.order.get(kind, {}))
     why = AMONG_DATA
     if kind is TimeoutKind.EVENT_TIME and view.certainty is Certainty.INFERRED:
         quiet = clocks.no_new_data[state.put_step[ids]]
@@ -136,7 +150,7 @@ def _answered(
         (LeftoverClass.REARMED, ~kept),
     ):
         for certainty, sure in ((Certainty.PROVEN, proven), (Certainty.INFERRED, inferred)):
-            chosen = ids[ours & of_class & sure]
+            chosen = ids[of_class & sure]
             if len(chosen):
                 reason = "" if certainty is Certainty.PROVEN else why
                 yield _answer(state, (cls, certainty, kind), chosen, threshold, view, reason)
@@ -178,21 +192,47 @@ def _change(state: StateMap, ids: Int64s, view: TimerView) -> npt.NDArray[np.int
 
 
 def _certain(
-    state: StateMap, clocks: Clocks, ids: Int64s, kept: Bools, order: Mapping[int, RecordOrder]
+    state: StateMap, clocks: Clocks, ids: Int64s, every: Int64s, order: Mapping[int, RecordOrder]
 ) -> tuple[Bools, Bools]:
-    """Of keys whose last put answered a due timer: surely called by the timeout; likely so."""
-    put, record = state.put_step[ids], state.put_record[ids]
+    """Of keys whose last put answered a due timer: surely called by the timeout; likely so.
+
+    Args:
+        state: the map.
+        clocks: by step of it.
+        ids: the keys.
+        every: all keys whose last put answered a due timer.
+        order: by version, what the order of its records tells.
+    """
     unknown = RecordOrder(-1, NO_TIMEOUT_SEEN)
     orders = [order.get(version, unknown) for version in clocks.versions.tolist()]
-    last_data = np.array([one.last_data for one in orders], np.int64)[put]
-    first_timeout = np.array([one.first_timeout for one in orders], np.int64)[put]
-    proven = clocks.no_new_data[put] | (record >= first_timeout)
-    inferred = ~proven & (record > last_data) & (kept | state.put_same_state[ids])
-    if proven.sum() >= KNOWN_ANSWERS:
-        # A call that did what no timeout is known to have made it do was made for data.
-        answers = 2 * kept + state.put_same_state[ids]
-        inferred &= np.isin(answers, np.unique(answers[proven]))
+    last_data = np.array([one.last_data for one in orders], np.int64)
+    first_timeout = np.array([one.first_timeout for one in orders], np.int64)
+    first_timeout[clocks.no_new_data] = -1  # every record is that of a timeout
+    proven = _proven(state, ids, first_timeout)
+    inferred = np.zeros(len(ids), np.bool_)
+    rest = np.flatnonzero(~proven)
+    rest = rest[state.put_record[ids[rest]] > last_data[state.put_step[ids[rest]]]]
+    answers = _answers(state, ids[rest])
+    rest, answers = rest[answers > 0], answers[answers > 0]
+    if len(rest):
+        known = _answers(state, every[_proven(state, every, first_timeout)])
+        if len(known) >= KNOWN_ANSWERS:
+            # A call that did what no timeout is known to have made it do was made for data.
+            rest = rest[(np.bincount(known, minlength=4) > 0)[answers]]
+    inferred[rest] = True
     return proven, inferred
+
+
+def _proven(state: StateMap, ids: Int64s, first_timeout: Int64s) -> Bools:
+    """Whether the last put stands where only timeouts do."""
+    proven: Bools = state.put_record[ids] >= first_timeout[state.put_step[ids]]
+    return proven
+
+
+def _answers(state: StateMap, ids: Int64s) -> Int64s:
+    """What the last put did: 2 if it left no timer, and 1 more if it left the state untouched."""
+    answers: Int64s = 2 * (state.clock[ids] == NO_TIMEOUT) + state.put_same_state[ids]
+    return answers
 
 
 def _before_window(state: StateMap, kind: TimeoutKind, view: TimerView) -> Iterator[Leftovers]:
@@ -203,9 +243,15 @@ def _before_window(state: StateMap, kind: TimeoutKind, view: TimerView) -> Itera
     """
     if view.runs is None:
         return
-    count = len(state)
-    never = ~view.runs.ever_armed[:count] & (state.put_step[:count] == BEFORE_WINDOW)
-    ids = np.flatnonzero(never & state.live[:count] & (state.clock[:count] == NO_TIMEOUT))
+    ever_armed = view.runs.ever_armed
+
+    def never(some: slice) -> Bools:
+        before: Bools = state.put_step[some] == BEFORE_WINDOW
+        if before.any():
+            before &= ~ever_armed[some] & state.live[some] & (state.clock[some] == NO_TIMEOUT)
+        return before
+
+    ids = state.where(never)
     if not len(ids):
         return
     unknown = np.full(len(ids), NO_CLOCK)

@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.measure.clocks import TimeoutKind
-from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder
+from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder, TimerPuts
 from inspector.model import NO_TIMEOUT, BatchClock
-from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, Bools, Change, Int64s, StateMap
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, Bools, Int64s, StateMap
 
 Int32s = npt.NDArray[np.int32]
 _UNKNOWN = RecordOrder(-1, NO_TIMEOUT_SEEN)
@@ -90,34 +90,42 @@ class TimerRuns:
 
     def update(
         self,
-        change: Change,
+        puts: TimerPuts,
         state: StateMap,
         clock: BatchClock | None,
         order: dict[TimeoutKind, RecordOrder],
     ) -> None:
-        """Take one version's change over; ``state`` is the map after it."""
-        if change.rebased:
+        """Take one version's puts over; ``state`` is the map after it."""
+        rebased = puts.change.rebased
+        if rebased:
             self._put, self.ever_armed = np.zeros(0, np.int32), np.zeros(0, np.bool_)
         step = len(state.versions) - 1
-        self._reserve(len(state), change.rebased)
-        put_before = np.maximum(self._put[change.ids], state.base_step - 1)
+        self._reserve(len(state), rebased)
+        armed = puts.timers != NO_TIMEOUT
+        put_before = np.maximum(self._put[puts.ids[puts.over]], state.base_step - 1)
         for kind, run in self.by_kind.items():
             due_at = _threshold(clock, kind)
             run.reached += [max([due_at, *run.reached[-1:]])] * (step + 1 - len(run.reached))
-            if not change.rebased:
-                _advance(run, change, state, due_at, (step, put_before), clock, order.get(kind))
-        self._put[change.ids] = state.put_step[change.ids]
-        timers = state.clock[change.ids]
-        self.ever_armed[change.ids] |= change.now_live & (timers != NO_TIMEOUT)
+            if not rebased:
+                quiet = clock is not None and clock.has_new_data is False
+                known = order.get(kind)
+                due = np.flatnonzero(puts.over_timers < due_at)
+                _advance(run, puts, due, (step, put_before[due]), (quiet, known or _UNKNOWN))
+                if known is not None and not quiet:
+                    _count_data(run, puts, due, armed, known)
+        self._put[puts.ids] = BEFORE_WINDOW if rebased else step
+        self.ever_armed[puts.ids if armed.all() else puts.ids[armed]] = True
 
     def _reserve(self, keys: int, anew: bool) -> None:
+        if anew:
+            for run in self.by_kind.values():
+                run.fired, run.first = np.zeros(0, np.int32), np.zeros(0, np.int32)
         room = keys + (keys >> 3) if keys > len(self._put) else len(self._put)
-        self._put = _grown(self._put, room, BEFORE_WINDOW)
-        self.ever_armed = _grown(self.ever_armed, room, False)
+        _lengthen(self, "_put", room, BEFORE_WINDOW)
+        _lengthen(self, "ever_armed", room, False)
         for run in self.by_kind.values():
-            for name in ("fired", "first"):
-                have = np.zeros(0, np.int32) if anew else getattr(run, name)
-                setattr(run, name, _grown(have, room, 0))
+            _lengthen(run, "fired", room, 0)
+            _lengthen(run, "first", room, 0)
 
 
 def _threshold(clock: BatchClock | None, kind: TimeoutKind) -> int:
@@ -127,38 +135,53 @@ def _threshold(clock: BatchClock | None, kind: TimeoutKind) -> int:
     return NO_CLOCK if found is None else found
 
 
-def _advance(  # noqa: PLR0913 - one version of one reading
+def _advance(
     run: Run,
-    change: Change,
-    state: StateMap,
-    due_at: int,
+    puts: TimerPuts,
+    due: Int64s,
     steps: tuple[int, Int64s],
-    clock: BatchClock | None,
-    order: RecordOrder | None,
+    called: tuple[bool, RecordOrder],
 ) -> None:
-    ids, over, written = change.ids, change.was_clock, change.written
-    step, put_before = steps
-    last_data, first_timeout = order or _UNKNOWN
-    records, timers = state.put_record[ids], state.clock[ids]
-    quiet = clock is not None and clock.has_new_data is False
-    due = written & (over != NO_TIMEOUT) & (over != NO_CLOCK) & (over < due_at)
-    # Only what is sure is counted: the run is at least so long.
-    timed_out = due & (quiet | (records >= first_timeout))
+    """Lengthen the runs of timers that surely fired; end all others that were touched.
+
+    Args:
+        run: the reading.
+        puts: of the version.
+        due: which of the replaced timers had run out.
+        steps: of the version, and those of the puts before that set the due timers.
+        called: whether only timeouts can have called; what the order of the records tells.
+    """
+    (step, put_before), (quiet, order) = steps, called
+    if not quiet:  # Only what is sure is counted: the run is at least so long.
+        sure = puts.records[puts.over[due]] >= order.first_timeout
+        due, put_before = due[sure], put_before[sure]
+    ids = puts.ids[puts.over[due]]
     # The timer may have stood, and fired, since an earlier batch: only applyInPandasWithState.
     reached = np.array(run.reached, np.int64)
-    started = np.maximum(np.searchsorted(reached, over, side="right"), put_before + 1)
-    started = np.minimum(started, step)
-    run.first[ids] = np.where(run.fired[ids] > 0, run.first[ids], started)
-    run.fired[ids] = np.where(timed_out, run.fired[ids] + (step - started + 1), 0)
-    if order is not None and not quiet:
-        by_data = written & (~due | (records <= last_data))
-        run.armed_by_data += int((by_data & (timers != NO_TIMEOUT)).sum())
-        run.unarmed_by_data += int((by_data & (timers == NO_TIMEOUT)).sum())
+    started = np.searchsorted(reached, puts.over_timers[due], side="right")
+    started = np.minimum(np.maximum(started, put_before + 1), step)
+    fired = run.fired[ids]
+    run.fired[puts.change.ids] = 0
+    run.first[ids] = np.where(fired > 0, run.first[ids], started)
+    run.fired[ids] = fired + (step - started + 1)
 
 
-def _grown(have: Any, room: int, fill: int) -> Any:
-    if room <= len(have):
-        return have
-    grown = np.full(room, fill, have.dtype)
-    grown[: len(have)] = have
-    return grown
+def _count_data(run: Run, puts: TimerPuts, due: Int64s, armed: Bools, order: RecordOrder) -> None:
+    """Count the puts that a call for data surely made: all but those that a timeout may have."""
+    unsure = puts.over[due]
+    unsure = unsure[puts.records[unsure] > order.last_data]
+    with_timer = int(np.count_nonzero(armed)) - int(np.count_nonzero(armed[unsure]))
+    run.armed_by_data += with_timer
+    run.unarmed_by_data += len(armed) - len(unsure) - with_timer
+
+
+def _lengthen(owner: object, name: str, room: int, fill: int) -> None:
+    """Lengthen a column, without a copy if nobody else looks at it."""
+    had = len(getattr(owner, name))
+    try:
+        getattr(owner, name).resize(room)
+    except ValueError:
+        longer = np.empty(room, getattr(owner, name).dtype)
+        longer[:had] = getattr(owner, name)
+        setattr(owner, name, longer)
+    getattr(owner, name)[had:] = fill

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
 from inspector.model import NO_TIMEOUT, BatchClock
-from inspector.state.replay import NO_CLOCK, Bools, Change, StateMap
+from inspector.state.replay import NO_CLOCK, Bools, Change, Int64s, StateMap
 
 
 class RecordOrder(NamedTuple):
@@ -37,6 +38,49 @@ class RecordOrder(NamedTuple):
 
 
 NO_TIMEOUT_SEEN = int(np.iinfo(np.int64).max)
+
+
+@dataclass(frozen=True)
+class TimerPuts:
+    """What the puts of one version did with timers; arrays run parallel to ``ids``.
+
+    Gathered once, because the keys lie anywhere in the map; what is asked of the timers that were
+    replaced is asked of those alone.
+
+    Attributes:
+        change: the version's change.
+        ids: the keys that it put and that are there.
+        timers: their timers now; NO_TIMEOUT for none, NO_CLOCK where it cannot be read.
+        records: positions of the puts in the delta.
+        over: places in ``ids`` of the keys whose put replaced a timer; over_timers: that timer.
+        removed_timers: timers that went with their keys.
+    """
+
+    change: Change
+    ids: Int64s
+    timers: Int64s
+    records: npt.NDArray[np.int32]
+    over: Int64s
+    over_timers: Int64s
+    removed_timers: Int64s
+
+    @classmethod
+    def of(cls, change: Change, state: StateMap) -> TimerPuts:
+        """Of one version's change; ``state`` is the map after it."""
+        ids, before, removed = change.ids, change.was_clock, change.was_clock[:0]
+        if not change.written.all():
+            removed = before[~change.written]
+            ids, before = ids[change.written], before[change.written]
+        over = np.flatnonzero(_set(before))
+        return cls(
+            change,
+            ids,
+            state.clock[ids],
+            state.put_record[ids],
+            over,
+            before[over],
+            removed[_set(removed)],
+        )
 
 
 @dataclass(frozen=True)
@@ -92,46 +136,54 @@ class TimerEvidence:
         return tuple(kind for kind in kinds if not against[kind]) or tuple(kinds)
 
 
-def timer_evidence(change: Change, state: StateMap, clock: BatchClock | None) -> TimerEvidence:
+def timer_evidence(puts: TimerPuts, clock: BatchClock | None) -> TimerEvidence:
     """The evidence that one version adds; none where its batch's clocks are not known."""
     if clock is None or clock.timestamp_ms is None or clock.watermark_ms is None:
         return TimerEvidence()
-    timers, over = state.clock[change.ids], change.was_clock
-    ran = (over != NO_TIMEOUT) & (over != NO_CLOCK)
-    armed = change.written & (timers != NO_TIMEOUT) & (timers != NO_CLOCK)
-    quiet = ran & (change.written | ~change.now_live) & (clock.has_new_data is False)
     watermark, now = clock.watermark_ms, clock.timestamp_ms
-    records = state.put_record[change.ids]
-
-    def order(threshold: int) -> dict[int, RecordOrder]:
-        by_data = records[change.written & ~(ran & (over < threshold))]
-        last_data = int(by_data.max(initial=-1))
-        descent = change.first_descent
-        # A descent among the records of new data: their order is not the one we know.
-        known = NO_TIMEOUT_SEEN if descent is None or descent <= last_data else descent
-        return {change.version: RecordOrder(last_data, known)}
-
+    armed = _set(puts.timers)
+    quiet = clock.has_new_data is False
+    gone = (puts.over_timers, puts.removed_timers) if quiet else ()
     return TimerEvidence(
-        not_event=_count(armed & (timers < watermark), quiet & (over >= watermark)),
-        not_processing=_count(armed & (timers <= now), quiet & (over >= now)),
+        not_event=_count(
+            armed & (puts.timers < watermark), *(timers >= watermark for timers in gone)
+        ),
+        not_processing=_count(armed & (puts.timers <= now), *(timers >= now for timers in gone)),
         order={
-            TimeoutKind.EVENT_TIME: order(watermark),
-            TimeoutKind.PROCESSING_TIME: order(now),
+            TimeoutKind.EVENT_TIME: {puts.change.version: _order(puts, watermark)},
+            TimeoutKind.PROCESSING_TIME: {puts.change.version: _order(puts, now)},
         },
     )
+
+
+def _order(puts: TimerPuts, threshold: int) -> RecordOrder:
+    by_data = puts.records.copy()
+    by_data[puts.over[puts.over_timers < threshold]] = -1
+    last_data = int(by_data.max(initial=-1))
+    descent = puts.change.first_descent
+    # A descent among the records of new data: their order is not the one we know.
+    known = NO_TIMEOUT_SEEN if descent is None or descent <= last_data else descent
+    return RecordOrder(last_data, known)
 
 
 def overdue_evidence(state: StateMap, clocks: Clocks) -> TimerEvidence:
     """The evidence of timers that stand though they have run out; holds for Scala and Java only."""
     if not len(clocks.versions):
         return TimerEvidence()
-    timer = state.clock[: len(state)]
-    armed = state.live[: len(state)] & (timer != NO_TIMEOUT) & (timer != NO_CLOCK)
-    return TimerEvidence(
-        not_event=_count(armed & (timer < clocks.watermark_ms[-1])),
-        not_processing=_count(armed & (timer < clocks.timestamp_ms[-1])),
-    )
+    event = processing = 0
+    for some in state.portions():
+        timers = state.clock[some]
+        armed = state.live[some] & _set(timers)
+        event += _count(armed & (timers < clocks.watermark_ms[-1]))
+        processing += _count(armed & (timers < clocks.timestamp_ms[-1]))
+    return TimerEvidence(not_event=event, not_processing=processing)
+
+
+def _set(timers: Int64s) -> Bools:
+    """Which of some clocks are timers."""
+    is_set: Bools = (timers != NO_TIMEOUT) & (timers != NO_CLOCK)
+    return is_set
 
 
 def _count(*masks: Bools) -> int:
-    return sum(int(mask.sum()) for mask in masks)
+    return sum(int(np.count_nonzero(mask)) for mask in masks)

@@ -11,7 +11,7 @@ Identity is Spark's: a put of a present key keeps the *key object* and replaces 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -108,6 +108,9 @@ class Change:
     counts: RecordCounts = field(default_factory=RecordCounts)
     first_descent: int | None = None
 
+
+_PORTION = 1 << 13
+"""Keys of a portion: 384 KiB of the table."""
 
 _FRESH = np.array(
     [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, -2, 0, -1, False, False, b"")] * 1024, ROW
@@ -243,9 +246,11 @@ class StateMap:
         columns = self._changed()
         same_state = columns.pop("same_state")
         if self.tracking.clock_slot >= 0:
-            ids = columns["ids"][columns["written"]]
-            self.put_over_clock[ids] = columns["was_clock"][columns["written"]]
-            self.put_same_state[ids] = same_state[columns["written"]]
+            ids, over, written = columns["ids"], columns["was_clock"], columns["written"]
+            if not written.all():
+                ids, over, same_state = ids[written], over[written], same_state[written]
+            self.put_over_clock[ids] = over
+            self.put_same_state[ids] = same_state
         change = Change(
             version=self.versions[-1],
             rebased=self._rebased,
@@ -261,6 +266,20 @@ class StateMap:
         ends = np.zeros(len(ids) + 1, np.int64)
         data = self.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
+
+    def portions(self) -> Iterator[slice]:
+        """All ids, in portions whose rows the processor's caches hold.
+
+        A column is a stride through the table: who reads several reads the table several times,
+        unless it does so portion by portion.
+        """
+        for start in range(0, self._keys, _PORTION):
+            yield slice(start, min(start + _PORTION, self._keys))
+
+    def where(self, holds: Callable[[slice], Bools]) -> Int64s:
+        """The ids for which something holds, asked portion by portion."""
+        found = [np.flatnonzero(holds(some)) + some.start for some in self.portions()]
+        return np.concatenate(found) if found else np.empty(0, np.int64)
 
     # -- parts -------------------------------------------------------------------------------
 

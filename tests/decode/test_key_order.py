@@ -72,12 +72,32 @@ def test_fields_of_structs_are_compared_in_order() -> None:
     assert descents(nested, [((1, 9),), ((2, 1),), ((2, 0),)]) == [False, False, True]
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["", "a", "a\0", "aé", "a" * 9, "a" * 99]) | st.none(),
+            st.integers(-(1 << 63), (1 << 63) - 1) | st.none(),
+            st.sampled_from([-(1 << 31), -1, 0, (1 << 31) - 1]) | st.none(),
+        ),
+        max_size=12,
+    )
+)
+def test_keys_are_compared_where_they_lie_as_decoded_ones_are(rows: list[tuple[Any, ...]]) -> None:
+    types = (StringType(), LONG, INTEGER)
+    decoded = descents(schema(*types, BOOLEAN), [(*row, True) for row in rows])
+    assert descents(schema(*types), rows) == decoded
+
+
 def test_what_cannot_be_compared_gives_no_evidence() -> None:
     key = schema(ArrayType(LONG))
     assert descents(key, [([2],), ([1],)]) == [False, False]
     assert descents(schema(LONG), [(2,)]) == [False]
     # One row that does not fit its schema: nothing is said of its block.
     one = block([(b"\0" * 16, b""), (b"\0" * 8, b""), (b"\0" * 16, b"")])
+    assert not KeyOrder(schema(LONG)).descends(one).any()
+    # The same if it has room for its fields: the second is below, the third is not whole words.
+    below = [encode.row(schema(LONG), (value,)) for value in (2, 1, 3)]
+    one = block([(below[0], b""), (below[1], b""), (below[2] + b"x", b"")])
     assert not KeyOrder(schema(LONG)).descends(one).any()
 
 

@@ -14,6 +14,7 @@ from inspector.measure.timers import (
     NO_TIMEOUT_SEEN,
     RecordOrder,
     TimerEvidence,
+    TimerPuts,
     overdue_evidence,
     timer_evidence,
 )
@@ -80,12 +81,25 @@ def test_evidence_against_every_reading_decides_nothing() -> None:
     assert only.possible((EVENT, PROCESSING)) == (PROCESSING,)
 
 
+def test_the_puts_of_a_version_tell_which_timers_they_replaced() -> None:
+    first = [put(A, 50), put(B, NO_TIMER), put(C, 70)]
+    state, changes, _ = replay(
+        [Step(first), Step([put(B, 80), put(A, NO_TIMER), (C, None), put(D, 90)])],
+        cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE),
+    )
+    puts = TimerPuts.of(changes[1], state)
+    assert state.keys(puts.ids) == [B, A, D]
+    assert (puts.timers.tolist(), puts.records.tolist()) == ([80, NO_TIMER, 90], [0, 1, 3])
+    assert (puts.over.tolist(), puts.over_timers.tolist()) == ([1], [50])
+    assert puts.removed_timers.tolist() == [70]
+
+
 def test_without_the_clocks_of_a_batch_it_gives_no_evidence() -> None:
     for missing in (None, clock(1, None), BatchClock(BatchId(0), None, 50)):
         state, (change,), _ = replay(
             [Step([put(A, 10)])], cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
         )
-        assert timer_evidence(change, state, missing) == TimerEvidence()
+        assert timer_evidence(TimerPuts.of(change, state), missing) == TimerEvidence()
 
 
 def test_evidence_adds() -> None:

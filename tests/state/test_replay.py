@@ -199,6 +199,15 @@ def test_holding_a_block_against_the_map_leaves_its_rows_as_they_are() -> None:
     assert cases.live_keys(state) == {A, B}
 
 
+def test_portions_are_all_ids_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("inspector.state.replay._PORTION", 2)
+    assert list(StateMap().portions()) == []
+    assert StateMap().where(lambda some: StateMap().live[some]).tolist() == []
+    state, _, _ = replay(steps([(A, V), (B, V), (C, V)], [(B, None)]))
+    assert list(state.portions()) == [slice(0, 2), slice(2, 3)]
+    assert state.where(lambda some: state.live[some]).tolist() == [0, 2]
+
+
 # --- what is tracked -------------------------------------------------------------------------
 
 
