@@ -33,6 +33,9 @@ _PROBLEM: _Columns = [
 ]
 """What every batch has for its rows of kind ``problem``."""
 
+PROBLEM = tuple(name for name, _ in (*_STORE, *_PROBLEM))
+"""The columns that are given in such a row."""
+
 _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
 TASKS = pa.schema(_task)
 """One row per task; ``spec`` is a :class:`inspector.pipeline.tasks.Task` as JSON."""
@@ -76,6 +79,9 @@ PREFIX_COUNTS = (
 )
 """Names of the additive counts of :class:`inspector.measure.heap_prefixes.PrefixFacts`."""
 
+FIELD_LISTS = ("nulls", "word_bytes", "variable_bytes", "padding_bytes")
+"""Names and order of the additive counts of :class:`inspector.decode.field_sizes.FieldBytes`."""
+
 _numbers: _Columns = [(name, pa.int64()) for name in COUNTS]
 _lists: _Columns = [(name, pa.list_(pa.int64())) for name in HISTOGRAMS]
 
@@ -113,6 +119,12 @@ _facts: _Columns = [
     ("set_sizes", pa.list_(pa.int64())),
     ("top_by", pa.string()),
     ("amount", pa.int64()),
+    ("matched_rows", pa.int64()),
+    ("unmatched_rows", pa.int64()),
+    ("side", pa.string()),
+    ("null_bit_bytes", pa.int64()),
+    ("other_bytes", pa.int64()),
+    *((name, pa.list_(pa.int64())) for name in FIELD_LISTS),
 ]
 FACTS = pa.schema(_facts)
 """What a task tells, one row per fact. ``kind`` says which columns are given:
@@ -136,7 +148,14 @@ FACTS = pa.schema(_facts)
 * ``rewrites``: ``set_sizes`` tells how many live keys were put in exactly so many of the newest
   versions in a row.
 * ``top``: a live key that ranks high by ``top_by``, with the ``amount`` of it.
-* ``join``: what is wrong between a join's counters and its rows, by ``slug``.
+* ``join``: what is wrong between a join's counters and its rows, and how many rows speak for and
+  against a time in the join key (:mod:`inspector.pipeline.join_times`), by ``slug``. Leftovers of a
+  join that rest on such a time have its ``slug``, too.
+* ``matched``: live rows of a join's side that have found a partner, and that have not, where the
+  rows have such a flag (state format 2).
+* ``fields``: what the keys or the values (``side``) of the live ``rows`` take: ``null_bit_bytes``
+  and ``other_bytes`` of all, and for each top-level field, by ordinal, its ``nulls`` (rows),
+  ``word_bytes``, ``variable_bytes`` and ``padding_bytes``.
 * ``problem``: what could not be read: ``slug message path offset``.
 """
 
@@ -158,11 +177,13 @@ _changes: _Columns = [
     ("old_value_bytes", pa.int64()),
     ("key", pa.binary()),
     ("value", pa.binary()),
+    ("old_value", pa.binary()),
     *_PROBLEM,
 ]
 CHANGES = pa.schema(_changes)
 """Records of deltas (kind ``change``), with what they did (``inspector.state.events``), their
-ordinal in the file at ``path`` and the size of the value they replaced; and problems."""
+ordinal in the file at ``path`` and the size of the value they replaced, and that value if it was
+asked for; and problems."""
 
 _diff: _Columns = [
     ("kind", pa.string()),

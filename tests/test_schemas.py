@@ -10,10 +10,12 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inspector.decode.field_sizes import FieldBytes
 from inspector.measure.versions import VersionFacts
 from inspector.schemas import (
     COUNTS,
     FACTS,
+    FIELD_LISTS,
     HISTOGRAMS,
     ROWS,
     TASKS,
@@ -37,6 +39,11 @@ def test_only_types_that_spark_takes_in_both_directions(schema: pa.Schema) -> No
 def test_facts_have_a_column_for_every_count_and_distribution() -> None:
     assert {*COUNTS, *HISTOGRAMS} == {field.name for field in fields(VersionFacts)}
     assert {*COUNTS, *HISTOGRAMS} <= set(FACTS.names)
+
+
+def test_the_bytes_of_a_field_are_made_of_the_lists_in_their_order() -> None:
+    assert tuple(field.name for field in fields(FieldBytes)) == FIELD_LISTS
+    assert {*FIELD_LISTS} <= set(FACTS.names)
 
 
 def test_columns_are_placed_by_name_and_absent_ones_are_null() -> None:

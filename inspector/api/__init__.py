@@ -25,12 +25,13 @@ from inspector.api.tables import (
     history,
     report_tables,
     rows,
-    typed_tables,
 )
+from inspector.api.typed import Typed, typed_tables
 
 __all__ = [
     "Ends",
     "Options",
+    "Typed",
     "audit",
     "changes",
     "diff",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from inspector.api.flags import matched_rows
 from inspector.api.judging import findings
 from inspector.api.run import Options, Run
+from inspector.findings.finding import Finding
 from inspector.findings.integrity import judge_problems
+from inspector.model import Problem
 from inspector.pipeline.identity import see_bytes
 from inspector.report import build
 from inspector.report.keys import Redact
@@ -38,10 +39,20 @@ def files(path: str, options: Options | None = None) -> Report:
     return build.files(run.checkpoint, run.version, run.listed)
 
 
+def findings_of(run: Run) -> tuple[Finding, ...]:
+    """The findings of an audit."""
+    return findings(run, run.facts(fit=True))
+
+
+def verified(run: Run) -> tuple[Problem, ...]:
+    """All that is wrong when everything has been read and checked."""
+    return run.problems(run.facts(fit=True))
+
+
 def verify(path: str, options: Options | None = None) -> Report:
     """Read and check everything, going on past what cannot be read."""
     run = Run.start(path, options)
-    facts = run.facts(fit=True, leftover_limit=1)
+    facts = run.facts(fit=True)
     problems = run.problems(facts)
     return build.verify(
         run.checkpoint, run.version, facts, problems, tuple(judge_problems(problems))
@@ -96,8 +107,7 @@ def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> R
     """Expired keys that are still there, oldest first; all of them if ``limit`` is 0."""
     run = Run.start(path, options)
     # The table of the largest is the same whatever the limit.
-    facts = run.facts(leftover_limit=max(limit, build.LARGEST) if limit else 0)
-    facts.matched = matched_rows(run)
+    facts = run.facts(leftover_limit=max(limit, build.LARGEST) if limit else 0, matched=True)
     found = [f for f in findings(run, facts) if f.kind.id.startswith("SS2")]
     redact = run.options.redact or Redact.NONE
     return build.leftovers(

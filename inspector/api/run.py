@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
 from inspector.checkpoint.roots import Selection
-from inspector.engines.local import map_tasks
-from inspector.exceptions import CheckpointError
+from inspector.engines.choose import EngineWanted, choose, given_engine
+from inspector.engines.engine import BatchFunction, Engine, Reader, Work, reader_of
+from inspector.engines.local import stream_tasks
+from inspector.exceptions import CheckpointError, EngineError
 from inspector.measure.leftovers import TimeoutKind
 from inspector.model import Problem
 from inspector.operators.given import GivenRules
 from inspector.pipeline import run_tasks
 from inspector.pipeline.collect import Facts, collect
-from inspector.pipeline.discovery import Checkpoint, open_checkpoint
+from inspector.pipeline.discovery import (
+    Checkpoint,
+    checkpoint_at,
+    open_checkpoint,
+    state_file_bytes,
+)
 from inspector.pipeline.given_rules import with_rules
 from inspector.pipeline.given_schemas import GivenSchemas
 from inspector.pipeline.lags import longest_retention_ms
 from inspector.pipeline.plan import Wanted, below_joins, listing_problems, plan
 from inspector.pipeline.tasks import Task
 from inspector.report.keys import Redact
+from inspector.schemas import FACTS
 
 
 @dataclass(frozen=True)
@@ -34,7 +43,8 @@ class Options:
             committed one if neither is given.
         operator_id, store_name, partition_id: only this part.
         redact: what is shown of keys and values; None for the command's own default.
-        workers: partitions read at the same time.
+        workers: partitions read at the same time in this process.
+        engine: where the tasks run; in this process if not said otherwise.
         timeout_kind: which clock the timers of group state follow, where the bytes do not tell.
         event_time_fields, operator_rules, join_retention: rules that the checkpoint does not tell,
             as :mod:`inspector.operators.given` reads them.
@@ -52,6 +62,7 @@ class Options:
     partition_id: int | None = None
     redact: Redact | None = None
     workers: int | None = None
+    engine: EngineWanted = field(default_factory=lambda: EngineWanted("local"))
     timeout_kind: TimeoutKind | None = None
     event_time_fields: tuple[str, ...] = ()
     operator_rules: tuple[str, ...] = ()
@@ -84,12 +95,14 @@ class Run:
     Attributes:
         checkpoint: what was found. version: the judged state version.
         options: as asked. listed: what is wrong by the listing alone.
+        engine: where the tasks run.
     """
 
     checkpoint: Checkpoint
     version: int
     options: Options
     listed: tuple[Problem, ...]
+    engine: Engine
 
     @classmethod
     def start(cls, path: str, options: Options | None) -> Run:
@@ -99,40 +112,85 @@ class Run:
             CheckpointError: there is no such part or version.
         """
         options = options or Options()
+        # What is asked for and cannot be had is said before anything is read.
+        engine = given_engine(options.engine, options.workers)
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
         given = GivenSchemas.parse(options.key_schemas, options.value_schemas)
-        checkpoint = open_checkpoint(path, options.storage_options, selection, given)
+        checkpoint = _opened(path, options, reader_of(engine), (selection, given))
         if selection != Selection() and not any(o.layout.stores for o in checkpoint.operators):
             raise CheckpointError("it has no such operator, store or partition", checkpoint.root)
         version = checkpoint.version_of(options.batch, options.state_version)
-        return cls.at(checkpoint, version, options)
+        engine = engine or choose(options.engine, options.workers, state_file_bytes(checkpoint))
+        return cls.at(checkpoint, version, options, engine)
 
     @classmethod
-    def at(cls, checkpoint: Checkpoint, version: int, options: Options) -> Run:
+    def at(cls, checkpoint: Checkpoint, version: int, options: Options, engine: Engine) -> Run:
         """A version of a checkpoint that is open."""
         checkpoint = judged_by(checkpoint, options)
         listed = (*checkpoint.problems, *listing_problems(checkpoint, version))
-        return cls(checkpoint, version, options, listed)
+        return cls(checkpoint, version, options, listed, engine)
 
-    def facts(
-        self, *, fit: bool = False, leftover_limit: int = 1, top: int = 0, rewrites: bool = False
-    ) -> Facts:
-        """The facts of all versions; see :class:`inspector.pipeline.plan.Wanted`."""
-        wanted = Wanted(self.version, fit, leftover_limit, self.options.timeout_kind, top, rewrites)
+    def facts(self, **asked: Any) -> Facts:
+        """The facts of all versions.
+
+        Args:
+            asked: fields of :class:`inspector.pipeline.plan.Wanted`; one leftover key of each class
+                is listed if nothing else is said.
+        """
         late = below_joins(self.checkpoint, self.version)
-        tasks = plan(self.checkpoint, wanted)
+        tasks = self.tasks(**asked)
         told = list(self._told(task for task in tasks if task.operator_id not in late))
         if late:
             # These see a watermark that lags by what the joins above them were seen to keep.
-            lag = longest_retention_ms(self.checkpoint, collect(told))
-            wanted = replace(wanted, lags_ms=dict.fromkeys(late, lag))
-            tasks = plan(self.checkpoint, wanted)
+            tasks = self.tasks(**asked, lags_ms=self.lags_ms(collect(told)))
             told += self._told(task for task in tasks if task.operator_id in late)
         return collect(told)
 
+    def tasks(self, **asked: Any) -> list[Task]:
+        """The tasks of a run; as :meth:`facts`."""
+        asked = {"leftover_limit": 1, "timeout_kind": self.options.timeout_kind} | asked
+        return plan(self.checkpoint, Wanted(self.version, **asked))
+
+    def lags_ms(self, facts: Facts) -> dict[int, int]:
+        """How far the watermark of operators below joins lags, as the facts of those tell."""
+        late = below_joins(self.checkpoint, self.version)
+        lag = longest_retention_ms(self.checkpoint, facts) if late else 0
+        return dict.fromkeys(late, lag)
+
     def _told(self, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
-        return map_tasks(run_tasks, [task.to_json() for task in tasks], self.options.workers)
+        return self.map(run_tasks, tasks)
+
+    def map(self, function: BatchFunction, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+        """Facts of tasks, by a function of the pipeline, on the engine that was asked for."""
+        work = [Work(task.to_json(), task.file_bytes) for task in tasks]
+        return self.engine.map(function, FACTS, work)
+
+    def stream(self, function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Batches of tasks one after the other, in this process: for outputs that are written here.
+
+        Args:
+            function: as :meth:`inspector.engines.engine.Engine.map` takes it.
+            specs: tasks as JSON, of this run's checkpoint or of another that is open.
+        """
+        reader = reader_of(self.engine)
+        yield from stream_tasks(reader.here(function) if reader else function, specs)
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
         """All that is wrong, by the listing and by the files."""
         return (*self.listed, *facts.problems)
+
+
+def _opened(
+    path: str,
+    options: Options,
+    reader: Reader | None,
+    asked: tuple[Selection, GivenSchemas],
+) -> Checkpoint:
+    if reader is None:
+        return open_checkpoint(path, options.storage_options, *asked)
+    if options.storage_options:
+        raise EngineError(
+            "--storage-option is for fsspec; with --io hadoop the session's own settings count, "
+            "such as --conf spark.hadoop.fs.s3a.endpoint=..."
+        )
+    return checkpoint_at(*reader.open(path), *asked)

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from inspector.api.run import Options, Run
-from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError
 from inspector.model import Problem
-from inspector.pipeline import run_rows
+from inspector.pipeline import run_fields, run_rows
 from inspector.pipeline.changes import ChangesTask, run_changes
+from inspector.pipeline.collect import collect
 from inspector.pipeline.diff import DiffTask, run_diff
 from inspector.pipeline.key_filter import KeyFilter, check_filter
 from inspector.pipeline.plan import Wanted, plan
 from inspector.pipeline.tasks import Task
 from inspector.report import build
 from inspector.report.build.changes import ChangeRows
-from inspector.report.build.typed import TypedTable
 from inspector.report.keys import Redact
 from inspector.report.model import Report
 
@@ -48,7 +47,7 @@ def rows(path: str, options: Options | None = None, *, limit: int = 0, raw: bool
     return build.rows(
         run.checkpoint,
         run.version,
-        _live(_tasks(run)),
+        _live(run, tasks_of(run)),
         list(run.listed),
         build.RowsWanted(limit, raw, redact, bool(run.options.key or run.options.where)),
     )
@@ -57,7 +56,8 @@ def rows(path: str, options: Options | None = None, *, limit: int = 0, raw: bool
 def fields(path: str, options: Options | None = None) -> Report:
     """Where the bytes of a version are: null bits, words, variable parts and padding by field."""
     run = Run.start(path, options)
-    return build.fields(run.checkpoint, run.version, _live(_tasks(run)), list(run.listed))
+    facts = collect(run.map(run_fields, tasks_of(run)))
+    return build.fields(run.checkpoint, run.version, facts, run.listed)
 
 
 def history(
@@ -90,7 +90,7 @@ def history(
     problems = list(run.listed)
     redact = run.options.redact or Redact.NONE
     found = ChangeRows(run.checkpoint, redact, raw=raw).rows(
-        _changed(_tasks(run), bases=True), problems
+        _changed(run, tasks_of(run), bases=True), problems
     )
     return build.history(run.checkpoint, run.version, list(found), problems, limit)
 
@@ -100,7 +100,7 @@ def changes(
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key."""
     run = Run.start(path, options)
-    batches = _changed(_tasks(run), first_version=from_batch + 1)
+    batches = _changed(run, tasks_of(run), first_version=from_batch + 1)
     return build.changes(run.checkpoint, run.version, batches, list(run.listed), raw=raw)
 
 
@@ -138,34 +138,10 @@ def diff(
     return build.diff(
         (old.checkpoint, old.version),
         (new.checkpoint, new.version),
-        stream_tasks(run_diff, specs),
+        new.stream(run_diff, specs),
         list(dict.fromkeys((*old.listed, *new.listed))),
         wanted,
     )
-
-
-def typed_tables(
-    path: str,
-    options: Options | None = None,
-    *,
-    changes: bool = False,
-    from_batch: int = 0,
-    raw: bool = False,
-) -> list[TypedTable]:
-    """The rows of a version, or its changes, as Arrow with their types: one table per store.
-
-    Nothing of the state is read before the batches of a table are asked for.
-    """
-    run = Run.start(path, options)
-
-    def table(place: Place, tasks: Sequence[Task]) -> TypedTable:
-        batches = _changed(tasks, first_version=from_batch + 1) if changes else _live(tasks)
-        return build.typed_table(run.checkpoint, place, batches, changes=changes, raw=raw)
-
-    tables = [table(place, tasks) for place, tasks in by_store(_tasks(run)).items()]
-    for each in tables[:1]:
-        each.problems.extend(run.listed)
-    return tables
 
 
 def report_tables(
@@ -182,15 +158,20 @@ def report_tables(
     def report(tasks: Sequence[Task], problems: list[Problem]) -> Report:
         if not changes:
             wanted = build.RowsWanted(0, raw)
-            return build.rows(run.checkpoint, run.version, _live(tasks), problems, wanted)
-        batches = _changed(tasks, first_version=from_batch + 1)
+            return build.rows(run.checkpoint, run.version, _live(run, tasks), problems, wanted)
+        batches = _changed(run, tasks, first_version=from_batch + 1)
         return build.changes(run.checkpoint, run.version, batches, problems, raw=raw)
 
-    stores = by_store(_tasks(run)).items()
+    stores = by_store(tasks_of(run)).items()
     return [
-        (f"operator-{place[0]}.{place[1]}", report(tasks, [] if i else list(run.listed)))
+        (table_name(place), report(tasks, [] if i else list(run.listed)))
         for i, (place, tasks) in enumerate(stores)
     ]
+
+
+def table_name(place: Place) -> str:
+    """``operator-0.default``, also the name of a store's file in an export."""
+    return f"operator-{place[0]}.{place[1]}"
 
 
 def by_store(tasks: Iterable[Task]) -> dict[Place, list[Task]]:
@@ -203,7 +184,7 @@ def by_store(tasks: Iterable[Task]) -> dict[Place, list[Task]]:
     return dict(sorted(found.items()))
 
 
-def _tasks(run: Run) -> list[Task]:
+def tasks_of(run: Run) -> list[Task]:
     """The tasks of a run, with the keys that are looked for.
 
     Raises:
@@ -216,18 +197,12 @@ def _tasks(run: Run) -> list[Task]:
     return [replace(task, key=wanted.key, where=wanted.where) for task in tasks]
 
 
-def _live(tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
-    return _streamed(run_rows, (task.to_json() for task in tasks if task.version))
+def _live(run: Run, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+    return run.stream(run_rows, [task.to_json() for task in tasks if task.version])
 
 
-def _changed(tasks: Iterable[Task], **asked: Any) -> Iterator[pa.RecordBatch]:
-    return _streamed(run_changes, (ChangesTask(task, **asked).to_json() for task in tasks))
-
-
-def _streamed(
-    function: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]], specs: Iterable[str]
-) -> Iterator[pa.RecordBatch]:
-    return stream_tasks(function, list(specs))
+def _changed(run: Run, tasks: Iterable[Task], **asked: Any) -> Iterator[pa.RecordBatch]:
+    return run.stream(run_changes, [ChangesTask(task, **asked).to_json() for task in tasks])
 
 
 def _before(new: Run, ends: Ends) -> Run:
@@ -237,7 +212,7 @@ def _before(new: Run, ends: Ends) -> Run:
         version = max(new.version - 1, 0)
     chosen = new.checkpoint.version_of(batch, version)
     options = replace(new.options, batch=None, state_version=chosen)
-    return Run.at(new.checkpoint, chosen, options)
+    return Run.at(new.checkpoint, chosen, options, new.engine)
 
 
 def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
@@ -245,7 +220,7 @@ def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
 
     A key keeps its partition as long as their number stays.
     """
-    stores = by_store(_tasks(old)), by_store(_tasks(new))
+    stores = by_store(tasks_of(old)), by_store(tasks_of(new))
     units: list[DiffTask] = []
     notes: list[str] = []
     for place in sorted({*stores[0], *stores[1]}):

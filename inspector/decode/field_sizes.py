@@ -9,12 +9,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from inspector.schemas import FIELD_LISTS
 from inspector.sparktypes import SLOT_BYTES, DataType, DecimalType, StructType, storage_type
 
 Int64s = npt.NDArray[np.int64]
@@ -79,6 +82,22 @@ class RowBytes:
     def none(cls, schema: StructType) -> RowBytes:
         """The zero of a schema."""
         return cls(0, 0, (FieldBytes(),) * len(schema.fields))
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of :data:`inspector.schemas.FACTS` that they fill; fields as lists."""
+        return {
+            "rows": self.rows,
+            "null_bit_bytes": self.null_bit_bytes,
+            "other_bytes": self.other_bytes,
+            **{name: list(map(attrgetter(name), self.fields)) for name in FIELD_LISTS},
+        }
+
+    @classmethod
+    def from_columns(cls, row: Mapping[str, Any]) -> RowBytes:
+        """The inverse of :meth:`columns`."""
+        lists = (row[name] for name in FIELD_LISTS)
+        fields = tuple(FieldBytes(*numbers) for numbers in zip(*lists, strict=True))
+        return cls(row["rows"], row["null_bit_bytes"], fields, row["other_bytes"])
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:

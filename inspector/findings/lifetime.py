@@ -147,12 +147,14 @@ def _leftovers(life: StoreLife) -> Iterator[Finding]:
         if not total.rows:
             continue
         past = total.kind in PAST
+        # What helps where no rule is known is beside the point for rows that one was found for.
+        advice = life.rule.advice if life.rule.expiry is not None else ""
         yield _finding(
             life,
             PAST_WATERMARK if past else TIMEOUT_KEPT,
             total.certainty,
             f"{total.rows:,} rows: {_said(total)}{_details(total)}; {_since(total)}",
-            life.rule.advice or "see inspector leftovers for the keys",
+            advice or "see inspector leftovers for the keys",
             total.rows,
             total.bytes,
         )

@@ -84,12 +84,22 @@ def past_clock(
     clocks: Clocks,
     certainty: Certainty,
     reason: str = "",
+    fields: Int64s | None = None,
 ) -> Iterator[Leftovers]:
     """Rows whose field the watermark, or the processing time, of a processed batch covered.
 
     A row counts from the first batch that covered it and had it from its start or put it; the
     judged version shows that it outlived that batch. With ``expiry.previous_bound`` only what the
     watermark of the batch before covers is as certain as the rule.
+
+    Args:
+        state: the map; every step of it is a processed batch.
+        expiry: the rule.
+        clocks: by step of ``state``.
+        certainty: of the rule.
+        reason: what it rests on, if not on the operator's own rule alone.
+        fields: the rule's field by key id, NO_CLOCK where it is null; None for the clock that
+            ``state`` has followed.
     """
     by_watermark = expiry.clock is Clock.WATERMARK
     times = clocks.watermark_ms if by_watermark else clocks.timestamp_ms
@@ -100,7 +110,7 @@ def past_clock(
     # A watermark of zero is none yet.
     reached = np.where(risen > 0, risen - expiry.delay_ms, NO_CLOCK)
     count = len(state)
-    clock = state.clock[:count]
+    clock = state.clock[:count] if fields is None else fields
     # The field is what is divided: the clock in its units could overflow. Rounded so that the
     # comparison in milliseconds says what the one in the field's units does.
     clock_ms = -(-clock // expiry.per_ms) if expiry.inclusive else clock // expiry.per_ms + 1

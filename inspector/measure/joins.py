@@ -11,11 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.decode.clocks import Int64Path
 from inspector.decode.kernel import Interner, kernel
-from inspector.operators.join import time_fields
 from inspector.sparktypes import StructType
-from inspector.state.replay import NO_CLOCK, Int64s, StateMap
+from inspector.state.replay import Int64s, StateMap
 
 _WORD = 8
 _ROWS_AT_ONCE = 1 << 16
@@ -30,14 +28,12 @@ class JoinSide:
         counters_without_rows: counters above zero of keys without any row.
         dangling_rows: rows at or above their key's counter, or of keys without one.
         rows: live rows.
-        timed_by_key: rows whose event time is also a field of the join key.
     """
 
     missing_rows: int = 0
     counters_without_rows: int = 0
     dangling_rows: int = 0
     rows: int = 0
-    timed_by_key: int = 0
 
 
 def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinSide:
@@ -45,7 +41,7 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
 
     Args:
         counters: ``keyToNumValues``; its clock is the number.
-        rows: ``keyWithIndexToValue``; its clock, if it has one, is the event time.
+        rows: ``keyWithIndexToValue``.
         row_key: key schema of the rows: the join key's fields and the index.
     """
     keys = kernel().Interner()
@@ -53,21 +49,20 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
     _intern(keys, counters, ids)
     counts = np.maximum(counters.clock[ids], 0)
     have = np.zeros(len(ids), np.int64)
-    dangling = total = timed = 0
+    dangling = total = 0
     every = np.flatnonzero(rows.live[: len(rows)])
-    for owners, indices, same in _join_keys(keys, rows, every, row_key):
+    for owners, indices in _join_keys(keys, rows, every, row_key):
         known = owners < len(ids)
         good = known.copy()
         good[known] = (indices[known] >= 0) & (indices[known] < counts[owners[known]])
         np.add.at(have, owners[good], 1)
         dangling += int((~good).sum())
-        total, timed = total + len(owners), timed + same
+        total += len(owners)
     return JoinSide(
         missing_rows=int((counts - have).sum()),
         counters_without_rows=int(((counts > 0) & (have == 0)).sum()),
         dangling_rows=dangling,
         rows=total,
-        timed_by_key=timed,
     )
 
 
@@ -81,12 +76,11 @@ def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
 
 def _join_keys(
     keys: Interner, rows: StateMap, ids: Int64s, schema: StructType
-) -> Iterator[tuple[Int64s, Int64s, int]]:
-    """Of some rows each: the id of the join key, the index, how many hold their time in the key."""
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Of some rows each: the id of the join key, and the index."""
     order = ids[np.argsort(rows.key_size[ids], kind="stable")]
     sizes = rows.key_size[order]
     cuts = np.flatnonzero(np.diff(sizes)) + 1
-    readers = [Int64Path(schema, path) for path in time_fields(schema)]
     for of_size in np.split(order, cuts):
         for start in range(0, len(of_size), _ROWS_AT_ONCE):
             some = of_size[start : start + _ROWS_AT_ONCE]
@@ -97,15 +91,7 @@ def _join_keys(
             owners = np.empty(len(some), np.int64)
             at = np.arange(len(some), dtype=np.int64)
             keys.intern(raw, at * length, np.full(len(some), length, np.int64), owners)
-            offsets, lengths = at * size, np.full(len(some), size, np.int64)
-            same = 0
-            if rows.tracking.clock is not None:
-                clock = rows.clock[some]
-                for reader in readers:
-                    values, valid = reader.read(data, offsets, lengths)
-                    equal = valid & (values == clock) & (clock != NO_CLOCK)
-                    same = max(same, int(equal.sum()))
-            yield owners, indices, same
+            yield owners, indices
 
 
 def _without_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:

@@ -5,14 +5,21 @@ each under the key and an index from 0 to count - 1.
 
 A side is cleaned by a watermark on the join key, on both sides alike, or by one on its own value
 with the bound that the join condition gives; else never
-(``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``). Join keys lose their metadata in
-the schema, and the condition is not in the checkpoint; so a row below the watermark is no evidence.
-What can be told is how far behind the watermark the rows of a side reach, version by version.
+(``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``).
+
+* Join keys lose their metadata in the schema. That one carries the watermark is seen where the
+  event time of every row of a side is one and the same field of its join key. Then no row of either
+  side outlives a batch whose watermark is not below that field: rows that come late are not stored,
+  or go in the same batch (``StreamingSymmetricHashJoinExec``).
+* Else the condition would have to be known, which is not in the checkpoint; a row below the
+  watermark is no evidence. What can be told is how far behind the watermark the rows of a side
+  reach, version by version.
 """
 
 from __future__ import annotations
 
 from inspector.operators.rule import (
+    MICROS_PER_MS,
     Clock,
     ExpiryField,
     OperatorShape,
@@ -72,6 +79,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         advice=_ADVICE,
         source=SOURCE,
         event_time=event_time,
+        key_times=tuple(key_times(key)),
     )
 
 
@@ -86,6 +94,16 @@ def time_fields(key: StructType) -> list[tuple[int, ...]]:
             names = [inner.name for inner in column.data_type.fields]
             if names == ["start", "end"]:
                 found.append((ordinal, 1))
+    return found
+
+
+def key_times(key: StructType) -> list[ExpiryField]:
+    """The rules by which both sides would go, were one of those fields to carry the watermark."""
+    found: list[ExpiryField] = []
+    for path in time_fields(key):
+        name = key.fields[path[0]].name
+        called = f"{name}.end" if len(path) > 1 else name
+        found.append(ExpiryField(Clock.WATERMARK, Side.KEY, path, MICROS_PER_MS, True, called))
     return found
 
 

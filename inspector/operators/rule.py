@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inspector.sparktypes import StructField, StructType
 
@@ -72,6 +72,8 @@ class StoreRule:
         event_time: where the rows' event time lies, if the rule itself is not known.
         given: the user gave the rule.
         settled: that no rule is known is no lack: its rows are few, or go with another store's.
+        key_times: fields of the key one of which may carry the watermark, where nothing but the
+            rows can tell.
     """
 
     expiry: ExpiryField | None = None
@@ -83,6 +85,15 @@ class StoreRule:
     event_time: ExpiryField | None = None
     given: bool = False
     settled: bool = False
+    key_times: tuple[ExpiryField, ...] = ()
+
+    def by_key_time(self, path: tuple[int, ...] | None) -> StoreRule:
+        """The rule, if the rows tell that this field of ``key_times`` carries the watermark."""
+        found = next((one for one in self.key_times if one.path == path), None)
+        if found is None or self.given:
+            return self
+        source = f"{self.source}; the rows tell which field of the key"
+        return replace(self, expiry=found, unknown=None, source=source)
 
 
 @dataclass(frozen=True)

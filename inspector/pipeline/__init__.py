@@ -6,7 +6,7 @@ operator with all its stores. What cannot be read becomes a row of kind ``proble
 goes on: an exception would lose its type on the way to the driver and fail the whole job.
 """
 
-from inspector.pipeline.run import run_rows, run_tasks
+from inspector.pipeline.run import run_fields, run_rows, run_tasks
 from inspector.pipeline.tasks import StoreTask, Task
 
-__all__ = ["StoreTask", "Task", "run_rows", "run_tasks"]
+__all__ = ["StoreTask", "Task", "run_fields", "run_rows", "run_tasks"]

@@ -30,11 +30,13 @@ class ChangesTask:
         task: the partition; nothing newer than its version is read, no other key is told.
         bases: tell the rows of the snapshots too that the history starts from.
         first_version: older changes are replayed and not told.
+        old_values: tell the value that each record replaced.
     """
 
     task: Task
     bases: bool = False
     first_version: int = 0
+    old_values: bool = False
 
     def to_json(self) -> str:
         """The task as text."""
@@ -44,14 +46,15 @@ class ChangesTask:
     def from_json(cls, text: str) -> ChangesTask:
         """The inverse of :meth:`to_json`."""
         raw = json.loads(text)
-        return cls(Task.from_json(raw["task"]), raw["bases"], raw["first_version"])
+        return cls(**(raw | {"task": Task.from_json(raw["task"])}))
 
 
 def run_changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Tell the changes of some partitions; the form of :func:`inspector.pipeline.run_tasks`.
 
-    Memory holds the distinct keys that are looked for (their bytes, and 17 bytes each), and a
-    block of one file. What a delta holds before a place where it cannot be read is told.
+    Memory holds the distinct keys that are looked for (their bytes, and 17 bytes each), a block of
+    one file, and where old values are asked for those of the live keys. What a delta holds before a
+    place where it cannot be read is told.
 
     Args:
         batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`ChangesTask`.
@@ -78,7 +81,7 @@ class _Walk:
         self._wanted, self._reader = wanted, reader
         self._steps = replay_steps(StoreFiles.of(store.files), wanted.task.version)
         self._filter = filter_of(wanted.task, store)
-        self._presence = Presence()
+        self._presence = Presence(values=wanted.old_values)
 
     def tell(self) -> Iterator[pa.RecordBatch]:
         for step in self._steps:
@@ -137,4 +140,6 @@ class _Walk:
             "key": keys_of(block, every),
             "value": values_of(block, every),
         }
+        if told.old_values:
+            columns["old_value"] = pa.array(told.old_values, pa.binary())
         yield record_batch(CHANGES, columns, block.count)

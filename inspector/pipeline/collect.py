@@ -10,15 +10,17 @@ from typing import Any
 
 import pyarrow as pa
 
+from inspector.decode.field_sizes import RowBytes
 from inspector.measure.ages import Ages
 from inspector.measure.heap_prefixes import PrefixFacts
 from inspector.measure.sizes import SizeCounts
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem, StoreId
+from inspector.pipeline.join_times import settled
+from inspector.pipeline.settled import Settled, StoreName
 
-StoreName = tuple[int, str]
-"""Operator id and store name: one store over all partitions."""
+__all__ = ["Facts", "Settled", "StoreName", "collect", "leftover_order", "problem_of"]
 
 
 @dataclass
@@ -34,13 +36,17 @@ class Facts:
         calls: what is known of each group state's timers, by store and reading.
         retention: oldest event time of each join side's rows by version, in ms.
         joins: what is wrong between counters and rows: keys by store and slug.
+        key_times: of each join whose rows tell it, which field of its key carries the watermark.
         prefixes: of each session window's store at each version.
         rewrites: how many live keys were put in exactly so many of the newest versions in a row.
         matched: rows of a join's side that have found a partner, and that have not, where that
             was asked for.
+        fields: what the rows of each store take, by store and ``key`` or ``value``, where that was
+            asked for.
         top: the keys that each partition ranks highest.
         leftover_ages: how many leftovers of each class expired at each version.
         readings: of each group state's timers, those that no partition has proof against.
+        settled: which readings of a partition's facts hold, by all partitions together.
         undecided: group states whose timers may follow either clock, and which would have other
             leftovers under the one than under the other.
     """
@@ -54,12 +60,15 @@ class Facts:
     calls: dict[tuple[StoreName, str], TimerCalls] = field(default_factory=dict)
     retention: dict[StoreName, dict[int, int]] = field(default_factory=dict)
     joins: dict[tuple[StoreName, str], int] = field(default_factory=dict)
+    key_times: dict[int, tuple[int, ...]] = field(default_factory=dict)
     leftover_ages: list[Mapping[str, Any]] = field(default_factory=list)
     prefixes: dict[tuple[StoreId, int], PrefixFacts] = field(default_factory=dict)
     rewrites: dict[StoreName, SizeCounts] = field(default_factory=dict)
     matched: dict[StoreName, tuple[int, int]] = field(default_factory=dict)
+    fields: dict[tuple[StoreName, str], RowBytes] = field(default_factory=dict)
     top: list[Mapping[str, Any]] = field(default_factory=list)
     readings: dict[StoreName, set[str]] = field(default_factory=dict)
+    settled: Settled = field(default_factory=lambda: Settled({}, frozenset(), {}))
 
     def stores(self) -> list[StoreName]:
         """Every store that told anything, sorted."""
@@ -105,6 +114,7 @@ def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
             LIFE[kind](facts, row)
         else:
             (facts.leftovers if kind == "leftover" else facts.totals).append(row)
+    facts.key_times = settled(facts.joins)
     _settle(facts, readings)
     facts.leftovers.sort(key=leftover_order)
     facts.problems.sort(key=_problem_order)
@@ -142,6 +152,17 @@ def _add_join(facts: Facts, row: Mapping[str, Any]) -> None:
     facts.joins[place] = facts.joins.get(place, 0) + row["bad_keys"]
 
 
+def _add_matched(facts: Facts, row: Mapping[str, Any]) -> None:
+    matched, unmatched = facts.matched.get(_name(row), (0, 0))
+    facts.matched[_name(row)] = (matched + row["matched_rows"], unmatched + row["unmatched_rows"])
+
+
+def _add_fields(facts: Facts, row: Mapping[str, Any]) -> None:
+    place, found = (_name(row), row["side"]), RowBytes.from_columns(row)
+    before = facts.fields.get(place)
+    facts.fields[place] = found if before is None else before + found
+
+
 def _add_rewrites(facts: Facts, row: Mapping[str, Any]) -> None:
     runs = SizeCounts.from_flat(row["set_sizes"])
     facts.rewrites[_name(row)] = facts.rewrites.get(_name(row), SizeCounts()) + runs
@@ -154,10 +175,12 @@ LIFE: Mapping[str, Callable[[Facts, Mapping[str, Any]], None]] = {
     "retention": _add_retention,
     "join": _add_join,
     "rewrites": _add_rewrites,
+    "matched": _add_matched,
+    "fields": _add_fields,
     "top": lambda facts, row: facts.top.append(row),
     "leftover_age": lambda facts, row: facts.leftover_ages.append(row),
 }
-"""Facts on the lives of rows, and what takes each up."""
+"""Facts on rows and their lives, and what takes each up."""
 
 
 def _rows(batches: Iterable[pa.RecordBatch]) -> Iterator[dict[str, Any]]:
@@ -172,23 +195,21 @@ def problem_of(row: Mapping[str, Any]) -> Problem:
 
 
 def _settle(facts: Facts, readings: Mapping[StoreName, set[str]]) -> None:
-    """Keep one reading of each store's timers: what no partition has proof against.
+    """Keep one reading of each store's timers, and of a join's key, that no partition is against.
 
     A partition without proof of its own tells its leftovers under both readings. Where no partition
     has any, or they contradict each other, neither is kept and the store is named ``undecided``.
     """
     told = {_name(row) for row in facts.totals if row["timeout_kind"] is not None}
     facts.undecided = sorted(name for name in told if len(readings[name]) != 1)
-
-    def kept(row: Mapping[str, Any]) -> bool:
-        kind = row["timeout_kind"]
-        if row["before_window"] and not facts.calls[_name(row), kind].data_always_arms:
-            return False
-        return kind is None or readings[_name(row)] == {kind}
-
-    facts.leftovers = [row for row in facts.leftovers if kept(row)]
-    facts.totals = [row for row in facts.totals if kept(row)]
-    facts.leftover_ages = [row for row in facts.leftover_ages if kept(row)]
+    facts.settled = Settled(
+        {name: frozenset(kinds) for name, kinds in readings.items()},
+        frozenset(place for place, calls in facts.calls.items() if calls.data_always_arms),
+        facts.key_times,
+    )
+    facts.leftovers = list(filter(facts.settled.keeps, facts.leftovers))
+    facts.totals = list(filter(facts.settled.keeps, facts.totals))
+    facts.leftover_ages = list(filter(facts.settled.keeps, facts.leftover_ages))
 
 
 def _name(row: Mapping[str, Any]) -> StoreName:

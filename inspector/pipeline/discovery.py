@@ -13,7 +13,7 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import CheckpointError, UnsupportedProviderError
-from inspector.model import BatchClock, BatchId, Problem
+from inspector.model import BatchClock, BatchId, FileKind, Problem
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.pipeline.given_schemas import GivenPair, GivenSchemas, StoreName, with_given
@@ -163,7 +163,26 @@ def open_checkpoint(
         OSError: the storage does not answer.
     """
     root, meant = resolve_root(url, options)
-    storage = Storage.open(root, options)
+    return checkpoint_at(Storage.open(root, options), meant, selection, given)
+
+
+def checkpoint_at(
+    storage: Storage,
+    meant: Selection,
+    selection: Selection | None = None,
+    given: GivenSchemas | None = None,
+) -> Checkpoint:
+    """A checkpoint whose root is open.
+
+    Args:
+        storage: opened at the root.
+        meant: the part that the user's path names.
+        selection: narrows it.
+        given: state schemas that take the place of those in the checkpoint.
+
+    Raises:
+        CheckpointError: as :func:`open_checkpoint`.
+    """
     chosen = _narrowed(meant, selection or Selection())
     whole = discover(storage)
     logs = read_logs(storage)
@@ -178,6 +197,13 @@ def open_checkpoint(
     return Checkpoint(
         storage, chosen, whole.select(chosen), logs, tuple(operators), tuple(problems)
     )
+
+
+def state_file_bytes(checkpoint: Checkpoint) -> int:
+    """Bytes on storage of all deltas and snapshots of the selected stores."""
+    layouts = [store for operator in checkpoint.operators for store in operator.layout.stores]
+    files = [layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT) for layout in layouts]
+    return sum(file.size for of_store in files for file in of_store)
 
 
 def _narrowed(meant: Selection, asked: Selection) -> Selection:

@@ -1,4 +1,4 @@
-"""The four stores of a join meet: what one side's counters say against its rows."""
+"""The four stores of a join meet: what one side's counters say against its rows, and its times."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from inspector.measure.joins import compare_side
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.pipeline.audit import schemas
+from inspector.pipeline.join_times import Side, tell_key_times
 from inspector.pipeline.reading import StoreReader
 from inspector.pipeline.tasks import Task
 from inspector.state.replay import StateMap
@@ -18,8 +19,9 @@ OF_JOIN = (*COUNT_STORES, *VALUE_STORES)
 def tell_sides(
     task: Task, states: Mapping[str, StateMap], readers: Mapping[str, StoreReader]
 ) -> Iterator[dict[str, Any]]:
-    """Facts of kind ``join`` for each side whose two stores could be replayed whole."""
+    """Facts of kind ``join``, and leftovers, of each side whose stores could be replayed whole."""
     by_name = {store.store_name: store for store in task.stores}
+    sides: list[Side] = []
     for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
         if counts not in states or values not in states:
             continue
@@ -30,3 +32,5 @@ def tell_sides(
         for slug, number in vars(found).items():
             row = readers[values].row("join", task.version)
             yield row | {"slug": slug, "bad_keys": number}
+        sides.append(Side(by_name[values], states[values], readers[values]))
+    yield from tell_key_times(task, sides)

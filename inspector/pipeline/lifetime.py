@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from inspector.measure.ages import clock_range_ms, measure_ages
+from inspector.measure.join_times import OFF_TIME, removed_off_time
 from inspector.measure.leftovers import (
     Clocks,
-    Leftovers,
-    StateChange,
     TimeoutKind,
     TimerEvidence,
+    TimerPuts,
     TimerRuns,
     TimerView,
     find_leftovers,
@@ -22,13 +22,12 @@ from inspector.measure.leftovers import (
 )
 from inspector.model import NO_TIMEOUT, BatchClock
 from inspector.operators.rule import Clock
+from inspector.pipeline.leftover_rows import tell_leftovers
 from inspector.pipeline.reading import StoreReader
 from inspector.pipeline.tasks import StoreTask, Task
-from inspector.state.replay import NO_CLOCK, Change, Int64s, StateMap
+from inspector.state.replay import Change, Int64s, StateMap
 
 Row = dict[str, Any]
-
-KEYS_AT_ONCE = 4096
 
 
 class Lifetime:
@@ -48,20 +47,24 @@ class Lifetime:
             self._from_snapshot = True
         batch = self._batches.get(change.version - 1)
         if self._has_timers:
-            found = TimerEvidence()
+            puts, found = TimerPuts.of(change, self._state), TimerEvidence()
             if not change.rebased:
-                found = timer_evidence(change, self._state, batch)
+                found = timer_evidence(puts, batch)
             self._evidence += found
             order = {
                 kind: by_version[change.version]
                 for kind, by_version in found.order.items()
                 if change.version in by_version
             }
-            self._runs.update(change, self._state, batch, order)
+            self._runs.update(puts, self._state, batch, order)
         if self._store.event_time is not None:
             found_range = clock_range_ms(self._state, self._store.event_time.per_ms)
             if found_range is not None:
                 yield self._row("retention", change.version) | {"oldest_ms": found_range[0]}
+            if self._store.by_key_time:
+                before = self._batches.get(change.version - 2)
+                removed = removed_off_time(change, self._store.event_time, batch, before)
+                yield self._row("join", change.version) | {"slug": OFF_TIME, "bad_keys": removed}
 
     def tell(self) -> Iterator[Row]:
         """Everything about the version that was replayed last."""
@@ -84,7 +87,7 @@ class Lifetime:
             reason=self._store.reason,
         )
         for leftovers in found:
-            yield from self._leftovers(leftovers)
+            yield from tell_leftovers(self._task, self._reader, self._state, leftovers)
 
     # -- ages --------------------------------------------------------------------------------
 
@@ -125,97 +128,20 @@ class Lifetime:
     def _timers(self, kinds: tuple[TimeoutKind, ...]) -> Iterator[Row]:
         yield self._row("timers") | {"timeout_kind": ",".join(kind.value for kind in kinds)}
         state, runs = self._state, self._runs
-        count = len(state)
-        armed = runs.ever_armed[:count]
-        never = np.flatnonzero(state.live[:count] & ~armed & (state.clock[:count] == NO_TIMEOUT))
+        armed = runs.ever_armed[: len(state)]
+        never = state.where(
+            lambda some: state.live[some] & ~armed[some] & (state.clock[some] == NO_TIMEOUT)
+        )
         for kind in kinds:
             run = runs.by_kind[kind]
             yield self._row("calls") | {
                 "timeout_kind": kind.value,
                 "armed_by_data": run.armed_by_data,
                 "unarmed_by_data": run.unarmed_by_data,
-                "armed_keys": int(armed.sum()),
+                "armed_keys": int(np.count_nonzero(armed)),
                 "rows": len(never),
                 **self._sizes(never),
             }
-
-    # -- leftovers ---------------------------------------------------------------------------
-
-    def _leftovers(self, leftovers: Leftovers) -> Iterator[Row]:
-        ids = leftovers.ids
-        if not len(ids):
-            return
-        kind = leftovers.timeout_kind
-        common: Row = {
-            "leftover_class": leftovers.kind.value,
-            "certainty": leftovers.certainty.value,
-            "timeout_kind": None if kind is None else kind.value,
-            "reason": leftovers.reason or None,
-            "before_window": leftovers.before_window,
-        }
-        versions = np.array(self._state.versions, np.int64)
-        yield (
-            self._row("leftovers")
-            | common
-            | {"rows": len(ids), **self._sizes(ids), "fired": int(leftovers.fired.max())}
-            | {"expired_version": int(versions[leftovers.expired_step].min())}
-            | _by_change(leftovers)
-        )
-        yield from self._by_version(leftovers, common, versions)
-        listed = self._listed(leftovers)
-        for start in range(0, len(listed), KEYS_AT_ONCE):
-            some = listed[start : start + KEYS_AT_ONCE]
-            keys = self._state.keys(ids[some])
-            for i, key in zip(some.tolist(), keys, strict=True):
-                told = self._evidence_of(leftovers, i, versions)
-                yield self._row("leftover") | common | {"key": key} | told
-
-    def _by_version(self, leftovers: Leftovers, common: Row, versions: Int64s) -> Iterator[Row]:
-        ids = leftovers.ids
-        size = self._state.key_size[ids].astype(np.int64) + self._state.value_size[ids]
-        rows = np.bincount(leftovers.expired_step)
-        weights = np.bincount(leftovers.expired_step, size)
-        for step in np.flatnonzero(rows).tolist():
-            yield (
-                self._row("leftover_age")
-                | common
-                | {
-                    "expired_version": int(versions[step]),
-                    "rows": int(rows[step]),
-                    "value_bytes": int(weights[step]),
-                }
-            )
-
-    def _evidence_of(self, leftovers: Leftovers, i: int, versions: Int64s) -> Row:
-        state, key_id = self._state, int(leftovers.ids[i])
-        put = int(state.put_step[key_id])
-        expired = int(leftovers.expired_step[i])
-        first = expired if leftovers.first_step is None else int(leftovers.first_step[i])
-        return {
-            "key_bytes": int(state.key_size[key_id]),
-            "value_bytes": int(state.value_size[key_id]),
-            "expired_version": int(versions[expired]),
-            "first_expired_version": None if leftovers.before_window else int(versions[first]),
-            "clock_ms": _known(leftovers.clock_ms[i]),
-            "threshold_ms": _known(leftovers.threshold_ms[i]),
-            "last_put_version": None if put < 0 else int(versions[put]),
-            "puts": int(state.puts[key_id]),
-            "fired": int(leftovers.fired[i]) or None,
-            "state_change": None
-            if leftovers.change is None
-            else StateChange(int(leftovers.change[i])).word,
-        }
-
-    def _listed(self, leftovers: Leftovers) -> Int64s:
-        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each."""
-        ids = leftovers.ids
-        size = self._state.key_size[ids].astype(np.int64) + self._state.value_size[ids]
-        oldest = np.lexsort((ids, -size, leftovers.expired_step))
-        limit = self._task.leftover_limit
-        if not limit or limit >= len(ids):
-            return oldest
-        largest = np.lexsort((ids, leftovers.expired_step, -size))[:limit]
-        return np.concatenate([oldest[:limit], largest[~np.isin(largest, oldest[:limit])]])
 
     def _sizes(self, ids: Int64s) -> dict[str, int]:
         return {
@@ -225,15 +151,3 @@ class Lifetime:
 
     def _row(self, kind: str, version: int | None = None) -> Row:
         return self._reader.row(kind, self._task.version if version is None else version)
-
-
-def _by_change(leftovers: Leftovers) -> dict[str, int]:
-    if leftovers.change is None:
-        return {}
-    return {
-        f"{change.word}_keys": int((leftovers.change == change).sum()) for change in StateChange
-    }
-
-
-def _known(value: np.int64) -> int | None:
-    return None if value == NO_CLOCK else int(value)

@@ -38,6 +38,7 @@ class Wanted:
         timeout_kind: which clock the timers follow, if the user said so.
         top: keys listed by each ranking; 0 for none.
         rewrites: follow in how many versions in a row each key was put.
+        matched: count the rows of a join that have found a partner.
         lags_ms: how far an operator's watermark lags behind that of the query, as observed.
     """
 
@@ -47,6 +48,7 @@ class Wanted:
     timeout_kind: TimeoutKind | None = None
     top: int = 0
     rewrites: bool = False
+    matched: bool = False
     lags_ms: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -71,6 +73,7 @@ def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
             leftover_limit=wanted.leftover_limit,
             top=wanted.top,
             rewrites=wanted.rewrites,
+            matched=wanted.matched,
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions
@@ -111,6 +114,9 @@ def _store_task(
         certainty=certainty,
         reason=reason,
         event_time=rule.event_time,
+        by_key_time=bool(rule.key_times)
+        and not rule.given
+        and _held_back(checkpoint, operator, wanted.version) is None,
         number=COUNT if name in COUNT_STORES else None,
         timeout_kinds=_timeout_kinds(checkpoint, operator, wanted)
         if rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
@@ -133,12 +139,20 @@ def _certainty(
     """
     if rule.given:
         return Certainty.PROVEN, rule.source
-    held_back = [name for name in operator.upstream if name in HOLDS_WATERMARK_BACK]
-    if held_back and _recorded(checkpoint, version, SINCE_3_5):
-        return Certainty.INFERRED, f"downstream of {held_back[-1]} the watermark lags"
+    held_back = _held_back(checkpoint, operator, version)
+    if held_back is not None:
+        return Certainty.INFERRED, f"downstream of {held_back} the watermark lags"
     if rule.doubt:
         return Certainty.INFERRED, rule.doubt
     return Certainty.PROVEN, ""
+
+
+def _held_back(checkpoint: Checkpoint, operator: Operator, version: int) -> str | None:
+    """The operator upstream that makes this one's watermark lag; None if there is none."""
+    if not _recorded(checkpoint, version, SINCE_3_5):
+        return None
+    above = [name for name in operator.upstream if name in HOLDS_WATERMARK_BACK]
+    return above[-1] if above else None
 
 
 def below_joins(checkpoint: Checkpoint, version: int) -> frozenset[int]:

@@ -1,4 +1,4 @@
-"""Tasks in, facts out; or tasks in, live rows out."""
+"""Tasks in, facts out, of all versions or of fields; or tasks in, live rows out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from inspector.pipeline.audit import audit_store
 from inspector.pipeline.join_sides import OF_JOIN, tell_sides
 from inspector.pipeline.live_rows import live_rows
 from inspector.pipeline.reading import StoreReader
+from inspector.pipeline.row_facts import tell_fields, tell_matched
 from inspector.pipeline.tasks import Task
 from inspector.schemas import FACTS, ROWS, batch_of
 from inspector.state.replay import StateMap
@@ -35,6 +36,16 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     for task in _tasks(batches):
         yield from _batched(_each_store(task))
+
+
+def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Tell what each field takes in the live rows of some tasks' version; no version is replayed.
+
+    Yields:
+        Batches of schema :data:`inspector.schemas.FACTS` of kind ``fields``, and problems.
+    """
+    for task in _tasks(batches):
+        yield from _batched(_each_field(task))
 
 
 def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -68,9 +79,20 @@ def _each_store(task: Task) -> Iterator[dict[str, Any]]:
         state = yield from audit_store(task, store, reader)
         reader.check_rest(store.files)
         yield from reader.problems
+        if task.matched:
+            # A reader of its own: what this one meets again has just been told.
+            yield from tell_matched(task, store, StoreReader(task, storage, task.store_id(store)))
         if state is not None and store.store_name in OF_JOIN:
             states[store.store_name] = state
     yield from tell_sides(task, states, readers)
+
+
+def _each_field(task: Task) -> Iterator[dict[str, Any]]:
+    storage = Storage(task.url, task.options, task.root)
+    for store in task.stores:
+        reader = StoreReader(task, storage, task.store_id(store))
+        yield from tell_fields(task, store, reader)
+        yield from reader.problems
 
 
 def _batched(rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:

@@ -27,6 +27,7 @@ class StoreTask:
         timers_always_clear: no timer that has run out outlives its batch (Scala and Java).
         reason: what a judgement rests on, if not on the operator's own rule alone.
         event_time: field to be followed where the rule is not known.
+        by_key_time: a join's rows may go by a time in their key; only the rows tell by which.
         number: field to be followed for another store's sake (the counters of a join).
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
@@ -48,6 +49,7 @@ class StoreTask:
     empty_size: int = -1
     session_fields: int = 0
     no_watermark: bool = False
+    by_key_time: bool = False
     side_files: tuple[StoreFile, ...] = ()
 
 
@@ -67,6 +69,7 @@ class Task:
         leftover_limit: leftover keys listed per store and class; 0 for all.
         top: keys listed by each ranking; 0 for none.
         rewrites: follow in how many versions in a row each key was put.
+        matched: count the rows of a join that have found a partner.
         key, where: only these keys (:class:`inspector.pipeline.key_filter.KeyFilter`), where a
             task is about rows.
     """
@@ -85,12 +88,18 @@ class Task:
     leftover_limit: int = 0
     top: int = 0
     rewrites: bool = False
+    matched: bool = False
     key: str | None = None
     where: tuple[str, ...] = ()
 
     def store_id(self, store: StoreTask) -> StoreId:
         """The identity of one of its stores."""
         return StoreId(self.operator_id, store.store_name, self.partition_id)
+
+    @property
+    def file_bytes(self) -> int:
+        """Bytes of its deltas and snapshots: what it takes to run it."""
+        return sum(file.size for store in self.stores for file in store.files)
 
     def to_json(self) -> str:
         """The task as text."""

@@ -24,6 +24,7 @@ class Unit(enum.Enum):
     TIME_MS = "time_ms"
     ID = "id"
     VALUE = "value"
+    FLAG = "flag"
 
 
 @dataclass(frozen=True)

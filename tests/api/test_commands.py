@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from inspector import api
+from inspector.api.run import Run
 from inspector.exceptions import CheckpointError, NotACheckpointError
 from inspector.report.keys import Redact
 from inspector.report.model import Report
@@ -57,6 +58,18 @@ def test_a_limit_holds_back_rows_and_changes_no_total() -> None:
     assert (len(rows_of(whole)), len(rows_of(short))) == (68, 3)
     assert whole.summary == short.summary
     assert len(rows_of(api.rows(LEAK, limit=3))) == 3
+
+
+def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
+    path = str(checkpoint_of("join_left_outer"))
+    (retention,) = (table for table in api.leftovers(path).tables if table.name == "retention")
+    found = Run.start(path, None).facts(matched=True).matched
+    shown = {
+        row["store_name"]: (row["matched_rows"], row["unmatched_rows"]) for row in retention.rows
+    }
+    assert shown == {store: counts for (_, store), counts in found.items()}
+    assert len(shown) == 2
+    assert Run.start(path, None).facts().matched == {}
 
 
 def test_keys_are_shown_unless_an_audit_judges_them() -> None:

@@ -121,7 +121,7 @@ def test_typed_tables_hold_what_rows_show() -> None:
     ]
     counts = [pa.Table.from_batches(t.batches, t.schema).num_rows for t in tables]
     assert sum(counts) == len(list(api.rows(JOIN).primary.rows))
-    changes = api.typed_tables(JOIN, changes=True)
+    changes = api.typed_tables(JOIN, wanted=api.Typed(changes=True))
     counts = [pa.Table.from_batches(t.batches, t.schema).num_rows for t in changes]
     assert sum(counts) == len(list(api.changes(JOIN).primary.rows))
 

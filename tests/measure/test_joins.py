@@ -46,12 +46,6 @@ def test_each_disagreement_is_counted() -> None:
     assert found == JoinSide(missing_rows=3, counters_without_rows=1, dangling_rows=2, rows=5)
 
 
-def test_a_time_that_is_also_in_the_key_is_seen() -> None:
-    rows: list[tuple[object, ...]] = [(7, 0, 7), (8, 0, 9)]
-    found = side("t timestamp", [((7,), 1), ((8,), 1)], rows)
-    assert (found.rows, found.timed_by_key) == (2, 1)
-
-
 def test_63_fields_and_an_index_fill_one_more_word_of_nulls() -> None:
     for count in (62, 63, 64, 65):
         names = ", ".join(f"f{i} {'string' if i % 2 else 'bigint'}" for i in range(count))

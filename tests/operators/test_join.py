@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.operators.join import COUNT_STORES, VALUE_STORES, rule, time_fields
+from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, rule, time_fields
 from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 
@@ -55,6 +55,15 @@ def test_a_time_in_the_join_key_may_carry_the_watermark(key: str) -> None:
     found = rule(OperatorShape(0, "symmetricHashJoin", schemas), VALUE_STORES[1])
     assert (found.never, found.event_time) == (None, None)
     assert found.unknown is not None
+    assert found.key_times == tuple(key_times(parse_ddl(key)))
+
+
+def test_by_a_time_in_its_key_a_row_would_go_when_the_watermark_is_not_below_it() -> None:
+    key = parse_ddl("a long, b timestamp, c struct<start: timestamp, end: timestamp>")
+    assert key_times(key) == [
+        ExpiryField(Clock.WATERMARK, Side.KEY, (1,), 1000, True, "b"),
+        ExpiryField(Clock.WATERMARK, Side.KEY, (2, 1), 1000, True, "c.end"),
+    ]
 
 
 def test_the_times_of_a_key_are_its_timestamps_and_ends_of_windows() -> None:

@@ -6,6 +6,7 @@ from inspector.operators.rule import (
     Clock,
     ExpiryField,
     Side,
+    StoreRule,
     event_time_field,
     watermark_field,
 )
@@ -45,3 +46,15 @@ def test_a_time_without_a_watermark_is_none() -> None:
     plain = StructType((StructField("ts", TIMESTAMP, metadata={"spark.timeWindow": True}), PLAIN))
     assert event_time_field(plain) is None
     assert watermark_field(plain, Side.KEY) is None
+
+
+def test_a_time_of_the_key_becomes_the_rule_where_the_user_gave_none() -> None:
+    one, other = (ExpiryField(Clock.WATERMARK, Side.KEY, (n,), 1000, True, "t") for n in (0, 1))
+    rule = StoreRule(unknown="not in the checkpoint", source="Spark", key_times=(one, other))
+    found = rule.by_key_time((1,))
+    assert (found.expiry, found.unknown) == (other, None)
+    assert found.source == "Spark; the rows tell which field of the key"
+    for path in (None, (2,)):
+        assert rule.by_key_time(path) is rule
+    given = StoreRule(never="said so", given=True, key_times=(one,))
+    assert given.by_key_time((0,)) is given

@@ -71,25 +71,6 @@ def test_a_leftover_says_who_since_when_and_by_how_much(tmp_path: Path) -> None:
     assert (one["last_put_version"], one["puts"], one["fired"]) == (3, 3, 1)
 
 
-def test_the_oldest_and_the_largest_leftovers_are_listed_and_all_are_counted(
-    tmp_path: Path,
-) -> None:
-    root = cases.write_logs(tmp_path, [Batch(1), Batch(1000), Batch(2000)])
-    cases.write_operator(root, 0, "dedupe", "default")
-    cases.write_schema(root / "state/0/0", cases.EVENT_TIME, cases.EXPIRES_AT)
-    sizes = {1500: 32, 900: 8, 800: 16, 1600: 8}
-    rows = [(cases.micros(1000 * ms), bytes(size)) for ms, size in sizes.items()]
-    cases.write_store(root / "state/0/0", {1: rows, 2: [], 3: []})
-    (task,) = cases.tasks_of(root)
-    for limit, listed in ((1, {800, 1500}), (2, {800, 900, 1500}), (0, set(sizes))):
-        spec = type(task)(**(vars(task) | {"leftover_limit": limit})).to_json()
-        found = cases.run([spec])
-        clocks = [row["clock_ms"] for row in of_kind(found, "leftover")]
-        assert (set(clocks), len(clocks)) == (listed, len(listed))
-        (total,) = of_kind(found, "leftovers")
-        assert (total["rows"], total["value_bytes"], total["expired_version"]) == (4, 64, 2)
-
-
 def test_the_version_that_is_judged_decides_which_files_are_read(tmp_path: Path) -> None:
     root = cases.small_checkpoint(tmp_path)
     (root / "state/1/0/3.delta").write_bytes(b"broken")

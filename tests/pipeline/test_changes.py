@@ -61,6 +61,35 @@ def test_every_record_is_told_in_order_with_what_it_did(
     assert [tuple(row[name] for name in names) for row in changes_of(root)] == expected
 
 
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(history=st.lists(deltas, min_size=1, max_size=4), key=st.none() | keys)
+def test_old_values_are_told_if_asked(
+    tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], key: bytes | None
+) -> None:
+    root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
+    (task,) = tasks_of(root)
+    task = replace(task, key=None if key is None else key.hex())
+    rows = run([ChangesTask(task, old_values=True).to_json()], run_changes)
+    state: dict[bytes, bytes] = {}
+    expected = []
+    for one, value in (record for records in history for record in records):
+        old = state.pop(one, None)
+        state.update({} if value is None else {one: value})
+        if key is None or key == one:
+            expected.append((one, value, old))
+    assert [(row["key"], row["value"], row["old_value"]) for row in rows] == expected
+    plain = run([ChangesTask(task).to_json()], run_changes)
+    assert plain == [row | {"old_value": None} for row in rows]
+
+
+def test_an_old_value_may_be_of_a_snapshot_and_is_forgotten_behind_a_fault(tmp_path: Path) -> None:
+    history: dict[int, list[Record]] = {v: [(b"a" * 8, V1)] for v in (3, 4, 5, 6)}
+    root = checkpoint(tmp_path, history, v2=[(b"a" * 8, V2)])
+    (root / "state/0/0/4.delta").write_bytes(b"broken")
+    rows = [row for row in changes_of(root, old_values=True) if row["kind"] == "change"]
+    assert [(row["version"], row["old_value"]) for row in rows] == [(3, V2), (5, None), (6, V1)]
+
+
 def test_a_history_that_starts_with_a_snapshot_tells_its_rows_if_asked(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, {2: [(b"a" * 8, V1)], 3: [(b"a" * 8, V1)]}, v2=[(b"a" * 8, V1)])
     put = (2, "put", b"a" * 8, V1)
@@ -108,5 +137,5 @@ def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
 
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
     (task,) = tasks_of(checkpoint(tmp_path, {1: []}))
-    wanted = ChangesTask(replace(task, key="00", where=("value=a",)), True, 7)
+    wanted = ChangesTask(replace(task, key="00", where=("value=a",)), True, 7, True)
     assert ChangesTask.from_json(wanted.to_json()) == wanted

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem, StoreId
 from inspector.pipeline.collect import Facts, collect, leftover_order
@@ -60,6 +61,24 @@ def test_problems_come_in_order_of_their_place() -> None:
             (p.store and p.store.partition_id, p.path, p.offset) for p in collected(*order).problems
         ]
         assert found == [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
+
+
+def test_rows_that_have_found_a_partner_add_up() -> None:
+    rows = [row("matched", n, matched_rows=n, unmatched_rows=10 * n) for n in range(3)]
+    rows.append(row("matched", matched_rows=7, unmatched_rows=0) | {"operator_id": 1})
+    for order in permutations(rows):
+        assert collected(*order).matched == {(0, "default"): (3, 30), (1, "default"): (7, 0)}
+
+
+def test_what_fields_take_adds_up_by_side() -> None:
+    parts = [RowBytes(n, 8 * n, (FieldBytes(0, 8 * n, n, 7), FieldBytes(n)), 3) for n in (1, 2, 4)]
+    rows = [row("fields", n, side="value", **part.columns()) for n, part in enumerate(parts)]
+    rows.append(row("fields", side="key", **RowBytes(5, 0, ()).columns()))
+    for order in permutations(rows):
+        assert collected(*order).fields == {
+            ((0, "default"), "key"): RowBytes(5, 0, ()),
+            ((0, "default"), "value"): parts[0] + parts[1] + parts[2],
+        }
 
 
 # --- timers ----------------------------------------------------------------------------------

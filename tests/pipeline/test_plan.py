@@ -48,9 +48,9 @@ def test_a_task_holds_what_its_worker_needs(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/.4.delta.0f-1.TID3.tmp").write_bytes(b"")
     (root / "state/1/1/4.delta.crc").write_bytes(b"")
-    wanted = Wanted(3, fit=True, leftover_limit=7)
+    wanted = Wanted(3, fit=True, leftover_limit=7, matched=True)
     task = next(t for t in planned(root, wanted) if (t.operator_id, t.partition_id) == (1, 1))
-    assert (task.version, task.fit, task.leftover_limit) == (3, True, 7)
+    assert (task.version, task.fit, task.leftover_limit, task.matched) == (3, True, 7, True)
     (store,) = task.stores
     names = [Path(file.path).name for file in store.files]
     assert names == ["1.delta", "2.delta", "3.delta", "3.snapshot", "4.delta"]

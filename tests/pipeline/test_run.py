@@ -11,8 +11,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inspector.engines.local import map_tasks
-from inspector.pipeline import run_rows, run_tasks
+from inspector.engines.engine import Work
+from inspector.engines.local import LocalEngine
+from inspector.pipeline import run_fields, run_rows, run_tasks
 from inspector.schemas import FACTS, ROWS, TASKS, batch_of
 from tests import cases, encode
 from tests.cases import place, run, small_checkpoint, tasks_of, told
@@ -48,12 +49,12 @@ def test_facts_do_not_depend_on_how_the_tasks_are_split_and_ordered(
     assert counted(rows) == counted(whole)
 
 
-@pytest.mark.parametrize("function", [run_tasks, run_rows])
+@pytest.mark.parametrize("function", [run_tasks, run_fields, run_rows])
 def test_every_engine_setting_gives_the_same_batches(tmp_path: Path, function: Any) -> None:
-    specs = [task.to_json() for task in tasks_of(small_checkpoint(tmp_path))]
+    work = [Work(task.to_json()) for task in tasks_of(small_checkpoint(tmp_path))]
     one, many = (
-        [row for batch in map_tasks(function, specs, workers) for row in batch.to_pylist()]
-        for workers in (1, 4)
+        [row for b in LocalEngine(n).map(function, FACTS, work) for row in b.to_pylist()]
+        for n in (1, 4)
     )
     assert one == many
     assert len(one) > 6
@@ -62,14 +63,15 @@ def test_every_engine_setting_gives_the_same_batches(tmp_path: Path, function: A
 def test_batches_have_the_schema_that_spark_is_promised(tmp_path: Path) -> None:
     tasks = [batch_of(TASKS, [{"spec": t.to_json()}]) for t in tasks_of(small_checkpoint(tmp_path))]
     (tmp_path / "state/1/2/2.delta").write_bytes(b"broken")
-    for function, schema in ((run_tasks, FACTS), (run_rows, ROWS)):
+    for function, schema in ((run_tasks, FACTS), (run_fields, FACTS), (run_rows, ROWS)):
         batches: list[pa.RecordBatch] = list(function(tasks))
         assert {row["kind"] for b in batches for row in b.to_pylist()} >= {"problem"}
         assert all(batch.schema.equals(schema) for batch in batches)
 
 
 def test_without_tasks_nothing_is_told() -> None:
-    assert list(run_tasks([])) == list(run_rows([batch_of(TASKS, [])])) == []
+    for function in (run_tasks, run_fields, run_rows):
+        assert list(function([])) == list(function([batch_of(TASKS, [])])) == []
 
 
 def test_many_facts_are_told_in_several_batches(tmp_path: Path) -> None:
@@ -209,5 +211,6 @@ def test_nothing_is_ever_written_below_a_checkpoint(tmp_path: Path) -> None:
     change(root, VICTIM, lambda data: data[:30])
     before = cases.tree(root)
     assert told(root, fit=True)
-    assert run([task.to_json() for task in tasks_of(root)], run_rows)
+    for function in (run_rows, run_fields):
+        assert run([task.to_json() for task in tasks_of(root)], function)
     assert cases.tree(root) == before

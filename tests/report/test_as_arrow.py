@@ -14,7 +14,7 @@ def test_units_become_types_and_nested_values_json() -> None:
         Column("at_ms", Unit.TIME_MS),
         Column("rows", Unit.COUNT),
         Column("key", Unit.VALUE),
-        Column("same"),
+        Column("same", Unit.FLAG),
     )
     row = {"name": "a", "at_ms": 1500, "rows": 3, "key": {"user": "é"}, "same": True}
     report = Report("leftovers", "ck", {}, (Table("t", "t", columns, [row, {}]),))
@@ -28,5 +28,5 @@ def test_units_become_types_and_nested_values_json() -> None:
     ]
     first, second = table.to_pylist()
     assert (first["key"], first["rows"], first["same"]) == ('{"user": "é"}', 3, True)
-    assert first["at_ms"].timestamp() == 1.5
+    assert first["at"].timestamp() == 1.5
     assert set(second.values()) == {None}

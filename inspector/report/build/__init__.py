@@ -12,7 +12,6 @@ from inspector.report.build.memory import MemoryWanted, memory
 from inspector.report.build.rows import RowsWanted, rows
 from inspector.report.build.timeline import timeline
 from inspector.report.build.top import top
-from inspector.report.build.typed import typed_table
 
 __all__ = [
     "AUDIT_KEYS",
@@ -36,6 +35,5 @@ __all__ = [
     "sizes",
     "timeline",
     "top",
-    "typed_table",
     "verify",
 ]

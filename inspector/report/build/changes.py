@@ -37,7 +37,7 @@ _CHANGES = (*STORE, PARTITION_ID, VERSION, BATCH_ID, *_EVENT)
 _HISTORY = (
     VERSION,
     BATCH_ID,
-    Column("committed"),
+    Column("committed", Unit.FLAG),
     *STORE,
     PARTITION_ID,
     *_EVENT,

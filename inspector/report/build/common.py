@@ -72,9 +72,3 @@ def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:
             for file in store.files:
                 found[file.kind] = found.get(file.kind, 0) + file.size
     return found
-
-
-def state_file_bytes(checkpoint: Checkpoint) -> int:
-    """Bytes on storage of all deltas and snapshots."""
-    by_kind = file_bytes(checkpoint)
-    return by_kind.get(FileKind.DELTA, 0) + by_kind.get(FileKind.SNAPSHOT, 0)

@@ -14,7 +14,7 @@ from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRul
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
 from inspector.report.build.common import BATCH_ID, PARTITION_ID, STORE, count, identity, size
-from inspector.report.build.leftovers import leftover_rows
+from inspector.report.build.leftover_words import LeftoverWords
 from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table, Unit
 from inspector.report.values import time_ms_text
@@ -112,14 +112,15 @@ def explain_keys(
     problems: Sequence[Problem],
 ) -> Report:
     """The story of each key that the events are of."""
-    listed = leftover_rows(checkpoint, facts.leftovers, Redact.NONE)
+    listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers)
     rows: list[dict[str, Any]] = []
     for place, mine in _by_key(events).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == place[0])
         found = [row for row in listed if _place(row) == place]
         readings = facts.readings.get(place[:2], set())
         kind = next(iter(readings)) if len(readings) == 1 else None
-        story = KeyStory(mine, next(iter(found), None), operator.rules[place[1]], kind)
+        rule = operator.rules[place[1]].by_key_time(facts.key_times.get(place[0]))
+        story = KeyStory(mine, next(iter(found), None), rule, kind)
         first = mine[0]
         for told in _story(checkpoint, version, story):
             rows.append({name: first[name] for name in ("operator_id", "operator_name")} | told)

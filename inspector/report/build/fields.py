@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pyarrow as pa
-
-from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows
+from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.model import Problem
+from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
 from inspector.report.build.common import STORE, count, identity, operator_names, size
-from inspector.report.build.words import Place, row_batches
+from inspector.report.build.words import Place, add_problems
 from inspector.report.model import Column, Report, Table
-from inspector.schemas import spans_of
 from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, widen_timeout
 
 _PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
@@ -26,14 +24,18 @@ Fields = dict[tuple[Place, str], tuple[StructType, RowBytes]]
 """Store and ``key`` or ``value`` -> its schema and what its rows take."""
 
 
-def fields(
-    checkpoint: Checkpoint,
-    version: int,
-    batches: Iterable[pa.RecordBatch],
-    problems: list[Problem],
-) -> Report:
-    """What each field of each store takes in a version; reads the live rows to their end."""
-    measured = _measure(checkpoint, batches, problems)
+def fields(checkpoint: Checkpoint, version: int, facts: Facts, listed: Sequence[Problem]) -> Report:
+    """What each field of each store takes in a version, as the workers told.
+
+    Args:
+        checkpoint: what was found.
+        version: the judged state version.
+        facts: of :func:`inspector.pipeline.run_fields`.
+        listed: what is wrong by the listing alone.
+    """
+    problems = list(listed)
+    add_problems(facts.problems, problems)
+    measured = _measured(checkpoint, facts)
     table = Table(
         "fields",
         f"bytes of version {version} by field",
@@ -59,26 +61,16 @@ def fields(
     )
 
 
-def _measure(
-    checkpoint: Checkpoint, batches: Iterable[pa.RecordBatch], problems: list[Problem]
-) -> Fields:
+def _measured(checkpoint: Checkpoint, facts: Facts) -> Fields:
+    """By operator and store, in their order."""
     measured: Fields = {}
     for operator in checkpoint.operators:
         for store, schema in operator.schemas.items():
             place = (operator.operator_id, store)
             for side, of_side in (("key", schema.key), ("value", widen_timeout(schema.value))):
-                measured[place, side] = (of_side, RowBytes.none(of_side))
-    for batch in row_batches(batches, problems):
-        place = (batch.column("operator_id")[0].as_py(), batch.column("store_name")[0].as_py())
-        for side in ("key", "value"):
-            if (place, side) in measured:
-                of_side, before = measured[place, side]
-                measured[place, side] = (of_side, before + _of(of_side, batch.column(side)))
+                if (place, side) in facts.fields:
+                    measured[place, side] = (of_side, facts.fields[place, side])
     return measured
-
-
-def _of(schema: StructType, column: Any) -> RowBytes:
-    return measure_rows(schema, *spans_of(column))
 
 
 def _rows(checkpoint: Checkpoint, measured: Fields) -> Iterator[dict[str, Any]]:

@@ -9,16 +9,16 @@ from inspector.findings.finding import Finding
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem
 from inspector.pipeline.collect import Facts
-from inspector.pipeline.discovery import Checkpoint
+from inspector.pipeline.discovery import Checkpoint, state_file_bytes
 from inspector.report.build.common import (
     OPERATOR_ID,
     count,
     coverage,
     identity,
     size,
-    state_file_bytes,
 )
-from inspector.report.build.leftovers import class_table, leftover_rows, notes
+from inspector.report.build.leftover_words import LeftoverWords
+from inspector.report.build.leftovers import class_table, notes
 from inspector.report.build.measured import size_table
 from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table, Unit
@@ -122,7 +122,7 @@ def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
             size("key_bytes"),
             size("value_bytes"),
         ),
-        leftover_rows(checkpoint, facts.leftovers[:AUDIT_KEYS], redact),
+        LeftoverWords.of(checkpoint, redact).rows(facts.leftovers[:AUDIT_KEYS]),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from inspector.findings.finding import Finding
@@ -10,16 +10,17 @@ from inspector.measure.heap import RETAINED_BY_DEFAULT as RETAINED
 from inspector.measure.heap import Heap, of_rows
 from inspector.measure.heap_layout import Layout
 from inspector.model import Problem
+from inspector.operators.rule import StoreRule
 from inspector.pipeline.collect import Facts
-from inspector.pipeline.discovery import Checkpoint
+from inspector.pipeline.discovery import Checkpoint, Operator
 from inspector.report.build.common import (
-    PARTITION_ID,
     STORE,
     count,
     identity,
     operator_names,
     size,
 )
+from inspector.report.build.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
 from inspector.report.build.listing import expiry_text
 from inspector.report.build.lives import (
     DiskShares,
@@ -29,34 +30,9 @@ from inspector.report.build.lives import (
     retention_tables,
 )
 from inspector.report.build.memory import usual_layout
-from inspector.report.keys import Redact, RowWords
+from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table, Unit
 
-_COLUMNS = (
-    *STORE,
-    PARTITION_ID,
-    Column("key", Unit.VALUE),
-    Column("key_hex"),
-    size("key_bytes"),
-    size("value_bytes"),
-    Column("class"),
-    Column("certainty"),
-    Column("state"),
-    Column("expired_batch", Unit.ID),
-    Column("expired_version", Unit.ID),
-    Column("first_expired_batch", Unit.ID),
-    Column("clock_ms", Unit.TIME_MS),
-    Column("threshold_ms", Unit.TIME_MS),
-    Column("margin_ms", Unit.COUNT),
-    count("fired"),
-    Column("last_put_version", Unit.ID),
-    Column("last_put_batch", Unit.ID),
-    Column("last_put_ms", Unit.TIME_MS),
-    Column("age_ms", Unit.COUNT),
-    count("puts"),
-    Column("unchanged_since"),
-    Column("reason"),
-)
 _WIDE = frozenset(
     ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
 ) | {"first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
@@ -85,9 +61,9 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
     keys = Table(
         "leftovers",
         f"leftover keys{more}",
-        _COLUMNS,
-        leftover_rows(checkpoint, listed, redact),
-        empty=_empty(checkpoint),
+        LEFTOVER_COLUMNS,
+        LeftoverWords.of(checkpoint, redact).rows(listed),
+        empty=_empty(checkpoint, facts),
         wide=_WIDE,
     )
     summary = (
@@ -109,7 +85,7 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
             *([leftover_ages(checkpoint, version, facts)] if total else []),
             age_table(checkpoint, version, facts),
             *retention_tables(checkpoint, facts),
-            _rules(checkpoint),
+            _rules(checkpoint, facts),
         ),
         findings=findings,
         problems=problems,
@@ -119,9 +95,8 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
     )
 
 
-def _empty(checkpoint: Checkpoint) -> str:
-    rules = [rule for operator in checkpoint.operators for rule in operator.rules.values()]
-    if any(rule.expiry is not None for rule in rules):
+def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
+    if any(rule.expiry is not None for *_, rule in _rules_of(checkpoint, facts)):
         return "none: every key that has expired is gone"
     return "none can be told: no store has a rule by which its rows expire, see below"
 
@@ -132,8 +107,8 @@ def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
     return Table(
         "largest",
         "largest leftovers",
-        _COLUMNS,
-        leftover_rows(checkpoint, largest[:LARGEST], redact),
+        LEFTOVER_COLUMNS,
+        LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST]),
         wide=_WIDE | {"puts", "clock_ms", "threshold_ms", "fired"},
     )
 
@@ -145,73 +120,6 @@ def notes(facts: Facts) -> list[str]:
         "time or processing time, and the leftovers would differ; say --timeout-kind"
         for operator, store in facts.undecided
     ]
-
-
-def leftover_rows(
-    checkpoint: Checkpoint, listed: Iterable[dict[str, Any]], redact: Redact
-) -> list[dict[str, Any]]:
-    """Rows of kind ``leftover`` as they are reported, keys decoded."""
-    rows = list(listed)
-    names = operator_names(checkpoint)
-    words: dict[int, Any] = {}
-    for operator in checkpoint.operators:
-        for store, schema in operator.schemas.items():
-            mine = [
-                i
-                for i, row in enumerate(rows)
-                if (row["operator_id"], row["store_name"]) == (operator.operator_id, store)
-            ]
-            decoder = RowWords(schema.key, redact)
-            words |= dict(zip(mine, decoder.words([rows[i]["key"] for i in mine]), strict=True))
-    show_hex = redact is Redact.NONE
-    now = _timestamps(checkpoint, rows)
-    return [
-        {
-            "operator_id": row["operator_id"],
-            "operator_name": names.get(row["operator_id"]),
-            "store_name": row["store_name"],
-            "partition_id": row["partition_id"],
-            "key": words.get(i),
-            "key_hex": row["key"].hex() if show_hex else None,
-            "key_bytes": row["key_bytes"],
-            "value_bytes": row["value_bytes"],
-            "class": row["leftover_class"],
-            "certainty": row["certainty"],
-            "state": row["state_change"],
-            # What expired before the window did so by the batch before it, at the latest.
-            "expired_batch": None if row["before_window"] else row["expired_version"] - 1,
-            "expired_version": None if row["before_window"] else row["expired_version"],
-            "first_expired_batch": _batch(row["first_expired_version"]),
-            "clock_ms": row["clock_ms"],
-            "threshold_ms": row["threshold_ms"],
-            "margin_ms": _minus(row["threshold_ms"], row["clock_ms"]),
-            "fired": row["fired"],
-            "last_put_version": row["last_put_version"],
-            "last_put_batch": _batch(row["last_put_version"]),
-            "last_put_ms": now.get(row["last_put_version"]),
-            "age_ms": _minus(now.get(row["version"]), now.get(row["last_put_version"])),
-            "puts": row["puts"],
-            "unchanged_since": row["last_put_version"] is None
-            or row["last_put_version"] <= row["expired_version"],
-            "reason": row["reason"],
-        }
-        for i, row in enumerate(rows)
-    ]
-
-
-def _timestamps(checkpoint: Checkpoint, rows: Iterable[dict[str, Any]]) -> dict[Any, int | None]:
-    """The clock of each version's batch that the rows name."""
-    named = {row[name] for row in rows for name in ("version", "last_put_version")} - {None}
-    clocks = {version: checkpoint.clock(version) for version in named}
-    return {version: clock.timestamp_ms for version, clock in clocks.items() if clock is not None}
-
-
-def _minus(a: int | None, b: int | None) -> int | None:
-    return None if a is None or b is None else a - b
-
-
-def _batch(version: int | None) -> int | None:
-    return None if version is None else version - 1
 
 
 def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
@@ -280,7 +188,14 @@ def _sum(rows: Iterable[dict[str, Any]], name: str) -> int | None:
     return sum(told) if told else None
 
 
-def _rules(checkpoint: Checkpoint) -> Table:
+def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[Operator, str, StoreRule]]:
+    for operator in checkpoint.operators:
+        path = facts.key_times.get(operator.operator_id)
+        for store, rule in operator.rules.items():
+            yield operator, store, rule.by_key_time(path)
+
+
+def _rules(checkpoint: Checkpoint, facts: Facts) -> Table:
     return Table(
         "rules",
         "the rule by which each store's rows should go",
@@ -290,10 +205,9 @@ def _rules(checkpoint: Checkpoint) -> Table:
                 "operator_id": operator.operator_id,
                 "operator_name": operator.name,
                 "store_name": store,
-                "expires": expiry_text(operator, store),
+                "expires": expiry_text(rule),
                 "source": rule.source,
             }
-            for operator in checkpoint.operators
-            for store, rule in operator.rules.items()
+            for operator, store, rule in _rules_of(checkpoint, facts)
         ],
     )

@@ -10,8 +10,8 @@ from inspector.decode.frames import codec_of
 from inspector.exceptions import DecodeError
 from inspector.findings.joins import duration_text
 from inspector.model import FileKind, Problem, StoreFile
-from inspector.operators.rule import Clock
-from inspector.pipeline.discovery import CONF, Checkpoint, Operator
+from inspector.operators.rule import Clock, StoreRule
+from inspector.pipeline.discovery import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.pipeline.given_schemas import GIVEN
 from inspector.pipeline.identity import SeenBytes, needs_rocksdb
 from inspector.pipeline.side_checks import main_path
@@ -24,7 +24,6 @@ from inspector.report.build.common import (
     file_bytes,
     identity,
     size,
-    state_file_bytes,
 )
 from inspector.report.build.schema_text import schema_text
 from inspector.report.model import Column, Report, Table, Unit
@@ -154,7 +153,7 @@ def _store_rows(operator: Operator) -> Iterator[dict[str, Any]]:
             "partitions": len(operator.layout.partitions),
             "schema_from": _schema_from(None if schema is None else schema.version),
             "prefix_columns": _prefix_columns(operator, name),
-            "expires": expiry_text(operator, name),
+            "expires": expiry_text(operator.rules[name]),
             "key_schema": None if schema is None else schema_text(schema.key),
             "value_schema": None if schema is None else schema_text(schema.value),
         }
@@ -166,9 +165,8 @@ def _prefix_columns(operator: Operator, store: str) -> int | None:
     return next((info.num_cols_prefix_key for info in stores if info.store_name == store), None)
 
 
-def expiry_text(operator: Operator, store: str) -> str:
+def expiry_text(rule: StoreRule) -> str:
     """A store's rule in one line."""
-    rule = operator.rules[store]
     if rule.expiry is not None:
         sign = "<=" if rule.expiry.inclusive else "<"
         behind = f" - {duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""

@@ -8,13 +8,12 @@ from typing import Any
 from inspector.findings.joins import duration_text
 from inspector.measure.ages import BEFORE, Ages
 from inspector.pipeline.collect import Facts, StoreName
-from inspector.pipeline.discovery import Checkpoint
+from inspector.pipeline.discovery import Checkpoint, state_file_bytes
 from inspector.report.build.common import (
     STORE,
     count,
     operator_names,
     size,
-    state_file_bytes,
 )
 from inspector.report.model import Column, Table, Unit
 

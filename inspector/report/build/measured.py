@@ -8,7 +8,7 @@ from typing import Any
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem, StoreId
 from inspector.pipeline.collect import Facts
-from inspector.pipeline.discovery import Checkpoint
+from inspector.pipeline.discovery import Checkpoint, state_file_bytes
 from inspector.report.build.common import (
     BATCH_ID,
     PARTITION_ID,
@@ -19,7 +19,6 @@ from inspector.report.build.common import (
     identity,
     operator_names,
     size,
-    state_file_bytes,
 )
 from inspector.report.model import Column, Report, Table
 

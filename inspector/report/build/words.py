@@ -56,25 +56,20 @@ def row_chunks(
     batches: Iterable[pa.RecordBatch], problems: list[Problem]
 ) -> Iterator[list[dict[str, Any]]]:
     """Rows of batches that hold one store each, a few at a time; problems go to ``problems``."""
-    for batch in row_batches(batches, problems):
+    for batch in batches:
+        if batch.column("kind")[0].as_py() == "problem":
+            add_problems(map(problem_of, batch.to_pylist()), problems)
+            continue
         for start in range(0, batch.num_rows, CHUNK):
             yield batch.slice(start, CHUNK).to_pylist()
 
 
-def row_batches(
-    batches: Iterable[pa.RecordBatch], problems: list[Problem]
-) -> Iterator[pa.RecordBatch]:
-    """The batches of rows among some batches; problems go to ``problems``."""
-    for batch in batches:
-        if batch.column("kind")[0].as_py() == "problem":
-            # The listing has told already which versions have no chain of files.
-            problems.extend(found for found in _problems(batch) if not _told(found, problems))
-        else:
-            yield batch
+def add_problems(found: Iterable[Problem], problems: list[Problem]) -> None:
+    """Add what was found to ``problems`` that are known, each once.
 
-
-def _problems(batch: pa.RecordBatch) -> Iterator[Problem]:
-    return map(problem_of, batch.to_pylist())
+    The listing has told already which versions have no chain of files.
+    """
+    problems.extend(one for one in found if not _told(one, problems))
 
 
 def _told(found: Problem, problems: Sequence[Problem]) -> bool:

@@ -5,14 +5,13 @@ from pathlib import Path
 import pytest
 
 from inspector.model import FileKind
-from inspector.pipeline.discovery import open_checkpoint
+from inspector.pipeline.discovery import open_checkpoint, state_file_bytes
 from inspector.report.build.common import (
     count,
     file_bytes,
     identity,
     operator_names,
     size,
-    state_file_bytes,
     uncommitted_text,
 )
 from inspector.report.model import Unit

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inspector.model import Problem, StoreId
 from inspector.pipeline.discovery import open_checkpoint
-from inspector.report.build.words import CHUNK, StoreWords, row_chunks
+from inspector.report.build.words import CHUNK, StoreWords, add_problems, row_chunks
 from inspector.report.keys import Redact
 from inspector.schemas import ROWS, batch_of
 from tests import cases
@@ -43,3 +43,13 @@ def test_rows_come_in_chunks_and_problems_go_aside() -> None:
     problems = [Problem("missing-version", "told by the listing", store=store)]
     assert [len(chunk) for chunk in row_chunks(batches, problems)] == [CHUNK, 1]
     assert [problem.slug for problem in problems] == ["missing-version", "bad-frame"]
+
+
+def test_what_the_listing_told_is_not_told_again() -> None:
+    stores = StoreId(0, "default", 1), StoreId(0, "default", 2)
+    listed = [Problem("missing-version", "cannot be restored", "p/1", store=stores[0])]
+    problems = list(listed)
+    again, elsewhere = (Problem("missing-version", "no delta", store=store) for store in stores)
+    of_file = Problem("missing-version", "no delta", "2.delta", store=stores[0])
+    add_problems([again, elsewhere, of_file, elsewhere], problems)
+    assert problems == [*listed, elsewhere, of_file]
