@@ -28,7 +28,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inspector.engines.local import map_tasks
+from inspector.engines.engine import Work
+from inspector.engines.local import LocalEngine
 from inspector.measure.heap import NO_PREFIXES, Heap, Part, Prefixes, Versions, peak, retained
 from inspector.measure.heap_layout import COMPRESSED_UP_TO, Layout
 from inspector.measure.heap_prefixes import LivePrefixes
@@ -40,6 +41,7 @@ from inspector.pipeline.discovery import Checkpoint, open_checkpoint
 from inspector.pipeline.plan import Wanted, plan
 from inspector.pipeline.reading import StoreReader
 from inspector.pipeline.tasks import StoreTask, Task
+from inspector.schemas import FACTS
 from inspector.sparktypes import parse_schema_json
 from inspector.state.chain import StoreFiles, replay_steps
 from inspector.state.replay import StateMap
@@ -209,7 +211,7 @@ def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
     found = open_checkpoint(str(checkpoint))
     # Not the recorded codecs: the cases `working` have one of their own, which writes plain LZ4.
     tasks = [replace(t, codecs={}) for t in plan(found, Wanted(found.newest_version))]
-    facts = collect(map_tasks(run_tasks, [task.to_json() for task in tasks]))
+    facts = collect(LocalEngine().map(run_tasks, FACTS, [Work(task.to_json()) for task in tasks]))
     if facts.problems:
         sys.exit(f"{case.name}: {facts.problems[0]}")
     prefixes = dict(_prefixes(found, tasks)) if case.query == "session" else {}

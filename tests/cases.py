@@ -18,7 +18,7 @@ import numpy as np
 
 from inspector.decode.kernel import ENVIRONMENT, kernel
 from inspector.decode.records import RecordBlock
-from inspector.engines.local import BatchFunction
+from inspector.engines.engine import BatchFunction
 from inspector.measure.sizes import LiveSizes, SizeCounts
 from inspector.measure.versions import VersionFacts, measure_version
 from inspector.model import FileKind, StoreFile, Version

@@ -34,6 +34,7 @@ TESTED_ELSEWHERE = {
     "decode/_cells.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_columns.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_source.py": "private parts of decode.frames and its codecs: tests/decode",
+    "engines/engine.py": "a protocol and a value without behaviour: tests/engines/test_local.py",
     "decode/_kernel_py.py": "tests/decode/test_kernel.py runs one list over both kernels",
 }
 """Modules without a test file of their own, each with the place of its tests."""
@@ -42,6 +43,7 @@ OF_NO_MODULE = {
     "test_architecture.py": "the rules of the house",
     "test_fixtures.py": "the fixtures, and all layers together on them",
     "test_spark.py": "all layers together against a real Spark",
+    "test_cluster.py": "the pipeline on executors that are elsewhere, and over Spark Connect",
     "test_bench.py": "scripts/bench.py still runs",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
 }
@@ -50,7 +52,7 @@ OF_NO_MODULE = {
 ONLY_IMPORTERS = {
     "fsspec": {"checkpoint/storage.py"},
     "click": {"cli/"},
-    "pyspark": {"engines/spark.py", "engines/datasource.py"},
+    "pyspark": {"engines/spark.py", "engines/session.py", "engines/hadoop.py", "spark/"},
     "rich": {"report/text.py", "cli/"},
 }
 """Library -> files or folders of the package that may import it."""

@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
-import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,51 +18,14 @@ from inspector.schemas import FACTS, TASKS, batch_of
 from scripts.compare_with_spark import Pairs, equal
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
 from tests.encode import Record, row
+from tests.spark_support import WITH_SPARK
 
-pytestmark = [
-    pytest.mark.spark,
-    # What PySpark says of the versions of its own dependencies, and of sockets it leaves to the GC.
-    pytest.mark.filterwarnings("ignore::FutureWarning"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore::ResourceWarning"),
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-]
+pytestmark = WITH_SPARK
 
 TIME_FORMAT = (
     "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\", 'ignoreNullFields', 'false')"
 )
 USERS = 40
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """One small session. Without a Java these tests fail: they must not be forgotten silently."""
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.fail("no Java: install 17, or leave these tests out with -m 'not spark'")
-    from pyspark.sql import SparkSession
-
-    home = Path(__file__).resolve().parents[1]
-    scratch = tmp_path_factory.mktemp("spark")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYSPARK_PYTHON", sys.executable)
-        patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)
-        patch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
-        patch.setenv("PYTHONPATH", str(home), prepend=os.pathsep)
-        quiet = scratch / "log4j2.properties"
-        quiet.write_text("rootLogger.level = off\n")
-        session = (
-            SparkSession.builder.master("local[2]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
-            .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
-            .config("spark.sql.session.timeZone", "UTC")
-            .config("spark.sql.shuffle.partitions", "2")
-            .config("spark.ui.showConsoleProgress", "false")
-            .getOrCreate()
-        )
-        yield session
-        session.stop()
 
 
 # --- the same function on Spark's workers ----------------------------------------------------

@@ -62,9 +62,9 @@ def resolve_root(url: str, options: Mapping[str, str] | None = None) -> tuple[st
         raise NotACheckpointError(f"got nothing at this path, {_WANTED}", place.root)
     if entry.is_dir and is_root(place):
         return url, Selection()
-    for root, tail in _above(url):
+    for root, tail in above(url):
         if tail[0] in MARKS and is_root(place.at(root)):
-            return root, _selection(tail, is_dir=entry.is_dir)
+            return root, selection_of(tail, is_dir=entry.is_dir)
     raise not_a_checkpoint(place, is_dir=entry.is_dir)
 
 
@@ -118,7 +118,7 @@ def _checkpoints_hint(storage: Storage, entries: tuple[Entry, ...]) -> str:
     return f" (checkpoints lie in it: {names}; name them)"
 
 
-def _above(url: str) -> Iterator[tuple[str, list[str]]]:
+def above(url: str) -> Iterator[tuple[str, list[str]]]:
     """The folders above a URL, nearest first, each with the parts that lead back down."""
     spelled, whole = url.rstrip("/").split("/"), absolute(url.rstrip("/")).split("/")
     # Of "s3://bucket/x" and "/x" the first parts are no folder's name.
@@ -130,7 +130,8 @@ def _above(url: str) -> Iterator[tuple[str, list[str]]]:
         yield "/".join(parts[:-depth]) or "/", parts[-depth:]
 
 
-def _selection(tail: list[str], *, is_dir: bool) -> Selection:
+def selection_of(tail: list[str], *, is_dir: bool) -> Selection:
+    """What the parts of a path below the root mean; none of them means all."""
     if tail[0] != STATE or len(tail) < 2 or (operator_id := number(tail[1], MAX_INT)) is None:
         return Selection()
     if len(tail) < 3 or (partition_id := number(tail[2], MAX_INT)) is None:

@@ -10,6 +10,7 @@ Spark (Hadoop ``Path``)               fsspec
 ``wasb[s]://C@A.blob.core.../x``      the same account, by the same driver
 ``dbfs:/x``                           the mount ``/dbfs/x`` where there is one, else ``dbfs``
 ``hdfs://host:port/x``, ``hdfs:/x``   ``hdfs``
+``staged:/name``                      ``file``, a folder (:mod:`inspector.checkpoint.staged`)
 anything else with ``://``            as it is, for fsspec to judge
 ====================================  ===================================================
 
@@ -24,6 +25,8 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
+
+from inspector.checkpoint import staged
 
 EXTRAS: Mapping[str, str] = MappingProxyType(
     {"s3": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}
@@ -76,7 +79,7 @@ def translate(url: str) -> Address:
 
 def is_local(url: str) -> bool:
     """Whether the URL names a file of this machine."""
-    return translate(url).protocol == "file"
+    return url.startswith(f"{staged.SCHEME}:/") or translate(url).protocol == "file"
 
 
 def absolute(url: str) -> str:
@@ -107,7 +110,7 @@ def missing_driver(protocol: str, error: Exception) -> str:
     if protocol == "hdfs":
         return (
             "hdfs:// needs Hadoop's libhdfs and Java (HADOOP_HOME, JAVA_HOME, CLASSPATH); "
-            "webhdfs://host:port/path needs neither, and --engine spark reads through Spark"
+            "webhdfs://host:port/path needs neither, and --io hadoop reads through Spark"
         )
     return f"no driver for {protocol}:// is installed: {error}"
 
@@ -178,6 +181,10 @@ def _hdfs(rest: str) -> Address:
     return Address("hdfs", f"hdfs:{rest}" if rest.startswith("//") else f"hdfs://{rest}")
 
 
+def _staged(rest: str) -> Address:
+    return _local(staged.folder_of(rest))
+
+
 _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
     {
         "file": _file,
@@ -191,5 +198,6 @@ _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
         "wasbs": _azure,
         "dbfs": _dbfs,
         "hdfs": _hdfs,
+        staged.SCHEME: _staged,
     }
 )

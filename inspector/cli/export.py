@@ -80,7 +80,7 @@ def export(what: str, path: str, output_file: str, form: str | None, **given: An
 def _typed(
     path: str, output: str, form: str, given: dict[str, Any], asked: dict[str, Any]
 ) -> Sequence[Problem]:
-    tables = api.typed_tables(path, api_options(given), **asked)
+    tables = api.typed_tables(path, api_options(given), api.Typed(**asked))
     places = targets(output, [table.name for table in tables], SUFFIXES[form])
     with written(places, force=given["force"]) as files:
         counts = [write_typed(*pair, form) for pair in zip(tables, files, strict=True)]

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from inspector.api import Options
+from inspector.engines.choose import AUTO, IO, NAMES, EngineWanted
 from inspector.measure.leftovers import TimeoutKind
 from inspector.report.keys import Redact
 from inspector.report.render import FORMATS
@@ -15,7 +16,7 @@ from inspector.report.render import FORMATS
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _storage_option(
+def _pairs(
     _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
 ) -> dict[str, str]:
     pairs = [value.partition("=") for value in values]
@@ -84,7 +85,7 @@ def part_options(command: F) -> F:
             "--storage-option",
             multiple=True,
             metavar="KEY=VALUE",
-            callback=_storage_option,
+            callback=_pairs,
             help="Option of the storage's fsspec driver; repeatable.",
         ),
     ):
@@ -93,13 +94,48 @@ def part_options(command: F) -> F:
 
 
 def work_options(command: F) -> F:
-    """How the state is read."""
+    """How and where the state is read."""
     option = click.option(
         "--workers",
         type=click.IntRange(1),
-        help="Partitions read at the same time.  [default: the number of cores]",
+        help="Partitions read at the same time in this process.  [default: the number of cores]",
     )
-    return option(command)
+    return option(engine_options(command))
+
+
+def engine_options(command: F) -> F:
+    """Where the state is read."""
+    for decorate in (
+        click.option(
+            "--io",
+            type=click.Choice(IO),
+            default=IO[0],
+            show_default=True,
+            help="How it is read: by fsspec, or by the file systems and credentials of Spark.",
+        ),
+        click.option(
+            "--conf",
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=_pairs,
+            help="Spark conf of the session that is started; repeatable.",
+        ),
+        click.option(
+            "--master",
+            metavar="URL",
+            help="Spark to run on: spark://host:7077, yarn, k8s://..., local[4], or sc://host of "
+            "Spark Connect.",
+        ),
+        click.option(
+            "--engine",
+            type=click.Choice(NAMES),
+            default=AUTO,
+            show_default=True,
+            help="Read in this process, or on Spark's executors.",
+        ),
+    ):
+        command = decorate(command)
+    return command
 
 
 def redact_option(default: str) -> Callable[[F], F]:
@@ -125,6 +161,11 @@ def api_options(given: dict[str, Any]) -> Options:
     """
     if given.get("batch") is not None and given.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
+    engine = EngineWanted("local")
+    if "engine" in given:
+        engine = EngineWanted(
+            given["engine"], given["master"], given["conf"], io=given["io"], tell=_teller(given)
+        )
     redact, kind = given.get("redact"), given.get("timeout_kind")
     return Options(
         storage_options=given["storage_option"],
@@ -135,6 +176,7 @@ def api_options(given: dict[str, Any]) -> Options:
         partition_id=given.get("partition"),
         redact=None if redact is None else Redact(redact),
         workers=given.get("workers"),
+        engine=engine,
         timeout_kind=None if kind is None else TimeoutKind(kind),
         event_time_fields=given.get("event_time_field", ()),
         operator_rules=given.get("operator_rule", ()),
@@ -144,3 +186,11 @@ def api_options(given: dict[str, Any]) -> Options:
         key_schemas=given.get("key_schema", ()),
         value_schemas=given.get("value_schema", ()),
     )
+
+
+def _teller(given: dict[str, Any]) -> Callable[[str], None]:
+    def tell(text: str) -> None:
+        if not given.get("quiet"):
+            click.echo(text, err=True)
+
+    return tell

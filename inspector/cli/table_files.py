@@ -13,8 +13,8 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from inspector.api.typed import TypedTable
 from inspector.cli.writing import write
-from inspector.report.build.typed import TypedTable
 from inspector.report.model import Report
 from inspector.report.render import render
 

@@ -50,10 +50,13 @@ class BlockEvents:
     Attributes:
         events: one :class:`Event` for each record.
         old_sizes: bytes of the value that the key held, -1 where it held none or it is unknown.
+        old_values: that value, None where it held none or it is unknown; empty unless they are
+            kept.
     """
 
     events: npt.NDArray[np.int8]
     old_sizes: Int64s
+    old_values: tuple[bytes | None, ...] = ()
 
 
 class Presence:
@@ -61,9 +64,12 @@ class Presence:
 
     Args:
         known: whether a key that was never seen is absent; else nothing is known of it.
+        values: keep the values of live keys, to tell what a record replaced. They then are most of
+            the memory: their bytes, and some 40 bytes each.
     """
 
-    def __init__(self, *, known: bool = True) -> None:
+    def __init__(self, *, known: bool = True, values: bool = False) -> None:
+        self._keep = values
         self.forget(known=known)
 
     def forget(self, *, known: bool) -> None:
@@ -73,6 +79,7 @@ class Presence:
         self._state = np.zeros(0, np.int8)
         self._size = np.zeros(0, np.int64)
         self._hash = np.zeros(0, np.uint64)
+        self._values: dict[int, bytes] = {}
 
     def load(self, block: RecordBlock) -> None:
         """Take over a block of a snapshot."""
@@ -80,10 +87,12 @@ class Presence:
         hashes, sizes = _values(block)
         self._state[ids] = _LIVE
         self._size[ids], self._hash[ids] = sizes, hashes
+        self._replaced(block, ids)
 
     def apply(self, block: RecordBlock) -> BlockEvents:
         """Apply a block of a delta and tell what each record did."""
         ids = self._ids(block)
+        replaced = self._replaced(block, ids)
         hashes, sizes = _values(block)
         is_put: Bools = block.value_length >= 0
         order = np.argsort(ids, kind="stable")
@@ -103,7 +112,22 @@ class Presence:
         old = np.where(state == _LIVE, size, _UNKNOWN_SIZE)
         events, old_sizes = np.empty_like(told), np.empty_like(old)
         events[order], old_sizes[order] = told, old
-        return BlockEvents(events, old_sizes)
+        return BlockEvents(events, old_sizes, replaced)
+
+    def _replaced(self, block: RecordBlock, ids: Int64s) -> tuple[bytes | None, ...]:
+        """Keep the values of a block in the place of older ones, and tell those."""
+        if not self._keep:
+            return ()
+        held, told = self._values, []
+        view = memoryview(block.buffer)
+        spans = zip(
+            ids.tolist(), block.value_offset.tolist(), block.value_length.tolist(), strict=True
+        )
+        for key_id, start, length in spans:
+            told.append(held.pop(key_id, None))
+            if length >= 0:
+                held[key_id] = bytes(view[start : start + length])
+        return tuple(told)
 
     def _ids(self, block: RecordBlock) -> Int64s:
         ids = np.empty(block.count, np.int64)

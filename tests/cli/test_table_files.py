@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from inspector.api.typed import TypedTable
 from inspector.cli.table_files import targets, write_typed, written
-from inspector.report.build.typed import TypedTable
 
 TYPES: dict[str, tuple[Any, list[Any]]] = {
     "void": (pa.null(), [None, None]),

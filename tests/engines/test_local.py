@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 import pytest
 
-from inspector.engines.local import map_tasks, stream_tasks
+from inspector.engines.engine import BatchFunction, Work
+from inspector.engines.local import LocalEngine, stream_tasks
 from inspector.schemas import ROWS, TASKS, batch_of
 
 
@@ -21,6 +22,12 @@ def echo(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
                 yield batch_of(ROWS, [{"message": spec}])
 
 
+def mapped(
+    function: BatchFunction, specs: list[str], workers: int | None
+) -> Iterator[pa.RecordBatch]:
+    return LocalEngine(workers).map(function, ROWS, [Work(spec) for spec in specs])
+
+
 def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
     return [str(text) for batch in batches for text in batch.column("message").to_pylist()]
 
@@ -30,7 +37,7 @@ def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
 def test_results_come_in_the_order_of_the_tasks(workers: int | None, count: int) -> None:
     specs = [f"task {number}" for number in range(count)]
     expected = [spec for spec in specs for _ in range(2)]
-    assert texts(map_tasks(echo, specs, workers)) == expected
+    assert texts(mapped(echo, specs, workers)) == expected
     assert texts(stream_tasks(echo, specs)) == expected
 
 
@@ -40,7 +47,7 @@ def test_tasks_are_numbered() -> None:
             numbers = batch.column("task_id").to_pylist()
             yield batch_of(ROWS, [{"offset": number} for number in numbers])
 
-    for found in (map_tasks(number, ["a", "b", "c"], 2), stream_tasks(number, ["a", "b", "c"])):
+    for found in (mapped(number, ["a", "b", "c"], 2), stream_tasks(number, ["a", "b", "c"])):
         assert [n for batch in found for n in batch.column("offset").to_pylist()] == [0, 1, 2]
 
 
@@ -51,7 +58,7 @@ def test_tasks_run_side_by_side() -> None:
         meet.wait()
         yield from echo(batches)
 
-    assert len(texts(map_tasks(wait, ["a", "b", "c"], 3))) == 6
+    assert len(texts(mapped(wait, ["a", "b", "c"], 3))) == 6
 
 
 def test_results_that_nobody_has_taken_are_bounded() -> None:
@@ -62,7 +69,7 @@ def test_results_that_nobody_has_taken_are_bounded() -> None:
             started.append(batch.column("spec")[0].as_py())
             yield batch
 
-    found = map_tasks(count, [str(number) for number in range(100)], 2)
+    found = mapped(count, [str(number) for number in range(100)], 2)
     next(found)
     found.close()  # type: ignore[attr-defined]
     assert len(started) <= 5
@@ -76,7 +83,7 @@ def test_a_fault_of_the_function_reaches_the_caller(workers: int) -> None:
                 raise ZeroDivisionError("a fault")
             yield batch_of(ROWS, [{"message": "good"}])
 
-    found = map_tasks(fail, ["good", "bad", "good"], workers)
+    found = mapped(fail, ["good", "bad", "good"], workers)
     assert next(found).num_rows == 1
     with pytest.raises(ZeroDivisionError, match="a fault"):
         list(found)

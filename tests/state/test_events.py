@@ -48,6 +48,50 @@ def test_each_record_is_judged_by_what_its_key_held_then(
         assert found == expected(entries, state, known)
 
 
+@given(
+    st.lists(records, max_size=4),
+    records,
+    st.booleans(),
+    st.lists(st.integers(1, 11), max_size=2),
+)
+def test_old_values_are_those_of_a_dict(
+    deltas: list[list[Record]], base: list[Record], anew: bool, cuts: list[int]
+) -> None:
+    snapshot = {key: value for key, value in base if value is not None}
+    presence = Presence(known=False, values=True)
+    now = dict[bytes, bytes]()
+    for number, entries in enumerate(deltas):
+        if number == 1:
+            presence.forget(known=anew)
+            now = dict(snapshot) if anew else {}
+            for each in blocks(list(now.items()), cuts):
+                presence.load(each)
+        found = [presence.apply(each) for each in blocks(entries, cuts) if each.count]
+        expected = []
+        for key, value in entries:
+            expected.append(now.pop(key, None))
+            now.update({} if value is None else {key: value})
+        assert [value for told in found for value in told.old_values] == expected
+        sizes = [size for told in found for size in told.old_sizes.tolist()]
+        assert sizes == [-1 if value is None else len(value) for value in expected]
+
+
+def test_values_are_not_kept_where_nobody_asks() -> None:
+    presence = Presence()
+    presence.load(block([(b"k1", b"v" * 8)]))
+    assert presence.apply(block([(b"k1", b"w" * 8), (b"k1", None)])).old_values == ()
+    assert presence._values == {}
+
+
+def test_only_values_of_live_keys_are_kept() -> None:
+    presence = Presence(values=True)
+    presence.load(block([(b"k1", b"v" * 8), (b"k2", b"")]))
+    presence.apply(block([(b"k1", None), (b"k3", None), (b"k2", b"new")]))
+    assert list(presence._values.values()) == [b"new"]
+    presence.forget(known=True)
+    assert presence._values == {}
+
+
 def test_a_snapshot_makes_every_key_known() -> None:
     presence = Presence(known=False)
     presence.forget(known=True)

@@ -1,0 +1,101 @@
+"""Arrow types that Spark can carry, in place of those that it cannot.
+
+==================  ======================================================================
+ours                carried as
+==================  ======================================================================
+timestamp(ms)       timestamp(us) (of the tables of reports)
+time64(ns)          string, ``12:34:56.123456789`` (Spark has a type for it from 4.1 on only)
+null                string, all null (a file of Spark's cannot hold ``void``)
+struct<>            struct<__dummy__: string>, null (Parquet has no struct without fields)
+==================  ======================================================================
+
+Everything else is carried as it is, with its time zone and precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from inspector.engines.engine import BatchFunction
+
+
+class Carried(NamedTuple):
+    """A batch function that yields types which Spark can carry, and its schema."""
+
+    function: BatchFunction
+    schema: pa.Schema
+
+
+def carried(function: BatchFunction, schema: pa.Schema) -> Carried:
+    """The function with its results in types that Spark can carry."""
+    target = pa.schema([pa.field(each.name, carried_type(each.type)) for each in schema])
+    if target.types == schema.types:
+        return Carried(function, schema)
+
+    def carrying(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in function(batches):
+            yield carry(batch, target)
+
+    return Carried(carrying, target)
+
+
+def carried_type(kind: Any) -> Any:
+    """The type in whose stead Spark carries values of another."""
+    types = pa.types
+    if types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz)
+    if types.is_time(kind) or types.is_null(kind):
+        return pa.string()
+    if types.is_list(kind):
+        return pa.list_(carried_type(kind.value_type))
+    if types.is_map(kind):
+        return pa.map_(carried_type(kind.key_type), carried_type(kind.item_type))
+    if types.is_struct(kind):
+        fields = [(each.name, carried_type(each.type)) for each in kind]
+        return pa.struct(fields or [("__dummy__", pa.string())])
+    return kind
+
+
+def carry(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with its columns as the carried types of their own."""
+    pairs = zip(batch.columns, schema, strict=True)
+    columns = [_carry(column, field.type) for column, field in pairs]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _carry(values: Any, kind: Any) -> Any:
+    if values.type == kind:
+        return values
+    types = pa.types
+    if types.is_struct(kind):
+        return _carry_struct(values, kind)
+    if types.is_map(kind):
+        entries = [_carry(values.keys, kind.key_type), _carry(values.items, kind.item_type)]
+        inner = pa.StructArray.from_arrays(entries, fields=[kind.key_field, kind.item_field])
+        return _with_places(values, kind, inner)
+    if types.is_list(kind):
+        return _with_places(values, kind, _carry(values.values, kind.value_type))
+    return values.cast(kind)
+
+
+def _carry_struct(values: Any, kind: Any) -> Any:
+    if not values.type.num_fields:
+        parts = [pa.nulls(len(values), pa.string())]
+    else:
+        # flatten() would mark a part null where its struct is: that is kept apart.
+        parts = [_carry(values.field(i), field.type) for i, field in enumerate(kind)]
+    return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
+
+
+def _with_places(values: Any, kind: Any, inner: Any) -> Any:
+    """Lists or maps with other values, each where it was.
+
+    By their buffers: ``from_arrays`` gives the place of a null list to the list before it.
+    """
+    valid, ends = values.buffers()[:2]
+    return pa.Array.from_buffers(
+        kind, len(values), [valid, ends], values.null_count, values.offset, [inner]
+    )

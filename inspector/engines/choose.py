@@ -1,0 +1,140 @@
+"""Which engine runs the tasks, and why."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+from inspector.engines.engine import FSSPEC, HADOOP, Engine
+from inspector.engines.local import LocalEngine
+from inspector.exceptions import EngineError
+
+LOCAL_SPARK_BYTES = 16 << 30
+"""State files above this are spread over processes of a local Spark, where there is one."""
+
+AUTO, LOCAL, SPARK = "auto", "local", "spark"
+NAMES = (AUTO, LOCAL, SPARK)
+IO = (FSSPEC, HADOOP)
+
+_GIVEN_BY = {
+    "PYSPARK_GATEWAY_PORT": "this process was started by spark-submit",
+    "SPARK_REMOTE": "SPARK_REMOTE names a Spark Connect server",
+}
+"""Variables of the environment that mean a Spark is there -> the reason in words."""
+
+
+def _silent(_text: str) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class EngineWanted:
+    """What is asked for.
+
+    Attributes:
+        name: ``auto``, ``local`` or ``spark``.
+        master: where to start a session; any that Spark knows, and ``sc://`` of Spark Connect.
+        conf: Spark confs of a session that is started here. May hold credentials: never shown.
+        session: one that is there already.
+        io: how workers read: ``fsspec``, or ``hadoop`` by the file systems that Spark has.
+        tell: takes the choice and its reason, one line, where ``auto`` had to choose.
+    """
+
+    name: str = AUTO
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+    session: Any = None
+    io: str = IO[0]
+    tell: Callable[[str], None] = field(default=_silent, compare=False)
+
+
+def given_engine(wanted: EngineWanted, workers: int | None) -> Engine | None:
+    """The engine, if what is asked for and the environment decide it; else :func:`choose` does.
+
+    A session that is needed is started.
+
+    Raises:
+        EngineError: it cannot be had, or options contradict each other.
+    """
+    needs_spark = [
+        option
+        for option, given in (
+            ("--master", wanted.master),
+            ("--conf", wanted.conf),
+            ("--io hadoop", wanted.io == HADOOP),
+        )
+        if given
+    ]
+    if wanted.name == LOCAL:
+        if needs_spark:
+            raise EngineError(f"{needs_spark[0]} is for Spark, got --engine local")
+        return LocalEngine(workers)
+    if wanted.name == SPARK or wanted.session is not None:
+        return _spark(wanted, workers)
+    if needs_spark:
+        return _told(wanted, _spark(wanted, workers), f"{needs_spark[0]} is given")
+    if workers is not None:
+        return _told(wanted, LocalEngine(workers), "--workers is given")
+    reason = _reason_for_spark()
+    return None if reason is None else _told(wanted, _spark(wanted, workers), reason)
+
+
+def choose(wanted: EngineWanted, workers: int | None, state_bytes: int) -> Engine:
+    """The engine by the size of the state, where nothing else decides.
+
+    Args:
+        wanted: what is asked for.
+        workers: threads of an engine in this process.
+        state_bytes: bytes of the state files.
+    """
+    if state_bytes < LOCAL_SPARK_BYTES:
+        reason = f"no Spark is given, and there are only {_gib(state_bytes)} of state files"
+    elif find_spec("pyspark") is None:
+        reason = f"{_gib(state_bytes)} of state files, but PySpark is not installed"
+    else:
+        try:
+            engine = _spark(wanted, workers)
+        except EngineError as error:
+            reason = f"{_gib(state_bytes)} of state files, but Spark cannot be had: {error}"
+        else:
+            return _told(wanted, engine, f"{_gib(state_bytes)} of state files")
+    return _told(wanted, LocalEngine(workers), reason)
+
+
+def _told(wanted: EngineWanted, engine: Engine, reason: str) -> Engine:
+    where = "in this process" if isinstance(engine, LocalEngine) else "on Spark"
+    wanted.tell(f"engine: {where}, because {reason}")
+    return engine
+
+
+def _reason_for_spark() -> str | None:
+    for name, reason in _GIVEN_BY.items():
+        if os.environ.get(name):
+            return reason
+    sql = sys.modules.get("pyspark.sql")
+    if sql is not None and sql.SparkSession.getActiveSession() is not None:
+        return "a session is active"
+    return None
+
+
+def _spark(wanted: EngineWanted, workers: int | None) -> Engine:
+    if workers is not None:
+        raise EngineError(
+            "--workers is for the engine in this process; on Spark the executors' cores decide "
+            "(--master local[4], --conf spark.executor.cores=4)"
+        )
+    if find_spec("pyspark") is None:
+        raise EngineError(
+            "PySpark is not installed, install it with: pip install 'spark-state-inspector[spark]'"
+        )
+    from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
+
+    return SparkEngine.of(wanted.session, wanted.master, wanted.conf, io=wanted.io)
+
+
+def _gib(size: int) -> str:
+    return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 27 else f"{size / (1 << 20):.1f} MiB"

@@ -1,0 +1,74 @@
+"""What an engine is, and the work that it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.storage import Storage
+
+BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+"""The form of ``mapInArrow``'s argument, such as :func:`inspector.pipeline.run_tasks`."""
+
+FSSPEC, HADOOP = "fsspec", "hadoop"
+"""How files are read: by fsspec, in whatever process needs them, or by the engine's Spark."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """One task as an engine sees it.
+
+    Attributes:
+        spec: the task as JSON. It may hold credentials: never shown.
+        weight: bytes of its files; an engine with several workers starts with the heaviest.
+        partition_id: the partition that it reads, if it reads one.
+    """
+
+    spec: str
+    weight: int = 0
+    partition_id: int | None = None
+
+
+class Engine(Protocol):
+    """Something that runs tasks. It has one verb."""
+
+    def map(
+        self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]
+    ) -> Iterator[pa.RecordBatch]:
+        """Map a batch function over tasks and hand their results to this process.
+
+        Args:
+            function: takes batches of :data:`inspector.schemas.TASKS`.
+            schema: of the batches that it yields.
+            work: the tasks.
+
+        Raises:
+            EngineError: the engine itself failed.
+            Exception: of an engine in this process, whatever the function raises; what cannot be
+                read is a row, not an exception.
+        """
+
+
+class Reader(Protocol):
+    """Reads the files of a checkpoint in the stead of fsspec."""
+
+    def open(self, path: str) -> tuple[Storage, Selection]:
+        """A checkpoint's listing, and the part of it that a path means.
+
+        Raises:
+            NotACheckpointError: nothing is there, or something else.
+            EngineError: it cannot be listed.
+        """
+
+    def here(self, function: BatchFunction) -> BatchFunction:
+        """The same batch function, for a task that runs in this process."""
+
+
+def reader_of(engine: Engine | None) -> Reader | None:
+    """What reads the files for an engine, if not fsspec."""
+    found: Reader | None = getattr(engine, "reader", None)
+    return found

@@ -1,0 +1,177 @@
+"""The engine on a cluster: the same batch functions, by ``mapInArrow`` on Spark's Python workers.
+
+Only the DataFrame API is used: no RDD, no JVM gateway, so a session of Spark Connect will do. A
+task is a row. Each gets a Spark task of its own, the one with most file bytes first, so that a
+large partition does not start when the others are done. A task that Spark runs again, or twice at
+the same time, tells the same and counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from inspector.engines import session as sessions
+from inspector.engines import workers
+from inspector.engines.carried import carried
+from inspector.engines.engine import HADOOP, BatchFunction, Work
+from inspector.engines.hadoop import HadoopFiles
+from inspector.engines.staging import on_copies
+from inspector.exceptions import EngineError
+from inspector.schemas import TASKS, batch_of, record_batch
+
+SLOTS = 4096
+"""Spark tasks of one job at most; each costs its scheduler some 10 ms. Above it they are shared."""
+
+_ASKED = 8
+"""Spark tasks by which the workers are asked what they have."""
+
+_ROWS = 4096
+
+
+class SparkEngine:
+    """Runs tasks on the executors of a session.
+
+    Args:
+        session: of Spark 3.5 or later, classic or Connect.
+        reader: what reads the files, if not fsspec on each worker.
+    """
+
+    def __init__(self, session: SparkSession, reader: HadoopFiles | None = None) -> None:
+        self.session = session
+        self.reader = reader
+        self._ready = False
+
+    @classmethod
+    def of(
+        cls, session: Any, master: str | None, conf: Mapping[str, str], *, io: str = "fsspec"
+    ) -> SparkEngine:
+        """The engine on a session that is there (given or active), or on one that is started.
+
+        Raises:
+            EngineError: there is no such Spark, or its workers lack what they need.
+        """
+        sessions.check_driver()
+        if session is None and master is None and not conf:
+            # It is used as it is: a builder would give it confs of its own.
+            session = SparkSession.getActiveSession()
+        session = session or sessions.start(master, conf)
+        engine = cls(session, HadoopFiles(session) if io == HADOOP else None)
+        engine.make_ready()
+        return engine
+
+    def make_ready(self) -> None:
+        """Ask the workers what they have, and send them this package if they lack it.
+
+        Raises:
+            EngineError: a worker lacks what cannot be sent.
+        """
+        if self._ready:
+            return
+        found = workers.judge(self._ask())
+        if workers.must_ship(found):
+            self._ship(str(workers.package_zip()))
+            found = workers.judge(self._ask())
+            if workers.must_ship(found):
+                have = sorted({str(one["inspector"]) for one in found})
+                raise EngineError(
+                    f"Python workers import version {', '.join(have)} of this package, expected "
+                    "that of the driver: remove it there, or install the same wheel on both"
+                )
+        self.note = workers.kernel_note(found)
+        self._ready = True
+
+    def map(
+        self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]
+    ) -> Iterator[pa.RecordBatch]:
+        """Map a batch function over tasks and collect what they tell: for results that are few.
+
+        Types that Spark lacks come as those that carry them (:mod:`inspector.engines.carried`).
+        """
+        if not work:
+            return
+        target = carried(function, schema).schema
+        try:
+            with self.reading():
+                told = _collected(self.frame(function, schema, work), target)
+        except EngineError:
+            raise
+        except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
+            raise EngineError(f"Spark: {sessions.words(error)}") from None
+        yield from told
+
+    def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
+        """The same as a DataFrame that nobody has computed yet: for results that are many.
+
+        Its columns are those of ``schema``, with the types that Spark has
+        (:mod:`inspector.engines.carried`). Compute it within :meth:`reading`.
+        """
+        carry = carried(function, schema)
+        run = carry.function
+        names = self.reader.names(work) if self.reader else []
+        if self.reader and names:
+            tasks = self.reader.frame(work, _slots(work))
+            run = on_copies(run, names)
+        else:
+            tasks = self._tasks(work)
+        frame: DataFrame = tasks.mapInArrow(
+            run, from_arrow_schema(carry.schema, prefer_timestamp_ntz=True)
+        )
+        return frame
+
+    def reading(self) -> AbstractContextManager[None]:
+        """What the session has to be set to while a frame is computed."""
+        return self.reader.small_batches() if self.reader else nullcontext()
+
+    def _tasks(self, work: Sequence[Work]) -> DataFrame:
+        """A row for each task, a Spark partition for each row; the heaviest in the first.
+
+        ``range`` says how many partitions there are and what is in which, without a shuffle.
+        """
+        heaviest = sorted(work, key=lambda each: -each.weight)
+        slots = _slots(work)
+        # A partition of the range is a run of numbers: the n-th of each run is dealt in turn.
+        order = [each for slot in range(slots) for each in heaviest[slot::slots]]
+        specs = self.session.createDataFrame(
+            [(i, each.spec) for i, each in enumerate(order)], from_arrow_schema(TASKS)
+        )
+        numbers = self.session.range(0, len(work), 1, slots).withColumnRenamed("id", "task_id")
+        return numbers.join(F.broadcast(specs), "task_id").select(*TASKS.names)
+
+    def _ask(self) -> list[str]:
+        asked = F.udf(workers.question(), "string", useArrow=False)
+        numbers = self.session.range(0, _ASKED, 1, _ASKED)
+        try:
+            return [str(row[0]) for row in numbers.select(asked("id")).collect()]
+        except Exception as error:  # noqa: BLE001 - as above
+            said = sessions.words(error)
+            if "PYTHON_VERSION_MISMATCH" in said:
+                said += "; set PYSPARK_PYTHON or spark.pyspark.python to the driver's Python"
+            raise EngineError(f"Spark's Python workers do not start: {said}") from None
+
+    def _ship(self, path: str) -> None:
+        try:
+            self.session.addArtifacts(path, pyfile=True)
+        except Exception:  # noqa: BLE001 - 3.5 has it for Connect only
+            self.session.sparkContext.addPyFile(path)
+
+
+def _slots(work: Sequence[Work]) -> int:
+    return max(1, min(SLOTS, len(work)))
+
+
+def _collected(frame: DataFrame, schema: pa.Schema) -> list[pa.RecordBatch]:
+    if hasattr(frame, "toArrow"):  # since 4.0
+        table = frame.toArrow()
+        return [
+            record_batch(schema, dict(zip(schema.names, batch.columns, strict=True)), len(batch))
+            for batch in table.to_batches()
+        ]
+    rows = [row.asDict() for row in frame.collect()]
+    return [batch_of(schema, rows[i : i + _ROWS]) for i in range(0, len(rows), _ROWS)]

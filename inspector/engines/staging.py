@@ -1,0 +1,110 @@
+"""Files that Spark has read, laid down where a task can read them, and the task run on them.
+
+Spark hands over the files of a task in pieces, in no order that could be relied on. They go to a
+folder of their own on the disk of the worker, which is gone when its tasks are done. This module
+runs on Spark's Python workers and knows nothing of Spark.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.checkpoint.staged import staged
+from inspector.engines.engine import BatchFunction
+from inspector.schemas import TASKS, batch_of
+
+PIECE_BYTES = 1 << 20
+"""Bytes of a file in one row, at most."""
+
+_pieces: list[tuple[str, pa.DataType]] = [
+    ("task_id", pa.int64()),
+    ("spec", pa.string()),
+    ("name", pa.string()),
+    ("path", pa.string()),
+    ("piece", pa.int32()),
+    ("content", pa.binary()),
+]
+PIECES = pa.schema(_pieces)
+"""Tasks, and pieces of their files, in one stream.
+
+A row is a task (``task_id``, ``spec``) or a piece of a file: ``name`` of the checkpoint's copies
+(:mod:`inspector.checkpoint.staged`), ``path`` in the checkpoint, number of the ``piece``, bytes.
+"""
+
+
+class Folder:
+    """A folder for copies, one folder in it for each checkpoint.
+
+    Args:
+        path: an empty folder.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+
+    def write(self, name: str, path: str, piece: int, content: Any) -> None:
+        """Lay down a piece of a file; it may come twice, and before those that go before it."""
+        file = self._path / name / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        # Not "append": pieces have their place, whenever they come.
+        target = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.pwrite(target, content, piece * PIECE_BYTES)
+        finally:
+            os.close(target)
+
+    def names(self, names: Iterable[str]) -> ExitStack:
+        """Let the names of checkpoints mean their folders here, until the stack is closed."""
+        stack = ExitStack()
+        for name in names:
+            stack.enter_context(staged(name, str(self._path / name)))
+        return stack
+
+
+def on_copies(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
+    """The same batch function for rows of :data:`PIECES`: tasks together with their files.
+
+    Args:
+        function: takes batches of :data:`inspector.schemas.TASKS`.
+        names: of the checkpoints that the tasks read.
+    """
+    names = tuple(names)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as path:
+            folder = Folder(path)
+            tasks = sorted(_laid_down(batches, folder))
+            with folder.names(names):
+                for number, spec in tasks:
+                    yield from function([batch_of(TASKS, [{"task_id": number, "spec": spec}])])
+
+    return run
+
+
+def scratch() -> str | None:
+    """Where a worker may write: the folders that Spark cleans when the executor ends, if any.
+
+    Spark names them to its workers (``BasePythonRunner``), one on each disk.
+    """
+    folders = os.environ.get("SPARK_LOCAL_DIRS", "").split(",")
+    there = [folder for folder in folders if folder and os.access(folder, os.W_OK)]
+    return there[os.getpid() % len(there)] if there else None
+
+
+def _laid_down(batches: Iterable[pa.RecordBatch], folder: Folder) -> list[tuple[int, str]]:
+    tasks: list[tuple[int, str]] = []
+    for batch in batches:
+        content = batch.column("content")
+        for i, row in enumerate(batch.drop_columns("content").to_pylist()):
+            if row["spec"] is not None:
+                tasks.append((row["task_id"], row["spec"]))
+            else:
+                folder.write(row["name"], row["path"], row["piece"], content[i].as_buffer())
+    return tasks

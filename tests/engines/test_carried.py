@@ -1,0 +1,180 @@
+"""Values in types that Spark can carry: what changes, and that nothing else does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.decode.arrow_types import arrow_type
+from inspector.engines.carried import carried, carried_type, carry
+from inspector.schemas import FACTS
+from inspector.sparktypes import DataType, StructType
+from tests.decode.arrow_values import atoms, decode, schemas, typed
+from tests.encode import row
+
+DAY_NS = 24 * 3600 * 10**9
+
+
+def arrays(kind: Any) -> st.SearchStrategy[Any]:
+    """Arrays with any values of a type, nulls at every level, and bytes that no value is about."""
+    return st.integers(0, 2**32 - 1).map(lambda seed: _random(np.random.default_rng(seed), kind, 9))
+
+
+def _random(dice: Any, kind: Any, size: int) -> Any:
+    valid = pa.array(dice.random(size) < 0.7)
+    mask = dice.random(size) < 0.3
+    types = pa.types
+    if types.is_struct(kind):
+        parts = [_random(dice, each.type, size) for each in kind]
+        bits = valid.buffers()[1]
+        return pa.StructArray.from_buffers(kind, size, [bits], children=parts)
+    if types.is_list(kind) or types.is_map(kind):
+        # Places of null lists are not empty: nobody may look at them.
+        ends = np.cumsum([0, *dice.integers(0, 4, size)]).astype(np.int32)
+        make, inner = _random, getattr(kind, "value_type", None)
+        if types.is_map(kind):
+            make, inner = _entries, pa.struct([kind.key_field, kind.item_field])
+        child = make(dice, inner, int(ends[-1]))
+        buffers = [valid.buffers()[1], pa.py_buffer(ends.tobytes())]
+        return pa.Array.from_buffers(kind, size, buffers, children=[child])
+    if types.is_null(kind):
+        return pa.nulls(size)
+    if types.is_time(kind):
+        return pa.array(dice.integers(0, DAY_NS, size), pa.int64(), mask=mask).cast(kind)
+    numbers = pa.array(dice.integers(0, 9, size), pa.int64(), mask=mask)
+    if types.is_date(kind):
+        return numbers.cast(pa.int32()).cast(kind)
+    if types.is_binary(kind):
+        return numbers.cast(pa.string()).cast(kind)
+    return numbers.cast(kind)
+
+
+def _entries(dice: Any, kind: Any, size: int) -> Any:
+    """Entries of a map: neither they nor their keys are null."""
+    keys = pa.array([str(i) for i in range(size)]).cast(kind[0].type)
+    return pa.StructArray.from_arrays([keys, _random(dice, kind[1].type, size)], fields=list(kind))
+
+
+def as_carried(value: Any, kind: Any) -> Any:
+    """What a value in Python's terms has become, by the table of the module."""
+    types = pa.types
+    if value is None:
+        return None
+    if types.is_struct(kind):
+        if not kind.num_fields:
+            return {"__dummy__": None}
+        return {each.name: as_carried(value[each.name], each.type) for each in kind}
+    if types.is_map(kind):
+        return [(key, as_carried(item, kind.item_type)) for key, item in value]
+    if types.is_list(kind):
+        return [as_carried(one, kind.value_type) for one in value]
+    return value
+
+
+def as_told(array: Any) -> list[Any]:
+    """An array in Python's terms; times and dates that Python lacks as their numbers."""
+    types, kind = pa.types, array.type
+    values: list[Any]
+    if types.is_struct(kind):
+        parts = [as_told(array.field(i)) for i in range(kind.num_fields)]
+        rows = zip(*parts, strict=True) if parts else [()] * len(array)
+        values = [dict(zip([f.name for f in kind], row, strict=True)) for row in rows]
+    elif types.is_map(kind):
+        pairs = list(zip(as_told(array.keys), as_told(array.items), strict=True))
+        values = [pairs[a:b] for a, b in pairwise(array.offsets.to_pylist())]
+    elif types.is_list(kind):
+        items = as_told(array.values)
+        values = [items[a:b] for a, b in pairwise(array.offsets.to_pylist())]
+    elif types.is_date(kind):
+        values = array.cast(pa.int32()).to_pylist()
+    elif types.is_timestamp(kind) or types.is_duration(kind):
+        values = array.cast(pa.int64()).to_pylist()
+    else:
+        values = (array.cast(pa.string()) if types.is_time(kind) else array).to_pylist()
+    valid = array.is_valid().to_pylist()
+    return [value if there else None for value, there in zip(values, valid, strict=True)]
+
+
+def assert_carried(array: Any) -> None:
+    target = carried_type(array.type)
+    (got,) = carry(pa.RecordBatch.from_arrays([array], ["c"]), pa.schema([("c", target)])).columns
+    got.validate(full=True)
+    assert got.type == target
+    expected = [as_carried(value, array.type) for value in as_told(array)]
+    assert as_told(got) == expected
+
+
+EVERY = pa.struct(
+    [
+        ("time", pa.time64("ns")),
+        ("void", pa.null()),
+        ("empty", pa.struct([])),
+        ("list", pa.list_(pa.struct([("time", pa.time64("ns")), ("void", pa.null())]))),
+        ("map", pa.map_(pa.string(), pa.list_(pa.struct([])))),
+        ("deep", pa.map_(pa.string(), pa.map_(pa.string(), pa.list_(pa.time64("ns"))))),
+        ("as it is", pa.list_(pa.struct([("at", pa.timestamp("us", "UTC")), ("n", pa.int16())]))),
+    ]
+)
+
+
+@given(arrays(EVERY), st.integers(0, 9), st.integers(0, 9))
+def test_slices_with_nulls_at_every_level(array: Any, start: int, size: int) -> None:
+    array.validate(full=True)
+    assert_carried(array.slice(start, size))
+    for i in range(EVERY.num_fields):
+        assert_carried(array.field(i).slice(start, size))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_whatever_can_be_decoded_can_be_carried(data: st.DataObject) -> None:
+    schema, values = data.draw(schemas)
+    assert isinstance(schema, StructType)
+    rows = [row(schema, value) for value in data.draw(st.lists(values, max_size=4))]
+    array = decode(schema, rows).array
+    assert_carried(array)
+    assert_carried(array.slice(1))
+
+
+@given(typed | st.sampled_from(atoms))
+def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> None:
+    pytest.importorskip("pyspark.sql", exc_type=ImportError)
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    schema = pa.schema([pa.field("c", carried_type(arrow_type(drawn[0])))])
+    of_spark = from_arrow_schema(schema, prefer_timestamp_ntz=True).simpleString()
+    assert not re.search(r"void|null|\btime\(", of_spark)
+
+
+def test_the_words_of_a_time() -> None:
+    nanos = pa.array([45_296_123_456_789, 0, None, DAY_NS - 1]).cast(pa.time64("ns"))
+    target: Any = pa.schema({"t": pa.string()})
+    batch = carry(pa.RecordBatch.from_arrays([nanos], ["t"]), target)
+    times = ["12:34:56.123456789", "00:00:00.000000000", None, "23:59:59.999999999"]
+    assert batch.column("t").to_pylist() == times
+
+
+def test_a_function_is_wrapped_only_where_it_must_be() -> None:
+    def yields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    assert carried(yields, FACTS) == (yields, FACTS)
+    schema, target = (_pair(kind) for kind in (pa.null(), pa.string()))
+    wrapped = carried(yields, schema)
+    assert wrapped.schema == target
+    batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.nulls(2)], schema=schema)
+    (told,) = wrapped.function([batch])
+    assert told.schema == wrapped.schema
+    assert told.to_pylist() == [{"n": 1, "v": None}, {"n": 2, "v": None}]
+
+
+def _pair(kind: Any) -> pa.Schema:
+    return pa.schema([pa.field("n", pa.int64()), pa.field("v", kind)])

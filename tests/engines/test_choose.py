@@ -1,0 +1,225 @@
+"""Which engine is taken, and the reason that is told."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from inspector.engines import choose as chooser
+from inspector.engines.choose import LOCAL_SPARK_BYTES, EngineWanted, choose, given_engine
+from inspector.engines.engine import Engine
+from inspector.engines.local import LocalEngine
+from inspector.exceptions import EngineError
+
+BELOW, ABOVE = LOCAL_SPARK_BYTES - 1, LOCAL_SPARK_BYTES
+
+
+class FakeSpark:
+    """What ``SparkEngine.of`` was asked for."""
+
+    def __init__(self, *asked: Any, **named: Any) -> None:
+        self.asked, self.named = asked, named
+
+
+@pytest.fixture(autouse=True)
+def _no_spark_around(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No variable and no session of whoever runs the tests counts."""
+    for name in ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delitem(sys.modules, "pyspark.sql", raising=False)
+
+
+@pytest.fixture
+def spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A Spark that can be had."""
+    pretend(monkeypatch, FakeSpark)
+
+
+def pretend(monkeypatch: pytest.MonkeyPatch, of: Any) -> None:
+    fake = SimpleNamespace(SparkEngine=SimpleNamespace(of=of))
+    monkeypatch.setitem(sys.modules, "inspector.engines.spark", fake)
+    monkeypatch.setattr(chooser, "find_spec", lambda _name: object())
+
+
+def without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chooser, "find_spec", lambda _name: None)
+
+
+def given_with(
+    workers: int | None = None, told: list[str] | None = None, **wanted: Any
+) -> Engine | None:
+    told = [] if told is None else told
+    return given_engine(EngineWanted(**wanted, tell=told.append), workers)
+
+
+# --- what is asked for -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("workers", [None, 3])
+def test_local_is_this_process_and_needs_no_words(workers: int | None) -> None:
+    told: list[str] = []
+    assert given_with(workers, told, name="local") == LocalEngine(workers)
+    assert told == []
+
+
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("--master", {"master": "local[2]"}),
+        ("--conf", {"conf": {"spark.x": "y"}}),
+        ("--io hadoop", {"io": "hadoop"}),
+    ],
+)
+def test_options_of_spark_contradict_a_local_engine(option: str, wanted: Mapping[str, Any]) -> None:
+    with pytest.raises(EngineError, match=f"{option} is for Spark, got --engine local"):
+        given_with(name="local", **wanted)
+
+
+@pytest.mark.usefixtures("spark")
+def test_spark_is_asked_for_with_all_that_is_given() -> None:
+    told: list[str] = []
+    conf = {"spark.x": "y"}
+    engine = given_with(None, told, name="spark", master="local[2]", conf=conf, io="hadoop")
+    assert isinstance(engine, FakeSpark)
+    assert engine.asked == (None, "local[2]", conf)
+    assert engine.named == {"io": "hadoop"}
+    assert told == [], "nothing had to be chosen"
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_given_session_is_taken() -> None:
+    session = object()
+    engine = given_with(session=session)
+    assert isinstance(engine, FakeSpark)
+    assert engine.asked[0] is session
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("option", "wanted"),
+    [
+        ("--master", {"master": "local[2]"}),
+        ("--conf", {"conf": {"spark.secret": "s3cr3t"}}),
+        ("--io hadoop", {"io": "hadoop"}),
+    ],
+)
+def test_an_option_of_spark_alone_asks_for_it(option: str, wanted: Mapping[str, Any]) -> None:
+    told: list[str] = []
+    assert isinstance(given_with(None, told, **wanted), FakeSpark)
+    assert told == [f"engine: on Spark, because {option} is given"]
+
+
+def test_workers_alone_ask_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
+    told: list[str] = []
+    assert given_with(4, told) == LocalEngine(4)
+    assert told == ["engine: in this process, because --workers is given"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("wanted", [{"name": "spark"}, {"master": "local"}, {"session": object()}])
+def test_spark_has_no_such_workers(wanted: Mapping[str, Any]) -> None:
+    with pytest.raises(EngineError, match="--workers is for the engine in this process"):
+        given_with(2, **wanted)
+
+
+def test_spark_without_pyspark_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_pyspark(monkeypatch)
+    with pytest.raises(EngineError, match=r"pip install 'spark-state-inspector\[spark\]'"):
+        given_with(name="spark")
+
+
+# --- what is there ---------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("variable", "reason"),
+    [
+        ("PYSPARK_GATEWAY_PORT", "this process was started by spark-submit"),
+        ("SPARK_REMOTE", "SPARK_REMOTE names a Spark Connect server"),
+    ],
+)
+def test_a_spark_around_this_process_is_taken(
+    monkeypatch: pytest.MonkeyPatch, variable: str, reason: str
+) -> None:
+    monkeypatch.setenv(variable, "sc://host/;token=s3cr3t")
+    told: list[str] = []
+    assert isinstance(given_with(None, told), FakeSpark)
+    assert told == [f"engine: on Spark, because {reason}"]
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("active", [None, object()])
+def test_a_session_that_is_active_is_taken(monkeypatch: pytest.MonkeyPatch, active: Any) -> None:
+    class SparkSession:
+        @staticmethod
+        def getActiveSession() -> Any:  # noqa: N802 - Spark's name
+            return active
+
+    fake = SimpleNamespace(SparkSession=SparkSession)
+    monkeypatch.setitem(sys.modules, "pyspark.sql", fake)
+    told: list[str] = []
+    engine = given_with(None, told)
+    assert isinstance(engine, FakeSpark) == (active is not None)
+    assert told == ["engine: on Spark, because a session is active"] * (active is not None)
+
+
+def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
+    assert given_with() is None
+
+
+# --- the size --------------------------------------------------------------------------------
+
+
+def chosen(state_bytes: int) -> tuple[Engine, str]:
+    told: list[str] = []
+    engine = choose(EngineWanted(tell=told.append), None, state_bytes)
+    (line,) = told
+    return engine, line
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize(
+    ("size", "words"), [(0, "0.0 MiB"), (5 << 20, "5.0 MiB"), (1 << 27, "0.1 GiB"), (BELOW, "16.0")]
+)
+def test_little_state_stays_in_this_process(size: int, words: str) -> None:
+    engine, line = chosen(size)
+    assert engine == LocalEngine(None)
+    assert line.startswith("engine: in this process, because no Spark is given, and there are only")
+    assert words in line
+
+
+@pytest.mark.usefixtures("spark")
+def test_much_state_goes_to_a_spark_of_this_machine() -> None:
+    engine, line = chosen(ABOVE)
+    assert isinstance(engine, FakeSpark)
+    assert engine.asked == (None, None, {})
+    assert line == "engine: on Spark, because 16.0 GiB of state files"
+
+
+def test_much_state_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_pyspark(monkeypatch)
+    engine, line = chosen(ABOVE)
+    assert engine == LocalEngine(None)
+    assert line.endswith("because 16.0 GiB of state files, but PySpark is not installed")
+
+
+def test_much_state_where_spark_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise EngineError("no Java is found")
+
+    pretend(monkeypatch, refuse)
+    engine, line = chosen(ABOVE)
+    assert engine == LocalEngine(None)
+    assert line.endswith("16.0 GiB of state files, but Spark cannot be had: no Java is found")
+
+
+@pytest.mark.usefixtures("spark")
+def test_a_wish_is_silent_by_default() -> None:
+    assert choose(EngineWanted(), 2, BELOW) == LocalEngine(2)
+    assert EngineWanted() == EngineWanted(tell=print), "to whom it is told makes no other wish"

@@ -1,0 +1,343 @@
+"""Sessions are checked before any work: each thing that may be missing has its own words."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import socket
+import sys
+import tempfile
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.exceptions import EngineError
+
+pytest.importorskip("pyspark.sql", exc_type=ImportError)
+
+from inspector.engines import session as sessions
+
+AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
+
+
+class FakeBuilder:
+    """Notes what a session is built with, and fails if it is told to."""
+
+    def __init__(self, error: Exception | None = None) -> None:
+        self.error = error
+        self.calls: dict[str, str] = {}
+
+    def master(self, url: str) -> FakeBuilder:
+        return self.config("master", url)
+
+    def remote(self, url: str) -> FakeBuilder:
+        return self.config("remote", url)
+
+    def config(self, name: str, value: str) -> FakeBuilder:
+        self.calls[name] = value
+        return self
+
+    def getOrCreate(self) -> Any:  # noqa: N802 - Spark's name
+        if self.error is not None:
+            raise self.error
+        return SimpleNamespace(stop=lambda: None)
+
+
+@pytest.fixture
+def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBuilder:
+    """No Spark is started; Java is there, and somebody listens wherever it is asked."""
+    made = FakeBuilder()
+    monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=made))
+    monkeypatch.setattr(sessions, "_check_java", lambda: None)
+    monkeypatch.setattr(socket, "create_connection", lambda *_: socket.socket())
+    monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(tmp_path))  # noqa: ARG005
+    for name in AROUND:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYSPARK_PYTHON", "as-it-was")
+    monkeypatch.setattr(sessions, "_GIVEN", {})
+    return made
+
+
+# --- what must be there ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in (*AROUND, "JAVA_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+
+@pytest.mark.usefixtures("no_java")
+def test_without_java_it_says_what_to_do() -> None:
+    with pytest.raises(EngineError, match=r"no Java is found.*install Java 17.*--engine local"):
+        sessions.start("local[1]", {})
+
+
+@pytest.mark.usefixtures("no_java")
+def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EngineError, match=rf"JAVA_HOME is {tmp_path}, where there is no bin/java"):
+        sessions.start(None, {})
+
+
+@pytest.mark.parametrize("version", ["3.4.4", "3.4.0.dev1", "2.4.8"])
+def test_an_old_pyspark_is_named(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr("pyspark.__version__", version)
+    with pytest.raises(EngineError, match=rf"PySpark {version} is too old, expected 3.5 or later"):
+        sessions.check_driver()
+
+
+@pytest.mark.parametrize("version", ["3.5.0", "3.5.9", "4.0.0.dev2", "4.3.0", "10.0"])
+def test_a_newer_pyspark_will_do(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    monkeypatch.setattr("pyspark.__version__", version)
+    sessions.check_driver()
+
+
+def test_without_pandas_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(EngineError, match=r"pandas cannot be imported.*spark-state-inspector\[sp"):
+        sessions.check_driver()
+
+
+# --- who must answer -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def closed() -> int:
+    """A port of the loopback at which nobody listens."""
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        port: int = own.getsockname()[1]
+        return port
+
+
+@pytest.fixture
+def java(monkeypatch: pytest.MonkeyPatch, no_java: None, tmp_path: Path) -> None:  # noqa: ARG001
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "java").touch()
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+
+
+@pytest.mark.usefixtures("java")
+def test_a_master_that_does_not_answer_is_told_at_once(closed: int) -> None:
+    with pytest.raises(EngineError, match=f"no Spark master answers at 127.0.0.1:{closed}") as got:
+        sessions.start(f"spark://127.0.0.1:{closed}", {"spark.secret": "s3cr3t"})
+    assert "s3cr3t" not in str(got.value)
+
+
+@pytest.mark.usefixtures("no_java")
+def test_nor_does_a_connect_server_which_needs_no_java(closed: int) -> None:
+    url = f"sc://127.0.0.1:{closed}/;token=s3cr3t;x-own-header=hush"
+    with pytest.raises(EngineError, match=f"no Spark Connect server .* 127.0.0.1:{closed}") as got:
+        sessions.start(url, {})
+    assert "s3cr3t" not in str(got.value)
+    assert "hush" not in str(got.value)
+
+
+@pytest.mark.parametrize(
+    ("master", "places"),
+    [
+        ("spark://a", [("a", 7077)]),
+        ("spark://a:1,b:2,[::1]:3", [("a", 1), ("b", 2), ("::1", 3)]),
+        ("sc://c", [("c", 15002)]),
+        ("sc://c:443/;token=a:1,b:2", [("c", 443)]),
+        ("local[2]", []),
+        ("yarn", []),
+        ("k8s://https://host:6443", []),
+    ],
+)
+def test_who_is_asked(
+    monkeypatch: pytest.MonkeyPatch, master: str, places: list[tuple[str, int]]
+) -> None:
+    asked = []
+
+    def refuse(place: tuple[str, int], _patience: float) -> None:
+        asked.append(place)
+        raise ConnectionRefusedError(111, "refused")
+
+    monkeypatch.setattr(socket, "create_connection", refuse)
+    if places:
+        with pytest.raises(EngineError, match="refused"):
+            sessions._check_answers(master)
+    else:
+        sessions._check_answers(master)
+    assert asked == places
+
+
+def test_one_of_several_masters_is_enough(closed: int) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as alive:
+        port = alive.getsockname()[1]
+        sessions._check_answers(f"spark://127.0.0.1:{closed},127.0.0.1:{port}")
+
+
+# --- what it is built with -------------------------------------------------------------------
+
+
+def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
+    sessions.start(None, {"spark.ui.enabled": "true", "spark.x": "y"})
+    assert builder.calls["master"] == "local[*]"
+    assert builder.calls["spark.ui.enabled"] == "true", "what is given goes before what is set here"
+    assert builder.calls["spark.x"] == "y"
+    settings = builder.calls["spark.driver.extraJavaOptions"].partition("=")[2]
+    assert "rootLogger.level = error" in Path(settings).read_text()
+    assert os.environ["PYSPARK_PYTHON"] == "as-it-was"
+
+
+def test_workers_of_this_machine_run_this_python(
+    builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYSPARK_PYTHON")
+    sessions.start("spark://a:1", {})
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert "spark.ui.enabled" not in builder.calls
+
+
+def test_the_master_may_be_a_conf(builder: FakeBuilder) -> None:
+    sessions.start(None, {"spark.master": "local[3]"})
+    assert builder.calls["master"] == "local[3]"
+
+
+def test_a_connect_server_is_given_the_confs_alone(builder: FakeBuilder) -> None:
+    sessions.start("sc://a", {"spark.x": "y"})
+    assert builder.calls == {"remote": "sc://a", "spark.x": "y"}
+
+
+@pytest.mark.parametrize("master", [None, "yarn"])
+def test_spark_submit_has_decided_the_rest(
+    builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch, master: str | None
+) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
+    sessions.start(master, {"spark.x": "y"})
+    given = {} if master is None else {"master": master}
+    assert builder.calls == given | {"spark.x": "y"}
+
+
+def test_what_spark_says_is_told_without_secrets(builder: FakeBuilder) -> None:
+    builder.error = RuntimeError("Invalid URL sc://h:1/x;token=s3cr3t;x-own=hush and pa55word")
+    with pytest.raises(EngineError) as got:
+        sessions.start("sc://h:1/x;token=s3cr3t;x-own=hush", {"spark.my.password": "pa55word"})
+    assert str(got.value) == "no Spark session on sc://h:1/x: Invalid URL sc://h:1/x and ***"
+    assert got.value.__cause__ is None
+    assert got.value.__suppress_context__
+
+
+@pytest.mark.usefixtures("builder")
+def test_nor_does_a_later_failure_tell_them() -> None:
+    sessions.start(None, {"spark.hadoop.fs.s3a.secret.key": "pa55word", "spark.x": "plain"})
+    assert sessions.words(RuntimeError("pa55word is not plain")) == "*** is not plain"
+
+
+def test_a_session_that_is_gone_ends_quietly() -> None:
+    def fail() -> None:
+        raise ConnectionError("gone")
+
+    sessions._stopped(SimpleNamespace(stop=fail))  # type: ignore[arg-type]
+
+
+# --- words ---------------------------------------------------------------------------------------
+
+TRACEBACK = """Traceback (most recent call last):
+  File "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", line 1247, in main
+    process()
+  File "/srv/job.py", line 15, in boom
+    raise ZeroDivisionError("a fault: of /x/y")
+"""
+OF_3_5 = f"""org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage \
+0.0 failed 4 times, most recent failure: Lost task 1.3 in stage 0.0 (TID 1) (192.0.2.2 executor \
+1): org.apache.spark.api.python.PythonException: {TRACEBACK}ZeroDivisionError: a fault: of /x/y
+
+\tat org.apache.spark.api.python.BasePythonRunner$ReaderIterator.handlePythonException(P.scala:572)
+Caused by: org.apache.spark.api.python.PythonException: {TRACEBACK}ZeroDivisionError: a fault: of /x
+
+Driver stacktrace:
+"""
+OF_4_3 = f"""
+  An exception was thrown from the Python worker:
+{TRACEBACK}inspector.exceptions.InspectorError: /p/1.delta: byte 7: bad
+"""
+OF_CONNECT = f"""(org.apache.spark.api.python.PythonException) Job aborted due to stage failure: \
+Task 0 in stage 1.0 failed 1 times, most recent failure: Lost task 0.0 in stage 1.0 (TID 2) \
+(192.0.2.2 executor driver): org.apache.spark.api.python.PythonException: {TRACEBACK}\
+ZeroDivisionError: a fault: of /x/y
+
+JVM stacktrace:
+org.apache.spark.api.python.PythonException
+\tat org.apache.spark.scheduler.DAGScheduler.abortStage(DAGScheduler.scala:4560)
+Caused by: java.io.EOFException
+"""
+MISMATCH = f"""
+  An exception was thrown from the Python worker:
+{TRACEBACK}pyspark.errors.exceptions.base.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in \
+worker has different version: 3.11 than that in driver: 3.9, PySpark cannot run with different \
+minor versions.
+Please check environment variables PYSPARK_PYTHON and PYSPARK_DRIVER_PYTHON are correctly set.
+"""
+CRASHED = (
+    "org.apache.spark.SparkException: Job aborted due to stage failure: Task 1 in stage 4.0 failed "
+    "1 times, most recent failure: Lost task 1.0 in stage 4.0 (TID 9) (192.0.2.2 executor driver): "
+    "org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)."
+)
+OF_JVM = f"""{CRASHED}
+\tat org.apache.spark.api.python.BasePythonRunner.read(PythonRunner.scala:1136)
+Caused by: java.io.EOFException
+\tat java.base/java.io.DataInputStream.readInt(DataInputStream.java:386)
+"""
+SEVERAL_CAUSES = """java.lang.RuntimeException: outer
+Caused by: java.lang.IllegalStateException: between
+Caused by: org.apache.hadoop.fs.s3a.AWSBadRequestException: access denied to s3a://b/x
+"""
+ANALYSIS = """[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `nope` cannot be resolved. SQLSTATE: 1;
+'Project ['nope]
++- Range (0, 3, step=1, splits=Some(2))
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "heart"),
+    [
+        (OF_3_5, "ZeroDivisionError: a fault: of /x/y"),
+        (OF_4_3, "InspectorError: /p/1.delta: byte 7: bad"),
+        (OF_CONNECT, "ZeroDivisionError: a fault: of /x/y"),
+        (SEVERAL_CAUSES, "org.apache.hadoop.fs.s3a.AWSBadRequestException: access denied to"),
+        (ANALYSIS, "[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `nope` cannot be resolved."),
+        (CRASHED, CRASHED),
+        ("Invalid URL", "Invalid URL"),
+    ],
+)
+def test_the_heart_of_what_spark_says(text: str, heart: str) -> None:
+    said = sessions.words(Exception(text))
+    assert said.startswith(heart)
+    assert "\n" not in said
+
+
+def test_the_version_of_python_is_told() -> None:
+    said = sessions.words(Exception(MISMATCH))
+    assert said.startswith("PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker")
+
+
+def test_an_error_of_py4j_is_asked_in_java() -> None:
+    # str() of a Py4JJavaError asks the JVM for the whole stack trace, and begins otherwise.
+    class OfPy4JError(Exception):
+        java_exception = SimpleNamespace(toString=lambda: CRASHED)
+
+    said = sessions.words(OfPy4JError(f"An error occurred while calling o220.collect.\n: {OF_JVM}"))
+    assert said == CRASHED
+
+
+def test_an_error_without_words_has_its_name() -> None:
+    assert sessions.words(TimeoutError()) == "TimeoutError"
+
+
+@given(st.integers(400, 520), st.sampled_from(["token=s3cr3t-s3cr3t", "s3cr3t-s3cr3t"]))
+def test_no_cut_leaves_a_part_of_a_secret(before: int, secret: str) -> None:
+    with mock.patch.dict(sessions._GIVEN, {"my.key": "s3cr3t-s3cr3t"}):
+        said = sessions.words(Exception("x" * before + " " + secret))
+    assert "s3c" not in said
+    assert len(said) <= 500

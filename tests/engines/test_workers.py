@@ -1,0 +1,166 @@
+"""What workers say that they have, how it is judged, and the package that is sent to them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inspector
+from inspector.engines.workers import judge, kernel_note, must_ship, package_zip, question
+from inspector.exceptions import EngineError
+
+
+def plain(program: str, *paths: str | Path, stdin: bytes = b"") -> str:
+    """Run a program by a Python that has its standard library and some paths, and no more."""
+    head = f"import sys; sys.path += {[str(path) for path in paths]!r}\n"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", head + program],
+        input=stdin,
+        cwd="/",
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        check=True,
+    )
+    return done.stdout.decode()
+
+
+def libraries() -> Path:
+    """Where this Python has its libraries; this package is not among them."""
+    import numpy
+
+    return Path(numpy.__file__).parents[1]
+
+
+ANSWER = "import pickle; print(pickle.load(sys.stdin.buffer)(0))"
+
+
+def asked_of(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict[str, Any]:
+    """The answer of a worker with nothing but some paths, asked as PySpark asks."""
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle", exc_type=ImportError)
+    asked = question() if modules is None else question(modules)
+    folder = Path(cloudpickle.__file__).parents[2]
+    # Only what unpickles the function is taken from PySpark; pickle names its modules.
+    head = (
+        "import importlib.util as u\n"
+        f"s = u.spec_from_file_location('pyspark', {str(folder / 'pyspark' / 'none.py')!r},"
+        f" submodule_search_locations=[{str(folder / 'pyspark')!r}])\n"
+        "sys.modules['pyspark'] = u.module_from_spec(s)\n"
+    )
+    told: dict[str, Any] = json.loads(plain(head + ANSWER, *paths, stdin=cloudpickle.dumps(asked)))
+    return told
+
+
+def test_a_worker_with_nothing_says_what_it_lacks() -> None:
+    told = asked_of(modules=("json", "pyarrow", "no_such_module"))
+    assert told["missing"] == ["pyarrow", "no_such_module"]
+    assert (told["inspector"], told["kernel"]) == (None, None)
+    assert told["python"].split(".")[:2] == [str(part) for part in sys.version_info[:2]]
+    assert told["executable"] == sys.executable
+    assert told["host"]
+
+
+def test_a_worker_with_the_libraries_alone_is_good_enough() -> None:
+    told = asked_of(libraries())
+    assert (told["missing"], told["inspector"]) == ([], None)
+    assert must_ship(judge([json.dumps(told)]))
+
+
+def test_a_worker_with_the_package_names_its_version_and_kernel() -> None:
+    home = Path(inspector.__file__).parents[1]
+    told = asked_of(libraries(), home)
+    assert told["inspector"] == inspector.__version__
+    assert told["kernel"] in {"c", "python"}
+    assert not must_ship([told])
+
+
+def test_a_package_that_lacks_a_library_names_it(tmp_path: Path) -> None:
+    kernel = tmp_path / "inspector" / "decode"
+    kernel.mkdir(parents=True)
+    (tmp_path / "inspector" / "__init__.py").write_text("__version__ = '9'")
+    (kernel / "kernel.py").write_text("import no_such_library")
+    assert asked_of(tmp_path, modules=())["missing"] == ["no_such_library"]
+
+
+# --- judging ---------------------------------------------------------------------------------
+
+
+def answer(**changed: Any) -> str:
+    told = {
+        "host": "node-7",
+        "executable": "/opt/python",
+        "python": "3.11.2",
+        "missing": [],
+        "inspector": inspector.__version__,
+        "kernel": "c",
+    }
+    return json.dumps(told | changed)
+
+
+def test_workers_that_answer_alike_are_told_once() -> None:
+    assert len(judge([answer(), answer(), answer(host="node-8")])) == 2
+
+
+def test_what_is_missing_is_named_with_its_worker_and_a_way_out() -> None:
+    bad = answer(host="node-8", missing=["pyarrow", "xxhash"])
+    with pytest.raises(EngineError) as caught:
+        judge([answer(), bad])
+    words = str(caught.value)
+    assert "/opt/python on node-8 has no pyarrow, xxhash" in words
+    assert "spark.archives" in words
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"),
+    [
+        ([inspector.__version__], False),
+        ([None], True),
+        (["0.0.0"], True),
+        ([inspector.__version__, None], True),
+    ],
+)
+def test_it_is_sent_where_one_worker_lacks_it(versions: list[str | None], expected: bool) -> None:
+    assert must_ship(judge([answer(inspector=version) for version in versions])) == expected
+
+
+def test_a_slow_kernel_is_worth_a_note() -> None:
+    assert kernel_note(judge([answer()])) is None
+    note = kernel_note(judge([answer(), answer(kernel="python")]))
+    assert note is not None
+    assert "Python twin" in note
+
+
+# --- the package as a zip --------------------------------------------------------------------
+
+
+def test_the_zip_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
+    path = package_zip(tmp_path)
+    assert path == tmp_path / "inspector.zip"
+    home = Path(inspector.__file__).parent
+    names = zipfile.ZipFile(path).namelist()
+    sources = {"inspector/" + file.relative_to(home).as_posix() for file in home.rglob("*.py")}
+    assert set(names) == sources
+    assert len(names) == len(set(names)) > 100
+    assert not any("test" in name.lower() for name in names)
+    assert package_zip().parent != tmp_path, "else into a folder of its own"
+
+
+def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
+    path = package_zip(tmp_path)
+    told = asked_of(libraries(), path)
+    assert (told["missing"], told["inspector"]) == ([], inspector.__version__)
+    assert told["kernel"] == "python"
+    program = (
+        "from inspector.pipeline import run_tasks, run_fields\n"
+        "from inspector.pipeline.typed import run_typed\n"
+        "import inspector; print(inspector.__file__, list(run_tasks([])), list(run_typed([])))"
+    )
+    where, *facts = plain(program, libraries(), path).split()
+    assert where == str(path / "inspector" / "__init__.py")
+    assert facts == ["[]", "[]"]

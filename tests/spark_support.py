@@ -1,0 +1,371 @@
+"""A real Spark beside the tests, from nothing but PySpark's own files and a Java.
+
+A standalone cluster (a master and workers, whose executors are JVMs of their own) and a Spark
+Connect server, all on the loopback, on ports that they choose themselves; and a driver in a process
+of its own, so that the JVM and the settings of one test are never those of another.
+
+All processes carry a mark in their environment, which their children inherit: what is left of them
+at the end is found by it, however it was started, and killed. This needs a Linux's ``/proc``.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import pytest
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+PATIENCE = 300.0
+"""Seconds to wait for anything: many times what it takes, so that only a hang is a failure."""
+
+MARK = "INSPECTOR_TEST_SPARK"
+"""Environment variable by which the processes of one test are known: its value is its folder."""
+
+SILENCE = """
+appender.console.type = Console
+appender.console.name = console
+rootLogger.level = off
+rootLogger.appenderRef.console.ref = console
+logger.gateway.name = org.apache.spark.api.python.PythonGatewayServer
+logger.gateway.level = off
+"""
+"""Settings of Log4j for a driver.
+
+Without an appender Spark takes them for none, and without a level for the class that PySpark starts
+it raises the level of all to WARN (``org.apache.spark.internal.Logging``).
+"""
+
+FROM_OUTSIDE = ("SPARK_", "PYSPARK_", "PYTHONPATH", "HADOOP_", "YARN_")
+"""Beginnings of variables that would make a Spark another one than the test means."""
+
+
+WITH_SPARK = [
+    pytest.mark.spark,
+    # What PySpark says of the versions of its own dependencies, and of sockets it leaves to the GC.
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+"""Marks of tests that hold a Spark session in their own process: fixture ``spark``."""
+
+
+def spark_home() -> Path:
+    """PySpark's own folder: its ``bin`` and ``jars`` are a whole Spark."""
+    found = find_spec("pyspark")
+    assert found
+    assert found.origin
+    return Path(found.origin).parent
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """What every process of a test's Spark is started with.
+
+    No ``PYTHONPATH``: workers have the libraries of this Python, and not this repository. The
+    folder of settings is empty, so that nobody's ``spark-defaults.conf`` counts and Spark logs at
+    its default level, INFO, to standard error.
+    """
+    assert "JAVA_HOME" in os.environ or shutil.which("java"), (
+        "no Java: install 17, or leave these tests out with -m 'not spark'"
+    )
+    settings = folder / "conf"
+    settings.mkdir(exist_ok=True)
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}
+    return kept | {
+        MARK: str(folder),
+        "SPARK_HOME": str(spark_home()),
+        "SPARK_CONF_DIR": str(settings),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_DRIVER_PYTHON": sys.executable,
+    }
+
+
+def quiet(settings: dict[str, str], folder: Path) -> dict[str, str]:
+    """The same environment for a driver: nothing on its standard error but what Python says."""
+    silent = folder / "quiet"
+    silent.mkdir(exist_ok=True)
+    (silent / "log4j2.properties").write_text(SILENCE)
+    return settings | {"SPARK_CONF_DIR": str(silent)}
+
+
+def until(found: Callable[[], T | None], what: str, patience: float = PATIENCE) -> T:
+    """Ask again and again until there is an answer.
+
+    Raises:
+        TimeoutError: there was none in time; the message says what was waited for.
+    """
+    end = time.monotonic() + patience
+    while (answer := found()) is None:
+        if time.monotonic() > end:
+            raise TimeoutError(f"no {what} within {patience:.0f} s")
+        time.sleep(0.01)
+    return answer
+
+
+# --- processes ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Service:
+    """A process of Spark's, and the file to which it logs."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    def says(self, pattern: str) -> str:
+        """The first group of a pattern, as soon as its log has it.
+
+        Raises:
+            AssertionError: the process ended before; with the end of its log.
+            TimeoutError: it runs, but does not say so.
+        """
+
+        def look() -> str | None:
+            ended = self.process.poll()
+            match = re.search(pattern, self.log.read_text("utf-8", "replace"))
+            assert match or ended is None, f"ended with {ended}:\n{self.log.read_text()[-2000:]}"
+            return match[1] if match else None
+
+        return until(look, f"{pattern!r} in {self.log}")
+
+
+@contextmanager
+def service(name: str, folder: Path, *command: str) -> Iterator[Service]:
+    """Start one of the programs of PySpark's ``bin``; it is stopped at the end."""
+    log = folder / f"{name}.log"
+    program, *args = command
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [str(spark_home() / "bin" / program), *args],
+            cwd=folder,
+            env=environment(folder),
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield Service(process, log)
+    finally:
+        process.terminate()
+        try:
+            process.wait(10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def processes(folder: Path) -> list[int]:
+    """The running processes that carry the mark of a folder, but for this one."""
+    mark = f"{MARK}={folder}".encode()
+    return [pid for pid in _pids() if pid != os.getpid() and mark in _proc(pid, "environ")]
+
+
+def _pids() -> list[int]:
+    return [int(entry) for entry in os.listdir("/proc") if entry.isdigit()]
+
+
+def _proc(pid: int, name: str) -> list[bytes]:
+    """The NUL-separated parts of a file of ``/proc``: none of a process that has just gone."""
+    try:
+        return Path(f"/proc/{pid}/{name}").read_bytes().split(b"\0")
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return []
+
+
+@contextmanager
+def nothing_left(folder: Path) -> Iterator[None]:
+    """See to it that no process with the mark of a folder outlives the block.
+
+    Raises:
+        AssertionError: some had to be killed, though the block itself ended well.
+    """
+    try:
+        yield
+    except BaseException:
+        _kill_all(folder)
+        raise
+    try:
+        until(lambda: None if processes(folder) else True, "end of all processes", 20)
+    except TimeoutError:
+        left = [b" ".join(_proc(pid, "cmdline"))[:200] for pid in processes(folder)]
+        _kill_all(folder)
+        raise AssertionError(f"still running: {left}") from None
+
+
+def _kill_all(folder: Path) -> None:
+    for pid in processes(folder):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+# --- a cluster ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Executor:
+    """An executor of some application: a JVM, and its folder below that of its worker."""
+
+    pid: int
+    folder: Path
+
+    @property
+    def log(self) -> str:
+        """What it has logged: one line as a task starts, and one as it is finished."""
+        file = self.folder / "stderr"  # its worker makes it a moment after the process
+        return file.read_text("utf-8", "replace") if file.exists() else ""
+
+    @property
+    def finished(self) -> int:
+        """How many tasks it has finished."""
+        return len(re.findall(r"Finished task \d", self.log))
+
+    def kill(self) -> None:
+        """Kill it as the kernel does when memory is short."""
+        os.kill(self.pid, signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running standalone cluster.
+
+    Attributes:
+        url: of its master, as ``--master`` takes it.
+        folder: where its workers have their folders, ``worker-<n>/<application>/<executor>``.
+    """
+
+    url: str
+    folder: Path
+
+    def executors(self) -> list[Executor]:
+        """The executors that run now, of all applications."""
+        name = b"org.apache.spark.executor.CoarseGrainedExecutorBackend"
+        found = [pid for pid in processes(self.folder) if name in _proc(pid, "cmdline")]
+        return [Executor(pid, Path(os.readlink(f"/proc/{pid}/cwd"))) for pid in found]
+
+    def kill_one_at_work(self, job: Future[T], tasks: int) -> Executor:
+        """Kill the first executor that has finished some tasks of a job, and so begun another.
+
+        The scheduler gives an executor its next task as the last one ends: it loses a task then,
+        unless that was the last of all.
+
+        Raises:
+            AssertionError: the job ended before.
+            Exception: what the job raised, if that is how it ended.
+        """
+
+        def look() -> Executor | None:
+            if job.done():
+                raise AssertionError(f"the job ended before: {str(job.result())[:200]}")
+            return next((e for e in self.executors() if e.finished >= tasks), None)
+
+        at_work = until(look, f"executor with {tasks} finished tasks")
+        at_work.kill()
+        return at_work
+
+    def tried_again(self) -> list[str]:
+        """Tasks that were started once more, after a loss: of their stage, or all of it again."""
+        logs = [
+            log.read_text("utf-8", "replace") for log in self.folder.glob("worker-*/*/*/stderr")
+        ]
+        task = r"Running task (\d+\.(?:[1-9]\d* in stage \d+\.\d+|\d+ in stage \d+\.[1-9]\d*))"
+        return [found for log in logs for found in re.findall(task, log)]
+
+
+@contextmanager
+def standalone(folder: Path, workers: int = 2) -> Iterator[Cluster]:
+    """A master and its workers, each of one core and 1 GB, all of them registered."""
+    with nothing_left(folder), ExitStack() as stack:
+        places = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+        deploy = "org.apache.spark.deploy"
+        program = f"{deploy}.master.Master"
+        master = stack.enter_context(service("master", folder, "spark-class", program, *places))
+        url = master.says(r"Starting Spark master at (spark://\S+)")
+        for number in range(workers):
+            name = f"worker-{number}"
+            own = ("--cores", "1", "--memory", "1g", "--work-dir", str(folder / name), url)
+            words = ("spark-class", f"{deploy}.worker.Worker", *places, *own)
+            stack.enter_context(service(name, folder, *words))
+        master.says(rf"(?s)((?:Registering worker.*){{{workers}}})")
+        yield Cluster(url, folder)
+
+
+# --- a Spark Connect server ----------------------------------------------------------------------
+
+
+@contextmanager
+def connect_server(folder: Path) -> Iterator[str]:
+    """A Spark Connect server; its ``sc://`` URL. PySpark has its jar since 4.0."""
+    settings = ("binding.address=127.0.0.1", "binding.port=0")
+    confs = [word for s in settings for word in ("--conf", f"spark.connect.grpc.{s}")]
+    program = "org.apache.spark.sql.connect.service.SparkConnectServer"
+    command = ("spark-submit", "--class", program, "--master", "local[2]", *confs)
+    with (
+        nothing_left(folder),
+        service("connect", folder, *command, "--conf", "spark.ui.enabled=false") as server,
+    ):
+        port = server.says(r"Spark Connect server started at: \S*?:(\d+)\b")
+        yield f"sc://127.0.0.1:{port}"
+
+
+# --- a driver ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A process for the functions of a test that hold a Spark session.
+
+    It imports this repository as this process does; the JVM that it starts knows nothing of it.
+    """
+
+    pool: ProcessPoolExecutor
+
+    def start(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Begin a function of some module there; its arguments and its result are pickled."""
+        return self.pool.submit(_plainly, function, *args, **kwargs)
+
+    def run(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a function there."""
+        return self.start(function, *args, **kwargs).result(PATIENCE)
+
+
+def _plainly(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """PySpark's exceptions hold its gateway, which no pickle takes: give their text instead."""
+    try:
+        return function(*args, **kwargs)
+    except Exception as error:
+        raise RuntimeError(traceback.format_exc()) from error
+
+
+def _replace_environment(settings: dict[str, str]) -> None:
+    os.environ.clear()
+    os.environ.update(settings)
+
+
+@contextmanager
+def driver(folder: Path) -> Iterator[Driver]:
+    """A process of one's own for a Spark session; it and its JVM end with the block."""
+    settings = quiet(environment(folder), folder)
+    spawn = multiprocessing.get_context("spawn")
+    with (
+        nothing_left(folder),
+        ProcessPoolExecutor(1, spawn, _replace_environment, (settings,)) as pool,
+    ):
+        yield Driver(pool)
