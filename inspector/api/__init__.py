@@ -16,7 +16,7 @@ from inspector.api.commands import (
     verify,
 )
 from inspector.api.explaining import explain
-from inspector.api.run import Options
+from inspector.api.run import Options, Run
 from inspector.api.tables import (
     Ends,
     changes,
@@ -31,6 +31,7 @@ from inspector.api.typed import Typed, typed_tables
 __all__ = [
     "Ends",
     "Options",
+    "Run",
     "Typed",
     "audit",
     "changes",

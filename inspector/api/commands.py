@@ -103,7 +103,7 @@ def top(path: str, options: Options | None = None, *, limit: int = 5) -> Report:
     return build.top(run.checkpoint, run.version, facts, run.problems(facts), limit, redact)
 
 
-def leftovers(path: str, options: Options | None = None, *, limit: int = 0) -> Report:
+def leftovers(path: str | Run, options: Options | None = None, *, limit: int = 0) -> Report:
     """Expired keys that are still there, oldest first; all of them if ``limit`` is 0."""
     run = Run.start(path, options)
     # The table of the largest is the same whatever the limit.

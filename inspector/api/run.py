@@ -105,12 +105,14 @@ class Run:
     engine: Engine
 
     @classmethod
-    def start(cls, path: str, options: Options | None) -> Run:
-        """Open a checkpoint and choose the version.
+    def start(cls, path: str | Run, options: Options | None) -> Run:
+        """Open a checkpoint and choose the version; a run that is open is taken as it is.
 
         Raises:
             CheckpointError: there is no such part or version.
         """
+        if isinstance(path, Run):
+            return path
         options = options or Options()
         # What is asked for and cannot be had is said before anything is read.
         engine = given_engine(options.engine, options.workers)

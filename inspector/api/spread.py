@@ -29,13 +29,19 @@ from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
 from inspector.model import DEFAULT_STORE, Problem
 from inspector.operators.rule import Clock
-from inspector.pipeline.on_problem import OnProblem, problem_row, refuse
+from inspector.pipeline.on_problem import OnProblem, problem_row, refuse, told
 from inspector.pipeline.settled import Settled
 from inspector.pipeline.typed import TypedTask, run_typed, typed_schema
 from inspector.report import plain
 from inspector.report.build.common import operator_names
 from inspector.report.build.flat_tables import FLAT, FlatTask, flat_schema, run_flat
-from inspector.report.build.made_tables import file_rows, made_schema, made_specs, run_made
+from inspector.report.build.made_tables import (
+    file_rows,
+    made_schema,
+    made_spec,
+    made_specs,
+    run_made,
+)
 from inspector.report.keys import Redact
 
 TYPED = ("rows", "changes")
@@ -84,7 +90,7 @@ def spread(
         return _typed(path, options, replace(wanted, changes=table == "changes"))
     run = Run.start(path, options)
     if table in FLAT:
-        return _flat(run, table, wanted.mode)
+        return flat(run, table, wanted.mode)
     rows: Sequence[Mapping[str, Any]]
     if table == "files":
         rows = list(file_rows(run.checkpoint))
@@ -119,8 +125,8 @@ def _typed(path: str, options: Options, wanted: Typed) -> SpreadTable:
         raise CheckpointError(
             f"operator {operator_id} has no store {store!r}, it has {_names(places)}", path
         )
-    told = _listed(run, wanted.mode, [(operator_id, store)])
-    tasks = [replace(tasks[0], listed=told), *tasks[1:]]
+    listed = _listed(run, wanted.mode, [(operator_id, store)])
+    tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
     return SpreadTable(typed_schema(tasks[0]), run_typed, _work(tasks), run)
 
 
@@ -128,7 +134,8 @@ def _names(places: Mapping[Place, Any]) -> str:
     return ", ".join(repr(store) for _, store in places) or "none"
 
 
-def _flat(run: Run, table: str, mode: OnProblem) -> SpreadTable:
+def flat(run: Run, table: str, mode: OnProblem) -> SpreadTable:
+    """``versions`` or ``leftovers`` of a run; see :func:`spread`."""
     settled = Settled({}, frozenset(), {})
     lags: Mapping[int, int] = {}
     if table == "leftovers" and _needs_all(run):
@@ -140,14 +147,23 @@ def _flat(run: Run, table: str, mode: OnProblem) -> SpreadTable:
         FlatTask(table, task, names[task.operator_id], settled, redact, mode)
         for task in run.tasks(leftover_limit=int(table != "leftovers"), lags_ms=lags)
     ]
-    if tasks:
-        tasks[0] = replace(tasks[0], listed=_listed(run, mode))
-    return SpreadTable(flat_schema(table, mode), run_flat, _work(tasks), run)
+    schema, listed = flat_schema(table, mode), _listed(run, mode)
+    if not tasks:
+        made = tuple(Work(made_spec(batch)) for batch in told(schema, mode, listed))
+        return SpreadTable(schema, run_made, made, run)
+    tasks[0] = replace(tasks[0], listed=listed)
+    return SpreadTable(schema, run_flat, _work(tasks), run)
 
 
 def _work(tasks: Iterable[TypedTask | FlatTask]) -> tuple[Work, ...]:
     return tuple(
-        Work(each.to_json(), each.task.file_bytes, each.task.partition_id) for each in tasks
+        Work(
+            each.to_json(),
+            each.task.file_bytes,
+            # What the listing told is of any partition: it is not left out with this one.
+            None if each.listed else each.task.partition_id,
+        )
+        for each in tasks
     )
 
 

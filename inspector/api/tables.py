@@ -145,7 +145,7 @@ def diff(
 
 
 def report_tables(
-    path: str,
+    path: str | Run,
     options: Options | None = None,
     *,
     changes: bool = False,

@@ -57,7 +57,7 @@ class TypedTable:
 
 
 def typed_tables(
-    path: str, options: Options | None = None, wanted: Typed | None = None
+    path: str | Run, options: Options | None = None, wanted: Typed | None = None
 ) -> list[TypedTable]:
     """The rows of a version, or its changes, as Arrow with their types: one table per store.
 

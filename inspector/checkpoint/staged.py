@@ -32,13 +32,13 @@ def folder_of(url: str) -> str:
     Raises:
         EngineError: this process has no such copies: they belong to another one.
     """
-    try:
-        return _folders[name_of(url)]
-    except KeyError:
+    name = name_of(url)
+    if name not in _folders:
         raise EngineError(
-            f"got {url} for the files of a task, expected it only where Spark has laid them down: "
-            "run the task on the engine that opened the checkpoint"
-        ) from None
+            f"got {url_of(name)} for the files of a task, expected it only where Spark has laid "
+            "them down: run the task on the engine that opened the checkpoint"
+        )
+    return _folders[name]
 
 
 @contextmanager

@@ -10,11 +10,10 @@ from typing import Any
 import click
 
 from inspector import api
-from inspector.checkpoint.roots import resolve_root
-from inspector.checkpoint.urls import is_local
 from inspector.cli.exits import Exit
 from inspector.cli.key_options import key_options, schema_options
-from inspector.cli.options import api_options, checkpoint_options
+from inspector.cli.on_spark import check_format
+from inspector.cli.options import api_options, checkpoint_options, engine_options
 from inspector.cli.table_files import (
     SUFFIXES,
     TYPED,
@@ -24,6 +23,7 @@ from inspector.cli.table_files import (
     written,
 )
 from inspector.cli.writing import outside
+from inspector.engines.local import LocalEngine
 from inspector.findings.integrity import READABLE
 from inspector.model import Problem
 from inspector.report.text import problem_line
@@ -50,6 +50,7 @@ from inspector.report.text import problem_line
     "--from-batch", type=click.IntRange(0), default=0, help="Leave out changes of older batches."
 )
 @click.option("--raw", is_flag=True, help="Add the UnsafeRow bytes of key and value.")
+@engine_options
 @key_options
 @schema_options
 @checkpoint_options
@@ -58,7 +59,8 @@ def export(what: str, path: str, output_file: str, form: str | None, **given: An
     """The rows of a version, or every change, as Parquet, Arrow, CSV or NDJSON.
 
     Parquet and Arrow keep all types: key and value are structs. Each store gets a file of its own,
-    whole or not at all; what cannot be read is left out, named, and makes the exit code 4.
+    whole or not at all; what cannot be read is left out, named, and makes the exit code 4. On Spark
+    the executors write: a folder for each store, at any URL that Spark knows.
     """
     form = form or _by_name(output_file)
     asked = {
@@ -68,19 +70,22 @@ def export(what: str, path: str, output_file: str, form: str | None, **given: An
     }
     if asked["from_batch"] and not asked["changes"]:
         raise click.UsageError("--from-batch is for changes")
-    if is_local(path):
-        outside(resolve_root(path)[0], output_file)
     write = _typed if form in TYPED else _text
-    problems = write(path, output_file, form, given, asked)
+    run = api.Run.start(path, api_options(given))
+    outside(run.checkpoint.root, output_file)
+    if isinstance(run.engine, LocalEngine):
+        problems = write(run, output_file, form, given, asked)
+    else:
+        problems = _by_spark(run, output_file, form, given, asked)
     for problem in problems:
         click.echo(f"problem: {problem_line(problem)}", err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
 
 
 def _typed(
-    path: str, output: str, form: str, given: dict[str, Any], asked: dict[str, Any]
+    run: api.Run, output: str, form: str, given: dict[str, Any], asked: dict[str, Any]
 ) -> Sequence[Problem]:
-    tables = api.typed_tables(path, api_options(given), api.Typed(**asked))
+    tables = api.typed_tables(run, wanted=api.Typed(**asked))
     places = targets(output, [table.name for table in tables], SUFFIXES[form])
     with written(places, force=given["force"]) as files:
         counts = [write_typed(*pair, form) for pair in zip(tables, files, strict=True)]
@@ -90,9 +95,9 @@ def _typed(
 
 
 def _text(
-    path: str, output: str, form: str, given: dict[str, Any], asked: dict[str, Any]
+    run: api.Run, output: str, form: str, given: dict[str, Any], asked: dict[str, Any]
 ) -> Sequence[Problem]:
-    reports = api.report_tables(path, api_options(given), **asked)
+    reports = api.report_tables(run, **asked)
     places = targets(output, [name for name, _ in reports], SUFFIXES[form])
     with written(places, force=given["force"]) as files:
         for (_, report), file in zip(reports, files, strict=True):
@@ -100,6 +105,20 @@ def _text(
     for place in places:
         _say(f"{place}: written", given)
     return [problem for _, report in reports for problem in report.problems]
+
+
+def _by_spark(
+    run: api.Run, output: str, form: str, given: dict[str, Any], asked: dict[str, Any]
+) -> Sequence[Problem]:
+    from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
+
+    check_format(form)
+    done = writing.write_typed(run, api.Typed(**asked), output, form, force=given["force"])
+    for each in done:
+        rows = "rows" if not asked["changes"] else "changes"
+        count = "" if each.rows is None else f"{each.rows:,} {rows}, "
+        _say(f"{each.place}: {count}written by Spark", given)
+    return [*run.listed, *(problem for each in done for problem in each.problems)]
 
 
 def _say(text: str, given: dict[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from inspector import api
 from inspector.cli.command import NEVER, code_of, fail_on_option, finish
 from inspector.cli.key_options import schema_options
-from inspector.cli.limits import limit_of, limit_option
+from inspector.cli.limits import FOR_PEOPLE, limit_of, limit_option
 from inspector.cli.options import (
     api_options,
     checkpoint_options,
@@ -23,10 +24,13 @@ from inspector.cli.options import (
 from inspector.cli.rule_options import rule_options
 from inspector.cli.table_files import written
 from inspector.cli.writing import outside
+from inspector.engines.local import LocalEngine
 from inspector.report.as_arrow import arrow_table
 from inspector.report.render import FORMATS
+from inspector.report.text import problem_line
 
 PARQUET = "parquet"
+FOR_DATA = (PARQUET, "ndjson", "csv")
 
 
 @click.command()
@@ -53,12 +57,34 @@ def leftovers(
         raise click.UsageError("-o parquet needs a file: -O leftovers.parquet")
     options = api_options(given)
     if explain is not None:
-        report = api.explain(path, explain, options)
-    else:
-        report = api.leftovers(path, options, limit=limit_of(limit, given))
+        finish(api.explain(path, explain, options), given, fail_on)
+    run = api.Run.start(path, options)
+    outside(run.checkpoint.root, given["output_file"] or os.devnull)
+    if given["output"] in FOR_DATA and not isinstance(run.engine, LocalEngine):
+        _by_spark(run, limit, given, fail_on)
+    report = api.leftovers(run, limit=limit_of(limit, given))
     if not to_parquet:
         finish(report, given, fail_on)
-    outside(report.checkpoint, given["output_file"])
     with written([Path(given["output_file"])], force=given["force"]) as (file,):
         pq.write_table(arrow_table(report), file)
+    sys.exit(code_of(report, fail_on))
+
+
+def _by_spark(run: api.Run, limit: int | None, given: dict[str, Any], fail_on: str) -> None:
+    """All keys go where they belong by Spark's hands; a number of them is a report as any."""
+    if limit:
+        return
+    if not given["output_file"]:
+        raise click.UsageError(
+            "on Spark all leftover keys are written by the executors: give -O FOLDER, or --limit"
+        )
+    from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
+
+    form, place = given["output"], given["output_file"]
+    report = api.leftovers(run, limit=FOR_PEOPLE)
+    writing.write_leftovers(run, place, form, force=given["force"])
+    for problem in report.problems:
+        click.echo(f"problem: {problem_line(problem)}", err=True)
+    if not given["quiet"]:
+        click.echo(f"{place}: {report.summary['leftovers']:,} keys, written by Spark", err=True)
     sys.exit(code_of(report, fail_on))

@@ -43,7 +43,7 @@ def _output(command: F, names: Sequence[str]) -> F:
         click.option(
             "-O",
             "--output-file",
-            type=click.Path(dir_okay=False),
+            type=click.Path(),
             help="Write the report to this file, whole or not at all.",
         ),
         click.option(
@@ -189,8 +189,11 @@ def api_options(given: dict[str, Any]) -> Options:
 
 
 def _teller(given: dict[str, Any]) -> Callable[[str], None]:
+    said: set[str] = set()
+
     def tell(text: str) -> None:
-        if not given.get("quiet"):
+        if text not in said and not given.get("quiet"):
             click.echo(text, err=True)
+        said.add(text)
 
     return tell

@@ -58,6 +58,9 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
     Raises:
         click.UsageError: one is there and ``force`` is not given, or none can be made there.
     """
+    folders = [path for path in paths if path.is_dir()]
+    if folders:
+        raise click.UsageError(f"{folders[0]} is a folder, expected a file")
     there = [path for path in paths if path.exists()]
     if there and not force:
         raise click.UsageError(f"{there[0]} exists; --force overwrites it")

@@ -14,7 +14,7 @@ from typing import TextIO
 
 import click
 
-from inspector.checkpoint.urls import is_local
+from inspector.checkpoint.urls import is_local, translate
 
 
 def outside(checkpoint: str, output: str) -> None:
@@ -22,15 +22,20 @@ def outside(checkpoint: str, output: str) -> None:
 
     Args:
         checkpoint: its root, as the user spelled it.
-        output: the file or folder to be written.
+        output: the file or folder to be written; a path, or a URL where Spark writes.
 
     Raises:
         click.UsageError: the output would lie in it.
     """
-    if is_local(checkpoint):
-        root = Path(checkpoint.removeprefix("file://").removeprefix("file:")).resolve()
-        if Path(output).resolve().is_relative_to(root):
-            raise click.UsageError(f"{output} lies in the checkpoint, which is never written to")
+    root, target = translate(checkpoint), translate(output)
+    if root.protocol != target.protocol:
+        return
+    if is_local(output):
+        inside = Path(target.target).resolve().is_relative_to(Path(root.target).resolve())
+    else:
+        inside = f"{target.target}/".startswith(f"{root.target.rstrip('/')}/")
+    if inside:
+        raise click.UsageError(f"{output} lies in the checkpoint, which is never written to")
 
 
 @contextmanager
@@ -50,6 +55,8 @@ def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return
     target = Path(path)
+    if target.is_dir():
+        raise click.UsageError(f"{path} is a folder, expected a file")
     if target.exists() and not force:
         raise click.UsageError(f"{path} exists; --force overwrites it")
     try:

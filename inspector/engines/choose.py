@@ -92,22 +92,22 @@ def choose(wanted: EngineWanted, workers: int | None, state_bytes: int) -> Engin
         state_bytes: bytes of the state files.
     """
     if state_bytes < LOCAL_SPARK_BYTES:
-        reason = f"no Spark is given, and there are only {_gib(state_bytes)} of state files"
+        reason = f"no Spark is given; {_bytes(state_bytes)} of state files"
     elif find_spec("pyspark") is None:
-        reason = f"{_gib(state_bytes)} of state files, but PySpark is not installed"
+        reason = f"PySpark is not installed; {_bytes(state_bytes)} of state files"
     else:
         try:
             engine = _spark(wanted, workers)
         except EngineError as error:
-            reason = f"{_gib(state_bytes)} of state files, but Spark cannot be had: {error}"
+            reason = f"Spark cannot be had: {error}; {_bytes(state_bytes)} of state files"
         else:
-            return _told(wanted, engine, f"{_gib(state_bytes)} of state files")
+            return _told(wanted, engine, f"{_bytes(state_bytes)} of state files")
     return _told(wanted, LocalEngine(workers), reason)
 
 
 def _told(wanted: EngineWanted, engine: Engine, reason: str) -> Engine:
-    where = "in this process" if isinstance(engine, LocalEngine) else "on Spark"
-    wanted.tell(f"engine: {where}, because {reason}")
+    where = LOCAL if isinstance(engine, LocalEngine) else SPARK
+    wanted.tell(f"engine: {where} ({reason})")
     return engine
 
 
@@ -136,5 +136,8 @@ def _spark(wanted: EngineWanted, workers: int | None) -> Engine:
     return SparkEngine.of(wanted.session, wanted.master, wanted.conf, io=wanted.io)
 
 
-def _gib(size: int) -> str:
-    return f"{size / (1 << 30):.1f} GiB" if size >= 1 << 27 else f"{size / (1 << 20):.1f} MiB"
+def _bytes(size: int) -> str:
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >= 1 << power:
+            return f"{size / (1 << power):.1f} {unit}"
+    return f"{size} bytes"

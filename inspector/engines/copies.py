@@ -42,7 +42,7 @@ class Listed(NamedTuple):
     modified_ms: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Copy:
     """A checkpoint, as the driver knows it.
 
@@ -142,12 +142,13 @@ class Needed(NamedTuple):
     path: str
 
 
-def needed(spec: str) -> Iterator[Needed]:
-    """The files of a task, whatever kind of task it is: they hold each other as JSON texts.
+def needed(spec: str) -> list[Needed]:
+    """The files of a task, each once, whatever kind of task it is: they hold others as JSON texts.
 
     Raises:
         EngineError: the checkpoint was opened by another engine, or is closed.
     """
+    found: dict[Needed, None] = {}
     for task in _tasks(spec):
         copy = _copies.get(name_of(task["url"]))
         if copy is None:
@@ -158,7 +159,8 @@ def needed(spec: str) -> Iterator[Needed]:
         for store in task["stores"]:
             for file in (*store["files"], *store["side_files"]):
                 path = file["path"].removeprefix(task["root"]).lstrip("/")
-                yield Needed(copy, path)
+                found[Needed(copy, path)] = None
+    return list(found)
 
 
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:

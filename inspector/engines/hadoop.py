@@ -8,7 +8,9 @@ DataFrames are all that is used, so a session of Spark Connect will do.
 What that source does not show, and so nobody sees here:
 
 * folders without files;
-* up to Spark 4.2 names that begin with a dot or an underscore: Hadoop's checksums (``.crc``),
+* when a file without bytes was written: it counts as of 1970;
+* where Spark has no option ``ignoredPathSegmentRegex`` (3.5 has none, 4.3 has it), names that begin
+  with a dot or an underscore: Hadoop's checksums (``.crc``), so that nothing is held against them,
   temporary files, and ``_stateSchema``, which only operators on RocksDB have.
 
 A file is read whole by one executor, which needs some five times its size in memory; its most is
@@ -45,6 +47,7 @@ from inspector.engines.copies import (
     opened,
     relative,
 )
+from inspector.engines.dealt import deal
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.slots import keys_of_slots
 from inspector.engines.staging import PIECE_BYTES, PIECES, Folder, scratch
@@ -67,7 +70,7 @@ _OPTIONS: Mapping[str, str] = {
     "recursiveFileLookup": "true",
     "ignoreMissingFiles": "true",
     "ignoreCorruptFiles": "false",
-    "ignoredPathSegmentRegex": "(?!)",  # hides nothing; since 4.3
+    "ignoredPathSegmentRegex": "(?!)",  # hides nothing, where Spark knows it
 }
 _OPTIONS_LOCAL: Mapping[str, str] = {
     # Hadoop's own checks of ".crc" would fail the job for a damaged file.
@@ -112,12 +115,13 @@ class HadoopFiles:
             if storage is not None and is_root(storage):
                 entry = storage.stat("/".join(tail))
                 if entry is None:
-                    break
+                    message = f"got nothing at this path, expected a part of {storage.root}"
+                    raise NotACheckpointError(message, redact(path))
                 meant = selection_of(tail, is_dir=entry.is_dir) if tail else Selection()
                 return storage, meant
         raise NotACheckpointError(
-            "got nothing at this path that Spark sees, expected a checkpoint folder with "
-            "'metadata', 'offsets', 'commits' and 'state'",
+            "got none of 'metadata', 'offsets', 'commits' and 'state' at this path as Spark sees "
+            "it, expected a checkpoint folder with them",
             redact(path),
         )
 
@@ -129,23 +133,18 @@ class HadoopFiles:
         Raises:
             EngineError: a file is larger than Spark reads.
         """
-        heaviest = sorted(range(len(work)), key=lambda i: -work[i].weight)
-        keys = keys_of_slots(slots)
         rows: list[tuple[Any, ...]] = []
-        wanted: dict[tuple[str, str], list[int]] = {}
-        copies: dict[str, Copy] = {}
-        for order, i in enumerate(heaviest):
-            key = keys[order % slots]
-            rows.append((key, i, work[i].spec, None, None, None, None))
-            for copy, path in needed(work[i].spec):
-                copies[copy.name] = copy
-                wanted.setdefault((copy.name, path), []).append(key)
-        files = [(Needed(copies[name], path), found) for (name, path), found in wanted.items()]
-        for file, found in files:
+        wanted: dict[Needed, dict[int, None]] = {}
+        for key, hand in zip(keys_of_slots(slots), deal(work, slots), strict=True):
+            for each in hand:
+                rows.append((key, len(rows), each.spec, None, None, None, None))
+                for file in needed(each.spec):
+                    wanted.setdefault(file, {})[key] = None
+        for file, keys in wanted.items():
             if file.copy.files[file.path].uri is None:
-                rows += [(key, None, None, file.copy.name, file.path, 0, b"") for key in found]
+                rows += [(key, None, None, file.copy.name, file.path, 0, b"") for key in keys]
         tasks = self._session.createDataFrame(rows, from_arrow_schema(_SLOTTED))
-        all_rows = reduce(DataFrame.unionAll, self._pieces(files), tasks)
+        all_rows = reduce(DataFrame.unionAll, self._pieces(wanted), tasks)
         return all_rows.repartition(slots, "slot").select(*PIECES.names)
 
     def names(self, work: Sequence[Work]) -> list[str]:
@@ -164,7 +163,7 @@ class HadoopFiles:
                 for row in batch.to_pylist():
                     with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as place:
                         folder = Folder(place)
-                        names = self._fetch(list(needed(str(row["spec"]))), folder)
+                        names = self._fetch(needed(str(row["spec"])), folder)
                         with folder.names(names):
                             yield from function([batch_of(TASKS, [row])])
 
@@ -174,7 +173,7 @@ class HadoopFiles:
     def small_batches(self) -> Iterator[None]:
         """Bound what Spark hands to a Python worker at once, while a frame is computed.
 
-        Spark 4.1 and later bound it by bytes themselves.
+        Newer ones bound it by bytes themselves (``maxBytesPerBatch``, 64 MiB in 4.3).
         """
         conf = self._session.conf
         before = conf.get(BATCH_ROWS, None)
@@ -240,7 +239,7 @@ class HadoopFiles:
         for file in files:
             if file.copy.files[file.path].uri is None:
                 folder.write(file.copy.name, file.path, 0, b"")
-        frames = self._pieces([(file, [0]) for file in files])
+        frames = self._pieces(dict.fromkeys(files, (0,)))
         if frames:
             frame = reduce(DataFrame.unionAll, frames).select("name", "path", "piece", "content")
             few = sum(file.copy.files[file.path].size for file in files) <= _AT_ONCE_BYTES
@@ -248,18 +247,18 @@ class HadoopFiles:
                 folder.write(*row)
         return sorted({file.copy.name for file in files})
 
-    def _pieces(self, files: Sequence[tuple[Needed, list[int]]]) -> list[DataFrame]:
+    def _pieces(self, files: Mapping[Needed, Iterable[int]]) -> list[DataFrame]:
         """The pieces of files, each with the slots that it is wanted in."""
-        self._check_sizes(file for file, _ in files)
-        groups: dict[tuple[str, str], list[tuple[Needed, list[int]]]] = {}
-        for file, slots in files:
+        self._check_sizes(files)
+        groups: dict[tuple[Copy, str], dict[Needed, Iterable[int]]] = {}
+        for file, slots in files.items():
             if file.copy.files[file.path].uri is not None:
                 mark = file.path.split("/", 1)[0]
-                groups.setdefault((file.copy.name, mark), []).append((file, slots))
-        return [self._pieces_of(group[0][0].copy, group) for group in groups.values()]
+                groups.setdefault((file.copy, mark), {})[file] = slots
+        return [self._pieces_of(copy, group) for (copy, _), group in groups.items()]
 
-    def _pieces_of(self, copy: Copy, files: Sequence[tuple[Needed, list[int]]]) -> DataFrame:
-        wanted = {str(copy.files[file.path].uri): file.path for file, _ in files}
+    def _pieces_of(self, copy: Copy, files: Mapping[Needed, Iterable[int]]) -> DataFrame:
+        wanted = {str(copy.files[file.path].uri): file.path for file in files}
         folder = os.path.commonpath([os.path.dirname(path) or path for path in wanted.values()])
         frame = self._read(_joined(copy.root, folder))
         frame = frame.select(F.col("_metadata.file_path").alias("uri"), "content")
@@ -268,7 +267,7 @@ class HadoopFiles:
             # Known before the files are opened: what is not asked for is not read.
             frame = frame.where(F.col("uri").isin(list(wanted)))
         places = self._session.createDataFrame(
-            [(str(file.copy.files[file.path].uri), file.path, s) for file, ss in files for s in ss],
+            [(str(copy.files[f.path].uri), f.path, slot) for f in files for slot in files[f]],
             "uri string, path string, slot int",
         )
         return frame.join(F.broadcast(places), "uri").selectExpr(

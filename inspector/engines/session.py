@@ -15,8 +15,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyspark
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.checkpoint.urls import redact
 from inspector.exceptions import EngineError
@@ -123,6 +125,19 @@ def _stopped(session: SparkSession) -> None:
         session.stop()
     except Exception:  # noqa: BLE001 - the process ends; whoever served it may be gone before it
         return
+
+
+def hand_over(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
+    """Some rows of this process as a DataFrame.
+
+    As Arrow where Spark takes it (4.0 and later): it makes them a part of the plan. Out of tuples
+    it makes an RDD, for which a second set of Python workers is started.
+    """
+    if not hasattr(DataFrame, "toArrow"):  # which came with it
+        return session.createDataFrame(rows, from_arrow_schema(schema))
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    arrays = [pa.array(each, field.type) for each, field in zip(columns, schema, strict=True)]
+    return session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
 
 
 def check_driver() -> None:

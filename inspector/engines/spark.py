@@ -1,8 +1,8 @@
 """The engine on a cluster: the same batch functions, by ``mapInArrow`` on Spark's Python workers.
 
 Only the DataFrame API is used: no RDD, no JVM gateway, so a session of Spark Connect will do. A
-task is a row. Each gets a Spark task of its own, the one with most file bytes first, so that a
-large partition does not start when the others are done. A task that Spark runs again, or twice at
+task is a row. A large one gets a Spark task of its own, the one with most file bytes first, so that
+it does not start when the others are done. A task that Spark runs again, or twice at
 the same time, tells the same and counts once.
 """
 
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -20,19 +21,23 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from inspector.engines import session as sessions
 from inspector.engines import workers
 from inspector.engines.carried import carried
+from inspector.engines.dealt import deal, slots_for
 from inspector.engines.engine import HADOOP, BatchFunction, Work
 from inspector.engines.hadoop import HadoopFiles
 from inspector.engines.staging import on_copies
 from inspector.exceptions import EngineError
 from inspector.schemas import TASKS, batch_of, record_batch
 
-SLOTS = 4096
-"""Spark tasks of one job at most; each costs its scheduler some 10 ms. Above it they are shared."""
-
 _ASKED = 8
 """Spark tasks by which the workers are asked what they have."""
 
 _ROWS = 4096
+
+_DEALT = pa.schema([("slot", pa.int64()), *TASKS])
+"""Tasks, each with the Spark partition that it is in."""
+
+_READY: WeakKeyDictionary[SparkSession, str | None] = WeakKeyDictionary()
+"""Sessions whose workers were asked, and what is to be known of those; asking takes a job."""
 
 
 class SparkEngine:
@@ -46,6 +51,7 @@ class SparkEngine:
     def __init__(self, session: SparkSession, reader: HadoopFiles | None = None) -> None:
         self.session = session
         self.reader = reader
+        self.note: str | None = None
         self._ready = False
 
     @classmethod
@@ -63,7 +69,10 @@ class SparkEngine:
             session = SparkSession.getActiveSession()
         session = session or sessions.start(master, conf)
         engine = cls(session, HadoopFiles(session) if io == HADOOP else None)
+        if session in _READY:
+            engine.note, engine._ready = _READY[session], True
         engine.make_ready()
+        _READY[session] = engine.note
         return engine
 
     def make_ready(self) -> None:
@@ -116,7 +125,7 @@ class SparkEngine:
         run = carry.function
         names = self.reader.names(work) if self.reader else []
         if self.reader and names:
-            tasks = self.reader.frame(work, _slots(work))
+            tasks = self.reader.frame(work, slots_for(work))
             run = on_copies(run, names)
         else:
             tasks = self._tasks(work)
@@ -130,19 +139,17 @@ class SparkEngine:
         return self.reader.small_batches() if self.reader else nullcontext()
 
     def _tasks(self, work: Sequence[Work]) -> DataFrame:
-        """A row for each task, a Spark partition for each row; the heaviest in the first.
+        """A row for each task, in as many partitions as they are worth; the heaviest in the first.
 
         ``range`` says how many partitions there are and what is in which, without a shuffle.
         """
-        heaviest = sorted(work, key=lambda each: -each.weight)
-        slots = _slots(work)
-        # A partition of the range is a run of numbers: the n-th of each run is dealt in turn.
-        order = [each for slot in range(slots) for each in heaviest[slot::slots]]
-        specs = self.session.createDataFrame(
-            [(i, each.spec) for i, each in enumerate(order)], from_arrow_schema(TASKS)
-        )
-        numbers = self.session.range(0, len(work), 1, slots).withColumnRenamed("id", "task_id")
-        return numbers.join(F.broadcast(specs), "task_id").select(*TASKS.names)
+        slots = slots_for(work)
+        hands = deal(work, slots)
+        dealt = [(slot, each.spec) for slot, hand in enumerate(hands) for each in hand]
+        rows = [(slot, number, spec) for number, (slot, spec) in enumerate(dealt)]
+        specs = sessions.hand_over(self.session, rows, _DEALT)
+        numbers = self.session.range(0, slots, 1, slots).withColumnRenamed("id", "slot")
+        return numbers.join(F.broadcast(specs), "slot").select(*TASKS.names)
 
     def _ask(self) -> list[str]:
         asked = F.udf(workers.question(), "string", useArrow=False)
@@ -160,10 +167,6 @@ class SparkEngine:
             self.session.addArtifacts(path, pyfile=True)
         except Exception:  # noqa: BLE001 - 3.5 has it for Connect only
             self.session.sparkContext.addPyFile(path)
-
-
-def _slots(work: Sequence[Work]) -> int:
-    return max(1, min(SLOTS, len(work)))
 
 
 def _collected(frame: DataFrame, schema: pa.Schema) -> list[pa.RecordBatch]:

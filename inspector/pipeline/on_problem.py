@@ -91,10 +91,15 @@ def problem_row(problem: Problem) -> dict[str, Any]:
     }
 
 
+def problem_of_text(text: str) -> Problem:
+    """The problem that a row of the column ``problem`` tells."""
+    return problem_of(json.loads(text))
+
+
 def problems_in(batch: pa.RecordBatch) -> list[Problem]:
     """The problems among the rows of a batch of mode ``permissive``."""
     texts: Any = batch.column(COLUMN)
-    return [problem_of(json.loads(text)) for text in texts.drop_null().to_pylist()]
+    return [problem_of_text(text) for text in texts.drop_null().to_pylist()]
 
 
 def without_problems(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -19,10 +19,11 @@ joinSide                ``left`` or ``right``: the store of that side's rows
 snapshotPartitionId     only this partition
 changeStartBatchId      of ``changes``: older ones are left out
 changeEndBatchId        of ``changes``: the same as batchId
-mode                    what becomes of what cannot be read: ``failfast`` (default),
-                        ``permissive``, ``dropmalformed``
-raw                     ``true``: with the UnsafeRow bytes
-timeoutKind             ``event`` or ``processing``, where the bytes do not tell
+mode                    of ``rows``, ``changes``, ``versions``, ``leftovers``: what becomes of what
+                        cannot be read: ``failfast`` (default), ``permissive``, ``dropmalformed``
+raw                     of ``rows`` and ``changes``; ``true``: with the UnsafeRow bytes
+timeoutKind             of ``leftovers`` and ``findings``: ``event`` or ``processing``, where the
+                        bytes do not tell
 pushdown                ``true``: filters on ``partition_id`` choose what is read. Needs Spark 4.1
                         and the conf ``spark.sql.python.filterPushdown.enabled``
 storage.NAME            option of the storage's fsspec driver
@@ -46,7 +47,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from inspector.api.run import Options
-from inspector.api.spread import TABLES, schema_of, spread
+from inspector.api.spread import TABLES, TYPED, schema_of, spread
 from inspector.api.typed import Typed
 from inspector.engines.carried import carried
 from inspector.engines.engine import BatchFunction, Work
@@ -54,17 +55,28 @@ from inspector.exceptions import CheckpointError
 from inspector.measure.leftovers import TimeoutKind
 from inspector.operators.join import SIDES, VALUE_STORES
 from inspector.pipeline.on_problem import OnProblem
+from inspector.report.build.flat_tables import FLAT
 from inspector.schemas import TASKS, batch_of
 
 _STORAGE = "storage."
 _NUMBERS = {
-    "batchid": "batch",
-    "changeendbatchid": "batch",
-    "operatorid": "operator_id",
-    "snapshotpartitionid": "partition_id",
-    "changestartbatchid": "from_batch",
+    "batchId": "batch",
+    "operatorId": "operator_id",
+    "snapshotPartitionId": "partition_id",
+    "changeStartBatchId": "from_batch",
+    "changeEndBatchId": "batch",
 }
-_KNOWN = {"path", "table", "storename", "joinside", "mode", "raw", "timeoutkind", "pushdown"}
+_WORDS = ("table", "storeName", "joinSide", "mode", "raw", "timeoutKind", "pushdown")
+_SPELLED = {name.lower(): name for name in (*_WORDS, *_NUMBERS)}
+_ONLY = {
+    "raw": TYPED,
+    "changestartbatchid": ("changes",),
+    "changeendbatchid": ("changes",),
+    "mode": (*TYPED, *FLAT),
+    "timeoutkind": ("leftovers", "findings"),
+}
+"""Option -> the tables that it is of."""
+
 _FLAGS = {"true": True, "false": False}
 
 
@@ -164,14 +176,11 @@ def _asked(options: Mapping[str, str]) -> tuple[str, str, Options, Typed]:
         CheckpointError: an option is not known, or has no such value.
     """
     given = _lowered({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
-    strange = sorted(given.keys() - _KNOWN - _NUMBERS.keys())
-    if strange:
-        names = "table batchId operatorId storeName joinSide snapshotPartitionId mode raw"
-        raise CheckpointError(f"got option {strange[0]!r}, expected one of {names} ...")
-    if not given.get("path"):
-        raise CheckpointError("no path is given, expected load(path)")
+    _check_names(given)
     numbers: dict[str, Any] = {
-        _NUMBERS[name]: _number(given, name) for name in _NUMBERS.keys() & given.keys()
+        field: _number(given, name.lower())
+        for name, field in _NUMBERS.items()
+        if name.lower() in given
     }
     from_batch = numbers.pop("from_batch", 0)
     kind = given.get("timeoutkind")
@@ -190,6 +199,23 @@ def _asked(options: Mapping[str, str]) -> tuple[str, str, Options, Typed]:
     return given["path"], given.get("table", TABLES[0]), asked, wanted
 
 
+def _check_names(given: Mapping[str, str]) -> None:
+    strange = sorted(given.keys() - _SPELLED.keys() - {"path"})
+    if strange:
+        names = ", ".join(_SPELLED.values())
+        raise CheckpointError(f"got option {strange[0]!r}, expected {names} or storage.NAME")
+    if not given.get("path"):
+        raise CheckpointError("no path is given, expected load(path)")
+    if {"batchid", "changeendbatchid"} <= given.keys():
+        raise CheckpointError("got batchId and changeEndBatchId, which mean the same: give one")
+    table = given.get("table", TABLES[0])
+    for name, tables in _ONLY.items():
+        if name in given and table in TABLES and table not in tables:
+            raise CheckpointError(
+                f"option {_SPELLED[name]} is of table {' or '.join(tables)}, got table {table!r}"
+            )
+
+
 def _store(given: Mapping[str, str]) -> str | None:
     side = given.get("joinside")
     if side is None:
@@ -201,15 +227,16 @@ def _store(given: Mapping[str, str]) -> str | None:
 
 def _number(given: Mapping[str, str], name: str) -> int:
     if not given[name].isdecimal():
-        raise CheckpointError(f"option {name} is {given[name]!r}, expected a number from 0 on")
+        raise _refused(given, name, "a number from 0 on")
     return int(given[name])
 
 
 def _flag(given: Mapping[str, str], name: str) -> bool:
-    value = given.get(name, "false").lower()
-    if value not in _FLAGS:
-        raise CheckpointError(f"option {name} is {value!r}, expected true or false")
-    return _FLAGS[value]
+    if name not in given:
+        return False
+    if given[name].lower() not in _FLAGS:
+        raise _refused(given, name, "true or false")
+    return _FLAGS[given[name].lower()]
 
 
 def _word(given: Mapping[str, str], name: str, words: Any) -> Any:
@@ -217,4 +244,8 @@ def _word(given: Mapping[str, str], name: str, words: Any) -> Any:
         return words(given[name].lower())
     except ValueError:
         known = ", ".join(each.value for each in words)
-        raise CheckpointError(f"option {name} is {given[name]!r}, expected {known}") from None
+        raise _refused(given, name, known) from None
+
+
+def _refused(given: Mapping[str, str], name: str, expected: str) -> CheckpointError:
+    return CheckpointError(f"option {_SPELLED[name]} is {given[name]!r}, expected {expected}")

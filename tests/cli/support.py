@@ -35,11 +35,16 @@ OUTPUTS = ("table", "json", "ndjson", "csv", "markdown")
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a run of the command line ended."""
+    """How a run of the command line ended.
+
+    Attributes:
+        engine: the lines of stderr that say where it ran, and why. err: the others.
+    """
 
     code: int
     out: str
     err: str
+    engine: str = ""
 
     @property
     def json(self) -> Any:
@@ -73,7 +78,10 @@ def run(*args: str | Path, encoding: str = "utf-8") -> Outcome:
             command_line()
         except SystemExit as end:
             code = int(end.code or 0)
-    return Outcome(code, _text(out), _text(err))
+    said = _text(err).splitlines(keepends=True)
+    where = [line for line in said if line.startswith("engine: ")]
+    rest = [line for line in said if not line.startswith("engine: ")]
+    return Outcome(code, _text(out), "".join(rest), "".join(where))
 
 
 def _text(stream: io.TextIOWrapper) -> str:

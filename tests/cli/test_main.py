@@ -61,4 +61,6 @@ def test_a_command_does_without_spark() -> None:
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=False)
-    assert (done.stderr, done.returncode) == (b"", 0)
+    assert done.returncode == 0
+    assert done.stderr.startswith(b"engine: local (no Spark is given")
+    assert done.stderr.count(b"\n") == 1

@@ -110,14 +110,14 @@ def test_a_given_session_is_taken() -> None:
 def test_an_option_of_spark_alone_asks_for_it(option: str, wanted: Mapping[str, Any]) -> None:
     told: list[str] = []
     assert isinstance(given_with(None, told, **wanted), FakeSpark)
-    assert told == [f"engine: on Spark, because {option} is given"]
+    assert told == [f"engine: spark ({option} is given)"]
 
 
 def test_workers_alone_ask_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
     told: list[str] = []
     assert given_with(4, told) == LocalEngine(4)
-    assert told == ["engine: in this process, because --workers is given"]
+    assert told == ["engine: local (--workers is given)"]
 
 
 @pytest.mark.usefixtures("spark")
@@ -150,7 +150,7 @@ def test_a_spark_around_this_process_is_taken(
     monkeypatch.setenv(variable, "sc://host/;token=s3cr3t")
     told: list[str] = []
     assert isinstance(given_with(None, told), FakeSpark)
-    assert told == [f"engine: on Spark, because {reason}"]
+    assert told == [f"engine: spark ({reason})"]
 
 
 @pytest.mark.usefixtures("spark")
@@ -166,7 +166,7 @@ def test_a_session_that_is_active_is_taken(monkeypatch: pytest.MonkeyPatch, acti
     told: list[str] = []
     engine = given_with(None, told)
     assert isinstance(engine, FakeSpark) == (active is not None)
-    assert told == ["engine: on Spark, because a session is active"] * (active is not None)
+    assert told == ["engine: spark (a session is active)"] * (active is not None)
 
 
 def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
@@ -185,12 +185,13 @@ def chosen(state_bytes: int) -> tuple[Engine, str]:
 
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize(
-    ("size", "words"), [(0, "0.0 MiB"), (5 << 20, "5.0 MiB"), (1 << 27, "0.1 GiB"), (BELOW, "16.0")]
+    ("size", "words"),
+    [(0, "0 bytes"), (5 << 20, "5.0 MiB"), (3000, "2.9 KiB"), (BELOW, "16.0 GiB")],
 )
 def test_little_state_stays_in_this_process(size: int, words: str) -> None:
     engine, line = chosen(size)
     assert engine == LocalEngine(None)
-    assert line.startswith("engine: in this process, because no Spark is given, and there are only")
+    assert line.startswith("engine: local (no Spark is given; ")
     assert words in line
 
 
@@ -199,14 +200,14 @@ def test_much_state_goes_to_a_spark_of_this_machine() -> None:
     engine, line = chosen(ABOVE)
     assert isinstance(engine, FakeSpark)
     assert engine.asked == (None, None, {})
-    assert line == "engine: on Spark, because 16.0 GiB of state files"
+    assert line == "engine: spark (16.0 GiB of state files)"
 
 
 def test_much_state_without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     without_pyspark(monkeypatch)
     engine, line = chosen(ABOVE)
     assert engine == LocalEngine(None)
-    assert line.endswith("because 16.0 GiB of state files, but PySpark is not installed")
+    assert line.endswith("(PySpark is not installed; 16.0 GiB of state files)")
 
 
 def test_much_state_where_spark_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -216,7 +217,7 @@ def test_much_state_where_spark_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -
     pretend(monkeypatch, refuse)
     engine, line = chosen(ABOVE)
     assert engine == LocalEngine(None)
-    assert line.endswith("16.0 GiB of state files, but Spark cannot be had: no Java is found")
+    assert line.endswith("(Spark cannot be had: no Java is found; 16.0 GiB of state files)")
 
 
 @pytest.mark.usefixtures("spark")

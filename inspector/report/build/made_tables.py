@@ -42,16 +42,20 @@ def made_schema(table: str) -> pa.Schema:
 
 
 def made_specs(table: str, rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Rows as tasks that need only be opened: each spec is an Arrow stream in base64."""
+    """Rows as tasks that need only be opened."""
     listed, schema = list(rows), made_schema(table)
-    specs = []
-    for start in range(0, len(listed), _ROWS):
-        batch = record_batch_of(schema, MADE[table], listed[start : start + _ROWS])
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, schema) as stream:
-            stream.write_batch(batch)
-        specs.append(base64.b64encode(sink.getvalue()).decode())
-    return specs
+    return [
+        made_spec(record_batch_of(schema, MADE[table], listed[start : start + _ROWS]))
+        for start in range(0, len(listed), _ROWS)
+    ]
+
+
+def made_spec(batch: pa.RecordBatch) -> str:
+    """A batch as such a task: an Arrow stream in base64."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return base64.b64encode(sink.getvalue()).decode()
 
 
 def run_made(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

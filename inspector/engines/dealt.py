@@ -1,0 +1,43 @@
+"""Which tasks share a Spark task: large ones run alone, small ones together.
+
+A Spark task costs some 10 ms before it does anything, and a stage lasts as long as its last one. So
+the heaviest tasks come first, and each goes where least is to be done so far.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+
+from inspector.engines.engine import Work
+
+SLOTS = 4096
+"""Spark tasks of one job at most."""
+
+FEW = 64
+"""Tasks that are not put together, however small: an executor has some cores, a cluster many."""
+
+SLOT_BYTES = 4 << 20
+"""File bytes that are worth a Spark task."""
+
+
+def slots_for(work: Sequence[Work]) -> int:
+    """How many Spark tasks some work is worth; at least 1."""
+    by_bytes = sum(each.weight for each in work) // SLOT_BYTES
+    return max(1, min(SLOTS, len(work), max(FEW, by_bytes)))
+
+
+def deal(work: Sequence[Work], slots: int) -> list[list[Work]]:
+    """The work of each slot; the slots by falling weight, so that the heaviest start first.
+
+    Args:
+        work: the tasks.
+        slots: how many; none is empty if there are as many tasks.
+    """
+    hands: list[list[Work]] = [[] for _ in range(slots)]
+    loads = [(0, 0, slot) for slot in range(slots)]
+    for each in sorted(work, key=lambda one: -one.weight):
+        load, count, slot = heapq.heappop(loads)
+        hands[slot].append(each)
+        heapq.heappush(loads, (load + each.weight, count + 1, slot))
+    return sorted(hands, key=lambda hand: -sum(each.weight for each in hand))

@@ -1,0 +1,158 @@
+"""Large tables, written by Spark straight to where they belong: the driver sees none of their rows.
+
+``parquet`` keeps all types that Spark has. ``ndjson`` and ``csv`` are as Spark writes JSON and CSV,
+times in UTC, nulls named; in CSV structs are JSON. Each table becomes a folder of files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+from pyspark.sql.observation import Observation
+from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
+
+from inspector.api.run import Run
+from inspector.api.spread import flat
+from inspector.api.tables import table_name
+from inspector.api.typed import Typed, typed_tasks
+from inspector.engines import session as sessions
+from inspector.engines.engine import Work
+from inspector.engines.spark import SparkEngine
+from inspector.exceptions import EngineError
+from inspector.model import Problem
+from inspector.pipeline.on_problem import COLUMN, OnProblem, problem_of_text
+from inspector.pipeline.typed import run_typed, typed_schema
+
+_TIMES = {
+    "timeZone": "UTC",
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+
+
+@dataclass(frozen=True)
+class Written:
+    """A table that Spark has written.
+
+    Attributes:
+        place: its folder.
+        rows: how many; None where this Spark does not tell.
+        problems: what is left out because it could not be read.
+    """
+
+    place: str
+    rows: int | None
+    problems: tuple[Problem, ...] = ()
+
+
+def write_typed(run: Run, wanted: Typed, output: str, form: str, *, force: bool) -> list[Written]:
+    """The rows, or the changes, of every store.
+
+    Args:
+        run: of a checkpoint, on a :class:`SparkEngine`.
+        wanted: which; its mode must be ``permissive``: what cannot be read is told.
+        output: a folder, by any URL that Spark knows; with several stores, or where it ends with a
+            slash, each has a folder in it.
+        form: ``parquet``, ``ndjson`` or ``csv``.
+        force: write over what is there.
+
+    Raises:
+        EngineError: Spark cannot write it.
+    """
+    tables = typed_tasks(run, wanted)
+    inside = len(tables) > 1 or output.endswith("/")
+    done = []
+    for place, tasks in tables.items():
+        work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
+        frame = _engine(run).frame(run_typed, typed_schema(tasks[0]), work)
+        target = f"{output.rstrip('/')}/{table_name(place)}" if inside else output
+        with _engine(run).reading():
+            done.append(_written(frame, target, form, force=force))
+    return done
+
+
+def write_leftovers(run: Run, output: str, form: str, *, force: bool) -> Written:
+    """All leftover keys; arguments as :func:`write_typed`.
+
+    What cannot be read is left out: whoever made the report has told it.
+    """
+    table = flat(run, "leftovers", OnProblem.DROPMALFORMED)
+    frame = _engine(run).frame(table.function, table.schema, table.work)
+    with _engine(run).reading():
+        _write(frame, output, form, force=force)
+    return Written(output, None)
+
+
+def _engine(run: Run) -> SparkEngine:
+    assert isinstance(run.engine, SparkEngine)
+    return run.engine
+
+
+def _written(frame: DataFrame, target: str, form: str, *, force: bool) -> Written:
+    told = F.col(COLUMN).isNotNull()
+    counts = Observation()
+    counted = _observed(frame, counts)
+    _write(counted.where(~told).drop(COLUMN), target, form, force=force)
+    found = counts.get if counted is not frame else None
+    # Only where there are problems, or nobody knows, the files are read once more for them.
+    if found is not None and not found["problems"]:
+        return Written(target, found["rows"])
+    texts = _done(lambda: frame.where(told).select(COLUMN).collect())
+    problems = tuple(problem_of_text(row[0]) for row in texts)
+    return Written(target, None if found is None else found["rows"], problems)
+
+
+def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
+    """The frame with rows and problems counted on their way; 3.5 cannot do it on Connect."""
+    told = F.col(COLUMN)
+    rows, problems = F.count(F.when(told.isNull(), 1)), F.count(told)
+    try:
+        return frame.observe(counts, rows.alias("rows"), problems.alias("problems"))
+    except Exception:  # noqa: BLE001 - each PySpark says so in a way of its own
+        return frame
+
+
+def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
+    writer = _WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
+    _done(lambda: writer.save(target), target)
+
+
+def _done(action: Callable[[], Any], target: str = "") -> Any:
+    try:
+        return action()
+    except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
+        said = sessions.words(error)
+        if "PATH_ALREADY_EXISTS" in said:
+            raise EngineError(f"{target} exists; --force overwrites it") from None
+        raise EngineError(f"Spark: {said}") from None
+
+
+def _parquet(frame: DataFrame) -> Any:
+    return frame.write.format("parquet")
+
+
+def _ndjson(frame: DataFrame) -> Any:
+    return frame.write.format("json").options(ignoreNullFields="false", **_TIMES)
+
+
+def _csv(frame: DataFrame) -> Any:
+    columns = [_as_text(field.name, field.dataType) for field in frame.schema.fields]
+    return frame.select(*columns).write.format("csv").options(header="true", escape='"', **_TIMES)
+
+
+def _as_text(name: str, kind: DataType) -> Any:
+    """CSV has no nested values: they are JSON there, and bytes base64 as in JSON."""
+    if isinstance(kind, (StructType, ArrayType, MapType)):
+        return F.to_json(name, {"ignoreNullFields": "false", **_TIMES}).alias(name)
+    return F.base64(name).alias(name) if isinstance(kind, BinaryType) else F.col(name)
+
+
+_WRITERS: Mapping[str, Callable[[DataFrame], Any]] = {
+    "parquet": _parquet,
+    "ndjson": _ndjson,
+    "csv": _csv,
+}

@@ -1,0 +1,130 @@
+"""Listings that Spark made, laid down as folders; without any Spark."""
+
+from __future__ import annotations
+
+import gc
+import json
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.engines.copies import Copy, Listed, Needed, needed, new_copy, opened, relative
+from inspector.exceptions import EngineError
+from inspector.model import LIMITS, FileKind, StoreFile, Version
+from inspector.pipeline.changes import ChangesTask
+from inspector.pipeline.diff import DiffTask
+from inspector.pipeline.tasks import StoreTask, Task
+
+ROOT = "hdfs://nn/queries/state/mine"
+
+
+def copy_of(**files: int) -> Copy:
+    listed = {path: Listed(f"uri:{path}", size, 1_700_000_000_123) for path, size in files.items()}
+    return new_copy(ROOT, listed)
+
+
+def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
+    copy = copy_of(**{"metadata": 2, "state/0/1/5.delta": 5 << 30})
+    small = tmp_path / copy.name / "metadata"
+    small.parent.mkdir()
+    small.write_bytes(b"{}")
+    storage = opened(copy, ["commits"], str(tmp_path))
+    assert [entry.name for entry in storage.list()] == ["commits", "metadata", "state"]
+    assert storage.read("metadata") == b"{}"
+    delta = storage.stat("state/0/1/5.delta")
+    assert delta is not None
+    assert (delta.size, delta.modified_ms) == (5 << 30, 1_700_000_000_123)
+    with pytest.raises(EngineError):
+        Storage(storage.url, storage.options, storage.root)
+
+
+@pytest.mark.parametrize("ms", [0, 1, 999, 1_700_000_000_001, 1_795_262_473_923])
+def test_times_are_exact_to_the_millisecond(tmp_path: Path, ms: int) -> None:
+    copy = new_copy(ROOT, {"a": Listed("uri", 1, ms)})
+    storage = opened(copy, [], str(tmp_path))
+    found = storage.stat("a")
+    assert found is not None
+    assert found.modified_ms == ms
+
+
+def test_a_copy_is_forgotten_with_its_storage(tmp_path: Path) -> None:
+    folder = tmp_path / "listing"
+    folder.mkdir()
+    copy = copy_of(**{"state/0/0/1.delta": 1})
+    storage = opened(copy, [], str(folder))
+    spec = task(storage, "state/0/0/1.delta").to_json()
+    assert needed(spec) == [Needed(copy, "state/0/0/1.delta")]
+    del storage
+    gc.collect()
+    assert not folder.exists()
+    with pytest.raises(EngineError, match=f"{ROOT} that Spark has not listed"):
+        needed(spec)
+
+
+def task(storage: Storage, *paths: str, side: str | None = None) -> Task:
+    files = tuple(
+        StoreFile(storage.full_path(path), FileKind.DELTA, Version(1), 1) for path in paths
+    )
+    sides = (StoreFile(storage.full_path(side), FileKind.HADOOP_CHECKSUM, None, 1),) if side else ()
+    store = StoreTask("default", files, side_files=sides)
+    return Task(storage.url, storage.root, {}, 0, 0, 1, (store,), key='{"a": "staged:/x"}')
+
+
+def test_files_of_every_kind_of_task(tmp_path: Path) -> None:
+    old, new = copy_of(a=1, b=1, c=1), copy_of(a=1)
+    folders = tmp_path / "old", tmp_path / "new"
+    storages = opened(old, [], str(folders[0])), opened(new, [], str(folders[1]))
+    plain = task(storages[0], "a", "b", side="c")
+    other = task(storages[1], "a")
+    mine = [Needed(old, "a"), Needed(old, "b"), Needed(old, "c")]
+    assert needed(plain.to_json()) == mine
+    assert needed(ChangesTask(plain).to_json()) == mine
+    both = DiffTask((plain,), (other, plain)).to_json()
+    assert needed(both) == [*mine, Needed(new, "a")]
+    assert needed(json.dumps({"rows": ["staged:/x", "{staged:/x", 1, None]})) == []
+
+
+def test_small_files_are_those_that_discovery_reads() -> None:
+    copy = copy_of(
+        **{
+            "offsets/3": 1,
+            "metadata": 1,
+            "commits/9": LIMITS.small_file_bytes + 1,
+            "state/0/0/1.delta": 1,
+            "state/0/_metadata/metadata": 1,
+            "state/0/0/left/_metadata/schema": 1,
+        }
+    )
+    assert set(copy.small()) == {
+        "offsets/3",
+        "metadata",
+        "state/0/_metadata/metadata",
+        "state/0/0/left/_metadata/schema",
+    }
+
+
+@pytest.mark.parametrize(
+    ("path", "root", "encoded"),
+    [
+        ("hdfs://nn:8020/x/mine/state/0/1/5.delta", "hdfs://nn/x/mine/", False),
+        ("file:/home/me/mine/state/0/1/5.delta", "mine", False),
+        ("dbfs:/Volumes/a/mine/state/0/1/5.delta", "/Volumes/a/mine", False),
+        ("file:/home/state/mine/state/0/1/5.delta", "../state/mine", False),
+        ("file:/home/state/state/0/1/5.delta", "/home/state", False),
+        ("file:///a%20b/%C3%BC%2520/state/0/1/5.delta", "/a b/ü%20", True),
+        ("file:/a/ü%20/state/0/1/5.delta", "/a/ü%20", False),
+        ("file:/elsewhere/state/0/1/5.delta", "link", False),
+    ],
+)
+def test_paths_below_the_root_however_spark_spells_it(path: str, root: str, encoded: bool) -> None:
+    assert relative(path, root, "state", encoded=encoded) == "state/0/1/5.delta"
+
+
+def test_a_folder_of_the_same_name_inside_is_not_the_root_s() -> None:
+    assert relative("file:/q/state/0/state/x", "/q", "state") == "state/0/state/x"
+
+
+def test_a_path_elsewhere_is_an_error() -> None:
+    with pytest.raises(EngineError, match=r"lists '5.delta' outside of 'state'"):
+        relative("file:/q/other/5.delta", "/q", "state")

@@ -1,0 +1,227 @@
+"""Reading through Spark against reading by fsspec: the same reports, and the same troubles."""
+
+from __future__ import annotations
+
+import gc
+import json
+import random
+import shutil
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.api.run import Run
+from inspector.engines.choose import EngineWanted
+from inspector.engines.engine import Work
+from inspector.engines.slots import keys_of_slots
+from inspector.engines.staging import PIECE_BYTES
+from inspector.exceptions import EngineError, NotACheckpointError
+from inspector.pipeline import run_tasks
+from inspector.report.as_json import render_json
+from inspector.report.model import Report
+from inspector.schemas import FACTS
+from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
+from tests.spark_support import WITH_SPARK
+
+pytestmark = WITH_SPARK
+
+COMMANDS: dict[str, Callable[..., Report]] = {
+    "audit": api.audit,
+    "verify": api.verify,
+    "leftovers": api.leftovers,
+    "fields": api.fields,
+    "files": api.files,
+    "rows": api.rows,
+    "changes": api.changes,
+    "diff": lambda path, options: api.diff(path, None, options),
+}
+"""Tasks on executors, and in this process; and what needs no task."""
+
+
+@pytest.fixture
+def hadoop(spark: Any) -> api.Options:
+    return api.Options(engine=EngineWanted(session=spark, io="hadoop"))
+
+
+def said(report: Report) -> Any:
+    """A report as JSON."""
+    return json.loads("".join(render_json(report)))
+
+
+def plain_copy(case: str, folder: Path) -> str:
+    """A fixture without hidden files, which not every Spark shows."""
+    ignore = shutil.ignore_patterns(".*")
+    return str(shutil.copytree(checkpoint_of(case), folder, ignore=ignore))
+
+
+def assert_same(command: str, path: str, hadoop: api.Options) -> Any:
+    found = said(COMMANDS[command](path, hadoop))
+    assert found == said(COMMANDS[command](path, api.Options()))
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path: Path) -> None:
+    found = assert_same(command, plain_copy("fmgws_event_ignore", tmp_path / "mine"), hadoop)
+    assert found["rows"] or command == "verify"
+
+
+def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -> None:
+    from inspector.engines.spark import SparkEngine
+
+    engine = SparkEngine.of(spark, None, {}, io="hadoop")
+    cases = [FIXTURES.parent / "2.4.8", FIXTURES.parent / "3.5.9", FIXTURES]
+    names = "agg_append", "agg_update", "join_left_outer", "snapshots_cleaned"
+    paths = [str(path) for case in cases for name in names for path in case.glob(f"{name}/*/")]
+    runs = [Run.start(path, hadoop) for path in paths]
+    work = [_work(run) for run in runs]
+    told = list(engine.map(run_tasks, FACTS, [each for of_run in work for each in of_run]))
+    by_fsspec = [Run.start(path, None) for path in paths]
+    expected = [b for run in by_fsspec for b in run.engine.map(run_tasks, FACTS, _work(run))]
+    assert _facts(told) == _facts(expected)
+    assert len(_facts(told)) > 100
+
+
+def _work(run: Run) -> list[Work]:
+    return [Work(task.to_json(), task.file_bytes) for task in run.tasks(fit=True)]
+
+
+def _facts(batches: list[Any]) -> list[str]:
+    # Of damage that only a hidden file tells not every Spark knows.
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    return sorted(repr(row) for row in rows if row["slug"] != "file-checksum")
+
+
+def test_troubles_are_the_same_and_no_folder_of_ours_is_named(
+    hadoop: api.Options, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    root = tmp_path / "ü a b%20+#[x]{y}?*" / "ck pt"
+    path = plain_copy("agg_append", root)
+    (root / "state/0/1/5.delta").write_bytes(b"junk")
+    (root / "state/0/0/7.delta").write_bytes(b"")
+    (root / "offsets/3").write_bytes(b"v7\n")
+    found = assert_same("verify", path, hadoop)
+    slugs = [problem["problem"] for problem in found["problems"]]
+    assert len(slugs) >= 3
+    assert all(problem["path"].startswith(path) for problem in found["problems"])
+    assert "inspector-" not in json.dumps(found) + capfd.readouterr().err
+    assert_same("rows", path, hadoop)
+
+
+def test_files_that_spark_lists_are_checked_by_nobody_but_us(
+    hadoop: api.Options, tmp_path: Path
+) -> None:
+    # Hadoop's own check of .crc files would fail the job.
+    path = copy_of("agg_update", tmp_path)
+    assert (path / "state/0/0/.1.delta.crc").is_file()
+    delta = path / "state/0/0/1.delta"
+    delta.write_bytes(b"junk" + delta.read_bytes()[4:])
+    problems = said(api.verify(str(path), hadoop))["problems"]
+    assert "bad-frame" in [problem["problem"] for problem in problems]
+
+
+def test_a_file_that_is_gone_since_it_was_listed(hadoop: api.Options, tmp_path: Path) -> None:
+    path = plain_copy("agg_append", tmp_path / "mine")
+    runs = [Run.start(path, hadoop), Run.start(path, None)]
+    Path(path, "state/0/1/4.delta").unlink()
+    problems, expected = (list(run.facts().problems) for run in runs)
+    assert problems == expected
+    (gone,) = problems
+    assert gone.path == f"{path}/state/0/1/4.delta"
+
+
+def test_a_file_of_many_pieces(hadoop: api.Options, tmp_path: Path) -> None:
+    path = plain_copy("agg_append", tmp_path / "mine")
+    noise = random.Random(0)
+    entries = [(b"%d" % i, noise.randbytes(400_000)) for i in range(9)]
+    replace_state(Path(path), None, {(0, 1): entries})
+    file = Path(path, "state/0/0/1.delta")
+    assert file.stat().st_size > 2 * PIECE_BYTES
+    assert_same("verify", path, hadoop)
+
+
+def test_a_file_above_spark_s_limit_is_named_before_any_job(
+    spark: Any, hadoop: api.Options, tmp_path: Path
+) -> None:
+    path = plain_copy("agg_append", tmp_path / "mine")
+    with Path(path, "state/0/1/4.delta").open("ab") as file:
+        file.truncate(200_000)
+    name = "spark.sql.sources.binaryFile.maxLength"
+    spark.conf.set(name, "100000")
+    try:
+        with pytest.raises(EngineError) as caught:
+            api.verify(path, hadoop)
+    finally:
+        spark.conf.unset(name)
+    assert str(caught.value).startswith(f"{path}/state/0/1/4.delta: file has 200,000 bytes")
+    assert "at most 100,000" in str(caught.value)
+
+
+@pytest.mark.parametrize("below", ["state", "state/0/1", "state/0/1/5.delta", "offsets"])
+def test_paths_below_the_root(below: str, hadoop: api.Options, tmp_path: Path) -> None:
+    path = plain_copy("agg_append", tmp_path / "mine")
+    run = Run.start(f"{path}/{below}", hadoop)
+    expected = Run.start(f"{path}/{below}", None)
+    assert run.checkpoint.root == expected.checkpoint.root == path
+    assert run.checkpoint.selection == expected.checkpoint.selection
+    assert run.version == expected.version
+
+
+@pytest.mark.parametrize(
+    ("below", "words"),
+    [
+        ("", "got none of 'metadata', 'offsets', 'commits' and 'state' at this path as Spark"),
+        ("nothing", "got none of 'metadata'"),
+        ("a[b]c", "got none of 'metadata'"),
+        ("mine/state/0/7", "got nothing at this path, expected a part of "),
+    ],
+)
+def test_other_paths_are_no_checkpoints(
+    below: str, words: str, hadoop: api.Options, tmp_path: Path
+) -> None:
+    plain_copy("agg_append", tmp_path / "mine")
+    with pytest.raises(NotACheckpointError) as caught:
+        Run.start(str(tmp_path / below), hadoop)
+    assert str(caught.value).startswith(f"{tmp_path / below}: {words}")
+    assert "inspector-" not in str(caught.value)
+
+
+def test_what_spark_cannot_list_is_said_without_passwords(hadoop: api.Options) -> None:
+    with pytest.raises(EngineError, match="Spark cannot list it: ") as caught:
+        Run.start("nosuch://me:secretword@host/path", hadoop)
+    assert "secretword" not in str(caught.value)
+
+
+def test_options_of_fsspec_are_refused(spark: Any) -> None:
+    wanted = EngineWanted(session=spark, io="hadoop")
+    options = api.Options(storage_options={"key": "x"}, engine=wanted)
+    with pytest.raises(EngineError, match="--storage-option is for fsspec"):
+        api.verify(str(checkpoint_of("agg_append")), options)
+
+
+def test_nothing_is_left_and_the_session_is_as_it_was(
+    spark: Any, hadoop: api.Options, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    name = "spark.sql.execution.arrow.maxRecordsPerBatch"
+    before = spark.conf.get(name)
+    run = Run.start(str(checkpoint_of("agg_append")), hadoop)
+    assert [each.name for each in tmp_path.glob("inspector-listing-*")]
+    assert run.facts().versions
+    assert spark.conf.get(name) == before
+    del run
+    gc.collect()
+    assert list(tmp_path.glob("inspector-*")) == []
+
+
+def test_spark_puts_the_keys_of_slots_where_they_should_go(spark: Any) -> None:
+    from pyspark.sql import functions as F  # noqa: N812
+
+    keys = keys_of_slots(50)
+    frame = spark.createDataFrame([(key,) for key in keys], "key int").repartition(50, "key")
+    places = dict(frame.select("key", F.spark_partition_id()).collect())
+    assert [places[key] for key in keys] == list(range(50))
