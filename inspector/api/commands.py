@@ -69,7 +69,7 @@ def sizes(path: str, options: Options | None = None, *, by: str = "store") -> Re
 def sharing(path: str, options: Options | None = None, *, by: str = "store") -> Report:
     """What each version changed and shares with the one before; ``by`` as in :func:`sizes`."""
     run = Run.start(path, options)
-    facts = run.facts(rewrites=True)
+    facts = run.facts(rewrites=True, partitions=by == "partition")
     return build.sharing(run.checkpoint, run.version, facts, run.problems(facts), by)
 
 
@@ -78,7 +78,7 @@ def memory(
 ) -> Report:
     """The size ladder from files to heap, per executor, and what would change it."""
     run = Run.start(path, options)
-    facts = run.facts()
+    facts = run.facts(partitions=True)
     return build.memory(
         run.checkpoint,
         run.version,
@@ -91,7 +91,7 @@ def memory(
 def timeline(path: str, options: Options | None = None, *, limit: int | None = None) -> Report:
     """What each batch did; growth, and when live rows reach ``limit`` bytes."""
     run = Run.start(path, options)
-    facts = run.facts()
+    facts = run.facts(partitions=True)
     return build.timeline(run.checkpoint, run.version, facts, run.problems(facts), limit)
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from inspector.checkpoint.roots import Selection
 from inspector.engines.choose import EngineWanted, choose, given_engine
-from inspector.engines.engine import BatchFunction, Engine, Reader, Work, reader_of
+from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
 from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.measure.leftovers import TimeoutKind
@@ -18,6 +18,7 @@ from inspector.model import Problem
 from inspector.operators.given import GivenRules
 from inspector.pipeline import run_tasks
 from inspector.pipeline.collect import Facts, collect
+from inspector.pipeline.combine import KEYS, MANY, combining
 from inspector.pipeline.discovery import (
     Checkpoint,
     checkpoint_at,
@@ -132,20 +133,23 @@ class Run:
         listed = (*checkpoint.problems, *listing_problems(checkpoint, version))
         return cls(checkpoint, version, options, listed, engine)
 
-    def facts(self, **asked: Any) -> Facts:
+    def facts(self, *, partitions: bool = False, **asked: Any) -> Facts:
         """The facts of all versions.
 
         Args:
+            partitions: those of single partitions are needed for older versions too; else only
+                their sums may be told.
             asked: fields of :class:`inspector.pipeline.plan.Wanted`; one leftover key of each class
                 is listed if nothing else is said.
         """
         late = below_joins(self.checkpoint, self.version)
         tasks = self.tasks(**asked)
-        told = list(self._told(task for task in tasks if task.operator_id not in late))
+        some = [task for task in tasks if task.operator_id not in late]
+        told = list(self._told(some, partitions))
         if late:
             # These see a watermark that lags by what the joins above them were seen to keep.
             tasks = self.tasks(**asked, lags_ms=self.lags_ms(collect(told)))
-            told += self._told(task for task in tasks if task.operator_id in late)
+            told += self._told([task for task in tasks if task.operator_id in late], partitions)
         return collect(told)
 
     def tasks(self, **asked: Any) -> list[Task]:
@@ -159,13 +163,18 @@ class Run:
         lag = longest_retention_ms(self.checkpoint, facts) if late else 0
         return dict.fromkeys(late, lag)
 
-    def _told(self, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
-        return self.map(run_tasks, tasks)
+    def _told(self, tasks: Sequence[Task], partitions: bool) -> Iterator[pa.RecordBatch]:
+        files = sum(len(store.files) for task in tasks for store in task.stores)
+        if partitions or files <= MANY:
+            return self.map(run_tasks, tasks)
+        return self.map(run_tasks, tasks, Merge(KEYS, combining(self.version)))
 
-    def map(self, function: BatchFunction, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+    def map(
+        self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Facts of tasks, by a function of the pipeline, on the engine that was asked for."""
         work = [Work(task.to_json(), task.file_bytes) for task in tasks]
-        return self.engine.map(function, FACTS, work)
+        return self.engine.map(function, FACTS, work, merge)
 
     def stream(self, function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of tasks one after the other, in this process: for outputs that are written here.

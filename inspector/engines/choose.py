@@ -41,7 +41,8 @@ class EngineWanted:
         conf: Spark confs of a session that is started here. May hold credentials: never shown.
         session: one that is there already.
         io: how workers read: ``fsspec``, or ``hadoop`` by the file systems that Spark has.
-        tell: takes the choice and its reason, one line, where ``auto`` had to choose.
+        tell: takes one line: the choice and its reason, where ``auto`` had to choose; what is to be
+            known of Spark's workers.
     """
 
     name: str = AUTO
@@ -76,11 +77,11 @@ def given_engine(wanted: EngineWanted, workers: int | None) -> Engine | None:
     if wanted.name == SPARK or wanted.session is not None:
         return _spark(wanted, workers)
     if needs_spark:
-        return _told(wanted, _spark(wanted, workers), f"{needs_spark[0]} is given")
+        return _spark(wanted, workers, f"{needs_spark[0]} is given")
     if workers is not None:
-        return _told(wanted, LocalEngine(workers), "--workers is given")
+        return _local(wanted, workers, "--workers is given")
     reason = _reason_for_spark()
-    return None if reason is None else _told(wanted, _spark(wanted, workers), reason)
+    return None if reason is None else _spark(wanted, workers, reason)
 
 
 def choose(wanted: EngineWanted, workers: int | None, state_bytes: int) -> Engine:
@@ -97,18 +98,15 @@ def choose(wanted: EngineWanted, workers: int | None, state_bytes: int) -> Engin
         reason = f"PySpark is not installed; {_bytes(state_bytes)} of state files"
     else:
         try:
-            engine = _spark(wanted, workers)
+            return _spark(wanted, workers, f"{_bytes(state_bytes)} of state files")
         except EngineError as error:
             reason = f"Spark cannot be had: {error}; {_bytes(state_bytes)} of state files"
-        else:
-            return _told(wanted, engine, f"{_bytes(state_bytes)} of state files")
-    return _told(wanted, LocalEngine(workers), reason)
+    return _local(wanted, workers, reason)
 
 
-def _told(wanted: EngineWanted, engine: Engine, reason: str) -> Engine:
-    where = LOCAL if isinstance(engine, LocalEngine) else SPARK
-    wanted.tell(f"engine: {where} ({reason})")
-    return engine
+def _local(wanted: EngineWanted, workers: int | None, reason: str) -> Engine:
+    wanted.tell(f"engine: {LOCAL} ({reason})")
+    return LocalEngine(workers)
 
 
 def _reason_for_spark() -> str | None:
@@ -121,7 +119,7 @@ def _reason_for_spark() -> str | None:
     return None
 
 
-def _spark(wanted: EngineWanted, workers: int | None) -> Engine:
+def _spark(wanted: EngineWanted, workers: int | None, reason: str | None = None) -> Engine:
     if workers is not None:
         raise EngineError(
             "--workers is for the engine in this process; on Spark the executors' cores decide "
@@ -133,7 +131,12 @@ def _spark(wanted: EngineWanted, workers: int | None) -> Engine:
         )
     from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
 
-    return SparkEngine.of(wanted.session, wanted.master, wanted.conf, io=wanted.io)
+    engine = SparkEngine.of(wanted.session, wanted.master, wanted.conf, io=wanted.io)
+    if reason is not None:
+        wanted.tell(f"engine: {SPARK} ({reason})")
+    if engine.note is not None:
+        wanted.tell(f"engine: {engine.note}")
+    return engine
 
 
 def _bytes(size: int) -> str:

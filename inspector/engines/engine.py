@@ -33,11 +33,28 @@ class Work:
     partition_id: int | None = None
 
 
+@dataclass(frozen=True)
+class Merge:
+    """How results can be made fewer.
+
+    Attributes:
+        keys: results with the same of these columns must come to one call.
+        function: from batches of the results' schema to batches of the same.
+    """
+
+    keys: tuple[str, ...]
+    function: BatchFunction
+
+
 class Engine(Protocol):
     """Something that runs tasks. It has one verb."""
 
     def map(
-        self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]
+        self,
+        function: BatchFunction,
+        schema: pa.Schema,
+        work: Sequence[Work],
+        merge: Merge | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks and hand their results to this process.
 
@@ -45,6 +62,8 @@ class Engine(Protocol):
             function: takes batches of :data:`inspector.schemas.TASKS`.
             schema: of the batches that it yields.
             work: the tasks.
+            merge: makes fewer of the results before they reach this process, if they are many and
+                come from elsewhere.
 
         Raises:
             EngineError: the engine itself failed.

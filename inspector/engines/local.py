@@ -13,7 +13,7 @@ from itertools import islice
 
 import pyarrow as pa
 
-from inspector.engines.engine import BatchFunction, Work
+from inspector.engines.engine import BatchFunction, Merge, Work
 from inspector.schemas import TASKS, batch_of
 
 
@@ -33,6 +33,7 @@ class LocalEngine:
         function: BatchFunction,
         schema: pa.Schema,  # noqa: ARG002 - what the function yields is taken as it is
         work: Sequence[Work],
+        merge: Merge | None = None,  # noqa: ARG002 - results are taken one by one as it is
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
         tasks = [_batch(i, each.spec) for i, each in enumerate(work)]

@@ -35,6 +35,9 @@ CONNECT_S = 5.0
 MASTER_PORT = 7077
 """Of a standalone master, where its URL names none."""
 
+_PYTHON = "spark.pyspark.python"
+"""Conf: the workers' Python, where they are."""
+
 _ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")
 _PARAMETERS = re.compile(r"(sc://[^\s;]*);[^\s'\"]+")
 _MOST = 500
@@ -87,6 +90,9 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
 
 
 def _classic(builder: Any, master: str | None, conf: Mapping[str, str]) -> SparkSession:
+    if _PYTHON in conf:
+        # Only spark-submit reads that conf; PySpark itself reads the variable alone.
+        os.environ["PYSPARK_PYTHON"] = conf[_PYTHON]
     if _is_submitted():
         return _made(builder if master is None else builder.master(master), conf)
     # Workers of this machine are to see what this process sees.

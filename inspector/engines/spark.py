@@ -22,7 +22,7 @@ from inspector.engines import session as sessions
 from inspector.engines import workers
 from inspector.engines.carried import carried
 from inspector.engines.dealt import deal, slots_for
-from inspector.engines.engine import HADOOP, BatchFunction, Work
+from inspector.engines.engine import HADOOP, BatchFunction, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
 from inspector.engines.staging import on_copies
 from inspector.exceptions import EngineError
@@ -32,6 +32,9 @@ _ASKED = 8
 """Spark tasks by which the workers are asked what they have."""
 
 _ROWS = 4096
+
+_MERGERS = 16
+"""Spark tasks that make many results fewer."""
 
 _DEALT = pa.schema([("slot", pa.int64()), *TASKS])
 """Tasks, each with the Spark partition that it is in."""
@@ -97,7 +100,11 @@ class SparkEngine:
         self._ready = True
 
     def map(
-        self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]
+        self,
+        function: BatchFunction,
+        schema: pa.Schema,
+        work: Sequence[Work],
+        merge: Merge | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks and collect what they tell: for results that are few.
 
@@ -108,7 +115,11 @@ class SparkEngine:
         target = carried(function, schema).schema
         try:
             with self.reading():
-                told = _collected(self.frame(function, schema, work), target)
+                frame = self.frame(function, schema, work)
+                if merge is not None:
+                    by_keys = frame.repartition(_MERGERS, *merge.keys)
+                    frame = by_keys.mapInArrow(merge.function, frame.schema)
+                told = _collected(frame, target)
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import shutil
 import tempfile
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -93,11 +96,24 @@ def package_zip(folder: Path | None = None) -> Path:
     """This package as a zip that workers can import: pure Python, so on the kernel's Python twin.
 
     Args:
-        folder: where to put it; a new temporary folder if not given.
+        folder: where to put it; if not given a new one, which ends with this process.
     """
-    home = Path(inspector.__file__).resolve().parent
-    target = (folder or Path(tempfile.mkdtemp(prefix="inspector-zip-"))) / "inspector.zip"
+    if folder is None:
+        folder = Path(tempfile.mkdtemp(prefix="inspector-zip-"))
+        # Not earlier: an executor that starts in the middle of a job fetches it too.
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    target = folder / "inspector.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(home.rglob("*.py")):
-            archive.write(path, Path("inspector") / path.relative_to(home))
+        for name, text in _sources(resources.files(inspector), inspector.__name__):
+            archive.writestr(name, text)
     return target
+
+
+def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
+    """The modules below a folder, which may lie in a zip itself."""
+    for entry in sorted(folder.iterdir(), key=lambda each: str(each.name)):
+        place = f"{name}/{entry.name}"
+        if entry.is_dir():
+            yield from _sources(entry, place)
+        elif entry.name.endswith(".py"):
+            yield place, entry.read_bytes()
