@@ -17,10 +17,11 @@ Between the task list and the facts stands one function, :func:`inspector.pipeli
 the signature of Spark's ``mapInArrow``; an engine maps it over the tasks. A task is one partition
 of one operator. A module imports only from below:
 
-    cli > api > engines, report > pipeline > findings > measure > operators > state
+    cli > spark > api > engines, report > pipeline > findings > measure > operators > state
     > decode, checkpoint > schemas, sparktypes > model > exceptions
 
-As a library: ``inspector.api`` has a function for every command.
+As a library: ``inspector.api`` has a function for every command, ``inspector.spark`` has reports
+and DataFrames for a Spark session.
 """
 
 from inspector.exceptions import InspectorError

@@ -32,7 +32,6 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.checkpoint.roots import MARKS, Selection, above, is_root, selection_of
 from inspector.checkpoint.storage import Storage
@@ -79,6 +78,9 @@ _OPTIONS_LOCAL: Mapping[str, str] = {
 }
 
 _SLOTTED = pa.schema([("slot", pa.int32()), *PIECES])
+
+_PLACES = pa.schema([("uri", pa.string()), ("path", pa.string()), ("slot", pa.int32())])
+"""Files, each with a Spark partition that it is needed in."""
 
 _PIECES_OF_CONTENT = (
     # The lambda's variable holds the bytes; the column itself would be copied for every piece.
@@ -143,7 +145,7 @@ class HadoopFiles:
         for file, keys in wanted.items():
             if file.copy.files[file.path].uri is None:
                 rows += [(key, None, None, file.copy.name, file.path, 0, b"") for key in keys]
-        tasks = self._session.createDataFrame(rows, from_arrow_schema(_SLOTTED))
+        tasks = sessions.hand_over(self._session, rows, _SLOTTED)
         all_rows = reduce(DataFrame.unionAll, self._pieces(wanted), tasks)
         return all_rows.repartition(slots, "slot").select(*PIECES.names)
 
@@ -266,10 +268,8 @@ class HadoopFiles:
         if len(wanted) < inside:
             # Known before the files are opened: what is not asked for is not read.
             frame = frame.where(F.col("uri").isin(list(wanted)))
-        places = self._session.createDataFrame(
-            [(str(copy.files[f.path].uri), f.path, slot) for f in files for slot in files[f]],
-            "uri string, path string, slot int",
-        )
+        of_files = [(str(copy.files[f.path].uri), f.path, slot) for f in files for slot in files[f]]
+        places = sessions.hand_over(self._session, of_files, _PLACES)
         return frame.join(F.broadcast(places), "uri").selectExpr(
             "slot",
             "cast(null as bigint) as task_id",

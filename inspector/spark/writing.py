@@ -6,11 +6,12 @@ times in UTC, nulls named; in CSV structs are JSON. Each table becomes a folder 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.observation import Observation
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
@@ -26,6 +27,8 @@ from inspector.exceptions import EngineError
 from inspector.model import Problem
 from inspector.pipeline.on_problem import COLUMN, OnProblem, problem_of_text
 from inspector.pipeline.typed import run_typed, typed_schema
+
+_TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
 _TIMES = {
     "timeZone": "UTC",
@@ -118,7 +121,22 @@ def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
 
 def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
     writer = _WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
-    _done(lambda: writer.save(target), target)
+    with _timestamps(frame.sparkSession):
+        _done(lambda: writer.save(target), target)
+
+
+@contextmanager
+def _timestamps(session: SparkSession) -> Iterator[None]:
+    """Let Parquet have its own type of times: Spark's default, INT96, says no time zone."""
+    before = session.conf.get(_TIMESTAMP_TYPE, None)
+    session.conf.set(_TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(_TIMESTAMP_TYPE)
+        else:
+            session.conf.set(_TIMESTAMP_TYPE, before)
 
 
 def _done(action: Callable[[], Any], target: str = "") -> Any:

@@ -21,6 +21,8 @@ BELOW, ABOVE = LOCAL_SPARK_BYTES - 1, LOCAL_SPARK_BYTES
 class FakeSpark:
     """What ``SparkEngine.of`` was asked for."""
 
+    note: str | None = None
+
     def __init__(self, *asked: Any, **named: Any) -> None:
         self.asked, self.named = asked, named
 
@@ -88,6 +90,18 @@ def test_spark_is_asked_for_with_all_that_is_given() -> None:
     assert engine.asked == (None, "local[2]", conf)
     assert engine.named == {"io": "hadoop"}
     assert told == [], "nothing had to be chosen"
+
+
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("name", ["spark", "auto"])
+def test_what_is_to_be_known_of_its_workers_is_told(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setattr(FakeSpark, "note", "workers are slow")
+    told: list[str] = []
+    given_with(None, told, name=name, master="local[2]")
+    reason = ["engine: spark (--master is given)"] * (name == "auto")
+    assert told == [*reason, "engine: workers are slow"]
 
 
 @pytest.mark.usefixtures("spark")

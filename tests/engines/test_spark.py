@@ -196,6 +196,17 @@ def test_workers_are_asked_once(engine: Any, monkeypatch: pytest.MonkeyPatch) ->
     engine.make_ready()
 
 
+def test_workers_of_a_session_are_asked_once_for_all_its_engines(
+    engine: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inspector.engines.spark import SparkEngine
+
+    monkeypatch.setattr(SparkEngine, "_ask", lambda _self: pytest.fail("asked again"))
+    other = SparkEngine.of(engine.session, None, {})
+    assert other is not engine
+    assert other.note == engine.note
+
+
 def test_a_package_of_another_version_that_cannot_be_replaced_is_named(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,3 +251,12 @@ def test_workers_that_lack_the_package_are_sent_it(tmp_path: Path) -> None:
     assert rows == sum(len(batch) for batch in run_tasks(tasks)) > 0
     assert note is not None
     assert "Python twin" in note
+
+
+def test_what_a_task_carries_is_in_no_plan(engine: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    # Plans are shown by the UI and kept in event logs; tasks hold the storage's credentials.
+    frame = engine.frame(place, ROWS, [Work("task-with-a-secret", 1), Work("another-secret", 2)])
+    frame.explain("extended")
+    said = capsys.readouterr().out
+    assert "MapInArrow" in said
+    assert "secret" not in said

@@ -1,0 +1,165 @@
+"""Tables that Spark writes itself, by the command line and the active session."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inspector import api
+from inspector.api.run import Run
+from inspector.api.typed import Typed
+from inspector.engines.carried import carried_type, carry
+from inspector.engines.choose import EngineWanted
+from inspector.exceptions import EngineError
+from inspector.report.as_arrow import arrow_table
+from tests.cli.support import Outcome, checkpoint_of, copy_of, run
+from tests.spark.support import as_arrow, told
+from tests.spark_support import WITH_SPARK
+
+pytestmark = [*WITH_SPARK, pytest.mark.usefixtures("spark")]
+
+LEAK = checkpoint_of("fmgws_event_ignore")
+
+
+def on_spark(*args: str | Path) -> Outcome:
+    return run(*args, "--engine", "spark")
+
+
+def parquet(folder: Path, schema: pa.Schema) -> list[str]:
+    """The rows of a folder as Spark reads them, as text and sorted."""
+    from pyspark.sql import SparkSession
+
+    assert (folder / "_SUCCESS").exists()
+    session: Any = SparkSession.getActiveSession()
+    return as_arrow(session.read.parquet(str(folder)), schema)
+
+
+def locally(path: Path, **wanted: Any) -> Iterator[tuple[str, pa.Schema, list[str]]]:
+    """Name, schema and rows of each table by the engine in this process, as Spark carries them."""
+    for table in api.typed_tables(str(path), wanted=Typed(**wanted)):
+        yield table.name, table.schema, as_carried(table.batches, table.schema)
+
+
+def as_carried(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
+    target = pa.schema([(each.name, carried_type(each.type)) for each in schema])
+    return told([carry(batch, target) for batch in batches], target)
+
+
+@pytest.mark.parametrize(("what", "changes"), [("rows", False), ("changes", True)])
+def test_each_store_has_a_folder(tmp_path: Path, what: str, changes: bool) -> None:
+    path = checkpoint_of("join_left_outer")
+    done = on_spark("export", what, path, "-O", tmp_path / "out")
+    assert (done.code, done.out) == (0, "")
+    for name, schema, rows in locally(path, changes=changes):
+        assert parquet(tmp_path / "out" / name, schema) == rows
+        assert f"/out/{name}: {len(rows)} {what}, written by Spark\n" in done.err
+
+
+def test_one_store_is_the_folder_itself(tmp_path: Path) -> None:
+    out = tmp_path / "rows"
+    assert on_spark("export", "rows", checkpoint_of("wide_value"), "-O", out, "--raw").code == 0
+    ((_, schema, rows),) = locally(checkpoint_of("wide_value"), raw=True)
+    assert parquet(out, schema) == rows
+
+
+def test_what_is_there_is_written_over_by_force_alone(tmp_path: Path) -> None:
+    out = tmp_path / "rows"
+    assert on_spark("export", "rows", LEAK, "-O", out).code == 0
+    ((_, schema, rows),) = locally(LEAK)
+    again = on_spark("export", "rows", LEAK, "-O", out)
+    assert (again.code, again.err) == (2, f"error: {out} exists; --force overwrites it\n")
+    assert on_spark("export", "rows", LEAK, "-O", out, "--force", "-q").err == ""
+    assert parquet(out, schema) == rows
+
+
+def test_what_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/1/5.delta").write_bytes(b"junk")
+    done = on_spark("export", "changes", path, "-O", tmp_path / "out")
+    assert done.code == 4
+    assert f"problem: {path}/state/0/1/5.delta: byte 0: " in done.err
+    assert "Traceback" not in done.err
+    ((_, schema, rows),) = locally(path, changes=True)
+    assert parquet(tmp_path / "out", schema) == rows
+
+
+def test_json_lines(tmp_path: Path) -> None:
+    assert on_spark("export", "rows", LEAK, "-O", tmp_path / "o", "--format", "ndjson").code == 0
+    lines = [line for f in (tmp_path / "o").glob("*.json") for line in f.read_text().splitlines()]
+    local = [
+        row for table in api.typed_tables(str(LEAK)) for b in table.batches for row in b.to_pylist()
+    ]
+    assert sorted(map(repr, map(json.loads, lines))) == sorted(map(repr, local))
+
+
+def test_csv_has_nested_values_as_json(tmp_path: Path) -> None:
+    assert on_spark("export", "rows", LEAK, "-O", tmp_path / "o", "--format", "csv").code == 0
+    rows = []
+    for file in (tmp_path / "o").glob("*.csv"):
+        rows += list(csv.DictReader(file.read_text().splitlines()))
+    local = [
+        row for table in api.typed_tables(str(LEAK)) for b in table.batches for row in b.to_pylist()
+    ]
+    assert sorted(json.loads(r["key"])["value"] for r in rows) == sorted(
+        r["key"]["value"] for r in local
+    )
+    assert {r["partition_id"] for r in rows} == {"0", "1"}
+
+
+def test_spark_writes_no_arrow(tmp_path: Path) -> None:
+    done = on_spark("export", "rows", LEAK, "-O", tmp_path / "rows.arrow")
+    assert done.code == 2
+    assert "Spark writes no arrow" in done.err
+
+
+def test_nothing_is_written_into_the_checkpoint(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    before = sorted(path.rglob("*"))
+    for out in (path / "out", f"file:{path}/out"):
+        assert on_spark("export", "rows", path, "-O", out).code == 2
+        assert on_spark("leftovers", path, "-o", "parquet", "-O", out).code == 2
+    assert sorted(path.rglob("*")) == before
+
+
+# --- leftovers -------------------------------------------------------------------------------
+
+
+def test_all_leftover_keys(tmp_path: Path) -> None:
+    done = on_spark("leftovers", LEAK, "-o", "parquet", "-O", tmp_path / "o", "--fail-on", "error")
+    assert (done.code, done.err) == (1, f"{tmp_path}/o: 68 keys, written by Spark\n")
+    table = arrow_table(api.leftovers(str(LEAK)))
+    rows = as_carried(table.to_batches(), table.schema)
+    assert parquet(tmp_path / "o", table.schema) == rows
+
+
+def test_all_of_them_need_a_place_and_some_do_not() -> None:
+    done = on_spark("leftovers", LEAK, "-o", "ndjson")
+    assert done.code == 2
+    assert "give -O FOLDER, or --limit" in done.err
+    assert len(on_spark("leftovers", LEAK, "-o", "ndjson", "--limit", "3").ndjson) == 3
+
+
+def test_problems_of_leftovers_are_told(tmp_path: Path) -> None:
+    path = copy_of("fmgws_event_ignore", tmp_path)
+    (path / "state/0/1/5.delta").write_bytes(b"junk")
+    done = on_spark("leftovers", path, "-o", "csv", "-O", tmp_path / "o")
+    assert done.code == 4
+    assert f"problem: {path}/state/0/1/5.delta: byte 0: " in done.err
+
+
+def test_a_place_that_cannot_be_written_is_an_error_in_one_line(spark: Any, tmp_path: Path) -> None:
+    from inspector.spark.writing import write_typed
+
+    (tmp_path / "file").write_text("")
+    options = api.Options(engine=EngineWanted("spark", session=spark))
+    with pytest.raises(EngineError, match=r"^Spark: .*file") as error:
+        write_typed(
+            Run.start(str(LEAK), options), Typed(), f"{tmp_path}/file/x", "parquet", force=False
+        )
+    assert "\n" not in str(error.value)
