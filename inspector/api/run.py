@@ -16,6 +16,7 @@ from inspector.exceptions import CheckpointError, EngineError
 from inspector.measure.leftovers import TimeoutKind
 from inspector.model import Problem
 from inspector.operators.given import GivenRules
+from inspector.operators.join import NAMES as JOIN
 from inspector.pipeline import run_tasks
 from inspector.pipeline.collect import Facts, collect
 from inspector.pipeline.combine import KEYS, MANY, combining
@@ -147,8 +148,12 @@ class Run:
         some = [task for task in tasks if task.operator_id not in late]
         told = list(self._told(some, partitions))
         if late:
-            # These see a watermark that lags by what the joins above them were seen to keep.
-            tasks = self.tasks(**asked, lags_ms=self.lags_ms(collect(told)))
+            # These see a watermark that lags by what the joins above them were seen to keep; of
+            # joins below joins that is known only when they have told it themselves.
+            joins = {o.operator_id for o in self.checkpoint.operators if o.name in JOIN} & late
+            below = [task for task in tasks if task.operator_id in joins]
+            seen = [*told, *(self._told(below, partitions) if below else ())]
+            tasks = self.tasks(**asked, lags_ms=self.lags_ms(collect(seen)))
             told += self._told([task for task in tasks if task.operator_id in late], partitions)
         return collect(told)
 

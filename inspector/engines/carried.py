@@ -9,7 +9,8 @@ null                string, all null (a file of Spark's cannot hold ``void``)
 struct<>            struct<__dummy__: string>, null (Parquet has no struct without fields)
 ==================  ======================================================================
 
-Everything else is carried as it is, with its time zone and precision.
+Everything else is carried as it is, with its time zone and precision. Whole batches can be carried
+as bytes.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from inspector.engines.engine import BatchFunction
+
+PACKED = pa.schema([("batch", pa.binary())])
+"""Batches of any schema, each as one row: what Arrow writes of it."""
 
 
 class Carried(NamedTuple):
@@ -99,3 +103,18 @@ def _with_places(values: Any, kind: Any, inner: Any) -> Any:
     return pa.Array.from_buffers(
         kind, len(values), [valid, ends], values.null_count, values.offset, [inner]
     )
+
+
+def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches as :data:`PACKED`, for a Spark that hands results over as rows only."""
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        column = pa.array([sink.getvalue().to_pybytes()], pa.binary())
+        yield pa.RecordBatch.from_arrays([column], schema=PACKED)
+
+
+def unpacked(rows: Iterable[bytes]) -> list[pa.RecordBatch]:
+    """The batches out of the bytes of :func:`packed`."""
+    return [batch for row in rows for batch in pa.ipc.open_stream(row)]

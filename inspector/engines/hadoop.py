@@ -79,7 +79,9 @@ _OPTIONS_LOCAL: Mapping[str, str] = {
 
 _SLOTTED = pa.schema([("slot", pa.int32()), *PIECES])
 
-_PLACES = pa.schema([("uri", pa.string()), ("path", pa.string()), ("slot", pa.int32())])
+_PLACES = (
+    pa.schema({"uri": pa.string()}).append(_SLOTTED.field("path")).append(_SLOTTED.field("slot"))
+)
 """Files, each with a Spark partition that it is needed in."""
 
 _PIECES_OF_CONTENT = (

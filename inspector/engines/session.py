@@ -59,6 +59,9 @@ _QUIET = "rootLogger.level = error\nrootLogger.appenderRef.stderr.ref = stderr\n
 """Log4j: errors only. Spark's own default warns of what nobody asked about."""
 _QUIET += "logger.shell.name = org.apache.spark.api.python.PythonGatewayServer\n"
 _QUIET += "logger.shell.level = error\n"  # else it takes itself for a shell, and says so
+for _name, _class in {"task": "executor.Executor", "stage": "scheduler.TaskSetManager"}.items():
+    # What fails a task comes as an exception too, and is told once.
+    _QUIET += f"logger.{_name}.name = org.apache.spark.{_class}\nlogger.{_name}.level = off\n"
 
 
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
@@ -78,8 +81,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     remote = master is not None and master.startswith("sc://")
     if not remote and not _is_submitted():
         _check_java()
-    if master is not None:
-        _check_answers(master)
+    _check_answers(master or os.environ.get("SPARK_REMOTE", ""))
     builder: Any = SparkSession.builder
     try:
         made = _made(builder.remote(master), conf) if remote else _classic(builder, master, conf)

@@ -20,21 +20,21 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.engines import session as sessions
 from inspector.engines import workers
-from inspector.engines.carried import carried
+from inspector.engines.carried import PACKED, carried, packed, unpacked
 from inspector.engines.dealt import deal, slots_for
 from inspector.engines.engine import HADOOP, BatchFunction, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
 from inspector.engines.staging import on_copies
 from inspector.exceptions import EngineError
-from inspector.schemas import TASKS, batch_of, record_batch
+from inspector.schemas import TASKS, record_batch
 
 _ASKED = 8
 """Spark tasks by which the workers are asked what they have."""
 
-_ROWS = 4096
-
 _MERGERS = 16
 """Spark tasks that make many results fewer."""
+
+_OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
 
 _DEALT = pa.schema([("slot", pa.int64()), *TASKS])
 """Tasks, each with the Spark partition that it is in."""
@@ -170,7 +170,7 @@ class SparkEngine:
         except Exception as error:  # noqa: BLE001 - as above
             said = sessions.words(error)
             if "PYTHON_VERSION_MISMATCH" in said:
-                said += "; set PYSPARK_PYTHON or spark.pyspark.python to the driver's Python"
+                said = f"{said.rstrip('.')}; {_OTHER_PYTHON}"
             raise EngineError(f"Spark's Python workers do not start: {said}") from None
 
     def _ship(self, path: str) -> None:
@@ -182,10 +182,12 @@ class SparkEngine:
 
 def _collected(frame: DataFrame, schema: pa.Schema) -> list[pa.RecordBatch]:
     if hasattr(frame, "toArrow"):  # since 4.0
-        table = frame.toArrow()
-        return [
-            record_batch(schema, dict(zip(schema.names, batch.columns, strict=True)), len(batch))
-            for batch in table.to_batches()
-        ]
-    rows = [row.asDict() for row in frame.collect()]
-    return [batch_of(schema, rows[i : i + _ROWS]) for i in range(0, len(rows), _ROWS)]
+        batches = frame.toArrow().to_batches()
+    else:
+        # As bytes: rows of Python know no year 10000, and times in the zone of the process alone.
+        bytes_of = frame.mapInArrow(packed, from_arrow_schema(PACKED))
+        batches = unpacked(row[0] for row in bytes_of.collect())
+    return [
+        record_batch(schema, dict(zip(schema.names, batch.columns, strict=True)), len(batch))
+        for batch in batches
+    ]

@@ -1,0 +1,151 @@
+"""What tests of tables on Spark share: every checkpoint, its tables, rows to compare."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.api.run import Options, Run
+from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
+from inspector.api.tables import by_store, tasks_of
+from inspector.api.typed import Typed
+from inspector.engines.carried import carried
+from inspector.engines.engine import Work
+from inspector.engines.local import LocalEngine
+from inspector.pipeline.on_problem import OnProblem
+from inspector.report.build.made_tables import run_made
+from inspector.schemas import TASKS, batch_of
+from tests.cli.support import FIXTURES, checkpoint_of, flip
+
+EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
+"""The checkpoints of all nine releases."""
+
+PERMISSIVE = Typed(mode=OnProblem.PERMISSIVE)
+
+
+def spark_release() -> tuple[int, int]:
+    """Of the PySpark that is here, which is not imported for this: (4, 3)."""
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    text = Path(spec.origin).with_name("version.py").read_text("utf-8")
+    found = re.search(r"(\d+)\.(\d+)\.", text)
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+CHOSEN = {
+    "agg_append": "default",
+    "dedup_event_time": "default",
+    "dedup_within_watermark": "default",
+    "fmgws_event_ignore": "default",
+    "join_left_outer": "left-keyWithIndexToValue",
+    "limit_after_dedup": "default",
+    "mgws_tuple_key": "default",
+    "session_window": "default",
+    "wide_key": "default",
+    "wide_value": "default",
+}
+"""Fixtures with every operator and every type, and a store of operator 0 of each."""
+
+
+def damaged(folder: Path) -> list[Path]:
+    """Copies of three fixtures, each spoilt in its own way."""
+    cut, gap, base = (
+        Path(shutil.copytree(checkpoint_of(case), folder / case))
+        for case in ("agg_append", "join_left_outer", "fmgws_snapshots_cleaned")
+    )
+    delta = cut / "state/0/1/5.delta"
+    delta.write_bytes(delta.read_bytes()[:-7])
+    flip(cut / "state/0/0/7.delta", 30)
+    (gap / "state/0/1/right-keyToNumValues/3.delta").unlink()
+    for snapshot in base.glob("state/0/1/*.snapshot"):
+        snapshot.unlink()
+    return [cut, gap, base]
+
+
+def tables_of(path: Path, wanted: Typed = PERMISSIVE) -> Iterator[tuple[str, SpreadTable]]:
+    """Every table of a checkpoint; rows and changes of every store."""
+    run = Run.start(str(path), None)
+    for table in TABLES:
+        if table not in TYPED:
+            yield table, spread(str(path), table, None, wanted)
+            continue
+        for operator, store in by_store(tasks_of(run)):
+            options = Options(operator_id=operator, store_name=store)
+            yield table, spread(str(path), table, options, wanted)
+
+
+def here(table: SpreadTable) -> list[str]:
+    """The rows of a table, made in this process, in the types that Spark carries."""
+    carry = carried(table.function, table.schema)
+    return told(LocalEngine(1).map(carry.function, carry.schema, table.work), carry.schema)
+
+
+def told(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
+    """Rows as text, in one order whatever made them.
+
+    Python's dates end where Spark's go on: where a row has one, Arrow says what it is.
+    """
+    table = pa.Table.from_batches(list(batches), schema)
+    try:
+        return sorted(map(repr, table.to_pylist()))
+    except (OverflowError, ValueError):
+        return sorted(str(table.slice(i, 1).to_string(preview_cols=999)) for i in range(len(table)))
+
+
+def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
+    """What Spark computes of a DataFrame, as the types that carry those of a table."""
+    from inspector.engines.spark import _collected
+
+    return _collected(frame, carried(run_made, schema).schema)
+
+
+def as_arrow(frame: Any, schema: pa.Schema) -> list[str]:
+    """The rows of a DataFrame that Spark computes, as :func:`told`.
+
+    Args:
+        frame: the DataFrame.
+        schema: of the table; Spark is to have carried its types.
+    """
+    return told(collected(frame, schema), carried(run_made, schema).schema)
+
+
+class Together:
+    """Tables of different schemas as one, so that one job of Spark computes them all.
+
+    Attributes:
+        schema: a struct for each table, of which each row has one.
+        work: that of all.
+    """
+
+    def __init__(self, tables: Sequence[SpreadTable]) -> None:
+        self._functions = [table.function for table in tables]
+        structs = [pa.struct(list(table.schema)) for table in tables]
+        self.schema = pa.schema([(f"t{i}", struct) for i, struct in enumerate(structs)])
+        self.work = tuple(
+            Work(json.dumps([i, each.spec]), each.weight)
+            for i, table in enumerate(tables)
+            for each in table.work
+        )
+
+    def function(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The rows of each task in the column of its table."""
+        for batch in batches:
+            for spec in batch.column("spec").to_pylist():
+                number, inner = json.loads(str(spec))
+                task = batch_of(TASKS, [{"task_id": 0, "spec": inner}])
+                for made in self._functions[number]([task]):
+                    yield self._widened(number, made)
+
+    def _widened(self, number: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+        columns: list[Any] = [pa.nulls(batch.num_rows, each.type) for each in self.schema]
+        columns[number] = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)

@@ -1,0 +1,403 @@
+"""The data source against the same tables made in this process, and against Spark's own source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inspector.api.run import Options
+from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
+from inspector.api.typed import Typed
+from inspector.engines.carried import carried
+from inspector.exceptions import CheckpointError, InspectorError
+from inspector.measure.leftovers import TimeoutKind
+from inspector.pipeline.on_problem import OnProblem
+from inspector.report.build.made_tables import run_made
+from tests.cli.support import FIXTURES, checkpoint_of, copy_of
+from tests.spark.support import (
+    CHOSEN,
+    as_arrow,
+    damaged,
+    here,
+    spark_release,
+    tables_of,
+    told,
+)
+from tests.spark_support import WITH_SPARK
+
+pytestmark = [
+    *WITH_SPARK,
+    pytest.mark.skipif(spark_release() < (4, 0), reason="3.5 has no data sources in Python"),
+]
+since_4_1 = pytest.mark.skipif(spark_release() < (4, 1), reason="4.0 hands over no filters")
+
+STRICT = Typed(mode=OnProblem.FAILFAST)
+AGG = checkpoint_of("agg_append")
+JOIN = checkpoint_of("join_left_outer")
+MODED = (*TYPED, "versions", "leftovers")
+
+
+def reader_of(path: Path | None, **options: str) -> Any:
+    """The source's reader, as it arrives on a worker."""
+    from pyspark.sql.datasource import CaseInsensitiveDict
+
+    from inspector.spark.source import InspectorDataSource
+
+    given = {} if path is None else {"path": str(path)}
+    source = InspectorDataSource(CaseInsensitiveDict(given | options))
+    return source.reader(source.schema())
+
+
+def read(reader: Any, schema: pa.Schema) -> list[str]:
+    """Everything that a reader reads, as workers do it."""
+    from pyspark import cloudpickle
+
+    pickler: Any = cloudpickle
+    reader, parts = pickler.loads(pickler.dumps((reader, reader.partitions())))
+    target = carried(run_made, schema).schema
+    batches = [batch for part in parts for batch in reader.read(part)]
+    return told((batch.cast(target) for batch in batches), target)
+
+
+# --- the reader by itself --------------------------------------------------------------------
+
+
+def options_of(name: str, table: SpreadTable) -> dict[str, str]:
+    asked = table.run.options
+    found = {"table": name} | ({"mode": "permissive"} if name in MODED else {})
+    if name in TYPED:
+        found |= {"operatorId": str(asked.operator_id), "storeName": str(asked.store_name)}
+    return found
+
+
+def test_every_table_of_every_fixture(tmp_path: Path) -> None:
+    fixtures = sorted(path / "checkpoint" for path in FIXTURES.iterdir())
+    assert len(fixtures) > 50
+    rows = 0
+    for path in (*fixtures, *damaged(tmp_path)):
+        for name, table in tables_of(path):
+            if name in ("findings", "problems") and path in fixtures:
+                continue  # judged anew by each reader
+            expected = here(table)
+            reader = reader_of(path, **options_of(name, table))
+            assert read(reader, table.schema) == expected, (path, name)
+            rows += len(expected)
+    assert rows > 10_000
+
+
+def test_the_heaviest_partitions_come_first() -> None:
+    reader = reader_of(checkpoint_of("fmgws_event_ignore"), table="changes")
+    table = spread(str(checkpoint_of("fmgws_event_ignore")), "changes", None, STRICT)
+    heaviest = sorted(table.work, key=lambda each: -each.weight)
+    assert [part.spec for part in reader.partitions()] == [each.spec for each in heaviest]
+    assert len({each.weight for each in heaviest}) > 1
+
+
+def test_partitions_do_not_show_what_they_hold() -> None:
+    (first, *_) = reader_of(AGG).partitions()
+    assert repr(first) == "_Part(0)"
+    assert str(AGG) in first.spec
+
+
+def test_a_table_without_tasks_is_read_as_empty() -> None:
+    from pyspark.sql.datasource import InputPartition
+
+    reader = reader_of(AGG, table="problems")
+    assert reader.partitions() == []
+    assert list(reader.read(InputPartition(None))) == []
+
+
+# --- options ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "asked", "typed"),
+    [
+        ({}, Options(), {}),
+        ({"batchId": "4"}, Options(batch=4), {}),
+        ({"BATCHID": "4"}, Options(batch=4), {}),
+        ({"operatorId": "0", "storeName": "default"}, Options(), {}),
+        ({"snapshotPartitionId": "1"}, Options(partition_id=1), {}),
+        ({"raw": "true"}, Options(), {"raw": True}),
+        ({"raw": "False"}, Options(), {}),
+        ({"mode": "PERMISSIVE"}, Options(), {"mode": OnProblem.PERMISSIVE}),
+        ({"table": "changes", "changeStartBatchId": "3"}, Options(), {"from_batch": 3}),
+        ({"table": "changes", "changeEndBatchId": "3"}, Options(batch=3), {}),
+        ({"table": "leftovers", "batchId": "3"}, Options(batch=3), {}),
+        ({"pushdown": "true"}, Options(), {}),
+        ({"storage.auto_mkdir": "false"}, Options(storage_options={"auto_mkdir": "false"}), {}),
+    ],
+)
+def test_options(options: dict[str, str], asked: Options, typed: dict[str, Any]) -> None:
+    name = options.get("table", "rows")
+    table = spread(str(AGG), name, asked, Typed(**{"mode": OnProblem.FAILFAST} | typed))
+    reader = reader_of(AGG, **options)
+    assert sorted(part.spec for part in reader.partitions()) == sorted(w.spec for w in table.work)
+    assert read(reader, table.schema) == here(table)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_side_of_a_join(side: str) -> None:
+    table = spread(str(JOIN), "rows", Options(store_name=f"{side}-keyWithIndexToValue"), STRICT)
+    assert read(reader_of(JOIN, joinSide=side), table.schema) == here(table) != []
+
+
+def test_the_clock_of_timers() -> None:
+    path = checkpoint_of("fmgws_timer_only")
+    found = {
+        kind: spread(str(path), "leftovers", Options(timeout_kind=kind), STRICT)
+        for kind in TimeoutKind
+    }
+    for kind, table in found.items():
+        reader = reader_of(path, table="leftovers", timeoutKind=kind.value)
+        assert sorted(part.spec for part in reader.partitions()) == sorted(
+            each.spec for each in table.work
+        )
+    one, other = found.values()
+    assert one.work != other.work
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"table": "state"}, "got table 'state', expected one of rows, changes,"),
+        ({"batch": "3"}, "got option 'batch', expected table, .*, batchId, .* or storage.NAME"),
+        ({"batchId": "-1"}, "option batchId is '-1', expected a number from 0 on"),
+        ({"batchId": "x"}, "option batchId is 'x', expected a number"),
+        ({"operatorId": "1.5"}, "option operatorId is '1.5', expected a number"),
+        ({"snapshotPartitionId": ""}, "option snapshotPartitionId is '', expected a number"),
+        ({"batchId": "99"}, "99"),
+        ({"operatorId": "7"}, "no such operator, store or partition"),
+        ({"storeName": "x"}, "no such operator, store or partition"),
+        ({"joinSide": "up"}, "joinSide is left or right"),
+        ({"joinSide": "left", "storeName": "default"}, "goes without storeName"),
+        ({"raw": "yes"}, "option raw is 'yes', expected true or false"),
+        ({"pushdown": "1"}, "option pushdown is '1', expected true or false"),
+        ({"mode": "lax"}, "option mode is 'lax', expected failfast, permissive, dropmalformed"),
+        (
+            {"table": "leftovers", "timeoutKind": "x"},
+            "option timeoutKind is 'x', expected event, processing",
+        ),
+        ({"changeStartBatchId": "1"}, "changeStartBatchId is of table changes, got table 'rows'"),
+        ({"table": "versions", "raw": "true"}, "raw is of table rows or changes, got"),
+        ({"table": "files", "mode": "permissive"}, "option mode is of table rows or changes or"),
+        ({"timeoutKind": "event"}, "timeoutKind is of table leftovers or findings, got"),
+        (
+            {"table": "changes", "batchId": "1", "changeEndBatchId": "2"},
+            "which mean the same: give one",
+        ),
+    ],
+)
+def test_what_cannot_be_asked_is_said(options: dict[str, str], message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        reader_of(AGG, **options)
+
+
+def test_without_a_path() -> None:
+    with pytest.raises(CheckpointError, match=r"no path is given, expected load\(path\)"):
+        reader_of(None)
+
+
+# --- filters ---------------------------------------------------------------------------------
+
+
+@since_4_1
+def test_filters_on_the_partition_leave_out_the_others() -> None:
+    from pyspark.sql import datasource as pushed
+
+    place = ("partition_id",)
+    narrowing: list[tuple[Any, set[int]]] = [
+        (pushed.EqualTo(place, 1), {1}),
+        (pushed.EqualNullSafe(place, 0), {0}),
+        (pushed.In(place, (1, 5)), {1}),
+        (pushed.EqualTo(place, 7), set()),
+        (pushed.EqualTo(("version",), 1), {0, 1}),
+        (pushed.GreaterThan(place, 0), {0, 1}),
+        (pushed.Not(pushed.EqualTo(place, 1)), {0, 1}),
+    ]
+    for each, expected in narrowing:
+        reader = reader_of(AGG, table="changes", pushdown="true")
+        assert len(reader.partitions()) == 2
+        # Spark goes on to apply them: rows of problems may be of any partition.
+        assert list(reader.pushFilters([each])) == [each]
+        assert {number_of(part) for part in reader.partitions()} == expected
+    reader = reader_of(AGG, table="changes", pushdown="true")
+    reader.pushFilters([pushed.EqualTo(place, 1), pushed.In(place, (0,))])
+    assert reader.partitions() == []
+
+
+def number_of(part: Any) -> int:
+    return int(json.loads(json.loads(part.spec)["task"])["partition_id"])
+
+
+@since_4_1
+@pytest.mark.parametrize("table", ["rows", "versions"])
+def test_filters_leave_out_no_problem_that_the_listing_told(tmp_path: Path, table: str) -> None:
+    from pyspark.sql.datasource import EqualTo
+
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/1/5.delta").unlink()
+    reader = reader_of(path, table=table, mode="permissive", pushdown="true")
+    all_of_it = read(reader, schema_for(path, table))
+    reader.pushFilters([EqualTo(("partition_id",), 1)])
+    kept = [row for row in all_of_it if "'partition_id': 1," in row]
+    assert any("missing-delta" in row for row in kept)
+    assert [r for r in read(reader, schema_for(path, table)) if "'partition_id': 1," in r] == kept
+
+
+def schema_for(path: Path, table: str) -> pa.Schema:
+    return spread(str(path), table, None, Typed(mode=OnProblem.PERMISSIVE)).schema
+
+
+def test_without_the_option_there_is_nothing_that_takes_filters() -> None:
+    # Where the conf is off, Spark refuses a source that has it.
+    assert "pushFilters" not in vars(type(reader_of(AGG)))
+    assert "pushFilters" in vars(type(reader_of(AGG, pushdown="true")))
+
+
+# --- in Spark --------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def registered(spark: Any) -> Any:
+    from inspector.spark.source import InspectorDataSource
+
+    spark.dataSource.register(InspectorDataSource)
+    # What Spark 4.2 needs for its own source, and starts for a streaming query only.
+    assert spark.streams.active == []
+    return spark
+
+
+def load(spark: Any, path: Path, **options: str) -> Any:
+    return spark.read.format("inspector").options(**options).load(str(path))
+
+
+@pytest.mark.parametrize("table", TYPED)
+@pytest.mark.parametrize("case", CHOSEN)
+def test_rows_and_changes_of_every_operator(registered: Any, case: str, table: str) -> None:
+    path, store = checkpoint_of(case), CHOSEN[case]
+    here_of = spread(str(path), table, Options(store_name=store), STRICT)
+    frame = load(registered, path, table=table, storeName=store)
+    assert frame.columns == here_of.schema.names
+    expected = here(here_of)
+    assert as_arrow(frame, here_of.schema) == expected != []
+
+
+@pytest.mark.parametrize("table", [table for table in TABLES if table not in TYPED])
+def test_the_other_tables(registered: Any, table: str, tmp_path: Path) -> None:
+    path = copy_of("fmgws_event_ignore", tmp_path)
+    (path / "state/0/1/5.delta").write_bytes(b"junk")
+    here_of = spread(str(path), table, None, Typed(mode=OnProblem.PERMISSIVE))
+    mode = {"mode": "permissive"} if table in MODED else {}
+    frame = load(registered, path, table=table, **mode)
+    expected = here(here_of)
+    assert as_arrow(frame, here_of.schema) == expected != []
+
+
+def test_rows_are_the_default_and_sql_may_ask_for_them(registered: Any) -> None:
+    frame = registered.read.format("inspector").load(str(AGG))
+    frame.createOrReplaceTempView("state_rows")
+    query = "SELECT partition_id, count(*), sum(value.count) FROM state_rows GROUP BY 1 ORDER BY 1"
+    found = [tuple(row) for row in registered.sql(query).collect()]
+    rows = [row for batch in batches_of(AGG) for row in batch.to_pylist()]
+    expected = [
+        (p, len(mine), sum(row["value"]["count"] for row in mine))
+        for p in (0, 1)
+        if (mine := [row for row in rows if row["partition_id"] == p])
+    ]
+    assert found == expected != []
+
+
+def batches_of(path: Path) -> Sequence[pa.RecordBatch]:
+    table = spread(str(path), "rows", None, STRICT)
+    tasks = pa.table({"task_id": range(len(table.work)), "spec": [w.spec for w in table.work]})
+    return list(table.function(tasks.to_batches()))
+
+
+def test_an_empty_table(registered: Any) -> None:
+    frame = load(registered, AGG, table="problems")
+    assert frame.collect() == []
+    assert "message" in frame.columns
+
+
+def test_errors_are_seen_as_they_are_worded(registered: Any, tmp_path: Path) -> None:
+    with pytest.raises(Exception, match="option batchId is 'x', expected a number from 0 on"):
+        load(registered, AGG, batchId="x")
+    with pytest.raises(Exception, match=r"no path is given, expected load\(path\)"):
+        registered.read.format("inspector").load()
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/1/5.delta").write_bytes(b"junk")
+    frame = load(registered, path)
+    with pytest.raises(Exception, match=r"state/0/1/5\.delta: byte 0: .*'permissive'"):
+        frame.collect()
+
+
+@since_4_1
+def test_pushdown_in_spark(registered: Any) -> None:
+    name = "spark.sql.python.filterPushdown.enabled"
+    before = registered.conf.get(name)
+    registered.conf.set(name, "true")
+    try:
+        frame = load(registered, AGG, table="changes", pushdown="true").where("partition_id = 1")
+        assert frame.rdd.getNumPartitions() == 1
+        of_1 = spread(str(AGG), "changes", Options(partition_id=1), STRICT)
+        assert as_arrow(frame, of_1.schema) == here(of_1)
+    finally:
+        registered.conf.set(name, before)
+    plain = load(registered, AGG, table="changes").where("partition_id = 1")
+    assert plain.rdd.getNumPartitions() == 2
+
+
+# --- Spark's own source ----------------------------------------------------------------------
+
+SAME = [
+    ("agg_append", {"batchId": "7"}),
+    ("fmgws_event_ignore", {"batchId": "8", "operatorId": "0"}),
+    ("join_left_outer", {"storeName": "left-keyToNumValues"}),
+    ("session_window", {}),
+]
+
+
+@pytest.mark.parametrize(("case", "options"), SAME)
+def test_rows_are_those_of_spark_s_source_statestore(
+    registered: Any, case: str, options: dict[str, str]
+) -> None:
+    path = checkpoint_of(case)
+    ours = load(registered, path, **options).select("partition_id", "key", "value")
+    reader = registered.read.format("statestore").options(**options)
+    spark_s = reader.load(str(path)).select("partition_id", "key", "value")
+    assert sorted(map(repr, ours.collect())) == sorted(map(repr, spark_s.collect())) != []
+
+
+@pytest.mark.parametrize(("case", "last"), [("agg_append", 8), ("session_window", 8)])
+def test_changes_are_those_of_spark_s_change_feed_and_more(
+    registered: Any, case: str, last: int
+) -> None:
+    asked, path = {"changeStartBatchId": "1", "changeEndBatchId": str(last)}, checkpoint_of(case)
+    reader = registered.read.format("statestore").option("readChangeFeed", "true").options(**asked)
+    columns = ("batch_id", "change_type", "partition_id", "key", "value")
+    spark_s = sorted(map(repr, reader.load(str(path)).select(*columns).collect()))
+    ours = load(registered, path, table="changes", raw="true", **asked).cache()
+    kind = "if(value IS NULL, 'delete', 'update') AS change_type"
+    same = ours.selectExpr("batch_id", kind, "partition_id", "key", "value")
+    assert sorted(map(repr, same.collect())) == spark_s != []
+    # What Spark's feed does not tell: the value that was there, and whether it is the same.
+    events = {event: ours.where(f"event = '{event}'") for event in ("update", "same_value")}
+    for event, sign in (("update", "!="), ("same_value", "=")):
+        known = events[event].where(f"old_value IS NOT NULL AND old_value_row {sign} value_row")
+        assert known.where(f"same_value = {event == 'same_value'}").count() == events[event].count()
+    assert events["update"].count() > 0
+    assert (events["same_value"].count() > 0) is (case == "session_window")
+
+
+def test_problems_of_the_listing_are_refused(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/1/5.delta").unlink()
+    with pytest.raises(InspectorError, match="'permissive' tells it in a column"):
+        reader_of(path)
+    assert reader_of(path, mode="dropmalformed").partitions()
