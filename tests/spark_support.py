@@ -17,6 +17,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import traceback
 from collections.abc import Callable, Iterator
@@ -78,9 +79,9 @@ def spark_home() -> Path:
 def environment(folder: Path) -> dict[str, str]:
     """What every process of a test's Spark is started with.
 
-    No ``PYTHONPATH``: workers have the libraries of this Python, and not this repository. The
+    No ``PYTHONPATH``, and a Python without this package: workers have the libraries alone. The
     folder of settings is empty, so that nobody's ``spark-defaults.conf`` counts and Spark logs at
-    its default level, INFO, to standard error.
+    its default level, INFO, to standard error. Temporary files are made in the folder.
     """
     assert "JAVA_HOME" in os.environ or shutil.which("java"), (
         "no Java: install 17, or leave these tests out with -m 'not spark'"
@@ -93,9 +94,32 @@ def environment(folder: Path) -> dict[str, str]:
         "SPARK_HOME": str(spark_home()),
         "SPARK_CONF_DIR": str(settings),
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": str(bare_python(folder)),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
+        "TMPDIR": str(folder),
     }
+
+
+def bare_python(folder: Path, *before: Path) -> Path:
+    """A program that is this Python with its libraries, but without this package.
+
+    Where it is installed in editable form, a ``.pth`` file leads to it, which nobody reads here.
+
+    Args:
+        folder: where to put it.
+        before: folders whose modules hide the libraries of the same name.
+    """
+    libraries = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    first = "".join(f"{path}:" for path in before)
+    program = folder / "python"
+    program.write_text(
+        "#!/bin/sh\n"
+        f"PYTHONPATH='{first}'\"${{PYTHONPATH:+$PYTHONPATH:}}\"'{':'.join(libraries)}'\n"
+        "export PYTHONPATH\n"
+        f"exec '{sys.executable}' -S \"$@\"\n"
+    )
+    program.chmod(0o755)
+    return program
 
 
 def quiet(settings: dict[str, str], folder: Path) -> dict[str, str]:
@@ -261,20 +285,26 @@ class Cluster:
         return [Executor(pid, Path(os.readlink(f"/proc/{pid}/cwd"))) for pid in found]
 
     def kill_one_at_work(self, job: Future[T], tasks: int) -> Executor:
-        """Kill the first executor that has finished some tasks of a job, and so begun another.
+        """Kill the first executor that has finished some more tasks, and so begun another.
 
         The scheduler gives an executor its next task as the last one ends: it loses a task then,
         unless that was the last of all.
+
+        Args:
+            job: what gives it the tasks, just started.
+            tasks: how many it finishes first.
 
         Raises:
             AssertionError: the job ended before.
             Exception: what the job raised, if that is how it ended.
         """
+        before = {executor.pid: executor.finished for executor in self.executors()}
 
         def look() -> Executor | None:
             if job.done():
                 raise AssertionError(f"the job ended before: {str(job.result())[:200]}")
-            return next((e for e in self.executors() if e.finished >= tasks), None)
+            now = self.executors()
+            return next((e for e in now if e.finished - before.get(e.pid, 0) >= tasks), None)
 
         at_work = until(look, f"executor with {tasks} finished tasks")
         at_work.kill()

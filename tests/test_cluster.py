@@ -1,43 +1,48 @@
-"""The pipeline on a real cluster: executors elsewhere, one of them killed, and Spark Connect.
+"""What a user has on a cluster: the command line, tables that executors write, and Spark Connect.
 
-The executors have the libraries of this Python, but of this package only what the driver ships.
+Workers have the libraries of this Python, but of this package only what it sends them.
 """
 
 from __future__ import annotations
 
-import zipfile
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from benchmark.checkpoint import Size, make
 
-import inspector
-from inspector.pipeline import run_tasks
-from inspector.pipeline.discovery import open_checkpoint
-from inspector.pipeline.plan import Wanted, plan
-from inspector.schemas import FACTS, TASKS, batch_of
-from tests.cli.support import FIXTURES
-from tests.spark_support import Cluster, Driver, connect_server, driver, standalone
+from inspector.engines.workers import package_zip
+from tests.cli.support import Outcome, checkpoint_of, run
+from tests.spark_support import (
+    Cluster,
+    Driver,
+    bare_python,
+    connect_server,
+    driver,
+    environment,
+    nothing_left,
+    standalone,
+)
 
 pytestmark = pytest.mark.spark
 
-BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+ROOT = Path(__file__).resolve().parents[1]
 
-SOME = (
-    *("agg_append", "codec_zstd", "dedup_after_join", "fmgws_event_idle", "join_left_outer"),
-    *("session_window", "snapshot_in_middle", "wide_value"),
-)
+CASES = "fmgws_event_ignore", "join_left_outer", "codec_zstd"
 
+TWIN = "engine: workers run the Python twin of the kernel"
+"""How the line begins that is told where workers have nothing but what was sent."""
 
-@dataclass(frozen=True)
-class Answer:
-    """What came back: facts, and of some tasks which package and kernel their workers ran."""
-
-    facts: list[dict[str, Any]]
-    workers: list[dict[str, str]]
+OF_JAVA = "WARNING: Using incubator modules: jdk.incubator.vector\n"
+"""What Java itself says of the options that Spark 4 starts it with."""
 
 
 @pytest.fixture(scope="module")
@@ -52,142 +57,232 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
 
 
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[Driver]:
-    with driver(tmp_path) as process:
+@pytest.fixture(scope="module")
+def at_work(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    """A process with a session on the cluster, whose workers have been sent the package."""
+    with driver(tmp_path_factory.mktemp("driver")) as process:
+        first = process.run(run, "verify", "--master", cluster.url, checkpoint_of("agg_append"))
+        assert first.code == 0, first.err
         yield process
 
 
-@pytest.fixture(scope="module")
-def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The package as workers get it: without the compiled kernel, so that they run its twin."""
-    package = Path(inspector.__file__).parent
-    target = tmp_path_factory.mktemp("shipped") / "inspector.zip"
-    with zipfile.ZipFile(target, "w") as archive:
-        for file in package.rglob("*.py"):
-            archive.write(file, file.relative_to(package.parent))
-    return target
+def process(settings: Mapping[str, str], *args: str | Path, cwd: Path = ROOT) -> Outcome:
+    """The command line as a process of its own, with these settings alone."""
+    done = subprocess.run(
+        [sys.executable, "-m", "inspector", *map(str, args)],
+        cwd=cwd,
+        env=dict(settings),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    said = done.stderr.replace(OF_JAVA, "").splitlines(keepends=True)
+    where = [line for line in said if line.startswith("engine: ")]
+    rest = [line for line in said if line not in where]
+    return Outcome(done.returncode, done.stdout, "".join(rest), "".join(where))
 
 
-def specs_of(*cases: str) -> list[str]:
-    """The tasks of some fixtures, as an audit wants them."""
-    specs = []
-    for case in cases:
-        checkpoint = open_checkpoint(str(FIXTURES / case / "checkpoint"))
-        wanted = Wanted(checkpoint.newest_version, True)
-        specs += [task.to_json() for task in plan(checkpoint, wanted)]
-    return specs
+def locally(*args: str | Path) -> Outcome:
+    return run(args[0], "--engine", "local", *args[1:])
 
 
-def in_process(specs: list[str]) -> list[dict[str, Any]]:
-    tasks = batch_of(TASKS, [{"task_id": i, "spec": spec} for i, spec in enumerate(specs)])
-    return [fact for batch in run_tasks([tasks]) for fact in batch.to_pylist()]
+# --- a cluster of its own processes ----------------------------------------------------------
 
 
-# --- what runs in the driver's process -----------------------------------------------------------
+def test_an_audit_from_a_zip_by_executors_that_lack_the_package(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    paths = list(map(checkpoint_of, CASES))
+    settings = environment(tmp_path) | {"PYTHONPATH": str(package_zip(tmp_path))}
+    with nothing_left(tmp_path):
+        where = ("--engine", "spark", "--master", cluster.url)
+        outcome = process(settings, "audit", *where, "-o", "json", *paths, cwd=tmp_path)
+    expected = locally("audit", "-o", "json", *paths)
+    assert outcome.err == ""
+    assert outcome.json == expected.json
+    assert outcome.code == expected.code
+    (said,) = outcome.engine.splitlines()
+    assert said.startswith(TWIN)
+    assert not list(tmp_path.glob("inspector-*")), "its temporary files outlive it"
 
 
-def on_cluster(url: str, package: Path, specs: list[str], partitions: int) -> Answer:
+def test_the_loss_of_an_executor_costs_no_fact(
+    cluster: Cluster, at_work: Driver, tmp_path: Path
+) -> None:
+    path = tmp_path / "checkpoint"
+    make(path, Size(keys=60_000, versions=4, partitions=40))
+    job = at_work.start(run, "audit", "--master", cluster.url, "-o", "json", path)
+    killed = cluster.kill_one_at_work(job, tasks=4)
+    outcome = job.result()
+    assert "Running task" in killed.log
+    assert cluster.tried_again(), "it was killed when all was done: give it more to do"
+    assert outcome.err == ""
+    assert outcome.json == locally("audit", "-o", "json", path).json
+
+
+def test_rows_that_executors_write_are_those_written_here(
+    cluster: Cluster, at_work: Driver, tmp_path: Path
+) -> None:
+    path, there, here = checkpoint_of("join_left_outer"), tmp_path / "there", tmp_path / "here"
+    outcome = at_work.run(run, "export", "rows", "--master", cluster.url, "-O", there, path)
+    assert locally("export", "rows", "-O", f"{here}/", path).code == outcome.code == 0
+    names = sorted(file.stem for file in here.iterdir())
+    assert len(names) == 4
+    assert sorted(folder.name for folder in there.iterdir()) == names
+    for name in names:
+        rows = rows_of(here / f"{name}.parquet")
+        assert rows_of(there / name) == rows
+        assert f"{there / name}: {len(rows)} rows, written by Spark\n" in outcome.err
+
+
+def test_leftovers_that_executors_write_are_those_written_here(
+    cluster: Cluster, at_work: Driver, tmp_path: Path
+) -> None:
+    path, there, here = checkpoint_of(CASES[0]), tmp_path / "there", tmp_path / "here.parquet"
+    asked = ("leftovers", "-o", "parquet", "-O")
+    outcome = at_work.run(run, *asked, there, "--master", cluster.url, path)
+    assert locally(*asked, here, path).code == outcome.code == 0
+    assert outcome.err == f"{there}: 68 keys, written by Spark\n"
+    assert len(rows_of(there)) == 68
+    assert rows_of(there) == rows_of(here)
+
+
+def rows_of(place: Path) -> list[str]:
+    """The rows of a Parquet file, or of all files of a folder, in the order of their text."""
+    return sorted(map(repr, pq.read_table(place).to_pylist()))
+
+
+# --- Spark Connect -------------------------------------------------------------------------------
+
+
+def without_java(settings: Mapping[str, str]) -> dict[str, str]:
+    """The same with no program to be found."""
+    kept = {name: value for name, value in settings.items() if name != "JAVA_HOME"}
+    return kept | {"PATH": ""}
+
+
+def test_an_audit_over_spark_connect_needs_no_java_here(connect: str, tmp_path: Path) -> None:
+    paths = list(map(checkpoint_of, CASES))
+    settings = without_java(environment(tmp_path))
+    outcome = process(settings, "audit", "--master", connect, "-o", "json", *paths)
+    expected = locally("audit", "-o", "json", *paths)
+    assert outcome.err == ""
+    assert outcome.json == expected.json
+    assert outcome.code == expected.code
+    where, said = outcome.engine.splitlines()
+    assert where == "engine: spark (--master is given)"
+    assert said.startswith(TWIN)
+
+
+def of_connect(url: str, path: str) -> dict[str, Any]:
+    """Some of what a notebook does; runs in a process of its own."""
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.master(url).config("spark.ui.enabled", "false")
-    spark = builder.config("spark.ui.showConsoleProgress", "false").getOrCreate()
-    try:
-        spark.sparkContext.addPyFile(str(package))
-        return _run(spark, specs, partitions)
-    finally:
-        spark.stop()
-
-
-def over_connect(url: str, package: Path, specs: list[str], partitions: int) -> Answer:
-    from pyspark.sql import SparkSession
+    import inspector.spark as tables
+    from inspector.spark.source import InspectorDataSource
 
     spark = SparkSession.builder.remote(url).getOrCreate()
     try:
-        spark.addArtifacts(str(package), pyfile=True)
-        return _run(spark, specs, partitions)
+        rows = tables.rows(spark, path)
+        leftovers = tables.leftovers(spark, path).groupBy("class").count()
+        spark.dataSource.register(InspectorDataSource)
+        source = spark.read.format("inspector").option("table", "versions").load(path)
+        return {
+            "rows": rows.count(),
+            "leftovers": [tuple(row) for row in leftovers.collect()],
+            "versions": [
+                tuple(row) for row in source.selectExpr("max(version)", "count(*)").collect()
+            ],
+        }
     finally:
         spark.stop()
 
 
-def _run(spark: Any, specs: list[str], partitions: int) -> Answer:
-    """The job, and a look at the workers: with the DataFrame API alone, and without a shuffle."""
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    numbers = spark.range(0, len(specs), 1, partitions)
-    facts = numbers.mapInArrow(_facts_of(specs), from_arrow_schema(FACTS))
-    looks = spark.range(0, 4, 1, 4).mapInArrow(_look(), "package string, kernel string")
-    return Answer(facts.toArrow().to_pylist(), looks.toArrow().to_pylist())
-
-
-# Functions within functions are pickled with their code: workers do not have this module.
+def test_tables_over_spark_connect(connect: str, tmp_path: Path) -> None:
+    path = checkpoint_of(CASES[0])
+    with driver(tmp_path) as process:
+        told = process.run(of_connect, connect, str(path))
+    assert told["rows"] == len(run("rows", "-o", "ndjson", path).ndjson) == 128
+    assert told["leftovers"] == [("kept_without_timeout", 68)]
+    assert told["versions"] == [(13, 26)]
 
 
-def _facts_of(specs: list[str]) -> BatchFunction:
-    def facts_of(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        from inspector.pipeline import run_tasks
-        from inspector.schemas import TASKS, batch_of
-
-        for batch in batches:
-            ids: list[Any] = batch.column(0).to_pylist()
-            rows = [{"task_id": i, "spec": specs[i]} for i in ids]
-            yield from run_tasks([batch_of(TASKS, rows)])
-
-    return facts_of
+# --- what cannot be had, in one line each --------------------------------------------------------
 
 
-def _look() -> BatchFunction:
-    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow
-
-        import inspector
-        from inspector.decode.kernel import kernel_name
-
-        for _ in batches:
-            row = {"package": inspector.__file__, "kernel": kernel_name()}
-            yield pyarrow.RecordBatch.from_pylist([row])
-
-    return look
+def refused(settings: Mapping[str, str], *where: str) -> str:
+    """What the command line says when there is no such Spark, or it will not do."""
+    outcome = process(settings, "audit", *where, checkpoint_of("agg_append"))
+    assert (outcome.code, outcome.out, outcome.engine) == (2, "", "")
+    (line,) = outcome.err.splitlines()
+    return line
 
 
-# --- tests -----------------------------------------------------------------------------------
+def hidden(folder: Path, name: str) -> Path:
+    """A folder that hides a library from a Python on whose path it comes first."""
+    folder.mkdir()
+    (folder / f"{name}.py").write_text(f"raise ImportError('no {name} here')")
+    return folder
 
 
-def test_facts_of_executors_that_have_only_what_was_shipped(
-    cluster: Cluster, elsewhere: Driver, shipped: Path
-) -> None:
-    specs = specs_of(*SOME)
-    answer = elsewhere.run(on_cluster, cluster.url, shipped, specs, 4)
-    assert _sorted(answer.facts) == _sorted(in_process(specs))
-    assert_shipped(answer, shipped)
+def test_no_java(tmp_path: Path) -> None:
+    said = refused(without_java(environment(tmp_path)), "--engine", "spark")
+    assert re.match(r"error: no Java is found, which Spark [\d.]+ needs: install Java 17 ", said)
 
 
-def test_the_loss_of_an_executor_loses_no_fact(
-    cluster: Cluster, elsewhere: Driver, shipped: Path
-) -> None:
-    specs = specs_of(*SOME) * 2
-    job = elsewhere.start(on_cluster, cluster.url, shipped, specs, len(specs))
-    killed = cluster.kill_one_at_work(job, tasks=2)
-    answer = job.result()
-    assert "Running task" in killed.log
-    assert cluster.tried_again(), "it was killed when all was done: give it more to do"
-    assert _sorted(answer.facts) == _sorted(in_process(specs))
+def test_no_pandas(tmp_path: Path) -> None:
+    hides = hidden(tmp_path / "hides", "pandas")
+    said = refused(environment(tmp_path) | {"PYTHONPATH": str(hides)}, "--engine", "spark")
+    assert said == (
+        "error: pandas cannot be imported (no pandas here), mapInArrow of PySpark needs it: "
+        "pip install 'spark-state-inspector[spark]'"
+    )
 
 
-def test_facts_over_spark_connect(connect: str, elsewhere: Driver, shipped: Path) -> None:
-    specs = specs_of(*SOME)
-    answer = elsewhere.run(over_connect, connect, shipped, specs, 4)
-    assert _sorted(answer.facts) == _sorted(in_process(specs))
-    assert_shipped(answer, shipped)
+@pytest.mark.parametrize(
+    ("scheme", "who"), [("spark", "Spark master"), ("sc", "Spark Connect server")]
+)
+def test_nobody_answers(scheme: str, who: str, tmp_path: Path) -> None:
+    with socket.socket() as own:
+        own.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{own.getsockname()[1]}"
+    said = refused(environment(tmp_path), "--master", f"{scheme}://{address}")
+    assert said == (
+        f"error: no {who} answers at {address} (Connection refused): "
+        "is it running, and is this its address?"
+    )
 
 
-def assert_shipped(answer: Answer, package: Path) -> None:
-    """No worker ran the repository's own package, even where it is installed for this Python."""
-    assert len(answer.workers) == 4
-    for worker in answer.workers:
-        assert worker["package"].endswith(f"/{package.name}/inspector/__init__.py")
-        assert worker["kernel"] == "python"
+def test_workers_without_pyarrow(tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    python = bare_python(other, hidden(tmp_path / "hides", "pyarrow"))
+    with nothing_left(tmp_path):
+        settings = environment(tmp_path) | {"PYSPARK_PYTHON": str(python)}
+        said = refused(settings, "--master", "local[1]")
+    assert re.match(r"error: the Python worker \S+ on \S+ has no pyarrow: install them there", said)
 
 
-def _sorted(facts: list[dict[str, Any]]) -> list[str]:
-    return sorted(repr(fact) for fact in facts)
+def other_python() -> str | None:
+    """A Python of this machine of another minor version, new enough for PySpark's workers."""
+    program = "import sys; sys.exit(sys.version_info < (3, 10))"
+    for minor in range(10, 20):
+        folders = [*Path(sys.base_prefix).parent.glob("*/bin"), *os.get_exec_path()]
+        found = shutil.which(f"python3.{minor}", path=os.pathsep.join(map(str, folders)))
+        if minor != sys.version_info.minor and found:
+            done = subprocess.run([found, "-c", program], check=False, capture_output=True)
+            if done.returncode == 0:
+                return found
+    return None
+
+
+@pytest.mark.skipif(other_python() is None, reason="this machine has one Python only")
+def test_workers_of_another_python(tmp_path: Path) -> None:
+    python = other_python()
+    assert python
+    with nothing_left(tmp_path):
+        where = ("--master", "local[1]", "--conf", f"spark.pyspark.python={python}")
+        said = refused(environment(tmp_path), *where)
+    assert said.startswith("error: Spark's Python workers do not start: ")
+    assert "PYTHON_VERSION_MISMATCH" in said
+    assert "set PYSPARK_PYTHON" in said

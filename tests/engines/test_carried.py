@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.decode.arrow_types import arrow_type
-from inspector.engines.carried import carried, carried_type, carry
+from inspector.engines.carried import PACKED, carried, carried_type, carry, packed, unpacked
 from inspector.schemas import FACTS
 from inspector.sparktypes import DataType, StructType
 from tests.decode.arrow_values import atoms, decode, schemas, typed
@@ -144,6 +144,7 @@ def test_whatever_can_be_decoded_can_be_carried(data: st.DataObject) -> None:
     assert_carried(array.slice(1))
 
 
+@pytest.mark.filterwarnings("ignore:distutils Version classes")  # PySpark 3.5 compares with them
 @given(typed | st.sampled_from(atoms))
 def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> None:
     pytest.importorskip("pyspark.sql", exc_type=ImportError)
@@ -160,6 +161,18 @@ def test_the_words_of_a_time() -> None:
     batch = carry(pa.RecordBatch.from_arrays([nanos], ["t"]), target)
     times = ["12:34:56.123456789", "00:00:00.000000000", None, "23:59:59.999999999"]
     assert batch.column("t").to_pylist() == times
+
+
+def test_batches_as_bytes_are_the_same_again() -> None:
+    late = pa.array([None, 2**62], pa.int64()).cast(pa.timestamp("us", "UTC"))  # after year 9999
+    batches = [
+        pa.RecordBatch.from_arrays([pa.array([1, 2]), late], ["n", "t"]),
+        pa.RecordBatch.from_arrays([pa.array([], pa.string())], ["s"]),
+    ]
+    rows = list(packed(batches))
+    assert [(row.schema, len(row)) for row in rows] == [(PACKED, 1)] * 2
+    assert unpacked(row.column(0)[0].as_py() for row in rows) == batches
+    assert unpacked([]) == []
 
 
 def test_a_function_is_wrapped_only_where_it_must_be() -> None:

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,6 +142,15 @@ def test_nor_does_a_connect_server_which_needs_no_java(closed: int) -> None:
     assert "hush" not in str(got.value)
 
 
+@pytest.mark.usefixtures("no_java")
+def test_nor_does_one_that_the_environment_names(
+    monkeypatch: pytest.MonkeyPatch, closed: int
+) -> None:
+    monkeypatch.setenv("SPARK_REMOTE", f"sc://127.0.0.1:{closed}")
+    with pytest.raises(EngineError, match=f"no Spark Connect server .* 127.0.0.1:{closed}"):
+        sessions.start(None, {})
+
+
 @pytest.mark.parametrize(
     ("master", "places"),
     [
@@ -199,6 +209,18 @@ def test_workers_of_this_machine_run_this_python(
     assert "spark.ui.enabled" not in builder.calls
 
 
+@pytest.mark.parametrize("submitted", [False, True])
+def test_workers_run_the_python_that_a_conf_names(
+    builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch, submitted: bool
+) -> None:
+    if submitted:
+        monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
+    conf = {"spark.pyspark.python": "./environment/bin/python"}
+    sessions.start("spark://a:1", conf)
+    assert os.environ["PYSPARK_PYTHON"] == conf["spark.pyspark.python"]
+    assert builder.calls["spark.pyspark.python"] == conf["spark.pyspark.python"]
+
+
 def test_the_master_may_be_a_conf(builder: FakeBuilder) -> None:
     sessions.start(None, {"spark.master": "local[3]"})
     assert builder.calls["master"] == "local[3]"
@@ -226,6 +248,31 @@ def test_what_spark_says_is_told_without_secrets(builder: FakeBuilder) -> None:
     assert str(got.value) == "no Spark session on sc://h:1/x: Invalid URL sc://h:1/x and ***"
     assert got.value.__cause__ is None
     assert got.value.__suppress_context__
+
+
+HANDED = pa.schema({"number": pa.int32()}).append(pa.field("data", pa.binary()))
+
+
+def handed_over(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """What a session is asked to make a DataFrame of."""
+    session = mock.Mock()
+    sessions.hand_over(session, rows, HANDED)
+    asked: tuple[Any, ...] = session.createDataFrame.call_args.args
+    return asked
+
+
+@pytest.mark.parametrize("rows", [[], [(7, None), (8, b"b")]])
+def test_rows_are_handed_over_as_arrow(rows: list[tuple[Any, ...]]) -> None:
+    (table,) = handed_over(rows)
+    assert table.schema == HANDED
+    assert [tuple(row.values()) for row in table.to_pylist()] == rows
+
+
+def test_to_an_older_spark_they_are_handed_over_as_tuples(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions, "DataFrame", SimpleNamespace)  # has no toArrow, as that of 3.5
+    rows, schema = handed_over([(7, b"b")])
+    assert rows == [(7, b"b")]
+    assert schema.simpleString() == "struct<number:int,data:binary>"
 
 
 @pytest.mark.usefixtures("builder")

@@ -168,7 +168,7 @@ def test_a_spark_without_arrow_results_tells_the_same(engine: Any) -> None:
 
     work = work_of([checkpoint_of("fmgws_event_ignore")])
     frame = engine.frame(run_tasks, FACTS, work)
-    of_3_5 = SimpleNamespace(collect=frame.collect)  # DataFrame.toArrow is since 4.0
+    of_3_5 = SimpleNamespace(mapInArrow=frame.mapInArrow)  # DataFrame.toArrow is since 4.0
     got = _collected(of_3_5, FACTS)  # type: ignore[arg-type]
     assert facts_of(got) == facts_of(LocalEngine(1).map(run_tasks, FACTS, work))
     assert all(batch.schema == FACTS for batch in got)

@@ -148,7 +148,29 @@ def test_the_zip_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     assert set(names) == sources
     assert len(names) == len(set(names)) > 100
     assert not any("test" in name.lower() for name in names)
-    assert package_zip().parent != tmp_path, "else into a folder of its own"
+
+
+def test_a_zip_begets_its_like(tmp_path: Path) -> None:
+    path = package_zip(tmp_path)
+    second = tmp_path / "second"
+    second.mkdir()
+    program = (
+        "from pathlib import Path; from inspector.engines.workers import package_zip\n"
+        f"package_zip(Path({str(second)!r}))"
+    )
+    plain(program, libraries(), path)
+    one, other = (zipfile.ZipFile(each) for each in (path, second / path.name))
+    assert {n: one.read(n) for n in one.namelist()} == {n: other.read(n) for n in other.namelist()}
+
+
+def test_a_folder_of_its_own_ends_with_the_process() -> None:
+    program = (
+        "from inspector.engines.workers import package_zip\n"
+        "path = package_zip(); assert path.is_file(); print(path)"
+    )
+    where = Path(plain(program, libraries(), Path(inspector.__file__).parents[1]).strip())
+    assert where.name == "inspector.zip"
+    assert not where.parent.exists()
 
 
 def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
