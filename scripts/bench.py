@@ -3,6 +3,7 @@
 
     python scripts/bench.py                 the whole of it: needs Java 17 and PySpark 4.3
     python scripts/bench.py --no-spark      without what it is held against
+    python scripts/bench.py --engine spark  the engine on Spark instead: needs both too
     python scripts/bench.py --smoke         seconds: only that it works
 
 It makes its checkpoint itself (``benchmark/checkpoint.py``; with ``--folder`` it is kept and used
@@ -15,6 +16,10 @@ again) and measures
   also says that Spark reads what was made;
 * time and memory of ``audit`` as keys, versions and partitions grow ten times;
 * the start of ``inspector info`` against ``python -c 'import pyarrow, fsspec, click'``.
+
+With ``--engine spark`` it measures the audit on one and on two cores of Spark, against Spark's
+``statestore`` source in the same session, and the memory of its Python workers
+(``benchmark/on_spark.py``; 16 partitions if not said otherwise).
 
 Each measurement is the best of ``--repeat``. A table each, and one line of JSON at the end.
 """
@@ -36,8 +41,10 @@ from typing import Any, NamedTuple
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from benchmark import stages  # noqa: E402 - the folder of this script, and then the package
-from benchmark.checkpoint import FIXTURE, ROW_BYTES, UPDATES, Made, Size, make  # noqa: E402
+# The folder of this script, and then the package.
+from benchmark import on_spark, stages  # noqa: E402
+from benchmark.checkpoint import FIXTURE, ROW_BYTES, UPDATES, Made, Size, kept  # noqa: E402
+from benchmark.tables import table  # noqa: E402
 
 SPARK_OVERHEAD = 688_000_000 / 3_000_000 - 96
 """Bytes a row costs beside its UnsafeRows, by Spark 4.3's ``stateOnCurrentVersionSizeBytes``
@@ -255,30 +262,6 @@ def measure_start(repeat: int) -> dict[str, Any]:
 # --- the rest --------------------------------------------------------------------------------
 
 
-def kept(path: Path, size: Size) -> Made:
-    """The checkpoint of a size, made unless an earlier run left it."""
-    note = path.with_name(f"{path.name}.json")
-    if note.is_file():
-        known = json.loads(note.read_text())
-        if Size(*known["size"]) == size:
-            return Made(path, size, **known["made"])
-        sys.exit(f"{path} holds a checkpoint of another size")
-    made = make(path, size)
-    numbers = {name: getattr(made, name) for name in ("records", "raw_bytes", "file_bytes")}
-    note.write_text(json.dumps({"size": size, "made": numbers}))
-    return made
-
-
-def table(title: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
-    """Print a table: words to the left, numbers to the right."""
-    widths = [max(len(row[i]) for row in (head, *rows)) for i in range(len(head))]
-    print(f"\n{title}", file=sys.stderr)
-    for row in (head, *rows):
-        first = row[0].ljust(widths[0])
-        rest = (cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))
-        print("  " + "  ".join((first, *rest)).rstrip(), file=sys.stderr)
-
-
 def rounded(numbers: dict[str, float]) -> dict[str, float]:
     """Milliseconds are enough."""
     return {name: round(number, 3) for name, number in numbers.items()}
@@ -303,13 +286,17 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=3_000_000, help="of all partitions together")
     parser.add_argument("--versions", type=int, default=10)
-    parser.add_argument("--partitions", type=int, default=2)
+    parser.add_argument("--partitions", type=int, help="2; 16 with --engine spark")
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--engine", choices=("local", "spark"), default="local")
     parser.add_argument("--no-spark", action="store_true")
-    parser.add_argument("--smoke", action="store_true", help="tiny, without Spark")
+    parser.add_argument("--smoke", action="store_true", help="tiny; Spark for --engine spark only")
     parser.add_argument("--json", action="store_true", help="only the line of JSON")
     parser.add_argument("--folder", type=Path, help="where checkpoints are made and kept")
     given = parser.parse_args()
+    given.partitions = given.partitions or (16 if given.engine == "spark" else 2)
+    if given.no_spark and given.engine == "spark":
+        parser.error("--engine spark has nothing to measure with --no-spark")
     if given.smoke:
         given.keys, given.versions, given.partitions, given.repeat = 2_000, 3, 2, 1
         given.no_spark = True
@@ -319,6 +306,9 @@ def options() -> argparse.Namespace:
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Everything, in one run."""
     size = Size(given.keys, given.versions, given.partitions)
+    if given.engine == "spark":
+        made = kept(folder / "spark_whole", size)
+        return {"engine": on_spark.measure(folder, made, given.repeat)} | about(made)
     cores = os.cpu_count() or 1
     made = kept(folder / "whole", size)
     small = kept(folder / "share", size._replace(keys=max(given.keys // 60, 100)))
@@ -328,11 +318,15 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         "audit": measure_whole(made, given.repeat, not given.no_spark, cores),
         "stages": measure_stages(made, small, given.repeat),
         "growth": measure_growth(folder, base, 3 if given.smoke else 10, given.repeat),
-        "checkpoint": {"keys": size.keys, "records": made.records, "raw_bytes": made.raw_bytes}
-        | {"file_bytes": made.file_bytes, "versions": size.versions}
-        | {"partitions": size.partitions},
-        "machine": machine(),
-    }
+    } | about(made)
+
+
+def about(made: Made) -> dict[str, Any]:
+    """What was read, and on what."""
+    size, numbers = made.size, ("records", "raw_bytes", "file_bytes")
+    checkpoint = {"keys": size.keys} | {name: getattr(made, name) for name in numbers}
+    checkpoint |= {"versions": size.versions, "partitions": size.partitions}
+    return {"checkpoint": checkpoint, "machine": machine()}
 
 
 def main() -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import struct
+import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -68,6 +69,20 @@ def make(path: Path, size: Size, seed: int = 1) -> Made:
             raw_bytes += len(raw)
             file_bytes += len(data)
     return Made(path, size, records, raw_bytes, file_bytes)
+
+
+def kept(path: Path, size: Size) -> Made:
+    """The checkpoint of a size, made unless an earlier run left it."""
+    note = path.with_name(f"{path.name}.json")
+    if note.is_file():
+        known = json.loads(note.read_text())
+        if Size(*known["size"]) == size:
+            return Made(path, size, **known["made"])
+        sys.exit(f"{path} holds a checkpoint of another size")
+    made = make(path, size)
+    numbers = {name: getattr(made, name) for name in ("records", "raw_bytes", "file_bytes")}
+    note.write_text(json.dumps({"size": size, "made": numbers}))
+    return made
 
 
 def _metadata(path: Path, size: Size) -> None:

@@ -1,0 +1,141 @@
+"""The engine on Spark: against Spark's own source, against one core, and what its workers hold.
+
+Each session is a process of its own (``benchmark/spark_session.py``). In it the audit on Spark, the
+audit in the driver's process and two reads by Spark's ``statestore`` source take turns, so that
+what else the machine does falls on all of them; the start of the session counts for none. The
+``statestore`` source compiles itself to machine code while it runs for the first time: the first
+round is told beside the best. The memory of a Python worker is its peak beyond what it had before,
+when it had audited a small checkpoint; it is held against the rows of the largest partition.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmark.checkpoint import ROW_BYTES, Made, Size, kept
+from benchmark.tables import table
+
+ROOT = Path(__file__).resolve().parents[2]
+SESSION = Path(__file__).with_name("spark_session.py")
+CORES = (1, 2)
+WAYS = {
+    "spark": "audit, Spark engine",
+    "local": "audit, this process",
+    "count": "statestore: count",
+    "values": "statestore: hash of every row",
+}
+
+
+def measure(folder: Path, made: Made, repeat: int) -> dict[str, Any]:
+    """All of it on a checkpoint, and its memory on others of twice the keys."""
+    size = made.size
+    told = {cores: session(made.path, size, (cores, repeat)) for cores in CORES}
+    best = {cores: _best(told[cores]["rounds"]) for cores in CORES}
+    rows = [row for cores in CORES for row in _rows(cores, told[cores]["rounds"])]
+    table(
+        f"on Spark {told[1]['spark']}: {size.keys:,} keys, {made.records:,} records in "
+        f"{size.partitions} partitions",
+        ("cores, way", "first s", "best s", "cpu s", "first x", "best x", "cpu x", "1 core x"),
+        [(*row, _ratio(best[1][way], best[cores][way])) for cores, way, row in rows],
+    )
+    return {
+        "spark": told[1]["spark"],
+        "session_s": {cores: round(told[cores]["session_s"], 2) for cores in CORES},
+        "rounds": {cores: told[cores]["rounds"] for cores in CORES},
+        "faster_than_count": {c: round(best[c]["count"] / best[c]["spark"], 2) for c in CORES},
+        "faster_than_values": {c: round(best[c]["values"] / best[c]["spark"], 2) for c in CORES},
+        "per_local": {c: round(best[c]["spark"] / best[c]["local"], 2) for c in CORES},
+        "two_cores_faster": round(best[1]["spark"] / best[2]["spark"], 2),
+        "memory": measure_memory(folder, size, told[2]["workers"]),
+    }
+
+
+def measure_memory(
+    folder: Path, size: Size, workers: list[dict[str, float]]
+) -> dict[str, dict[str, float]]:
+    """What the largest Python worker took, as keys grow in the same partitions and in more."""
+    more_keys = size._replace(keys=2 * size.keys)
+    more_partitions = more_keys._replace(partitions=2 * size.partitions)
+    found = {"base": _memory(size, workers)}
+    for name, each in (("2x keys", more_keys), ("2x keys and partitions", more_partitions)):
+        made = kept(folder / f"spark_{name.replace(' ', '_')}", each)
+        told = session(made.path, each, (CORES[-1], 2), ("spark",))
+        found[name] = _memory(each, told["workers"])
+    head = ("start_mb", "peak_mb", "took_mb", "partition_mb", "took_per_partition")
+    table(
+        "memory of the largest Python worker, against the rows of the largest partition",
+        ("case", "start MB", "peak MB", "took MB", "rows MB", "took x rows"),
+        [(name, *(f"{each[key]:.1f}" for key in head)) for name, each in found.items()],
+    )
+    return found
+
+
+def session(
+    path: Path, size: Size, much: tuple[int, int], ways: tuple[str, ...] = tuple(WAYS)
+) -> dict[str, Any]:
+    """What one session tells of a checkpoint.
+
+    Args:
+        path: the checkpoint.
+        size: of the checkpoint.
+        much: cores, and rounds.
+        ways: what is done in each round.
+    """
+    cores, repeat = (str(each) for each in much)
+    command = [sys.executable, str(SESSION), str(path), cores, repeat, ",".join(ways)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)}\n{done.stdout}{done.stderr[-4000:]}")
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    expected = dict.fromkeys(ways, size.keys)
+    if told["rows"] != expected:
+        sys.exit(f"rows by way: {told['rows']}, expected {expected}")
+    return told
+
+
+def _best(rounds: dict[str, list[dict[str, float]]], of: str = "wall_s") -> dict[str, float]:
+    return {way: min(each[of] for each in took) for way, took in rounds.items()}
+
+
+def _rows(
+    cores: int, rounds: dict[str, list[dict[str, float]]]
+) -> list[tuple[int, str, tuple[str, ...]]]:
+    """A line for each way: its seconds, and how many times those of the Spark engine they are."""
+    first = {way: took[0]["wall_s"] for way, took in rounds.items()}
+    all_three = (first, _best(rounds), _best(rounds, "cpu_s"))
+    return [
+        (
+            cores,
+            way,
+            (
+                f"{cores}, {words}",
+                *(f"{each[way]:.2f}" for each in all_three),
+                *(_ratio(each[way], each["spark"]) for each in all_three),
+            ),
+        )
+        for way, words in WAYS.items()
+    ]
+
+
+def _ratio(one: float, other: float) -> str:
+    return f"{one / other:.2f}"
+
+
+def _memory(size: Size, workers: list[dict[str, float]]) -> dict[str, float]:
+    """Of the worker that grew most; one started late has no start of its own: the least counts."""
+    start = min(each["start_mb"] for each in workers if "start_mb" in each)
+    peak = max(each["peak_mb"] for each in workers)
+    partition = -(-size.keys // size.partitions) * ROW_BYTES / 1e6
+    return {
+        "start_mb": round(start, 1),
+        "peak_mb": round(peak, 1),
+        "took_mb": round(peak - start, 1),
+        "partition_mb": round(partition, 3),
+        "took_per_partition": round((peak - start) / partition, 2),
+    }

@@ -1,0 +1,151 @@
+"""One Spark session that audits a checkpoint and reads it with Spark's own source, in turn.
+
+    python scripts/benchmark/spark_session.py CHECKPOINT CORES REPEAT WAYS
+
+WAYS are some of :data:`WAYS`, with commas. Everything runs once on a small checkpoint before it is
+measured, so that the session and the Python workers are there; ``REPEAT`` rounds follow, each way
+once in a round. Prints one line of JSON: for each way the wall clock and the processor time of all
+processes of each round, and how much memory the Python workers took. Needs Linux's ``/proc``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - its usual name
+
+from inspector.api import Options, audit
+from inspector.engines import session as sessions
+from inspector.engines.choose import EngineWanted
+
+SMALL = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
+TICK = os.sysconf("SC_CLK_TCK")
+
+
+class Process(NamedTuple):
+    """What ``/proc`` says of a running process."""
+
+    pid: int
+    parent: int
+    cpu_s: float
+    is_python_daemon: bool
+
+
+def ways(session: SparkSession, cores: int) -> dict[str, Callable[[str], int]]:
+    """Name -> reads a checkpoint in that way and tells the rows of its newest version."""
+
+    def spark_engine(path: str) -> int:
+        return _audited(path, Options(engine=EngineWanted("spark", session=session)))
+
+    def local_engine(path: str) -> int:
+        return _audited(path, Options(engine=EngineWanted("local"), workers=cores))
+
+    def count(path: str) -> int:
+        return session.read.format("statestore").load(path).count()
+
+    def values(path: str) -> int:
+        frame = session.read.format("statestore").load(path)
+        row = frame.agg(F.count("*"), F.sum(F.hash("key", "value"))).first()
+        assert row is not None
+        return int(row[0])
+
+    return {"spark": spark_engine, "local": local_engine, "count": count, "values": values}
+
+
+WAYS = ("spark", "local", "count", "values")
+"""Audits on Spark and in the driver's process; Spark's source counting, and hashing every row."""
+
+
+def _audited(path: str, options: Options) -> int:
+    report = audit(path, options)
+    if report.problems:
+        sys.exit(f"{len(report.problems)} problems, the first: {report.problems[0]}")
+    return int(report.summary["rows"])
+
+
+def measure(path: str, cores: int, repeat: int, names: list[str]) -> dict[str, Any]:
+    """Start a session, warm it up, and run some ways in turn."""
+    start = time.perf_counter()
+    session = sessions.start(f"local[{cores}]", {"spark.driver.memory": "6g"})
+    begun = time.perf_counter() - start
+    chosen = {name: way for name, way in ways(session, cores).items() if name in names}
+    for way in chosen.values():
+        way(str(SMALL))
+    workers: dict[int, dict[str, float]] = {}
+    see_workers(workers, "start_mb")
+    rounds: dict[str, list[dict[str, float]]] = {name: [] for name in chosen}
+    rows: dict[str, int] = {}
+    for _ in range(repeat):
+        for name, way in chosen.items():
+            before, start = cpu_s(), time.perf_counter()
+            rows[name] = way(path)
+            wall = time.perf_counter() - start
+            cpu = sum(took - before.get(pid, 0.0) for pid, took in cpu_s().items())
+            rounds[name].append({"wall_s": round(wall, 3), "cpu_s": round(cpu, 2)})
+            see_workers(workers, "peak_mb")
+    return {
+        "spark": session.version,
+        "session_s": begun,
+        "rows": rows,
+        "rounds": rounds,
+        "workers": [each for each in workers.values() if "peak_mb" in each],
+    }
+
+
+def see_workers(seen: dict[int, dict[str, float]], name: str) -> None:
+    """Note the peak memory of each Python worker, by process; one that is gone keeps its last."""
+    running = list(below())
+    daemons = {each.pid for each in running if each.is_python_daemon}
+    for each in running:
+        if each.is_python_daemon and each.parent in daemons:
+            seen.setdefault(each.pid, {})[name] = _peak_mb(each.pid)
+
+
+def cpu_s() -> dict[int, float]:
+    """Processor time so far of this process and of all below it that still run.
+
+    The sum would not do: Spark ends workers that were idle for a minute, and their time with them.
+    """
+    return {each.pid: each.cpu_s for each in below()}
+
+
+def below() -> Iterator[Process]:
+    """This process and all that it started, by itself or through others."""
+    running = {each.pid: each for entry in os.listdir("/proc") if (each := _process(entry))}
+    for each in running.values():
+        above = each
+        while above.pid != os.getpid() and above.parent in running:
+            above = running[above.parent]
+        if above.pid == os.getpid():
+            yield each
+
+
+def _process(entry: str) -> Process | None:
+    if not entry.isdigit():
+        return None
+    try:
+        stat = Path(f"/proc/{entry}/stat").read_text().rsplit(")", 1)[1].split()
+        command = Path(f"/proc/{entry}/cmdline").read_bytes()
+    except OSError:  # it has just ended
+        return None
+    cpu = sum(int(ticks) for ticks in stat[11:13]) / TICK
+    return Process(int(entry), int(stat[1]), cpu, b"pyspark.daemon" in command)
+
+
+def _peak_mb(pid: int) -> float:
+    with open(f"/proc/{pid}/status") as status:
+        kib = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+    return kib * 1024 / 1e6
+
+
+if __name__ == "__main__":
+    print(
+        json.dumps(measure(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4].split(",")))
+    )
