@@ -105,11 +105,21 @@ def _with_places(values: Any, kind: Any, inner: Any) -> Any:
     )
 
 
+def packing(function: BatchFunction) -> BatchFunction:
+    """The function with its results as :data:`PACKED`."""
+
+    def packing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return packed(function(batches))
+
+    return packing
+
+
 def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Batches as :data:`PACKED`, for a Spark that hands results over as rows only."""
+    """Batches as rows of bytes, one each: nothing that Spark has to understand."""
+    options = pa.ipc.IpcWriteOptions(compression="lz4")  # most columns of a fact are null
     for batch in batches:
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as stream:
+        with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
             stream.write_batch(batch)
         column = pa.array([sink.getvalue().to_pybytes()], pa.binary())
         yield pa.RecordBatch.from_arrays([column], schema=PACKED)

@@ -20,13 +20,13 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.engines import session as sessions
 from inspector.engines import workers
-from inspector.engines.carried import PACKED, carried, packed, unpacked
+from inspector.engines.carried import PACKED, carried, packing, unpacked
 from inspector.engines.dealt import deal, slots_for
 from inspector.engines.engine import HADOOP, BatchFunction, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
 from inspector.engines.staging import on_copies
 from inspector.exceptions import EngineError
-from inspector.schemas import TASKS, record_batch
+from inspector.schemas import TASKS
 
 _ASKED = 8
 """Spark tasks by which the workers are asked what they have."""
@@ -108,23 +108,32 @@ class SparkEngine:
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks and collect what they tell: for results that are few.
 
-        Types that Spark lacks come as those that carry them (:mod:`inspector.engines.carried`).
+        The batches come as bytes, in one column: Spark's code for the many columns of a fact took
+        as long to make and to run as the reading of the state.
         """
         if not work:
             return
-        target = carried(function, schema).schema
         try:
             with self.reading():
-                frame = self.frame(function, schema, work)
-                if merge is not None:
-                    by_keys = frame.repartition(_MERGERS, *merge.keys)
-                    frame = by_keys.mapInArrow(merge.function, frame.schema)
-                told = _collected(frame, target)
+                told = self._packed(function, schema, work, merge).collect()
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
             raise EngineError(f"Spark: {sessions.words(error)}") from None
-        yield from told
+        yield from unpacked(row[0] for row in told)
+
+    def _packed(
+        self,
+        function: BatchFunction,
+        schema: pa.Schema,
+        work: Sequence[Work],
+        merge: Merge | None,
+    ) -> DataFrame:
+        if merge is None:
+            return self._mapped(packing(function), PACKED, work)
+        by_keys = self.frame(function, schema, work).repartition(_MERGERS, *merge.keys)
+        packed: DataFrame = by_keys.mapInArrow(packing(merge.function), from_arrow_schema(PACKED))
+        return packed
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         """The same as a DataFrame that nobody has computed yet: for results that are many.
@@ -132,8 +141,9 @@ class SparkEngine:
         Its columns are those of ``schema``, with the types that Spark has
         (:mod:`inspector.engines.carried`). Compute it within :meth:`reading`.
         """
-        carry = carried(function, schema)
-        run = carry.function
+        return self._mapped(*carried(function, schema), work)
+
+    def _mapped(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self.reader.names(work) if self.reader else []
         if self.reader and names:
             tasks = self.reader.frame(work, slots_for(work))
@@ -141,7 +151,7 @@ class SparkEngine:
         else:
             tasks = self._tasks(work)
         frame: DataFrame = tasks.mapInArrow(
-            run, from_arrow_schema(carry.schema, prefer_timestamp_ntz=True)
+            run, from_arrow_schema(schema, prefer_timestamp_ntz=True)
         )
         return frame
 
@@ -178,16 +188,3 @@ class SparkEngine:
             self.session.addArtifacts(path, pyfile=True)
         except Exception:  # noqa: BLE001 - 3.5 has it for Connect only
             self.session.sparkContext.addPyFile(path)
-
-
-def _collected(frame: DataFrame, schema: pa.Schema) -> list[pa.RecordBatch]:
-    if hasattr(frame, "toArrow"):  # since 4.0
-        batches = frame.toArrow().to_batches()
-    else:
-        # As bytes: rows of Python know no year 10000, and times in the zone of the process alone.
-        bytes_of = frame.mapInArrow(packed, from_arrow_schema(PACKED))
-        batches = unpacked(row[0] for row in bytes_of.collect())
-    return [
-        record_batch(schema, dict(zip(schema.names, batch.columns, strict=True)), len(batch))
-        for batch in batches
-    ]

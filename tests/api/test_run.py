@@ -74,6 +74,7 @@ def test_a_join_below_a_join_tells_its_retention_before_it_is_used(
     run = Run.start(JOIN, None)
     known = longest_retention_ms(run.checkpoint, run.facts())
     asked: list[dict[int, int]] = []
+
     def noting(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
         asked.append(dict(wanted.lags_ms))
         return plan(checkpoint, wanted)

@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +14,6 @@ import pytest
 from inspector.api import Options, Typed
 from inspector.api.run import Run
 from inspector.api.typed import typed_tasks
-from inspector.engines.carried import carried
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
@@ -104,10 +102,9 @@ def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: boo
     ((_, tasks),) = typed_tasks(run, Typed(changes=changes, raw=True)).items()
     schema = typed_schema(tasks[0])
     work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
-    function, target = carried(run_typed, schema)
-    expected = rows_of(LocalEngine(1).map(function, target, work), target)
+    expected = rows_of(LocalEngine(1).map(run_typed, schema, work), schema)
     assert expected
-    assert rows_of(engine.map(run_typed, schema, work), target) == expected
+    assert rows_of(engine.map(run_typed, schema, work), schema) == expected
 
 
 # --- how tasks are dealt -----------------------------------------------------------------------
@@ -161,17 +158,6 @@ def test_a_frame_is_not_computed_before_it_is_asked_for(engine: Any) -> None:
     assert frame.columns == FACTS.names
     with pytest.raises(EngineError, match=r"^Spark: ZeroDivisionError: a fault$"):
         list(engine.map(fail, FACTS, [Work("x")]))
-
-
-def test_a_spark_without_arrow_results_tells_the_same(engine: Any) -> None:
-    from inspector.engines.spark import _collected
-
-    work = work_of([checkpoint_of("fmgws_event_ignore")])
-    frame = engine.frame(run_tasks, FACTS, work)
-    of_3_5 = SimpleNamespace(mapInArrow=frame.mapInArrow)  # DataFrame.toArrow is since 4.0
-    got = _collected(of_3_5, FACTS)  # type: ignore[arg-type]
-    assert facts_of(got) == facts_of(LocalEngine(1).map(run_tasks, FACTS, work))
-    assert all(batch.schema == FACTS for batch in got)
 
 
 def test_without_work_the_answer_is_empty(engine: Any) -> None:

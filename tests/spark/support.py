@@ -16,12 +16,12 @@ from inspector.api.run import Options, Run
 from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
 from inspector.api.tables import by_store, tasks_of
 from inspector.api.typed import Typed
-from inspector.engines.carried import carried
+from inspector.engines.carried import PACKED, carried, packed, unpacked
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
 from inspector.pipeline.on_problem import OnProblem
 from inspector.report.build.made_tables import run_made
-from inspector.schemas import TASKS, batch_of
+from inspector.schemas import TASKS, batch_of, record_batch
 from tests.cli.support import FIXTURES, checkpoint_of, flip
 
 EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
@@ -103,9 +103,18 @@ def told(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
 
 def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
     """What Spark computes of a DataFrame, as the types that carry those of a table."""
-    from inspector.engines.spark import _collected
+    from pyspark.sql.pandas.types import from_arrow_schema
 
-    return _collected(frame, carried(run_made, schema).schema)
+    target = carried(run_made, schema).schema
+    if hasattr(frame, "toArrow"):  # since 4.0
+        batches = frame.toArrow().to_batches()
+    else:
+        bytes_of = frame.mapInArrow(packed, from_arrow_schema(PACKED))
+        batches = unpacked(row[0] for row in bytes_of.collect())
+    return [
+        record_batch(target, dict(zip(target.names, batch.columns, strict=True)), len(batch))
+        for batch in batches
+    ]
 
 
 def as_arrow(frame: Any, schema: pa.Schema) -> list[str]:
