@@ -115,8 +115,7 @@ def bare_python(folder: Path, *before: Path) -> Path:
     program.write_text(
         "#!/bin/sh\n"
         f"PYTHONPATH='{first}'\"${{PYTHONPATH:+$PYTHONPATH:}}\"'{':'.join(libraries)}'\n"
-        "export PYTHONPATH\n"
-        f"exec '{sys.executable}' -S \"$@\"\n"
+        f"export PYTHONPATH; exec '{sys.executable}' -S \"$@\"\n"
     )
     program.chmod(0o755)
     return program

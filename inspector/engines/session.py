@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import re
 import shutil
@@ -59,9 +60,14 @@ _QUIET = "rootLogger.level = error\nrootLogger.appenderRef.stderr.ref = stderr\n
 """Log4j: errors only. Spark's own default warns of what nobody asked about."""
 _QUIET += "logger.shell.name = org.apache.spark.api.python.PythonGatewayServer\n"
 _QUIET += "logger.shell.level = error\n"  # else it takes itself for a shell, and says so
-for _name, _class in {"task": "executor.Executor", "stage": "scheduler.TaskSetManager"}.items():
+for _name, _class, _level in (
     # What fails a task comes as an exception too, and is told once.
-    _QUIET += f"logger.{_name}.name = org.apache.spark.{_class}\nlogger.{_name}.level = off\n"
+    ("task", "executor.Executor", "off"),
+    ("stage", "scheduler.TaskSetManager", "off"),
+    # That a cluster has no cores to spare: else it would wait for them in silence.
+    ("scheduler", "scheduler.TaskSchedulerImpl", "warn"),
+):
+    _QUIET += f"logger.{_name}.name = org.apache.spark.{_class}\nlogger.{_name}.level = {_level}\n"
 
 
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
@@ -78,6 +84,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     check_driver()
     _GIVEN.update(conf)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    logging.getLogger().addFilter(_is_no_interrupt)
     remote = master is not None and master.startswith("sc://")
     if not remote and not _is_submitted():
         _check_java()
@@ -116,6 +123,11 @@ def _classic(builder: Any, master: str | None, conf: Mapping[str, str]) -> Spark
     if master.startswith("local"):
         defaults["spark.ui.enabled"] = "false"
     return _made(builder.master(master), {**defaults, **conf})
+
+
+def _is_no_interrupt(record: logging.LogRecord) -> bool:
+    """py4j logs a traceback or two for Ctrl-C, and then raises what says the same."""
+    return not str(record.msg).endswith("while sending command.")
 
 
 def _is_submitted() -> bool:

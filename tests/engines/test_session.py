@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
+import re
 import socket
 import sys
 import tempfile
@@ -196,7 +198,10 @@ def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
     assert builder.calls["spark.ui.enabled"] == "true", "what is given goes before what is set here"
     assert builder.calls["spark.x"] == "y"
     settings = builder.calls["spark.driver.extraJavaOptions"].partition("=")[2]
-    assert "rootLogger.level = error" in Path(settings).read_text()
+    said = Path(settings).read_text()
+    assert "rootLogger.level = error" in said
+    waiting = r"logger\.(\w+)\.name = \S+TaskSchedulerImpl\nlogger\.\1\.level = warn\n"
+    assert re.search(waiting, said), "it says that it waits for cores"
     assert os.environ["PYSPARK_PYTHON"] == "as-it-was"
 
 
@@ -279,6 +284,18 @@ def test_to_an_older_spark_they_are_handed_over_as_tuples(monkeypatch: pytest.Mo
 def test_nor_does_a_later_failure_tell_them() -> None:
     sessions.start(None, {"spark.hadoop.fs.s3a.secret.key": "pa55word", "spark.x": "plain"})
     assert sessions.words(RuntimeError("pa55word is not plain")) == "*** is not plain"
+
+
+@pytest.mark.usefixtures("builder")
+def test_an_interrupt_is_not_logged_beside_being_raised(caplog: pytest.LogCaptureFixture) -> None:
+    sessions.start(None, {})
+    try:
+        logging.exception("Exception while sending command.")
+        logging.exception("KeyboardInterrupt while sending command.")
+        logging.error("something else")
+    finally:
+        logging.getLogger().removeFilter(sessions._is_no_interrupt)
+    assert caplog.messages == ["something else"]
 
 
 def test_a_session_that_is_gone_ends_quietly() -> None:
