@@ -43,7 +43,7 @@ OF_NO_MODULE = {
     "test_architecture.py": "the rules of the house",
     "test_fixtures.py": "the fixtures, and all layers together on them",
     "test_spark.py": "all layers together against a real Spark",
-    "test_cluster.py": "the pipeline on executors that are elsewhere, and over Spark Connect",
+    "test_cluster.py": "the command line on executors that are elsewhere, and over Spark Connect",
     "test_bench.py": "scripts/bench.py still runs",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
 }

@@ -115,8 +115,6 @@ def _classic(builder: Any, master: str | None, conf: Mapping[str, str]) -> Spark
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={quiet}",
         "spark.sql.warehouse.dir": str(Path(folder) / "warehouse"),
-        # INT96, Spark's default, has no time zone: other readers take it for local time.
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     }
     if master is None:
         master = conf.get("spark.master", "local[*]")

@@ -144,7 +144,6 @@ def test_whatever_can_be_decoded_can_be_carried(data: st.DataObject) -> None:
     assert_carried(array.slice(1))
 
 
-@pytest.mark.filterwarnings("ignore:distutils Version classes")  # PySpark 3.5 compares with them
 @given(typed | st.sampled_from(atoms))
 def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> None:
     pytest.importorskip("pyspark.sql", exc_type=ImportError)
