@@ -454,7 +454,7 @@ static uint64_t siphash(const uint64_t secret[2], Span span)
     return v0 ^ v1 ^ v2 ^ v3;
 }
 
-enum { CHUNK = 1 << 20, PAGE_BITS = 14, PAGE = 1 << PAGE_BITS, FIRST_SLOTS = 1 << 10 };
+enum { CHUNK = 1 << 20, LARGE_PAGE = 1 << 21, FIRST_KEYS = 1 << 10, FIRST_SLOTS = 1 << 10 };
 enum { AHEAD = 32, ROWS_AHEAD = 12 }; /* keys and rows that are fetched at the same time */
 #define MOST_KEYS INT64_C(0x7fffffff)
 
@@ -477,27 +477,29 @@ typedef struct {
     Chunk *chunks;
     uint8_t *end; /* of what is used in the newest shared chunk */
     int64_t room; /* behind it */
-    Span **pages; /* the keys by number, PAGE to a page */
-    int64_t page_count, page_room;
+    Span *keys; /* by number */
+    int64_t key_room;
     Slot *slots; /* open addressing, linear probing, at most 3/4 full */
     int64_t slot_count;
     int64_t count;
     int64_t bytes; /* allocated */
 } Interner;
 
-static Span *interner_key(const Interner *self, int64_t number)
-{
-    return &self->pages[number >> PAGE_BITS][number & (PAGE - 1)];
-}
-
 /* Zeroed memory from the system itself, for what lives as long as the interner: in malloc's arena it
- * would lie between the short-lived arrays of numpy, and keep their space from being given back. */
+ * would lie between the short-lived arrays of numpy, and keep their space from being given back. In
+ * large pages where there are any: keys come in any order, and each small page would be looked up. */
 static void *system_allocate(int64_t size)
 {
 #if defined(MAP_ANONYMOUS)
     void *memory =
         mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return memory == MAP_FAILED ? NULL : memory;
+    if (memory == MAP_FAILED)
+        return NULL;
+#if defined(MADV_HUGEPAGE)
+    if (size >= LARGE_PAGE)
+        (void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
+#endif
+    return memory;
 #else
     return calloc(1, (size_t)size);
 #endif
@@ -522,6 +524,12 @@ static void *allocate(Interner *self, int64_t size)
     return memory;
 }
 
+static void release(Interner *self, void *memory, int64_t size)
+{
+    system_free(memory, size);
+    self->bytes -= size;
+}
+
 /* Copies a key into the arena; NULL if there is no memory. */
 static const uint8_t *arena_add(Interner *self, Span key)
 {
@@ -529,7 +537,7 @@ static const uint8_t *arena_add(Interner *self, Span key)
     if (self->room < key.size || !self->end) {
         int64_t head = (int64_t)sizeof(Chunk);
         int alone = key.size > CHUNK / 4; /* a long key has its own chunk */
-        int64_t size = alone ? head + key.size : CHUNK;
+        int64_t size = alone ? head + key.size : self->chunks ? LARGE_PAGE : CHUNK;
         Chunk *chunk = allocate(self, size);
         if (!chunk)
             return NULL;
@@ -541,7 +549,7 @@ static const uint8_t *arena_add(Interner *self, Span key)
             return chunk->data;
         }
         self->end = chunk->data;
-        self->room = CHUNK - head;
+        self->room = size - head;
     }
     target = self->end;
     copy(target, key);
@@ -550,21 +558,18 @@ static const uint8_t *arena_add(Interner *self, Span key)
     return target;
 }
 
-static int pages_grow(Interner *self)
+/* Doubles the room for keys. */
+static int keys_grow(Interner *self)
 {
-    if (self->page_count == self->page_room) {
-        int64_t room = self->page_room ? 2 * self->page_room : 16;
-        Span **pages = realloc(self->pages, (size_t)room * sizeof *pages);
-        if (!pages)
-            return -1;
-        self->bytes += (room - self->page_room) * (int64_t)sizeof *pages;
-        self->pages = pages;
-        self->page_room = room;
-    }
-    self->pages[self->page_count] = allocate(self, PAGE * (int64_t)sizeof(Span));
-    if (!self->pages[self->page_count])
+    int64_t room = self->key_room ? 2 * self->key_room : FIRST_KEYS;
+    Span *keys = allocate(self, room * (int64_t)sizeof *keys);
+    if (!keys)
         return -1;
-    self->page_count++;
+    if (self->count)
+        memcpy(keys, self->keys, (size_t)self->count * sizeof *keys);
+    release(self, self->keys, self->key_room * (int64_t)sizeof *keys);
+    self->keys = keys;
+    self->key_room = room;
     return 0;
 }
 
@@ -572,7 +577,7 @@ static int pages_grow(Interner *self)
 static int slots_grow(Interner *self)
 {
     int64_t i, at, count = self->slot_count ? 2 * self->slot_count : FIRST_SLOTS;
-    Slot *slots = system_allocate(count * (int64_t)sizeof *slots);
+    Slot *slots = allocate(self, count * (int64_t)sizeof *slots);
     if (!slots)
         return -1;
     for (i = 0; i < self->slot_count; i++)
@@ -581,8 +586,7 @@ static int slots_grow(Interner *self)
                 at = (at + 1) & (count - 1);
             slots[at] = self->slots[i];
         }
-    system_free(self->slots, self->slot_count * (int64_t)sizeof *slots);
-    self->bytes += (count - self->slot_count) * (int64_t)sizeof *slots;
+    release(self, self->slots, self->slot_count * (int64_t)sizeof *slots);
     self->slots = slots;
     self->slot_count = count;
     return 0;
@@ -594,7 +598,7 @@ static Slot *slot_of(const Interner *self, Span key, uint32_t tag)
     int64_t mask = self->slot_count - 1, at;
     for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
         if (self->slots[at].tag == tag &&
-            same(*interner_key(self, (int64_t)self->slots[at].number - 1), key))
+            same(self->keys[self->slots[at].number - 1], key))
             break;
     return &self->slots[at];
 }
@@ -606,7 +610,7 @@ static int interner_reserve(Interner *self)
         return -1;
     if (self->slot_count - self->slot_count / 4 <= self->count && slots_grow(self) < 0)
         return -1;
-    if (self->count == self->page_count * PAGE && pages_grow(self) < 0)
+    if (self->count == self->key_room && keys_grow(self) < 0)
         return -1;
     return 0;
 }
@@ -624,7 +628,7 @@ static int64_t interner_add(Interner *self, Span key, uint32_t tag)
     data = arena_add(self, key);
     if (!data)
         return -1;
-    *interner_key(self, self->count) = (Span){data, key.size};
+    self->keys[self->count] = (Span){data, key.size};
     self->count++;
     *slot = (Slot){tag, (uint32_t)self->count};
     return self->count - 1;
@@ -646,7 +650,7 @@ static const Span *candidate(const Interner *self, uint32_t tag)
     int64_t mask = self->slot_count - 1, at;
     for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
         if (self->slots[at].tag == tag)
-            return interner_key(self, (int64_t)self->slots[at].number - 1);
+            return &self->keys[self->slots[at].number - 1];
     return NULL;
 }
 
@@ -778,7 +782,7 @@ static PyObject *interner_lengths(PyObject *object, PyObject *argument)
         return NULL;
     if (out_open(argument, "lq", self->count, &out) == 0) {
         for (i = 0; i < self->count; i++)
-            array_set(&out, i, interner_key(self, i)->size);
+            array_set(&out, i, self->keys[i].size);
         PyBuffer_Release(&out.buffer);
         result = Py_NewRef(Py_None);
     }
@@ -795,7 +799,7 @@ static int64_t gather_offsets(const Interner *self, const Array *ids, Array *off
         int64_t number = array_get(ids, i), size;
         if (number < 0 || self->count <= number)
             return -1;
-        size = interner_key(self, number)->size;
+        size = self->keys[number].size;
         if (PY_SSIZE_T_MAX - 64 - total < size)
             return -2;
         total += size;
@@ -813,7 +817,7 @@ static int copy_keys(const Interner *self, const Array *ids, char *target, int64
         Span key;
         if (number < 0 || self->count <= number)
             return -1;
-        key = *interner_key(self, number);
+        key = self->keys[number];
         if (room < key.size)
             return -1;
         copy(target, key);
@@ -919,18 +923,15 @@ static void interner_dealloc(PyObject *object)
 {
     Interner *self = (Interner *)object;
     PyTypeObject *type = Py_TYPE(object);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    int64_t i;
+    freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
     while (self->chunks) {
         Chunk *chunk = self->chunks;
         self->chunks = chunk->next;
         system_free(chunk, chunk->size);
     }
-    for (i = 0; i < self->page_count; i++)
-        system_free(self->pages[i], PAGE * (int64_t)sizeof(Span));
-    free(self->pages);
+    system_free(self->keys, self->key_room * (int64_t)sizeof *self->keys);
     system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
-    release(object);
+    free_object(object);
     Py_DECREF(type);
 }
 
@@ -1153,8 +1154,9 @@ static PyObject *kernel_apply(PyObject *module, PyObject *args)
     return result;
 }
 
-/* Works out what became of some touched keys. Eleven columns, of which this fills a part: the numbers id, key size, size before, size now, clock before; and one byte each for live before,
- * live now, written, reborn, same state, same value. */
+/* Works out what became of some touched keys. Eleven columns, of which this fills a part: the numbers
+ * id, key size, size before, size now, clock before; and one byte each for live before, live now,
+ * written, reborn, same state, same value. */
 enum { CHANGE_NUMBERS = 5, CHANGE_FLAGS = 6 };
 
 typedef struct {
@@ -1255,6 +1257,135 @@ static PyObject *kernel_settle(PyObject *module, PyObject *args)
     PyBuffer_Release(&settle.flags);
     PyBuffer_Release(&settle.touched);
     PyBuffer_Release(&settle.table);
+    return result;
+}
+
+/* Sums over those columns, and the live rows that come and go by size: see tally in _table_py. */
+enum { WAS_LIVE, NOW_LIVE, WRITTEN, REBORN, SAME_STATE, SAME_VALUE };
+enum {
+    SUM_WAS_ROWS,
+    SUM_NOW_ROWS,
+    SUM_NEW,
+    SUM_REMOVED,
+    SUM_WRITTEN,
+    SUM_REBORN,
+    SUM_CHANGED,
+    SUM_SAME_VALUE,
+    SUM_WAS_KEYS,
+    SUM_NOW_KEYS,
+    SUM_WAS_VALUES,
+    SUM_NOW_VALUES,
+    SUM_REBORN_KEYS,
+    SUM_WRITTEN_VALUES,
+    SUMS
+};
+
+typedef struct {
+    Array numbers, sums, by_size;
+    Py_buffer flags;
+    int64_t length, room; /* of a column, and of each of the three counts by size */
+    uint64_t largest;
+} Tally;
+
+static uint64_t tally_number(const Tally *tally, int64_t column, int64_t i)
+{
+    return (uint64_t)array_get(&tally->numbers, column * tally->length + i);
+}
+
+static int tally_flag(const Tally *tally, int64_t column, int64_t i)
+{
+    return ((const char *)tally->flags.buf)[column * tally->length + i] != 0;
+}
+
+static void tally_size(Tally *tally, int64_t kind, uint64_t size, int64_t rows)
+{
+    if (tally->largest < size)
+        tally->largest = size;
+    if (size < (uint64_t)tally->room) {
+        int64_t at = kind * tally->room + (int64_t)size;
+        array_set(&tally->by_size, at, array_get(&tally->by_size, at) + rows);
+    }
+}
+
+static void tally_row(Tally *tally, uint64_t key, uint64_t value, int64_t rows)
+{
+    tally_size(tally, 0, key, rows);
+    tally_size(tally, 1, value, rows);
+    tally_size(tally, 2, key + value, rows);
+}
+
+/* Unsigned, because what stands in the columns is not checked: sums that overflow only wrap. */
+static void tally_all(Tally *tally)
+{
+    uint64_t sums[SUMS] = {0};
+    int64_t i;
+    for (i = 0; i < tally->length; i++) {
+        uint64_t key = tally_number(tally, 1, i), before = tally_number(tally, 2, i);
+        uint64_t value = tally_number(tally, 3, i);
+        uint64_t was = tally_flag(tally, WAS_LIVE, i), now = tally_flag(tally, NOW_LIVE, i);
+        uint64_t written = tally_flag(tally, WRITTEN, i), reborn = tally_flag(tally, REBORN, i);
+        uint64_t same = tally_flag(tally, SAME_VALUE, i);
+        sums[SUM_WAS_ROWS] += was;
+        sums[SUM_NOW_ROWS] += now;
+        sums[SUM_NEW] += now & !was;
+        sums[SUM_REMOVED] += was & !now;
+        sums[SUM_WRITTEN] += written;
+        sums[SUM_REBORN] += reborn;
+        sums[SUM_CHANGED] += was & written & !same;
+        sums[SUM_SAME_VALUE] += same;
+        sums[SUM_WAS_KEYS] += was * key;
+        sums[SUM_NOW_KEYS] += now * key;
+        sums[SUM_WAS_VALUES] += was * before;
+        sums[SUM_NOW_VALUES] += now * value;
+        sums[SUM_REBORN_KEYS] += reborn * key;
+        sums[SUM_WRITTEN_VALUES] += written * value;
+        if (was && now && before == value)
+            continue; /* as many of every size as before */
+        if (was)
+            tally_row(tally, key, before, -1);
+        if (now)
+            tally_row(tally, key, value, 1);
+    }
+    for (i = 0; i < SUMS; i++)
+        array_set(&tally->sums, i, (int64_t)((uint64_t)array_get(&tally->sums, i) + sums[i]));
+}
+
+static int tally_open(PyObject *numbers, PyObject *flags, PyObject *sums, PyObject *by_size,
+                      Tally *tally)
+{
+    if (array_open(numbers, 0, "lq", &tally->numbers) < 0 ||
+        PyObject_GetBuffer(flags, &tally->flags, PyBUF_SIMPLE) < 0 ||
+        out_open(sums, "lq", SUMS, &tally->sums) < 0 ||
+        array_open(by_size, 1, "lq", &tally->by_size) < 0)
+        return -1;
+    tally->length = tally->flags.len / CHANGE_FLAGS;
+    tally->room = tally->by_size.count / 3;
+    if (tally->flags.len % CHANGE_FLAGS || tally->by_size.count % 3 ||
+        tally->numbers.count != CHANGE_NUMBERS * tally->length) {
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        return -1;
+    }
+    return 0;
+}
+
+static PyObject *kernel_tally(PyObject *module, PyObject *args)
+{
+    PyObject *numbers, *flags, *sums, *by_size, *result = NULL;
+    Tally tally;
+    (void)module;
+    memset(&tally, 0, sizeof tally);
+    if (!PyArg_ParseTuple(args, "OOOO:tally", &numbers, &flags, &sums, &by_size))
+        return NULL;
+    if (tally_open(numbers, flags, sums, by_size, &tally) == 0) {
+        Py_BEGIN_ALLOW_THREADS
+        tally_all(&tally);
+        Py_END_ALLOW_THREADS
+        result = PyLong_FromUnsignedLongLong(tally.largest);
+    }
+    PyBuffer_Release(&tally.by_size.buffer);
+    PyBuffer_Release(&tally.sums.buffer);
+    PyBuffer_Release(&tally.flags);
+    PyBuffer_Release(&tally.numbers.buffer);
     return result;
 }
 
@@ -1600,6 +1731,7 @@ static PyMethodDef kernel_methods[] = {
     {"gather", kernel_gather, METH_VARARGS, "Concatenate spans."},
     {"apply", kernel_apply, METH_VARARGS, "Apply records to a table of keys."},
     {"settle", kernel_settle, METH_VARARGS, "Tell what became of touched keys."},
+    {"tally", kernel_tally, METH_VARARGS, "Add up what became of touched keys."},
     {"check_rows", kernel_check_rows, METH_VARARGS, "Find the rows that may not fit a schema."},
     {"read_slots", kernel_read_slots, METH_VARARGS, "Read one 64-bit field of every row."},
     {"descents", kernel_descents, METH_VARARGS, "Find the rows that are below the one before."},

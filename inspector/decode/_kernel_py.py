@@ -27,7 +27,7 @@ import xxhash
 
 from inspector.decode._arguments import checked_spans, integers, octets, same_length, writable
 from inspector.decode._rows_py import check_rows, descents, read_slots
-from inspector.decode._table_py import apply, settle
+from inspector.decode._table_py import apply, settle, tally
 
 __all__ = [
     "BAD_KEY_LENGTH",
@@ -45,6 +45,7 @@ __all__ = [
     "read_slots",
     "scan",
     "settle",
+    "tally",
 ]
 
 MORE = 0

@@ -51,6 +51,25 @@ NUMBERS = ("ids", "key_size", "was_size", "now_size", "was_clock")
 """Columns of numbers that :func:`settle` fills; see :class:`inspector.state.replay.Change`."""
 FLAGS = ("was_live", "now_live", "written", "reborn", "same_state", "same_value")
 """Its columns of single bytes."""
+SUMS = (
+    "was_rows",
+    "now_rows",
+    "new_rows",
+    "removed_rows",
+    "written_rows",
+    "reborn_rows",
+    "changed_rows",
+    "same_value_rows",
+    "was_key_bytes",
+    "now_key_bytes",
+    "was_value_bytes",
+    "now_value_bytes",
+    "reborn_key_bytes",
+    "written_value_bytes",
+)
+"""What :func:`tally` adds up; see :class:`inspector.state.replay.ChangeSums`."""
+SIZES = ("key", "value", "row")
+"""Of what :func:`tally` counts the sizes."""
 REBASED = 1
 """Flag of :func:`apply`: the records are a snapshot's, so that no put is one of this version."""
 TIMED = 2
@@ -200,3 +219,43 @@ def settle(  # noqa: PLR0913 - the tables, what a put looks like, and two result
         reborn = now["live"] and now["born_step"] == made
         found = (was_live, now["live"], written, reborn, same_state, same_value)
         bits[i::length] = bytes(map(bool, found))
+
+
+def tally(numbers: Any, flags: Any, sums: Any, by_size: Any) -> int:
+    """Add up what became of touched keys. Sums that overflow wrap.
+
+    Args:
+        numbers: the columns :data:`NUMBERS`, as :func:`settle` fills them.
+        flags: the columns :data:`FLAGS`.
+        sums: one number per name in :data:`SUMS`, which are added to.
+        by_size: for each of :data:`SIZES` how many live rows there are more than before, by bytes;
+            they are added to. Sizes for which there is no room are left out.
+
+    Returns:
+        The largest size, as unsigned number, of any row that came, went or changed its size: if it
+        is one for which there is no room, some were left out.
+
+    Raises:
+        ValueError: arrays of different length.
+    """
+    columns, totals = integers(numbers).view(np.uint64), writable(sums, np.int64).view(np.uint64)
+    bits, counts = np.asarray(memoryview(flags)).reshape(-1), writable(by_size, np.int64)
+    if len(totals) != len(SUMS) or len(counts) % len(SIZES) or len(bits) % len(FLAGS):
+        raise ValueError("arrays differ in length")
+    length = len(bits) // len(FLAGS)
+    if len(columns) != len(NUMBERS) * length:
+        raise ValueError("arrays differ in length")
+    _, key, before, value, _ = columns.reshape(len(NUMBERS), length)
+    was, now, written, reborn, _, same = bits.reshape(len(FLAGS), length) != 0
+    moved = ~(was & now & (before == value))
+    masks = (was, now, now & ~was, was & ~now, written, reborn, was & written & ~same, same)
+    found = [np.count_nonzero(mask) for mask in masks]
+    weighed = (key, was), (key, now), (before, was), (value, now), (key, reborn), (value, written)
+    totals += np.array([*found, *(sizes[mask].sum() for sizes, mask in weighed)], np.uint64)
+    largest, room = 0, len(counts) // len(SIZES)
+    for rows, values, mask in ((-1, before, was & moved), (1, value, now & moved)):
+        for kind, sizes in enumerate((key[mask], values[mask], (key + values)[mask])):
+            largest = max(largest, int(sizes.max(initial=0)))
+            fitting = sizes[sizes < room].astype(np.int64)
+            np.add.at(counts, kind * room + fitting, rows)
+    return largest

@@ -100,6 +100,9 @@ class Kernel(Protocol):
     ) -> None:
         """Tell what became of touched keys."""
 
+    def tally(self, numbers: Any, flags: Any, sums: Any, by_size: Any, /) -> int:
+        """Add up what became of touched keys."""
+
     def check_rows(self, buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any, /) -> int:
         """Find the rows that may not fit their schema."""
 

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.state.replay import Change
-
-_SMALL = 1 << 14
-"""Bytes below which sizes are counted in an array of that length."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +52,8 @@ class SizeCounts:
     @classmethod
     def of(cls, sizes: npt.NDArray[np.int64]) -> SizeCounts:
         """The counts of some sizes."""
-        return cls(Counter(dict(_counted(sizes))))
+        distinct, counts = np.unique(sizes, return_counts=True)
+        return cls(Counter(dict(zip(distinct.tolist(), counts.tolist(), strict=True))))
 
     @classmethod
     def from_flat(cls, numbers: Iterable[int] | None) -> SizeCounts:
@@ -76,33 +74,18 @@ class LiveSizes:
         """Take one version's change over."""
         if change.rebased:
             self.key, self.value, self.row = Counter(), Counter(), Counter()
-        was, now, keys, values = change.was_live, change.now_live, change.key_size, change.now_size
-        for counter, before, after in (
-            (self.key, keys, keys),
-            (self.value, change.was_size, values),
-            (self.row, keys + change.was_size, keys + values),
-        ):
-            _tally(counter, after[now], 1)
-            _tally(counter, before[was], -1)
+        more = change.sums.more_by_size
+        _add(self.key, more["key"])
+        _add(self.value, more["value"])
+        _add(self.row, more["row"])
 
     def snapshot(self) -> tuple[SizeCounts, SizeCounts, SizeCounts]:
         """Key, value and row sizes as they stand, as facts."""
         return SizeCounts(+self.key), SizeCounts(+self.value), SizeCounts(+self.row)
 
 
-def _tally(counter: Counter[int], sizes: npt.NDArray[np.int64], sign: int) -> None:
-    for size, count in _counted(sizes):
-        counter[size] += sign * count
+def _add(counter: Counter[int], more: Mapping[int, int]) -> None:
+    for size, count in more.items():
+        counter[size] += count
         if not counter[size]:
             del counter[size]
-
-
-def _counted(sizes: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
-    """How often each size occurs; small ones, which nearly all are, without sorting."""
-    if int(sizes.max(initial=0)) < _SMALL:
-        counts = np.bincount(sizes)
-        distinct = np.flatnonzero(counts)
-        counts = counts[distinct]
-    else:
-        distinct, counts = np.unique(sizes, return_counts=True)
-    return zip(distinct.tolist(), counts.tolist(), strict=True)

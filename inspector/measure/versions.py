@@ -7,7 +7,7 @@ from typing import Any
 
 from inspector.measure.sizes import LiveSizes, SizeCounts
 from inspector.schemas import COUNTS, HISTOGRAMS
-from inspector.state.replay import Change, StateMap
+from inspector.state.replay import Change, ChangeSums, StateMap
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def measure_version(
     """
     sizes.update(change)
     key_sizes, value_sizes, row_sizes = sizes.snapshot()
-    sharing = {} if change.rebased else _sharing(change, state)
+    sharing = {} if change.rebased else _sharing(change.sums, state)
     counts = {} if change.rebased else vars(change.counts)
     return VersionFacts(
         stores=1,
@@ -122,19 +122,16 @@ def measure_version(
     )
 
 
-def _sharing(change: Change, state: StateMap) -> dict[str, int]:
-    was, now, keys, values = change.was_live, change.now_live, change.key_size, change.now_size
-    removed, new = was & ~now, now & ~was
-    grown = int(keys[new].sum()) - int(keys[removed].sum())
-    grown += int(values[now].sum()) - int(change.was_size[was].sum())
+def _sharing(sums: ChangeSums, state: StateMap) -> dict[str, int]:
+    grown = sums.now_key_bytes - sums.was_key_bytes + sums.now_value_bytes - sums.was_value_bytes
     return {
-        "new_rows": int(new.sum()),
-        "changed_rows": int((was & change.written & ~change.same_value).sum()),
-        "same_value_rows": int(change.same_value.sum()),
-        "removed_rows": int(removed.sum()),
-        "shared_rows": state.rows - int(change.written.sum()),
-        "shared_keys": state.rows - int(change.reborn.sum()),
-        "shared_key_bytes": state.key_bytes - int(keys[change.reborn].sum()),
-        "shared_value_bytes": state.value_bytes - int(values[change.written].sum()),
+        "new_rows": sums.new_rows,
+        "changed_rows": sums.changed_rows,
+        "same_value_rows": sums.same_value_rows,
+        "removed_rows": sums.removed_rows,
+        "shared_rows": state.rows - sums.written_rows,
+        "shared_keys": state.rows - sums.reborn_rows,
+        "shared_key_bytes": state.key_bytes - sums.reborn_key_bytes,
+        "shared_value_bytes": state.value_bytes - sums.written_value_bytes,
         "previous_row_bytes": state.key_bytes + state.value_bytes - grown,
     }

@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.decode._table_py import COUNTS, FLAGS, NUMBERS, REBASED, ROW, TIMED, TOUCH
+from inspector.decode._table_py import (
+    COUNTS,
+    FLAGS,
+    NUMBERS,
+    REBASED,
+    ROW,
+    SIZES,
+    SUMS,
+    TIMED,
+    TOUCH,
+)
 from inspector.decode.kernel import ENVIRONMENT, Kernel, load
 
 NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
@@ -161,6 +171,87 @@ def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
     ):
         with pytest.raises((TypeError, BufferError, ValueError)):
             call()
+
+
+Row = tuple[int, int, int, bool, bool, bool, bool, bool]
+"""Sizes of a key, of its value before and now; live before, live now, written, reborn, same."""
+
+
+def tally(
+    kernel: Kernel, rows: list[Row], room: int = 64
+) -> tuple[dict[str, int], list[list[int]], int]:
+    numbers, flags = np.zeros((len(NUMBERS), len(rows)), np.int64), np.zeros((6, len(rows)), bool)
+    columns = list(zip(*rows, strict=True)) or [()] * 8
+    numbers[1:4] = np.array(columns[:3], np.int64).reshape(3, -1)
+    flags[[0, 1, 2, 3, 5]] = np.array(columns[3:], bool).reshape(5, -1)
+    sums, by_size = np.full(len(SUMS), 7, np.int64), np.full((len(SIZES), room), 7, np.int64)
+    largest = kernel.tally(numbers, flags, sums, by_size)
+    return dict(zip(SUMS, (sums - 7).tolist(), strict=True)), (by_size - 7).tolist(), largest
+
+
+def test_sums_over_what_became_of_keys(kernel: Kernel) -> None:
+    kept_value = (8, 16, 16, True, True, True, False, True)
+    larger = (8, 16, 24, True, True, True, True, False)
+    gone = (8, 32, 32, True, False, False, False, False)
+    fresh_row = (16, 0, 8, False, True, True, True, False)
+    never = (16, 0, 0, False, False, False, False, False)
+    sums, by_size, largest = tally(kernel, [kept_value, larger, gone, fresh_row, never])
+    assert sums == {
+        "was_rows": 3,
+        "now_rows": 3,
+        "new_rows": 1,
+        "removed_rows": 1,
+        "written_rows": 3,
+        "reborn_rows": 2,
+        "changed_rows": 1,
+        "same_value_rows": 1,
+        "was_key_bytes": 24,
+        "now_key_bytes": 32,
+        "was_value_bytes": 64,
+        "now_value_bytes": 48,
+        "reborn_key_bytes": 24,
+        "written_value_bytes": 48,
+    }
+    more = [{size: n for size, n in enumerate(counts) if n} for counts in by_size]
+    # 24 bytes: a row that was 8 + 16, and one that is 16 + 8.
+    assert more == [{8: -1, 16: 1}, {8: 1, 16: -1, 24: 1, 32: -1}, {32: 1, 40: -1}]
+    assert largest == 40
+
+
+def test_sizes_without_room_are_left_out_and_told(kernel: Kernel) -> None:
+    row = (8, 0, 64, False, True, True, True, False)
+    _, by_size, largest = tally(kernel, [row])
+    assert [sum(counts) for counts in by_size] == [1, 0, 0]
+    assert largest == 72
+    assert tally(kernel, [(8, 64, 64, True, True, True, False, True)])[2] == 0
+
+
+def test_columns_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+    numbers, flags = np.zeros(len(NUMBERS), np.int64), np.zeros(len(FLAGS), np.bool_)
+    sums, by_size = np.zeros(len(SUMS), np.int64), np.zeros(6, np.int64)
+    for columns in (
+        (numbers[1:], flags, sums, by_size),
+        (numbers, flags[1:], sums, by_size),
+        (numbers, flags, sums[1:], by_size),
+        (numbers, flags, sums, by_size[1:]),
+        (numbers, np.zeros(12, np.bool_), sums, by_size),
+    ):
+        with pytest.raises(ValueError, match="differ in length"):
+            kernel.tally(*columns)
+    with pytest.raises((TypeError, BufferError)):
+        kernel.tally(numbers, flags, sums, bytes(48))
+
+
+any_size = st.one_of(st.integers(0, 70), st.integers(-(1 << 63), (1 << 63) - 1))
+any_rows = st.lists(st.tuples(any_size, any_size, any_size, *[st.booleans()] * 5), max_size=30)
+
+
+@BOTH
+@settings(max_examples=200, deadline=None)
+@given(any_rows)
+def test_sums_are_the_same_in_both(rows: list[Row]) -> None:
+    one, other = (tally(load(name), rows) for name in NAMES)
+    assert one == other
 
 
 records = st.lists(

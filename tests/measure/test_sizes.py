@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from inspector.measure.sizes import SizeCounts
 from tests.cases import Step, replay
+from tests.encode import Record
 
 sizes = st.lists(st.integers(0, 12).map(lambda words: 8 * words), max_size=40)
 
@@ -70,6 +71,31 @@ def test_a_row_that_goes_leaves_no_empty_size_behind() -> None:
     assert [one.value_sizes.flat() for one in facts] == [[16, 1], [32, 1], []]
     assert [one.row_sizes.flat() for one in facts] == [[24, 1], [40, 1], []]
     assert [one.key_sizes.flat() for one in facts] == [[8, 1], [8, 1], []]
+
+
+def test_rows_of_any_size_are_counted() -> None:
+    large, value = b"k" * 8, 40_000
+    steps: list[list[Record]] = [
+        [(b"a", b"v" * 8), (large, b"v" * value)],
+        [(large, b"w" * value), (b"b" * 16_380, b"v" * 8)],
+        [(large, b"w" * 16), (b"b" * 16_380, None)],
+    ]
+    _, _, facts = replay([Step(records) for records in steps])
+    assert [one.value_sizes.flat() for one in facts] == [
+        [8, 1, value, 1],
+        [8, 2, value, 1],
+        [8, 1, 16, 1],
+    ]
+    assert [one.key_sizes.flat() for one in facts] == [
+        [1, 1, 8, 1],
+        [1, 1, 8, 1, 16_380, 1],
+        [1, 1, 8, 1],
+    ]
+    assert [one.row_sizes.flat() for one in facts] == [
+        [9, 1, value + 8, 1],
+        [9, 1, 16_388, 1, value + 8, 1],
+        [9, 1, 24, 1],
+    ]
 
 
 def test_sizes_start_anew_at_a_snapshot() -> None:
