@@ -229,7 +229,7 @@ class StateMap:
         """Make room for the keys that were interned."""
         before, self._keys = self._keys, len(self.interner)
         if self._keys > len(self._table):
-            self._reserve(max(1024, self._keys + (self._keys >> 3)))
+            self._reserve(self._keys + max(1024, min(self._keys, 1 << 16), self._keys >> 3))
         table, over = self._table, self.put_over_clock
         for start in range(before, self._keys, len(_FRESH)):
             some = table[start : self._keys][: len(_FRESH)]
