@@ -7,7 +7,7 @@ holds what a file must be as a whole: an end mark, nothing behind it, no removal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -94,21 +94,27 @@ def read_records(
             raise TruncatedError("no end mark (raw offset)", offset=place.raw + len(buffer))
         status, stop = FULL, 0
         while status == FULL:
-            status, spans, stop = _scan(buffer, stop, place.raw, limits)
+            status, spans, stop = _scan(buffer, stop, place, limits)
             if spans.shape[1]:
                 yield _block(buffer, spans, place, snapshot, row_checksum)
-        place = _Place(buffer[stop:], place.raw + stop, place.records)
+        place.rest, place.raw = buffer[stop:], place.raw + stop
     if place.rest or any(len(block) for block in stream):
         raise RecordError("bytes after the end mark (raw offset)", offset=place.raw)
 
 
 @dataclass(slots=True)
 class _Place:
-    """How far a file was read: what is left over, where it starts, and how many records before."""
+    """How far a file was read.
+
+    Attributes:
+        rest: what is left over. raw: where it starts. records: how many were before it.
+        found: room for the spans of a block, used again and again.
+    """
 
     rest: bytes = b""
     raw: int = 0
     records: int = 0
+    found: Int64s = field(default_factory=lambda: np.empty((0, SPAN), np.int64))
 
 
 def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
@@ -124,13 +130,15 @@ def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
     return b"".join(parts)
 
 
-def _scan(buffer: bytes, start: int, raw: int, limits: Limits) -> tuple[int, Int64s, int]:
+def _scan(buffer: bytes, start: int, place: _Place, limits: Limits) -> tuple[int, Int64s, int]:
     """Records from ``start`` on: status (MORE, FULL or END), their spans, where they stop.
 
     The spans come as four rows: key offsets, key lengths, value offsets, value lengths.
     """
     room = min(_ROOM, (len(buffer) - start) // _SMALLEST + 1)
-    spans = np.empty((room, SPAN), np.int64)
+    if len(place.found) < room:
+        place.found = np.empty((room, SPAN), np.int64)
+    spans, raw = place.found, place.raw
     status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes)
     if status in (BAD_KEY_LENGTH, OVER_LIMIT) and count:
         status, stop = FULL, _end_of(spans[count - 1])  # first hand over the good ones before it
@@ -140,7 +148,7 @@ def _scan(buffer: bytes, start: int, raw: int, limits: Limits) -> tuple[int, Int
         raise LimitError(
             f"key or value above {limits.record_bytes} bytes (raw offset)", offset=raw + stop
         )
-    return status, np.ascontiguousarray(spans[:count].T), stop
+    return status, np.array(spans[:count].T, order="C"), stop  # a copy, also of a single record
 
 
 def _end_of(span: Int64s) -> int:

@@ -21,12 +21,11 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from inspector.engines import session as sessions
 from inspector.engines import workers
 from inspector.engines.carried import PACKED, carried, packing, unpacked
-from inspector.engines.dealt import deal, slots_for
+from inspector.engines.dealt import deal, handing, slots_for
 from inspector.engines.engine import HADOOP, BatchFunction, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
 from inspector.engines.staging import on_copies
 from inspector.exceptions import EngineError
-from inspector.schemas import TASKS
 
 _ASKED = 8
 """Spark tasks by which the workers are asked what they have."""
@@ -35,9 +34,6 @@ _MERGERS = 16
 """Spark tasks that make many results fewer."""
 
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
-
-_DEALT = pa.schema([("slot", pa.int64()), *TASKS])
-"""Tasks, each with the Spark partition that it is in."""
 
 _READY: WeakKeyDictionary[SparkSession, str | None] = WeakKeyDictionary()
 """Sessions whose workers were asked, and what is to be known of those; asking takes a job."""
@@ -149,28 +145,17 @@ class SparkEngine:
             tasks = self.reader.frame(work, slots_for(work))
             run = on_copies(run, names)
         else:
-            tasks = self._tasks(work)
+            slots = slots_for(work)
+            tasks = self.session.range(0, slots, 1, slots)
+            run = handing(run, deal(work, slots))
         frame: DataFrame = tasks.mapInArrow(
-            run, from_arrow_schema(schema, prefer_timestamp_ntz=True)
+            workers.on_worker(run), from_arrow_schema(schema, prefer_timestamp_ntz=True)
         )
         return frame
 
     def reading(self) -> AbstractContextManager[None]:
         """What the session has to be set to while a frame is computed."""
         return self.reader.small_batches() if self.reader else nullcontext()
-
-    def _tasks(self, work: Sequence[Work]) -> DataFrame:
-        """A row for each task, in as many partitions as they are worth; the heaviest in the first.
-
-        ``range`` says how many partitions there are and what is in which, without a shuffle.
-        """
-        slots = slots_for(work)
-        hands = deal(work, slots)
-        dealt = [(slot, each.spec) for slot, hand in enumerate(hands) for each in hand]
-        rows = [(slot, number, spec) for number, (slot, spec) in enumerate(dealt)]
-        specs = sessions.hand_over(self.session, rows, _DEALT)
-        numbers = self.session.range(0, slots, 1, slots).withColumnRenamed("id", "slot")
-        return numbers.join(F.broadcast(specs), "slot").select(*TASKS.names)
 
     def _ask(self) -> list[str]:
         asked = F.udf(workers.question(), "string", useArrow=False)

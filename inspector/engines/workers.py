@@ -1,8 +1,9 @@
-"""What the Python workers of a Spark have, asked before any work is sent to them."""
+"""The Python workers of a Spark: what they have, asked before any work is sent to them."""
 
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import shutil
 import tempfile
@@ -12,7 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+from pyspark import TaskContext
+
 import inspector
+from inspector.engines.engine import BatchFunction
 from inspector.exceptions import EngineError
 
 NEEDED = ("pyarrow", "numpy", "fsspec", "xxhash", "google_crc32c", "pandas")
@@ -90,6 +95,27 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
         "workers run the Python twin of the kernel, many times slower than the compiled one; "
         "install the package's wheel on them, or ship a venv-pack archive with it"
     )
+
+
+def on_worker(function: BatchFunction) -> BatchFunction:
+    """The function as a Spark task runs it."""
+
+    def on_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        freeze()
+        yield from function(batches)
+
+    return on_worker
+
+
+def freeze() -> None:
+    """Keep what a worker has imported out of its garbage collections; nothing elsewhere.
+
+    PySpark's workers collect all generations after each task (``pyspark/daemon.py``), and so walk
+    over all objects of all modules: longer than many a task takes. Modules live as long as the
+    worker does.
+    """
+    if TaskContext.get() is not None and not gc.get_freeze_count():
+        gc.freeze()
 
 
 def package_zip(folder: Path | None = None) -> Path:

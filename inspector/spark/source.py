@@ -49,6 +49,7 @@ from pyspark.sql.types import StructType
 from inspector.api.run import Options
 from inspector.api.spread import TABLES, TYPED, schema_of, spread
 from inspector.api.typed import Typed
+from inspector.engines import workers
 from inspector.engines.carried import carried
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
@@ -123,6 +124,7 @@ class _Reader(DataSourceReader):
         """The rows of one task."""
         if not isinstance(partition, _Part):
             return  # Spark's own, where there are no tasks
+        workers.freeze()
         tasks = batch_of(TASKS, [{"task_id": partition.number, "spec": partition.spec}])
         exact = _exact(self._schema)
         for batch in self._function([tasks]):
