@@ -1287,16 +1287,6 @@ typedef struct {
     uint64_t largest;
 } Tally;
 
-static uint64_t tally_number(const Tally *tally, int64_t column, int64_t i)
-{
-    return (uint64_t)array_get(&tally->numbers, column * tally->length + i);
-}
-
-static int tally_flag(const Tally *tally, int64_t column, int64_t i)
-{
-    return ((const char *)tally->flags.buf)[column * tally->length + i] != 0;
-}
-
 static void tally_size(Tally *tally, int64_t kind, uint64_t size, int64_t rows)
 {
     if (tally->largest < size)
@@ -1318,13 +1308,17 @@ static void tally_row(Tally *tally, uint64_t key, uint64_t value, int64_t rows)
 static void tally_all(Tally *tally)
 {
     uint64_t sums[SUMS] = {0};
-    int64_t i;
-    for (i = 0; i < tally->length; i++) {
-        uint64_t key = tally_number(tally, 1, i), before = tally_number(tally, 2, i);
-        uint64_t value = tally_number(tally, 3, i);
-        uint64_t was = tally_flag(tally, WAS_LIVE, i), now = tally_flag(tally, NOW_LIVE, i);
-        uint64_t written = tally_flag(tally, WRITTEN, i), reborn = tally_flag(tally, REBORN, i);
-        uint64_t same = tally_flag(tally, SAME_VALUE, i);
+    Array numbers = tally->numbers; /* copies, which no store can change */
+    const char *flags = tally->flags.buf;
+    int64_t i, length = tally->length;
+    for (i = 0; i < length; i++) {
+        uint64_t key = (uint64_t)array_get(&numbers, length + i);
+        uint64_t before = (uint64_t)array_get(&numbers, 2 * length + i);
+        uint64_t value = (uint64_t)array_get(&numbers, 3 * length + i);
+        uint64_t was = flags[WAS_LIVE * length + i] != 0, now = flags[NOW_LIVE * length + i] != 0;
+        uint64_t written = flags[WRITTEN * length + i] != 0;
+        uint64_t reborn = flags[REBORN * length + i] != 0;
+        uint64_t same = flags[SAME_VALUE * length + i] != 0;
         sums[SUM_WAS_ROWS] += was;
         sums[SUM_NOW_ROWS] += now;
         sums[SUM_NEW] += now & !was;
