@@ -37,7 +37,8 @@ from inspector.sparktypes import (
     StructType,
     to_json,
 )
-from inspector.state.replay import Change, StateMap, Tracking
+from inspector.state.change import Change
+from inspector.state.replay import StateMap, Tracking
 from tests import encode
 from tests.encode import Record
 

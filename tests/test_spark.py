@@ -1,9 +1,8 @@
-"""Against a real Spark: the same facts on its workers, its own reader, and files that we wrote."""
+"""Against a real Spark: its types, its own reader, and files that we wrote."""
 
 import json
 import os
 from collections import Counter
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +10,12 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.pipeline import run_tasks
 from inspector.pipeline.discovery import open_checkpoint
-from inspector.pipeline.plan import Wanted, plan
-from inspector.schemas import FACTS, TASKS, batch_of
+from inspector.schemas import FACTS, TASKS
 from scripts.compare_with_spark import Pairs, equal
-from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
+from tests.cli.support import checkpoint_of, copy_of, replace_state
 from tests.encode import Record, row
-from tests.spark.support import collected, spark_release
+from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
 
 pytestmark = WITH_SPARK
@@ -30,31 +27,6 @@ TIME_FORMAT = (
     "map('timestampFormat', \"yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'\", 'ignoreNullFields', 'false')"
 )
 USERS = 40
-
-
-# --- the same function on Spark's workers ----------------------------------------------------
-
-
-def specs_of(path: Path) -> list[str]:
-    """All tasks of a checkpoint, as an audit wants them."""
-    checkpoint = open_checkpoint(str(path))
-    return [task.to_json() for task in plan(checkpoint, Wanted(checkpoint.newest_version, True))]
-
-
-def in_process(specs: list[str]) -> list[dict[str, Any]]:
-    tasks = batch_of(TASKS, [{"task_id": i, "spec": spec} for i, spec in enumerate(specs)])
-    return [fact for batch in run_tasks([tasks]) for fact in batch.to_pylist()]
-
-
-def on_workers(spark: Any, specs: list[str]) -> list[dict[str, Any]]:
-    from pyspark.sql.pandas.types import from_arrow_schema
-
-    # PySpark's own worker hands over an iterator and takes one; it needs no other wrapping.
-    tasks = spark.createDataFrame(
-        [(i, spec) for i, spec in enumerate(specs)], from_arrow_schema(TASKS)
-    )
-    frame = tasks.repartition(4).mapInArrow(run_tasks, from_arrow_schema(FACTS))
-    return [fact for batch in collected(frame, FACTS) for fact in batch.to_pylist()]
 
 
 def test_spark_knows_the_types_of_every_column(spark: Any) -> None:
@@ -69,28 +41,6 @@ def test_spark_knows_the_types_of_every_column(spark: Any) -> None:
 
 def _plain(kind: pa.DataType) -> str:
     return str(kind).replace("element", "item")
-
-
-def test_the_facts_are_the_same_on_spark_s_workers(spark: Any) -> None:
-    cases = sorted(path / "checkpoint" for path in FIXTURES.iterdir())
-    specs = [spec for case in cases for spec in specs_of(case)]
-    expected = in_process(specs)
-    assert {fact["kind"] for fact in expected} >= {"version", "leftover", "leftovers"}
-    assert _sorted(on_workers(spark, specs)) == _sorted(expected)
-
-
-def test_what_a_worker_cannot_read_is_a_row_and_fails_no_job(spark: Any, tmp_path: Path) -> None:
-    path = copy_of("agg_append", tmp_path)
-    (path / "state/0/1/5.delta").write_bytes(b"junk")
-    specs = specs_of(path)
-    got = on_workers(spark, specs)
-    assert _sorted(got) == _sorted(in_process(specs))
-    (problem,) = (fact for fact in got if fact["kind"] == "problem")
-    assert (problem["path"], problem["offset"]) == (str(path / "state/0/1/5.delta"), 0)
-
-
-def _sorted(facts: Iterable[dict[str, Any]]) -> list[str]:
-    return sorted(repr(fact) for fact in facts)
 
 
 # --- Spark's own reader ----------------------------------------------------------------------

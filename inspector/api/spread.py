@@ -127,7 +127,7 @@ def _typed(path: str, options: Options, wanted: Typed) -> SpreadTable:
         )
     listed = _listed(run, wanted.mode, [(operator_id, store)])
     tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
-    return SpreadTable(typed_schema(tasks[0]), run_typed, _work(tasks), run)
+    return SpreadTable(typed_schema(tasks[0]), run_typed, work_of(tasks), run)
 
 
 def _names(places: Mapping[Place, Any]) -> str:
@@ -152,10 +152,11 @@ def flat(run: Run, table: str, mode: OnProblem) -> SpreadTable:
         made = tuple(Work(made_spec(batch)) for batch in told(schema, mode, listed))
         return SpreadTable(schema, run_made, made, run)
     tasks[0] = replace(tasks[0], listed=listed)
-    return SpreadTable(schema, run_flat, _work(tasks), run)
+    return SpreadTable(schema, run_flat, work_of(tasks), run)
 
 
-def _work(tasks: Iterable[TypedTask | FlatTask]) -> tuple[Work, ...]:
+def work_of(tasks: Iterable[TypedTask | FlatTask]) -> tuple[Work, ...]:
+    """The tasks of a table as an engine takes them."""
     return tuple(
         Work(
             each.to_json(),

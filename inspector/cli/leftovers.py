@@ -14,6 +14,7 @@ from inspector import api
 from inspector.cli.command import NEVER, code_of, fail_on_option, finish
 from inspector.cli.key_options import schema_options
 from inspector.cli.limits import FOR_PEOPLE, limit_of, limit_option
+from inspector.cli.on_spark import FORMATS as BY_SPARK
 from inspector.cli.options import (
     api_options,
     checkpoint_options,
@@ -30,7 +31,6 @@ from inspector.report.render import FORMATS
 from inspector.report.text import problem_line
 
 PARQUET = "parquet"
-FOR_DATA = (PARQUET, "ndjson", "csv")
 
 
 @click.command()
@@ -60,7 +60,7 @@ def leftovers(
         finish(api.explain(path, explain, options), given, fail_on)
     run = api.Run.start(path, options)
     outside(run.checkpoint.root, given["output_file"] or os.devnull)
-    if given["output"] in FOR_DATA and not isinstance(run.engine, LocalEngine):
+    if given["output"] in BY_SPARK and not isinstance(run.engine, LocalEngine):
         _by_spark(run, limit, given, fail_on)
     report = api.leftovers(run, limit=limit_of(limit, given))
     if not to_parquet:

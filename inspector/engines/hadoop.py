@@ -25,7 +25,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -173,22 +173,12 @@ class HadoopFiles:
 
         return run
 
-    @contextmanager
-    def small_batches(self) -> Iterator[None]:
+    def small_batches(self) -> AbstractContextManager[None]:
         """Bound what Spark hands to a Python worker at once, while a frame is computed.
 
         Newer ones bound it by bytes themselves (``maxBytesPerBatch``, 64 MiB in 4.3).
         """
-        conf = self._session.conf
-        before = conf.get(BATCH_ROWS, None)
-        conf.set(BATCH_ROWS, str(PIECES_AT_ONCE))
-        try:
-            yield
-        finally:
-            if before is None:
-                conf.unset(BATCH_ROWS)
-            else:
-                conf.set(BATCH_ROWS, before)
+        return sessions.set_to(self._session, BATCH_ROWS, str(PIECES_AT_ONCE))
 
     def _listed(self, root: str) -> Storage | None:
         """The copy of a root's listing with its small files; None if there is nothing."""

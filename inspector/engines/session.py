@@ -11,7 +11,8 @@ import socket
 import sys
 import tempfile
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -47,27 +48,28 @@ _MOST = 500
 _GIVEN: dict[str, str] = {}
 """Confs that sessions were started with here: no later message shows what is secret in them."""
 
-_QUIET = "rootLogger.level = error\nrootLogger.appenderRef.stderr.ref = stderr\n" + "".join(
-    f"appender.stderr.{name} = {value}\n"
-    for name, value in {
-        "type": "Console",
-        "name": "stderr",
-        "target": "SYSTEM_ERR",
-        "layout.type": "PatternLayout",
-        "layout.pattern": "%d{HH:mm:ss} %p %c{1}: %m%n%ex{short}",
-    }.items()
-)
-"""Log4j: errors only. Spark's own default warns of what nobody asked about."""
-_QUIET += "logger.shell.name = org.apache.spark.api.python.PythonGatewayServer\n"
-_QUIET += "logger.shell.level = error\n"  # else it takes itself for a shell, and says so
-for _name, _class, _level in (
-    # What fails a task comes as an exception too, and is told once.
-    ("task", "executor.Executor", "off"),
-    ("stage", "scheduler.TaskSetManager", "off"),
-    # That a cluster has no cores to spare: else it would wait for them in silence.
-    ("scheduler", "scheduler.TaskSchedulerImpl", "warn"),
-):
-    _QUIET += f"logger.{_name}.name = org.apache.spark.{_class}\nlogger.{_name}.level = {_level}\n"
+_QUIET = """\
+# Errors only: Spark's own default warns of what nobody asked about.
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{short}
+# Else it takes itself for a shell, and says so.
+logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
+logger.shell.level = error
+# What fails a task comes as an exception too, and is told once.
+logger.task.name = org.apache.spark.executor.Executor
+logger.task.level = off
+logger.stage.name = org.apache.spark.scheduler.TaskSetManager
+logger.stage.level = off
+# That a cluster has no cores to spare: else it would wait for them in silence.
+logger.scheduler.name = org.apache.spark.scheduler.TaskSchedulerImpl
+logger.scheduler.level = warn
+"""
+"""Of Log4j, for sessions that are started here."""
 
 
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
@@ -145,6 +147,20 @@ def _stopped(session: SparkSession) -> None:
         session.stop()
     except Exception:  # noqa: BLE001 - the process ends; whoever served it may be gone before it
         return
+
+
+@contextmanager
+def set_to(session: SparkSession, name: str, value: str) -> Iterator[None]:
+    """Let a conf of a session have another value for a while."""
+    before = session.conf.get(name, None)
+    session.conf.set(name, value)
+    try:
+        yield
+    finally:
+        if before is None:
+            session.conf.unset(name)
+        else:
+            session.conf.set(name, before)
 
 
 def hand_over(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:

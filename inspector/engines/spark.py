@@ -45,13 +45,15 @@ class SparkEngine:
     Args:
         session: of Spark 3.5 or later, classic or Connect.
         reader: what reads the files, if not fsspec on each worker.
+
+    Attributes:
+        note: what is to be known of the session's workers, if anything.
     """
 
     def __init__(self, session: SparkSession, reader: HadoopFiles | None = None) -> None:
         self.session = session
         self.reader = reader
         self.note: str | None = None
-        self._ready = False
 
     @classmethod
     def of(
@@ -68,20 +70,20 @@ class SparkEngine:
             session = SparkSession.getActiveSession()
         session = session or sessions.start(master, conf)
         engine = cls(session, HadoopFiles(session) if io == HADOOP else None)
-        if session in _READY:
-            engine.note, engine._ready = _READY[session], True
-        engine.make_ready()
-        _READY[session] = engine.note
+        if session not in _READY:
+            _READY[session] = engine.make_ready()
+        engine.note = _READY[session]
         return engine
 
-    def make_ready(self) -> None:
+    def make_ready(self) -> str | None:
         """Ask the workers what they have, and send them this package if they lack it.
+
+        Returns:
+            What is to be known of them, if anything.
 
         Raises:
             EngineError: a worker lacks what cannot be sent.
         """
-        if self._ready:
-            return
         found = workers.judge(self._ask())
         if workers.must_ship(found):
             self._ship(str(workers.package_zip()))
@@ -92,8 +94,7 @@ class SparkEngine:
                     f"Python workers import version {', '.join(have)} of this package, expected "
                     "that of the driver: remove it there, or install the same wheel on both"
                 )
-        self.note = workers.kernel_note(found)
-        self._ready = True
+        return workers.kernel_note(found)
 
     def map(
         self,

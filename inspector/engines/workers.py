@@ -6,6 +6,7 @@ import atexit
 import gc
 import json
 import shutil
+import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from pyspark import TaskContext
 
 import inspector
 from inspector.engines.engine import BatchFunction
@@ -48,7 +48,6 @@ def question(modules: tuple[str, ...] = NEEDED) -> Callable[[Any], str]:
         told = {
             "host": platform.node(),
             "executable": sys.executable,
-            "python": platform.python_version(),
             "missing": missing,
             "inspector": None,
             "kernel": None,
@@ -114,7 +113,8 @@ def freeze() -> None:
     over all objects of all modules: longer than many a task takes. Modules live as long as the
     worker does.
     """
-    if TaskContext.get() is not None and not gc.get_freeze_count():
+    tasks = sys.modules.get("pyspark.taskcontext")  # where there is none, nobody has imported it
+    if tasks is not None and tasks.TaskContext.get() is not None and not gc.get_freeze_count():
         gc.freeze()
 
 

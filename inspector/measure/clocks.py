@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.model import BatchClock
-from inspector.state.replay import NO_CLOCK, Bools, Int64s
+from inspector.state.change import Bools, Int64s
+from inspector.state.replay import NO_CLOCK
 
 
 class Certainty(enum.Enum):

@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
-from inspector.state.replay import NO_CLOCK, Int64s, StateMap
+from inspector.state.change import Int64s
+from inspector.state.replay import NO_CLOCK, StateMap
 
 
 class LeftoverClass(enum.Enum):

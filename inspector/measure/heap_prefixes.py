@@ -17,7 +17,8 @@ import numpy as np
 from inspector.decode.kernel import Interner, kernel
 from inspector.measure.sizes import SizeCounts
 from inspector.schemas import PREFIX_COUNTS
-from inspector.state.replay import Change, Int64s, StateMap
+from inspector.state.change import Change, Int64s
+from inspector.state.replay import StateMap
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,8 @@ from inspector.measure.expired import Leftovers, past_clock
 from inspector.model import BatchClock
 from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
-from inspector.state.replay import NO_CLOCK, Change, Int64s, StateMap
+from inspector.state.change import Change, Int64s
+from inspector.state.replay import NO_CLOCK, StateMap
 
 REASON = "the join key carries the watermark, as each row's event time being in its key suggests"
 OFF_TIME = "removed_off_time"

@@ -13,7 +13,8 @@ import numpy as np
 
 from inspector.decode.kernel import Interner, kernel
 from inspector.sparktypes import StructType
-from inspector.state.replay import Int64s, StateMap
+from inspector.state.change import Int64s
+from inspector.state.replay import StateMap
 
 _WORD = 8
 _ROWS_AT_ONCE = 1 << 16

@@ -6,7 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.measure.sizes import SizeCounts
-from inspector.state.replay import Change, StateMap
+from inspector.state.change import Change
+from inspector.state.replay import StateMap
 
 
 class Rewrites:

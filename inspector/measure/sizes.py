@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inspector.state.replay import Change
+from inspector.state.change import Change
 
 
 @dataclass(frozen=True)

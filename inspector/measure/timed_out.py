@@ -17,7 +17,8 @@ from inspector.measure.expired import LeftoverClass, Leftovers, StateChange
 from inspector.measure.timer_runs import TimerRuns
 from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder, TimerEvidence
 from inspector.model import NO_TIMEOUT
-from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, Bools, Int64s, StateMap
+from inspector.state.change import Bools, Int64s
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
 HELD_BACK = "the operator's own watermark may lag behind that of the query"

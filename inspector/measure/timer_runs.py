@@ -15,7 +15,8 @@ import numpy.typing as npt
 from inspector.measure.clocks import TimeoutKind
 from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder, TimerPuts
 from inspector.model import NO_TIMEOUT, BatchClock
-from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, Bools, Int64s, StateMap
+from inspector.state.change import Bools, Int64s
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
 Int32s = npt.NDArray[np.int32]
 _UNKNOWN = RecordOrder(-1, NO_TIMEOUT_SEEN)

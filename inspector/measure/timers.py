@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
 from inspector.model import NO_TIMEOUT, BatchClock
-from inspector.state.replay import NO_CLOCK, Bools, Change, Int64s, StateMap
+from inspector.state.change import Bools, Change, Int64s
+from inspector.state.replay import NO_CLOCK, StateMap
 
 
 class RecordOrder(NamedTuple):

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inspector.state.replay import Int64s, StateMap
+from inspector.state.change import Int64s
+from inspector.state.replay import StateMap
 
 
 class TopBy(enum.Enum):

@@ -7,7 +7,8 @@ from typing import Any
 
 from inspector.measure.sizes import LiveSizes, SizeCounts
 from inspector.schemas import COUNTS, HISTOGRAMS
-from inspector.state.replay import Change, ChangeSums, StateMap
+from inspector.state.change import Change, ChangeSums
+from inspector.state.replay import StateMap
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ from inspector.pipeline.tasks import StoreTask, Task
 from inspector.pipeline.top import tell_top
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 from inspector.state.chain import Step, StoreFiles, replay_steps
+from inspector.state.change import Change, Int64s
 from inspector.state.compare import compare_snapshot
-from inspector.state.replay import NO_CLOCK, Change, Int64s, StateMap, Tracking
+from inspector.state.replay import NO_CLOCK, StateMap, Tracking
 
 MISFITS_LISTED = 3
 """Rows of one file that are named when they do not fit their schema; the others are counted."""

@@ -10,7 +10,8 @@ import numpy as np
 from inspector.measure.leftovers import Leftovers, StateChange
 from inspector.pipeline.reading import StoreReader
 from inspector.pipeline.tasks import Task
-from inspector.state.replay import NO_CLOCK, Int64s, StateMap
+from inspector.state.change import Int64s
+from inspector.state.replay import NO_CLOCK, StateMap
 
 Row = dict[str, Any]
 

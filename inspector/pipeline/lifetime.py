@@ -25,7 +25,8 @@ from inspector.operators.rule import Clock
 from inspector.pipeline.leftover_rows import tell_leftovers
 from inspector.pipeline.reading import StoreReader
 from inspector.pipeline.tasks import StoreTask, Task
-from inspector.state.replay import Change, Int64s, StateMap
+from inspector.state.change import Change, Int64s
+from inspector.state.replay import StateMap
 
 Row = dict[str, Any]
 

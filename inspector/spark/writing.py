@@ -6,22 +6,20 @@ times in UTC, nulls named; in CSV structs are JSON. Each table becomes a folder 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.observation import Observation
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
 from inspector.api.run import Run
-from inspector.api.spread import flat
+from inspector.api.spread import flat, work_of
 from inspector.api.tables import table_name
 from inspector.api.typed import Typed, typed_tasks
 from inspector.engines import session as sessions
-from inspector.engines.engine import Work
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import EngineError
 from inspector.model import Problem
@@ -70,8 +68,7 @@ def write_typed(run: Run, wanted: Typed, output: str, form: str, *, force: bool)
     inside = len(tables) > 1 or output.endswith("/")
     done = []
     for place, tasks in tables.items():
-        work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
-        frame = _engine(run).frame(run_typed, typed_schema(tasks[0]), work)
+        frame = _engine(run).frame(run_typed, typed_schema(tasks[0]), work_of(tasks))
         target = f"{output.rstrip('/')}/{table_name(place)}" if inside else output
         with _engine(run).reading():
             done.append(_written(frame, target, form, force=force))
@@ -120,23 +117,10 @@ def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
 
 
 def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
-    writer = _WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
-    with _timestamps(frame.sparkSession):
+    writer = WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
+    # Spark's default, INT96, says no time zone.
+    with sessions.set_to(frame.sparkSession, _TIMESTAMP_TYPE, "TIMESTAMP_MICROS"):
         _done(lambda: writer.save(target), target)
-
-
-@contextmanager
-def _timestamps(session: SparkSession) -> Iterator[None]:
-    """Let Parquet have its own type of times: Spark's default, INT96, says no time zone."""
-    before = session.conf.get(_TIMESTAMP_TYPE, None)
-    session.conf.set(_TIMESTAMP_TYPE, "TIMESTAMP_MICROS")
-    try:
-        yield
-    finally:
-        if before is None:
-            session.conf.unset(_TIMESTAMP_TYPE)
-        else:
-            session.conf.set(_TIMESTAMP_TYPE, before)
 
 
 def _done(action: Callable[[], Any], target: str = "") -> Any:
@@ -169,7 +153,7 @@ def _as_text(name: str, kind: DataType) -> Any:
     return F.base64(name).alias(name) if isinstance(kind, BinaryType) else F.col(name)
 
 
-_WRITERS: Mapping[str, Callable[[DataFrame], Any]] = {
+WRITERS: Mapping[str, Callable[[DataFrame], Any]] = {
     "parquet": _parquet,
     "ndjson": _ndjson,
     "csv": _csv,

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
-from inspector.state.replay import Bools, Int64s, UInt64s
+from inspector.state.change import Bools, Int64s
+from inspector.state.replay import UInt64s
 
 _UNSEEN, _LIVE, _ABSENT = 0, 1, 2
 _UNKNOWN_SIZE = -1

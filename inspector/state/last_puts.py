@@ -10,7 +10,7 @@ import numpy as np
 
 from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
-from inspector.state.replay import Bools, Int64s
+from inspector.state.change import Bools, Int64s
 
 _FILE_SHIFT = 40
 _RECORD_MASK = (1 << _FILE_SHIFT) - 1

@@ -11,8 +11,8 @@ Identity is Spark's: a put of a present key keeps the *key object* and replaces 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -25,17 +25,14 @@ from inspector.decode._table_py import (
     NUMBERS,
     REBASED,
     ROW,
-    SIZES,
-    SUMS,
     TIMED,
     TOUCH,
 )
 from inspector.decode.kernel import Interner, kernel
 from inspector.decode.records import RecordBlock
+from inspector.state.change import Adder, Bools, Change, Int64s, RecordCounts
 
-Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]
-Bools = npt.NDArray[np.bool_]
 
 NO_CLOCK = int(np.iinfo(np.int64).min)
 """In place of a clock that is null, unreadable or not there."""
@@ -63,100 +60,8 @@ class Tracking:
     descends: Callable[[RecordBlock], Bools] | None = None
 
 
-@dataclass
-class RecordCounts:
-    """Counts over the records of one delta, in the order in which they stand in it.
-
-    Attributes:
-        puts, removals: records of each kind; ``puts == inserts + updates``.
-        inserts: puts of a key that was absent at that moment; updates: of one that was present.
-        same_value_puts: updates whose value equals the one that was there.
-        absent_removals: removals of a key that was absent; they count in ``removals`` too.
-        same_value_put_bytes: key and value bytes that those puts wrote.
-    """
-
-    puts: int = 0
-    inserts: int = 0
-    updates: int = 0
-    same_value_puts: int = 0
-    removals: int = 0
-    absent_removals: int = 0
-    same_value_put_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class ChangeSums:
-    """Sums over the keys that a version touched; bytes are of UnsafeRows.
-
-    Attributes:
-        was_rows, now_rows: those that lived before, and that live now.
-        new_rows, removed_rows: those of them that did not before, and that no longer do.
-        written_rows, reborn_rows: rows whose value object is new, and whose key object is.
-        changed_rows, same_value_rows: written over with another value, and with an equal one.
-        was_key_bytes, now_key_bytes, was_value_bytes, now_value_bytes: of the live ones.
-        reborn_key_bytes, written_value_bytes: of those new objects.
-        more_by_size: of ``key``, ``value`` and ``row``, by bytes: how many more live rows have one
-            of that size than before, where it is not as many.
-    """
-
-    was_rows: int
-    now_rows: int
-    new_rows: int
-    removed_rows: int
-    written_rows: int
-    reborn_rows: int
-    changed_rows: int
-    same_value_rows: int
-    was_key_bytes: int
-    now_key_bytes: int
-    was_value_bytes: int
-    now_value_bytes: int
-    reborn_key_bytes: int
-    written_value_bytes: int
-    more_by_size: Mapping[str, Mapping[int, int]]
-
-
-@dataclass(frozen=True)
-class Change:
-    """What one version changed, per touched key; arrays run parallel to ``ids``.
-
-    Attributes:
-        version: the version that it made.
-        rebased: the map was loaded from a snapshot, so that nothing is known of the change.
-        ids: every key that a record of the version names, once.
-        key_size: UnsafeRow bytes of the key.
-        was_live, was_size, was_clock: in the version before (NO_CLOCK where there was none).
-        now_live, now_size: in this version.
-        written: put at least once, so that the value object is new.
-        reborn: absent at some moment before its put, so that the key object is new too.
-        same_value: lives before and after, was written, and its value is equal.
-        sums: over the keys. counts: over the records.
-        first_descent: position of the first record whose key is below the one before it in its
-            block; None if the keys ascend, or were not compared.
-    """
-
-    version: int
-    rebased: bool
-    ids: Int64s
-    key_size: Int64s
-    was_live: Bools
-    was_size: Int64s
-    was_clock: Int64s
-    now_live: Bools
-    now_size: Int64s
-    written: Bools
-    reborn: Bools
-    same_value: Bools
-    sums: ChangeSums
-    counts: RecordCounts = field(default_factory=RecordCounts)
-    first_descent: int | None = None
-
-
 _PORTION = 1 << 13
 """Keys of a portion: 384 KiB of the table."""
-
-_SMALL = 1 << 14
-"""Sizes in bytes below which rows are counted by the kernel, in a table of that length."""
 
 _FRESH = np.array(
     [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, -2, 0, -1, False, False, b"")] * 1024, ROW
@@ -203,7 +108,7 @@ class StateMap:
         self.value_bytes = 0
         self.base_step = 0
         self._kernel = kernel()
-        self._by_size = np.zeros((len(SIZES), _SMALL), np.int64)  # only what is used is there
+        self._adder = Adder()
         self._clear()
 
     def __len__(self) -> int:
@@ -370,24 +275,7 @@ class StateMap:
             first += len(part)
         columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
         columns |= dict(zip(FLAGS, flags, strict=True))
-        return columns | {"sums": self._sums(numbers, flags, columns)}
-
-    def _sums(
-        self, numbers: Int64s, flags: Bools, columns: Mapping[str, npt.NDArray[Any]]
-    ) -> ChangeSums:
-        sums = np.zeros(len(SUMS), np.int64)
-        largest = self._kernel.tally(numbers, flags, sums, self._by_size)
-        more = []
-        for counts in self._by_size[:, : largest + 1]:
-            sizes = np.flatnonzero(counts)
-            more.append(dict(zip(sizes.tolist(), counts[sizes].tolist(), strict=True)))
-            counts[sizes] = 0
-        if largest >= _SMALL:
-            _count_large(columns, more)
-        return ChangeSums(
-            **dict(zip(SUMS, sums.tolist(), strict=True)),
-            more_by_size=dict(zip(SIZES, more, strict=True)),
-        )
+        return columns | {"sums": self._adder.sums(numbers, flags)}
 
     def _total(self, change: Change) -> None:
         if change.rebased:
@@ -396,17 +284,6 @@ class StateMap:
         self.rows += sums.now_rows - sums.was_rows
         self.key_bytes += sums.now_key_bytes - sums.was_key_bytes
         self.value_bytes += sums.now_value_bytes - sums.was_value_bytes
-
-
-def _count_large(columns: Mapping[str, npt.NDArray[Any]], more: list[dict[int, int]]) -> None:
-    """Count the rows of sizes for which the kernel's table has no room."""
-    keys, was, now = columns["key_size"], columns["was_live"], columns["now_live"]
-    moved = ~(was & now & (columns["was_size"] == columns["now_size"]))
-    for live, values, rows in ((was, columns["was_size"], -1), (now, columns["now_size"], 1)):
-        for counts, sizes in zip(more, (keys, values, keys + values), strict=True):
-            large, found = np.unique(sizes[live & moved & (sizes >= _SMALL)], return_counts=True)
-            for size, count in zip(large.tolist(), found.tolist(), strict=True):
-                counts[size] = counts.get(size, 0) + rows * count
 
 
 def _longer(table: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:

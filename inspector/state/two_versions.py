@@ -13,8 +13,8 @@ import numpy as np
 
 from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
+from inspector.state.change import Bools, Int64s
 from inspector.state.events import value_hashes
-from inspector.state.replay import Bools, Int64s
 
 _FILE_SHIFT = 40
 _NEVER = -1

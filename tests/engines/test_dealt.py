@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.engines.dealt import FEW, SLOT_BYTES, SLOTS, deal, slots_for
+from inspector.engines.dealt import FEW, SLOT_BYTES, SLOTS, deal, handing, slots_for
 from inspector.engines.engine import Work
+from inspector.schemas import TASKS
 
 weights = st.lists(st.integers(0, 10**9), max_size=200)
 
@@ -48,3 +51,29 @@ def test_few_or_heavy_tasks_are_not_put_together() -> None:
     assert slots_for(work_of([10] * 1000)) == FEW
     assert slots_for(work_of([SLOT_BYTES] * 1000)) == 1000
     assert slots_for(work_of([SLOT_BYTES] * 10_000)) == SLOTS
+
+
+def numbers(*slots: int) -> pa.RecordBatch:
+    return pa.record_batch({"id": pa.array(slots, pa.int64())})
+
+
+@given(weights, st.integers(1, 50))
+def test_each_slot_is_handed_its_tasks(sizes: list[int], slots: int) -> None:
+    hands = deal(work_of(sizes), slots)
+    run = handing(lambda batches: iter(batches), hands)
+    found = [run([numbers(slot)]) for slot in range(slots)]
+    tasks = [[task for batch in each for task in batch.to_pylist()] for each in found]
+    assert [[task["spec"] for task in each] for each in tasks] == [
+        [work.spec for work in hand] for hand in hands
+    ]
+    assert [task["task_id"] for each in tasks for task in each] == list(range(len(sizes)))
+    assert [batch.schema for batch in run([numbers(*range(slots))])] == [TASKS] * len(sizes)
+
+
+def test_specs_that_are_much_alike_are_sent_small() -> None:
+    path = "s3a://bucket/checkpoint/state/0/7/"
+    specs = [str([f"{path}{n}.delta" for n in range(i, i + 100)]) for i in range(50)]
+    run = handing(lambda batches: iter(batches), [[Work(spec) for spec in specs]])
+    cloudpickle = pytest.importorskip("pyspark.cloudpickle", exc_type=ImportError)
+    assert len(cloudpickle.dumps(run)) < sum(map(len, specs)) / 5
+    assert [task["spec"] for batch in run([numbers(0)]) for task in batch.to_pylist()] == specs

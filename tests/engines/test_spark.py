@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -27,6 +28,7 @@ from tests.spark_support import WITH_SPARK, driver
 
 pytestmark = WITH_SPARK
 
+OBJECTS = pa.schema([("objects", pa.int64())])
 EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
 
 
@@ -177,11 +179,6 @@ def test_the_active_session_is_used_as_it_is(spark: Any) -> None:
     assert sorted(map(tuple, spark.sql("SET").collect())) == before
 
 
-def test_workers_are_asked_once(engine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_ask", lambda: pytest.fail("asked again"))
-    engine.make_ready()
-
-
 def test_workers_of_a_session_are_asked_once_for_all_its_engines(
     engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +203,18 @@ def test_a_package_of_another_version_that_cannot_be_replaced_is_named(
     with pytest.raises(EngineError, match=r"import version 0\.0\.0 of this package"):
         engine.make_ready()
     assert [Path(path).name for path in sent] == ["inspector.zip"]
+
+
+def test_what_a_worker_has_imported_is_out_of_its_collections(engine: Any) -> None:
+    def frozen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            counts = [gc.get_freeze_count()] * len(batch)
+            yield pa.record_batch({"objects": counts})
+
+    work = [Work("{}"), Work("{}")]
+    (told,) = {row[0] > 10_000 for row in engine.frame(frozen, OBJECTS, work).collect()}
+    assert told
+    assert not gc.get_freeze_count()
 
 
 def test_workers_of_another_python_are_named(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
 import sys
 import zipfile
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import inspector
-from inspector.engines.workers import judge, kernel_note, must_ship, package_zip, question
+from inspector.engines.workers import (
+    judge,
+    kernel_note,
+    must_ship,
+    on_worker,
+    package_zip,
+    question,
+)
 from inspector.exceptions import EngineError
 
 
@@ -61,7 +71,6 @@ def test_a_worker_with_nothing_says_what_it_lacks() -> None:
     told = asked_of(modules=("json", "pyarrow", "no_such_module"))
     assert told["missing"] == ["pyarrow", "no_such_module"]
     assert (told["inspector"], told["kernel"]) == (None, None)
-    assert told["python"].split(".")[:2] == [str(part) for part in sys.version_info[:2]]
     assert told["executable"] == sys.executable
     assert told["host"]
 
@@ -95,7 +104,6 @@ def answer(**changed: Any) -> str:
     told = {
         "host": "node-7",
         "executable": "/opt/python",
-        "python": "3.11.2",
         "missing": [],
         "inspector": inspector.__version__,
         "kernel": "c",
@@ -134,6 +142,15 @@ def test_a_slow_kernel_is_worth_a_note() -> None:
     note = kernel_note(judge([answer(), answer(kernel="python")]))
     assert note is not None
     assert "Python twin" in note
+
+
+def test_nothing_is_frozen_where_no_task_runs() -> None:
+    def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+
+    batch = pa.record_batch({"id": [1]})
+    assert list(on_worker(function)([batch])) == [batch]
+    assert not gc.get_freeze_count()
 
 
 # --- the package as a zip --------------------------------------------------------------------

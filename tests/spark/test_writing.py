@@ -14,6 +14,7 @@ import pytest
 from inspector import api
 from inspector.api.run import Run
 from inspector.api.typed import Typed
+from inspector.cli.on_spark import FORMATS
 from inspector.engines.carried import carried_type, carry
 from inspector.engines.choose import EngineWanted
 from inspector.exceptions import EngineError
@@ -25,6 +26,12 @@ from tests.spark_support import WITH_SPARK
 pytestmark = [*WITH_SPARK, pytest.mark.usefixtures("spark")]
 
 LEAK = checkpoint_of("fmgws_event_ignore")
+
+
+def test_the_command_line_knows_what_can_be_written() -> None:
+    from inspector.spark.writing import WRITERS
+
+    assert tuple(WRITERS) == FORMATS
 
 
 def on_spark(*args: str | Path) -> Outcome:

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, RecordCounts, StateMap
+from inspector.state.change import RecordCounts
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 from tests import cases
 from tests.cases import KERNELS, ObjectMap, Step, kernel_of, replay
 from tests.encode import Record

@@ -1,0 +1,145 @@
+"""What one version changed: records counted, keys before and after, and sums over them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.decode._table_py import FLAGS, NUMBERS, SIZES, SUMS
+from inspector.decode.kernel import kernel
+
+Int64s = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+_SMALL = 1 << 14
+"""Sizes in bytes below which rows are counted by the kernel, in a table of that length."""
+
+
+@dataclass
+class RecordCounts:
+    """Counts over the records of one delta, in the order in which they stand in it.
+
+    Attributes:
+        puts, removals: records of each kind; ``puts == inserts + updates``.
+        inserts: puts of a key that was absent at that moment; updates: of one that was present.
+        same_value_puts: updates whose value equals the one that was there.
+        absent_removals: removals of a key that was absent; they count in ``removals`` too.
+        same_value_put_bytes: key and value bytes that those puts wrote.
+    """
+
+    puts: int = 0
+    inserts: int = 0
+    updates: int = 0
+    same_value_puts: int = 0
+    removals: int = 0
+    absent_removals: int = 0
+    same_value_put_bytes: int = 0
+
+
+class ChangeSums(NamedTuple):
+    """Sums over the keys that a version touched; bytes are of UnsafeRows.
+
+    Attributes:
+        was_rows, now_rows: those that lived before, and that live now.
+        new_rows, removed_rows: those of them that did not before, and that no longer do.
+        written_rows, reborn_rows: rows whose value object is new, and whose key object is.
+        changed_rows, same_value_rows: written over with another value, and with an equal one.
+        was_key_bytes, now_key_bytes, was_value_bytes, now_value_bytes: of the live ones.
+        reborn_key_bytes, written_value_bytes: of those new objects.
+        more_by_size: of ``key``, ``value`` and ``row``, by bytes: how many more live rows have one
+            of that size than before, where it is not as many.
+    """
+
+    was_rows: int
+    now_rows: int
+    new_rows: int
+    removed_rows: int
+    written_rows: int
+    reborn_rows: int
+    changed_rows: int
+    same_value_rows: int
+    was_key_bytes: int
+    now_key_bytes: int
+    was_value_bytes: int
+    now_value_bytes: int
+    reborn_key_bytes: int
+    written_value_bytes: int
+    more_by_size: Mapping[str, Mapping[int, int]]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one version changed, per touched key; arrays run parallel to ``ids``.
+
+    Attributes:
+        version: the version that it made.
+        rebased: the map was loaded from a snapshot, so that nothing is known of the change.
+        ids: every key that a record of the version names, once.
+        key_size: UnsafeRow bytes of the key.
+        was_live, was_size, was_clock: in the version before (NO_CLOCK where there was none).
+        now_live, now_size: in this version.
+        written: put at least once, so that the value object is new.
+        reborn: absent at some moment before its put, so that the key object is new too.
+        same_value: lives before and after, was written, and its value is equal.
+        sums: over the keys. counts: over the records.
+        first_descent: position of the first record whose key is below the one before it in its
+            block; None if the keys ascend, or were not compared.
+    """
+
+    version: int
+    rebased: bool
+    ids: Int64s
+    key_size: Int64s
+    was_live: Bools
+    was_size: Int64s
+    was_clock: Int64s
+    now_live: Bools
+    now_size: Int64s
+    written: Bools
+    reborn: Bools
+    same_value: Bools
+    sums: ChangeSums
+    counts: RecordCounts = field(default_factory=RecordCounts)
+    first_descent: int | None = None
+
+
+class Adder:
+    """Makes the sums over what a version changed, version after version."""
+
+    def __init__(self) -> None:
+        self._kernel = kernel()
+        self._by_size = np.zeros((len(SIZES), _SMALL), np.int64)  # only what is used is there
+
+    def sums(self, numbers: Int64s, flags: Bools) -> ChangeSums:
+        """The sums over the columns that the kernel's ``settle`` has filled."""
+        sums = np.zeros(len(SUMS), np.int64)
+        largest = self._kernel.tally(numbers, flags, sums, self._by_size)
+        more = []
+        for counts in self._by_size[:, : largest + 1]:
+            sizes = np.flatnonzero(counts)
+            more.append(dict(zip(sizes.tolist(), counts[sizes].tolist(), strict=True)))
+            counts[sizes] = 0
+        if largest >= _SMALL:
+            _count_large(numbers, flags, more)
+        return ChangeSums(
+            **dict(zip(SUMS, sums.tolist(), strict=True)),
+            more_by_size=dict(zip(SIZES, more, strict=True)),
+        )
+
+
+def _count_large(numbers: Int64s, flags: Bools, more: list[dict[int, int]]) -> None:
+    """Count the rows of sizes for which the kernel's table has no room."""
+    columns, told = dict(zip(NUMBERS, numbers, strict=True)), dict(zip(FLAGS, flags, strict=True))
+    keys, was, now = columns["key_size"], told["was_live"], told["now_live"]
+    moved = ~(was & now & (columns["was_size"] == columns["now_size"]))
+    for live, values, rows in ((was, columns["was_size"], -1), (now, columns["now_size"], 1)):
+        for counts, sizes in zip(more, (keys, values, keys + values), strict=True):
+            large, found = np.unique(sizes[live & moved & (sizes >= _SMALL)], return_counts=True)
+            for size, count in zip(large.tolist(), found.tolist(), strict=True):
+                counts[size] = counts.get(size, 0) + rows * count
+                if not counts[size]:
+                    del counts[size]
