@@ -455,10 +455,11 @@ static uint64_t siphash(const uint64_t secret[2], Span span)
 }
 
 enum { CHUNK = 1 << 20, LARGE_PAGE = 1 << 21, FIRST_KEYS = 1 << 10, FIRST_SLOTS = 1 << 10 };
+enum { PACKED_MOST = 64 }; /* bytes of keys that lie side by side */
 enum { AHEAD = 32, ROWS_AHEAD = 12 }; /* keys and rows that are fetched at the same time */
 #define MOST_KEYS INT64_C(0x7fffffff)
 
-/* Key bytes lie in chunks that never move, so growing copies no key. */
+/* Bytes of keys that are not all of one size lie in chunks that never move. */
 typedef struct Chunk {
     struct Chunk *next;
     int64_t size; /* of the whole */
@@ -474,11 +475,15 @@ typedef struct {
     PyObject_HEAD
     uint64_t secret[2];
     int busy; /* a thread is at work, perhaps without the GIL */
+    int64_t stride;  /* bytes of every key, while all are of one size: fields of fixed width; else 0 */
+    uint8_t *packed; /* those keys, by number; they stay here when others come */
+    int64_t packed_size;
+    int64_t packed_room; /* in keys */
+    Span *keys;          /* by number, while they are not of one size */
+    int64_t key_room;
     Chunk *chunks;
     uint8_t *end; /* of what is used in the newest shared chunk */
     int64_t room; /* behind it */
-    Span *keys; /* by number */
-    int64_t key_room;
     Slot *slots; /* open addressing, linear probing, at most 3/4 full */
     int64_t slot_count;
     int64_t count;
@@ -558,7 +563,45 @@ static const uint8_t *arena_add(Interner *self, Span key)
     return target;
 }
 
-/* Doubles the room for keys. */
+static Span key_at(const Interner *self, int64_t number)
+{
+    if (self->stride)
+        return (Span){self->packed + number * self->stride, self->stride};
+    return self->keys[number];
+}
+
+/* Doubles the room for keys of one size. */
+static int packed_grow(Interner *self)
+{
+    int64_t room = self->packed_room ? 2 * self->packed_room : FIRST_KEYS;
+    uint8_t *packed = allocate(self, room * self->stride);
+    if (!packed)
+        return -1;
+    if (self->count)
+        memcpy(packed, self->packed, (size_t)(self->count * self->stride));
+    release(self, self->packed, self->packed_size);
+    self->packed = packed;
+    self->packed_size = room * self->stride;
+    self->packed_room = room;
+    return 0;
+}
+
+/* Notes where each key lies, as the next is of another size. */
+static int keys_spread(Interner *self)
+{
+    int64_t i, room = self->count < self->packed_room ? self->packed_room : 2 * self->packed_room;
+    Span *keys = allocate(self, room * (int64_t)sizeof *keys);
+    if (!keys)
+        return -1;
+    for (i = 0; i < self->count; i++)
+        keys[i] = key_at(self, i);
+    self->keys = keys;
+    self->key_room = room;
+    self->stride = 0;
+    return 0;
+}
+
+/* Doubles the room for keys of any size. */
 static int keys_grow(Interner *self)
 {
     int64_t room = self->key_room ? 2 * self->key_room : FIRST_KEYS;
@@ -598,21 +641,25 @@ static Slot *slot_of(const Interner *self, Span key, uint32_t tag)
     int64_t mask = self->slot_count - 1, at;
     for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
         if (self->slots[at].tag == tag &&
-            same(self->keys[self->slots[at].number - 1], key))
+            same(key_at(self, (int64_t)self->slots[at].number - 1), key))
             break;
     return &self->slots[at];
 }
 
 /* Makes room for one more key everywhere but in the arena. Returns 0, or -1. */
-static int interner_reserve(Interner *self)
+static int interner_reserve(Interner *self, Span key)
 {
     if (self->count >= MOST_KEYS)
         return -1;
     if (self->slot_count - self->slot_count / 4 <= self->count && slots_grow(self) < 0)
         return -1;
-    if (self->count == self->key_room && keys_grow(self) < 0)
+    if (!self->count && !self->key_room)
+        self->stride = key.size <= PACKED_MOST ? key.size : 0;
+    if (self->stride && self->stride != key.size && keys_spread(self) < 0)
         return -1;
-    return 0;
+    if (self->stride)
+        return self->count == self->packed_room ? packed_grow(self) : 0;
+    return self->count == self->key_room ? keys_grow(self) : 0;
 }
 
 /* The number of a key, which is new if it was not there; -1 if there is no memory. */
@@ -620,15 +667,19 @@ static int64_t interner_add(Interner *self, Span key, uint32_t tag)
 {
     Slot *slot;
     const uint8_t *data;
-    if (interner_reserve(self) < 0)
+    if (interner_reserve(self, key) < 0)
         return -1;
     slot = slot_of(self, key, tag);
     if (slot->number)
         return (int64_t)slot->number - 1;
-    data = arena_add(self, key);
-    if (!data)
-        return -1;
-    self->keys[self->count] = (Span){data, key.size};
+    if (self->stride) {
+        copy(self->packed + self->count * self->stride, key);
+    } else {
+        data = arena_add(self, key);
+        if (!data)
+            return -1;
+        self->keys[self->count] = (Span){data, key.size};
+    }
     self->count++;
     *slot = (Slot){tag, (uint32_t)self->count};
     return self->count - 1;
@@ -644,21 +695,21 @@ static int64_t interner_add(Interner *self, Span key, uint32_t tag)
 #define INLINE inline
 #endif
 
-/* Where the bytes of a key are noted that has this tag, or NULL; only to fetch them ahead. */
-static const Span *candidate(const Interner *self, uint32_t tag)
+/* The number of a key that has this tag, or -1; only to fetch it ahead. */
+static int64_t candidate(const Interner *self, uint32_t tag)
 {
     int64_t mask = self->slot_count - 1, at;
     for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
         if (self->slots[at].tag == tag)
-            return &self->keys[self->slots[at].number - 1];
-    return NULL;
+            return (int64_t)self->slots[at].number - 1;
+    return -1;
 }
 
 /* Fetches ahead what looking up some keys reads: their slots, where their bytes are, the bytes.
  * The table is random access, so that each of the three would otherwise be waited for per key. */
 static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int few)
 {
-    const Span *found[AHEAD];
+    int64_t found[AHEAD];
     int i;
     if (!self->slot_count)
         return;
@@ -666,13 +717,14 @@ static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int f
         prefetch(&self->slots[tags[i] & (self->slot_count - 1)]);
     for (i = 0; i < few; i++) {
         found[i] = candidate(self, tags[i]);
-        if (found[i])
-            prefetch(found[i]);
+        if (found[i] >= 0 && !self->stride)
+            prefetch(&self->keys[found[i]]);
     }
     for (i = 0; i < few; i++)
-        if (found[i] && found[i]->size) {
-            prefetch(found[i]->data);
-            prefetch(found[i]->data + found[i]->size - 1);
+        if (found[i] >= 0) {
+            Span key = key_at(self, found[i]);
+            prefetch(key.data);
+            prefetch(key.data + (key.size ? key.size - 1 : 0));
         }
 }
 
@@ -782,7 +834,7 @@ static PyObject *interner_lengths(PyObject *object, PyObject *argument)
         return NULL;
     if (out_open(argument, "lq", self->count, &out) == 0) {
         for (i = 0; i < self->count; i++)
-            array_set(&out, i, self->keys[i].size);
+            array_set(&out, i, key_at(self, i).size);
         PyBuffer_Release(&out.buffer);
         result = Py_NewRef(Py_None);
     }
@@ -799,7 +851,7 @@ static int64_t gather_offsets(const Interner *self, const Array *ids, Array *off
         int64_t number = array_get(ids, i), size;
         if (number < 0 || self->count <= number)
             return -1;
-        size = self->keys[number].size;
+        size = key_at(self, number).size;
         if (PY_SSIZE_T_MAX - 64 - total < size)
             return -2;
         total += size;
@@ -817,7 +869,7 @@ static int copy_keys(const Interner *self, const Array *ids, char *target, int64
         Span key;
         if (number < 0 || self->count <= number)
             return -1;
-        key = self->keys[number];
+        key = key_at(self, number);
         if (room < key.size)
             return -1;
         copy(target, key);
@@ -929,6 +981,7 @@ static void interner_dealloc(PyObject *object)
         self->chunks = chunk->next;
         system_free(chunk, chunk->size);
     }
+    system_free(self->packed, self->packed_size);
     system_free(self->keys, self->key_room * (int64_t)sizeof *self->keys);
     system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
     free_object(object);

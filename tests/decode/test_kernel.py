@@ -248,7 +248,7 @@ def test_a_number_that_was_never_given_is_refused(kernel: Kernel, number: int) -
 
 
 def test_many_keys_and_long_ones(kernel: Kernel) -> None:
-    """Beyond one table, one page of keys, one chunk of bytes; and keys longer than a chunk."""
+    """Beyond the first tables, one chunk of bytes; and keys longer than a chunk."""
     keys = [b"%d" % i for i in range(40_000)]
     keys[100:100] = [b"L" * (3 << 20), b"M" * 300_000]
     interner = kernel.Interner()
@@ -258,6 +258,40 @@ def test_many_keys_and_long_ones(kernel: Kernel) -> None:
     offsets = np.zeros(len(keys) + 1, np.int64)
     everything = interner.gather(np.arange(len(keys)), offsets)
     assert everything == b"".join(keys)
+
+
+@pytest.mark.parametrize("alike", [1, 2, 1023, 1024, 1025, 5000])
+@pytest.mark.parametrize("size", [1, 16, 64, 65])
+@pytest.mark.parametrize("other", [b"", b"odd", b"L" * 300_000])
+def test_keys_of_one_size_and_then_another(
+    kernel: Kernel, alike: int, size: int, other: bytes
+) -> None:
+    first = list(
+        dict.fromkeys(i.to_bytes(8, "little").ljust(size, b"k")[:size] for i in range(alike))
+    )
+    keys = list(dict.fromkeys([*first, other, *(b"%d" % i for i in range(1500)), b"x" * 16]))
+    number = {key: i for i, key in enumerate(keys)}
+    interner = kernel.Interner()
+    for some in (first, first[::-1], keys, keys[::-1], first):
+        assert intern(interner, some) == [number[key] for key in some]
+    assert [interner.find(key) for key in keys] == list(range(len(keys)))
+    lengths = np.zeros(len(keys), np.int64)
+    interner.lengths(lengths)
+    assert lengths.tolist() == list(map(len, keys))
+    offsets = np.zeros(len(keys) + 1, np.int64)
+    assert interner.gather(np.arange(len(keys)), offsets) == b"".join(keys)
+
+
+@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+def test_keys_of_one_size_take_little_but_their_bytes() -> None:
+    """Twice their bytes where room was just doubled, and at most 22 for finding each."""
+    keys = [i.to_bytes(24, "big") for i in range(100_000)]
+    interner = load("c").Interner()
+    intern(interner, keys)
+    alike = interner.nbytes
+    assert alike < 100_000 * (2 * 24 + 22)
+    intern(interner, [b"another"])
+    assert interner.nbytes > alike
 
 
 def test_the_second_thread_is_refused(kernel: Kernel) -> None:
