@@ -1,9 +1,9 @@
 """The engine on a cluster: the same batch functions, by ``mapInArrow`` on Spark's Python workers.
 
 Only the DataFrame API is used: no RDD, no JVM gateway, so a session of Spark Connect will do. A
-task is a row. A large one gets a Spark task of its own, the one with most file bytes first, so that
-it does not start when the others are done. A task that Spark runs again, or twice at
-the same time, tells the same and counts once.
+large task gets a Spark task of its own, the one with most file bytes first, so that it does not
+start when the others are done (:mod:`inspector.engines.dealt`). A task that Spark runs again, or
+twice at the same time, tells the same and counts once.
 """
 
 from __future__ import annotations

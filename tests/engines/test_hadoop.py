@@ -70,6 +70,11 @@ def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path
     assert found["rows"] or command == "verify"
 
 
+@pytest.mark.parametrize("case", sorted(path.name for path in FIXTURES.iterdir()))
+def test_an_audit_is_that_of_fsspec(case: str, hadoop: api.Options, tmp_path: Path) -> None:
+    assert assert_same("audit", plain_copy(case, tmp_path / "mine"), hadoop)["rows"]
+
+
 def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -> None:
     from inspector.engines.spark import SparkEngine
 
