@@ -149,6 +149,24 @@ def needed(spec: str) -> list[Needed]:
         EngineError: the checkpoint was opened by another engine, or is closed.
     """
     found: dict[Needed, None] = {}
+    for task, copy in _with_copies(spec):
+        for store in task["stores"]:
+            for file in (*store["files"], *store["side_files"]):
+                path = file["path"].removeprefix(task["root"]).lstrip("/")
+                found[Needed(copy, path)] = None
+    return list(found)
+
+
+def names_in(spec: str) -> set[str]:
+    """The names of the checkpoints that a task is about, though it may read no file of them.
+
+    Raises:
+        EngineError: as :func:`needed`.
+    """
+    return {copy.name for _, copy in _with_copies(spec)}
+
+
+def _with_copies(spec: str) -> Iterator[tuple[dict[str, Any], Copy]]:
     for task in _tasks(spec):
         copy = _copies.get(name_of(task["url"]))
         if copy is None:
@@ -156,11 +174,7 @@ def needed(spec: str) -> list[Needed]:
                 f"got a task on {task['root']} that Spark has not listed, expected one of a "
                 "checkpoint that is open on this engine"
             )
-        for store in task["stores"]:
-            for file in (*store["files"], *store["side_files"]):
-                path = file["path"].removeprefix(task["root"]).lstrip("/")
-                found[Needed(copy, path)] = None
-    return list(found)
+        yield task, copy
 
 
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:

@@ -41,6 +41,7 @@ from inspector.engines.copies import (
     Copy,
     Listed,
     Needed,
+    names_in,
     needed,
     new_copy,
     opened,
@@ -152,8 +153,8 @@ class HadoopFiles:
         return all_rows.repartition(slots, "slot").select(*PIECES.names)
 
     def names(self, work: Sequence[Work]) -> list[str]:
-        """Of the checkpoints whose files these tasks read."""
-        return sorted({file.copy.name for each in work for file in needed(each.spec)})
+        """Of the checkpoints that these tasks are about."""
+        return sorted({name for each in work for name in names_in(each.spec)})
 
     def here(self, function: BatchFunction) -> BatchFunction:
         """The same batch function with each task's files read by Spark into this process's reach.
@@ -165,10 +166,11 @@ class HadoopFiles:
         def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 for row in batch.to_pylist():
+                    spec = str(row["spec"])
                     with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as place:
                         folder = Folder(place)
-                        names = self._fetch(needed(str(row["spec"])), folder)
-                        with folder.names(names):
+                        self._fetch(needed(spec), folder)
+                        with folder.names(names_in(spec)):
                             yield from function([batch_of(TASKS, [row])])
 
         return run
@@ -228,8 +230,8 @@ class HadoopFiles:
             found |= dict.fromkeys((seen & there) - found.keys(), Listed(None, 0, 0))
         return found
 
-    def _fetch(self, files: Sequence[Needed], folder: Folder) -> list[str]:
-        """Lay down files in this process's reach; the names of their checkpoints."""
+    def _fetch(self, files: Sequence[Needed], folder: Folder) -> None:
+        """Lay down files in this process's reach."""
         for file in files:
             if file.copy.files[file.path].uri is None:
                 folder.write(file.copy.name, file.path, 0, b"")
@@ -239,7 +241,6 @@ class HadoopFiles:
             few = sum(file.copy.files[file.path].size for file in files) <= _AT_ONCE_BYTES
             for row in frame.collect() if few else frame.toLocalIterator():
                 folder.write(*row)
-        return sorted({file.copy.name for file in files})
 
     def _pieces(self, files: Mapping[Needed, Iterable[int]]) -> list[DataFrame]:
         """The pieces of files, each with the slots that it is wanted in."""

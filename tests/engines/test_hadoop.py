@@ -72,7 +72,7 @@ def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path
 
 @pytest.mark.parametrize("case", sorted(path.name for path in FIXTURES.iterdir()))
 def test_an_audit_is_that_of_fsspec(case: str, hadoop: api.Options, tmp_path: Path) -> None:
-    assert assert_same("audit", plain_copy(case, tmp_path / "mine"), hadoop)["rows"]
+    assert assert_same("audit", plain_copy(case, tmp_path / "mine"), hadoop)["tables"]
 
 
 def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -> None:
@@ -127,6 +127,19 @@ def test_files_that_spark_lists_are_checked_by_nobody_but_us(
     delta.write_bytes(b"junk" + delta.read_bytes()[4:])
     problems = said(api.verify(str(path), hadoop))["problems"]
     assert "bad-frame" in [problem["problem"] for problem in problems]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_query_that_has_written_no_state_yet(
+    command: str, hadoop: api.Options, tmp_path: Path
+) -> None:
+    path = Path(plain_copy("dedup_event_time", tmp_path / "mine"))
+    for folder in path.glob("state/0/[1-9]*"):
+        shutil.rmtree(folder)
+    for pattern in ("state/0/0/*.*", "commits/*", "offsets/[1-9]*"):
+        for file in path.glob(pattern):
+            file.unlink()
+    assert_same(command, str(path), hadoop)
 
 
 def test_a_file_that_is_gone_since_it_was_listed(hadoop: api.Options, tmp_path: Path) -> None:
