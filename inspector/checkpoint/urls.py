@@ -37,13 +37,13 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
 _LOCAL = re.compile(r"(?:file|local):/", re.IGNORECASE)
 _AZURE_HOST = re.compile(r"([^/@]+)@([^./]+)\.([^/]+)(.*)", re.DOTALL)
 _AZURE_PUBLIC = "blob.core.windows.net"
-_USERINFO = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]*://[^/@:]*):[^/@]*@")
+_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/]*@")
 _SECRET_PARAMETER = re.compile(
     r"((?:^|[?&;\s])(?:sig|token|AccountKey|SharedAccessSignature|X-Amz-Signature|"
     r"X-Amz-Security-Token|X-Amz-Credential)=)[^&;\s'\"]+",
     re.IGNORECASE,
 )
-_SECRET_NAME = re.compile(r"key|secret|token|key|pass|sas|credential|connection", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|secret|token|pass|sas|credential|connection", re.IGNORECASE)
 _SHORTEST_SECRET = 4
 """Shorter values are not blotted out of messages: they would take half of the words with them."""
 

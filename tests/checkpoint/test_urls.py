@@ -81,6 +81,10 @@ def test_options_reach_the_driver_with_their_types() -> None:
     ("text", "expected"),
     [
         ("ftp://me:hunter2@host/x", "ftp://me:***@host/x"),
+        ("cannot open 'ftp://me:hunter2@host/x'", "cannot open 'ftp://me:***@host/x'"),
+        ("ftp://a:b@h/x, then sftp://c:d@h/y", "ftp://a:***@h/x, then sftp://c:***@h/y"),
+        ("ftp://me:hunter@2@host/x", "ftp://me:***@host/x"),
+        ("webhdfs://namenode:9870/x@y", "webhdfs://namenode:9870/x@y"),
         ("abfss://box@acc.dfs.core.windows.net/x", "abfss://box@acc.dfs.core.windows.net/x"),
         ("GET /x?sv=1&sig=AbC%2F&se=2 failed", "GET /x?sv=1&sig=***&se=2 failed"),
         ("AccountName=a;AccountKey=bbbb==;x", "AccountName=a;AccountKey=***;x"),
