@@ -478,7 +478,6 @@ typedef struct {
     int64_t stride;  /* bytes of every key, while all are of one size: fields of fixed width; else 0 */
     uint8_t *packed; /* those keys, by number; they stay here when others come */
     int64_t packed_size;
-    int64_t packed_room; /* in keys */
     Span *keys;          /* by number, while they are not of one size */
     int64_t key_room;
     Chunk *chunks;
@@ -570,26 +569,34 @@ static Span key_at(const Interner *self, int64_t number)
     return self->keys[number];
 }
 
+/* Memory of a larger size in place of some, with what is in it; NULL if there is none. */
+static void *regrow(Interner *self, void *memory, int64_t size, int64_t larger)
+{
+    void *grown = allocate(self, larger);
+    if (!grown)
+        return NULL;
+    if (size)
+        memcpy(grown, memory, (size_t)size);
+    release(self, memory, size);
+    return grown;
+}
+
 /* Doubles the room for keys of one size. */
 static int packed_grow(Interner *self)
 {
-    int64_t room = self->packed_room ? 2 * self->packed_room : FIRST_KEYS;
-    uint8_t *packed = allocate(self, room * self->stride);
+    int64_t size = self->packed_size ? 2 * self->packed_size : FIRST_KEYS * self->stride;
+    uint8_t *packed = regrow(self, self->packed, self->packed_size, size);
     if (!packed)
         return -1;
-    if (self->count)
-        memcpy(packed, self->packed, (size_t)(self->count * self->stride));
-    release(self, self->packed, self->packed_size);
     self->packed = packed;
-    self->packed_size = room * self->stride;
-    self->packed_room = room;
+    self->packed_size = size;
     return 0;
 }
 
 /* Notes where each key lies, as the next is of another size. */
 static int keys_spread(Interner *self)
 {
-    int64_t i, room = self->count < self->packed_room ? self->packed_room : 2 * self->packed_room;
+    int64_t i, room = self->packed_size / self->stride;
     Span *keys = allocate(self, room * (int64_t)sizeof *keys);
     if (!keys)
         return -1;
@@ -605,12 +612,10 @@ static int keys_spread(Interner *self)
 static int keys_grow(Interner *self)
 {
     int64_t room = self->key_room ? 2 * self->key_room : FIRST_KEYS;
-    Span *keys = allocate(self, room * (int64_t)sizeof *keys);
+    int64_t each = (int64_t)sizeof *self->keys;
+    Span *keys = regrow(self, self->keys, self->key_room * each, room * each);
     if (!keys)
         return -1;
-    if (self->count)
-        memcpy(keys, self->keys, (size_t)self->count * sizeof *keys);
-    release(self, self->keys, self->key_room * (int64_t)sizeof *keys);
     self->keys = keys;
     self->key_room = room;
     return 0;
@@ -658,7 +663,7 @@ static int interner_reserve(Interner *self, Span key)
     if (self->stride && self->stride != key.size && keys_spread(self) < 0)
         return -1;
     if (self->stride)
-        return self->count == self->packed_room ? packed_grow(self) : 0;
+        return self->count * self->stride == self->packed_size ? packed_grow(self) : 0;
     return self->count == self->key_room ? keys_grow(self) : 0;
 }
 

@@ -19,15 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode._table_py import (
-    COUNTS,
-    FLAGS,
-    NUMBERS,
-    REBASED,
-    ROW,
-    TIMED,
-    TOUCH,
-)
+from inspector.decode._table_py import COUNTS, FLAGS, NUMBERS, REBASED, ROW, TIMED, TOUCH
 from inspector.decode.kernel import Interner, kernel
 from inspector.decode.records import RecordBlock
 from inspector.state.change import Adder, Bools, Change, Int64s, RecordCounts
@@ -134,6 +126,7 @@ class StateMap:
         """Make room for the keys that were interned."""
         before, self._keys = self._keys, len(self.interner)
         if self._keys > len(self._table):
+            # Doubled while small, as each growing may copy; large ones grow by an eighth.
             self._reserve(self._keys + max(1024, min(self._keys, 1 << 16), self._keys >> 3))
         table, over = self._table, self.put_over_clock
         for start in range(before, self._keys, len(_FRESH)):
