@@ -232,6 +232,11 @@ def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordB
     )
 
 
+def task_batch(spec: str, number: int = 0) -> pa.RecordBatch:
+    """A batch of one task, given as JSON."""
+    return batch_of(TASKS, [{"task_id": number, "spec": spec}])
+
+
 _CODES: Mapping[Any, str] = {pa.int32(): "i", pa.int64(): "q"}
 
 

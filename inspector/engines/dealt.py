@@ -7,13 +7,14 @@ the heaviest tasks come first, and each goes where least is to be done so far.
 from __future__ import annotations
 
 import heapq
+import itertools
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 
 import pyarrow as pa
 
 from inspector.engines.engine import BatchFunction, Work
-from inspector.schemas import TASKS, batch_of
+from inspector.schemas import task_batch
 
 SLOTS = 4096
 """Spark tasks of one job at most."""
@@ -58,17 +59,16 @@ def handing(function: BatchFunction, hands: Sequence[Sequence[Work]]) -> BatchFu
         function: takes batches of :data:`inspector.schemas.TASKS`.
         hands: the work of each slot.
     """
-    specs = [[zlib.compress(each.spec.encode()) for each in hand] for hand in hands]
-    firsts = [0]
-    for hand in hands:
-        firsts.append(firsts[-1] + len(hand))
+    numbers = itertools.count()
+    handed_out = [
+        [(next(numbers), zlib.compress(each.spec.encode())) for each in hand] for hand in hands
+    ]
 
     def tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for slot in map(int, batch.column("id").to_numpy()):
-                for number, spec in enumerate(specs[slot], firsts[slot]):
-                    row = {"task_id": number, "spec": zlib.decompress(spec).decode()}
-                    yield batch_of(TASKS, [row])
+                for number, spec in handed_out[slot]:
+                    yield task_batch(zlib.decompress(spec).decode(), number)
 
     def handed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return function(tasks(batches))

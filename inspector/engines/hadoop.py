@@ -52,7 +52,7 @@ from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.slots import keys_of_slots
 from inspector.engines.staging import PIECE_BYTES, PIECES, Folder, scratch
 from inspector.exceptions import EngineError, NotACheckpointError
-from inspector.schemas import TASKS, batch_of
+from inspector.schemas import task_batch
 
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
@@ -171,7 +171,7 @@ class HadoopFiles:
                         folder = Folder(place)
                         self._fetch(needed(spec), folder)
                         with folder.names(names_in(spec)):
-                            yield from function([batch_of(TASKS, [row])])
+                            yield from function([task_batch(spec, row["task_id"])])
 
         return run
 

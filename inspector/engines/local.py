@@ -14,7 +14,7 @@ from itertools import islice
 import pyarrow as pa
 
 from inspector.engines.engine import BatchFunction, Merge, Work
-from inspector.schemas import TASKS, batch_of
+from inspector.schemas import task_batch
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class LocalEngine:
         merge: Merge | None = None,  # noqa: ARG002 - results are taken one by one as it is
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
-        tasks = [_batch(i, each.spec) for i, each in enumerate(work)]
+        tasks = [task_batch(each.spec, i) for i, each in enumerate(work)]
         workers = max(1, self.workers or os.cpu_count() or 1)
         if workers == 1 or len(tasks) < 2:
             yield from function(tasks)
@@ -54,11 +54,7 @@ class LocalEngine:
 def stream_tasks(function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """One task after the other, batch by batch: for large outputs in bounded memory."""
     for i, spec in enumerate(specs):
-        yield from function([_batch(i, spec)])
-
-
-def _batch(number: int, spec: str) -> pa.RecordBatch:
-    return batch_of(TASKS, [{"task_id": number, "spec": spec}])
+        yield from function([task_batch(spec, i)])
 
 
 def _run(function: BatchFunction, task: pa.RecordBatch) -> list[pa.RecordBatch]:

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from inspector.checkpoint.staged import staged
 from inspector.engines.engine import BatchFunction
-from inspector.schemas import TASKS, batch_of
+from inspector.schemas import task_batch
 
 PIECE_BYTES = 1 << 20
 """Bytes of a file in one row, at most."""
@@ -83,7 +83,7 @@ def on_copies(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
             tasks = sorted(_laid_down(batches, folder))
             with folder.names(names):
                 for number, spec in tasks:
-                    yield from function([batch_of(TASKS, [{"task_id": number, "spec": spec}])])
+                    yield from function([task_batch(spec, number)])
 
     return run
 

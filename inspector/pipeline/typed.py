@@ -21,7 +21,7 @@ from inspector.pipeline.changes import ChangesTask, run_changes
 from inspector.pipeline.on_problem import OnProblem, told, with_problems
 from inspector.pipeline.run import run_rows
 from inspector.pipeline.tasks import Task
-from inspector.schemas import TASKS, batch_of, spans_of
+from inspector.schemas import spans_of, task_batch
 from inspector.sparktypes import StructType
 
 _STORE: list[tuple[str, pa.DataType]] = [
@@ -179,10 +179,10 @@ class _Typed:
         wanted = self.wanted
         if wanted.changes:
             changes = ChangesTask(wanted.task, first_version=wanted.first_version, old_values=True)
-            return run_changes([batch_of(TASKS, [{"task_id": 0, "spec": changes.to_json()}])])
+            return run_changes([task_batch(changes.to_json())])
         if not wanted.task.version:
             return iter(())
-        return run_rows([batch_of(TASKS, [{"task_id": 0, "spec": wanted.task.to_json()}])])
+        return run_rows([task_batch(wanted.task.to_json())])
 
     def _problems(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
         return told(self.schema, self.wanted.mode, rows)

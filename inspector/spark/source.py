@@ -57,7 +57,7 @@ from inspector.measure.leftovers import TimeoutKind
 from inspector.operators.join import SIDES, VALUE_STORES
 from inspector.pipeline.on_problem import OnProblem
 from inspector.report.build.flat_tables import FLAT
-from inspector.schemas import TASKS, batch_of
+from inspector.schemas import task_batch
 
 _STORAGE = "storage."
 _NUMBERS = {
@@ -125,7 +125,7 @@ class _Reader(DataSourceReader):
         if not isinstance(partition, _Part):
             return  # Spark's own, where there are no tasks
         workers.freeze()
-        tasks = batch_of(TASKS, [{"task_id": partition.number, "spec": partition.spec}])
+        tasks = task_batch(partition.spec, partition.number)
         exact = _exact(self._schema)
         for batch in self._function([tasks]):
             yield from pa.Table.from_batches([batch]).cast(exact).to_batches()

@@ -19,7 +19,7 @@ from inspector.report.build.common import BATCH_ID, PARTITION_ID, STORE, VERSION
 from inspector.report.build.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
 from inspector.report.keys import Redact
 from inspector.report.model import Column, Unit
-from inspector.schemas import COUNTS, TASKS, batch_of
+from inspector.schemas import COUNTS, task_batch
 
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased"))
 _SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
@@ -114,7 +114,7 @@ def _of_task(wanted: FlatTask) -> Iterator[pa.RecordBatch]:
     schema = flat_schema(wanted.table, wanted.mode)
     rows_of = _ROWS[wanted.table](wanted)
     yield from told(schema, wanted.mode, wanted.listed)
-    spec = batch_of(TASKS, [{"task_id": 0, "spec": wanted.task.to_json()}])
+    spec = task_batch(wanted.task.to_json())
     for batch in run_tasks([spec]):
         facts = batch.to_pylist()
         yield from told(schema, wanted.mode, (f for f in facts if f["kind"] == "problem"))
