@@ -106,7 +106,7 @@ static int span_at(const Spans *spans, int64_t index, Span *span)
     return 0;
 }
 
-/* Checks all spans before any is used, so that a bad one leaves no half-done work behind. */
+/* Checks all spans before any is used, where a bad one must not leave half-done work behind. */
 static int spans_check(const Spans *spans)
 {
     Span span;
@@ -127,13 +127,9 @@ static int spans_open(PyObject *bytes, PyObject *offsets, PyObject *lengths, Spa
         goto no_offsets;
     if (array_open(lengths, 0, "lq", &spans->lengths) < 0)
         goto no_lengths;
-    if (spans->offsets.count != spans->lengths.count) {
-        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
-        goto unequal;
-    }
-    if (spans_check(spans) == 0)
+    if (spans->offsets.count == spans->lengths.count)
         return 0;
-unequal:
+    PyErr_SetString(PyExc_ValueError, "arrays differ in length");
     PyBuffer_Release(&spans->lengths.buffer);
 no_lengths:
     PyBuffer_Release(&spans->offsets.buffer);
@@ -171,57 +167,48 @@ typedef struct {
     int64_t count;      /* records found */
 } Scan;
 
-/* Reads one record into `record`, and moves `start` behind it. Returns FULL if there was one. */
-static int scan_record(Scan *scan, int64_t record[SPAN])
-{
-    int64_t at = scan->start, key_length, value_length;
-    if (scan->size - at < 4)
-        return MORE;
-    key_length = be32(scan->data + at);
-    if (key_length == -1) {
-        scan->start = at + 4;
-        return END;
-    }
-    if (key_length < -1)
-        return BAD_KEY_LENGTH;
-    if (key_length > scan->max_length)
-        return OVER_LIMIT;
-    at += 4;
-    if (scan->size - at < key_length)
-        return MORE;
-    record[0] = at;
-    record[1] = key_length;
-    at += key_length;
-    if (scan->size - at < 4)
-        return MORE;
-    value_length = be32(scan->data + at);
-    if (value_length < 0)
-        value_length = -1;
-    if (value_length > scan->max_length) {
-        scan->start = at;
-        return OVER_LIMIT;
-    }
-    at += 4;
-    if (scan->size - at < value_length)
-        return MORE;
-    record[2] = at;
-    record[3] = value_length;
-    scan->start = at + (value_length < 0 ? 0 : value_length);
-    return FULL;
-}
-
+/* Finds records from `start` on; moves it behind the last whole one, but to the value length of one
+ * whose value is over the limit. */
 static int scan_records(Scan *scan, Array *spans)
 {
-    int64_t record[SPAN], room = spans->count / SPAN;
-    while (scan->count < room) {
-        int status = scan_record(scan, record);
-        if (status != FULL)
-            return status;
-        memcpy((char *)spans->buffer.buf + scan->count * (int64_t)sizeof record, record,
-               sizeof record);
-        scan->count++;
+    const uint8_t *data = scan->data;
+    int64_t at = scan->start, size = scan->size, max_length = scan->max_length;
+    int64_t room = spans->count / SPAN, count = 0, key_length, value_length;
+    char *target = spans->buffer.buf;
+    int status = FULL;
+    while (count < room) {
+        int64_t record[SPAN];
+        status = MORE;
+        if (size - at < 4)
+            break;
+        key_length = be32(data + at);
+        if (key_length < 0 || max_length < key_length) {
+            at += key_length == -1 ? 4 : 0;
+            status = key_length == -1 ? END : key_length < 0 ? BAD_KEY_LENGTH : OVER_LIMIT;
+            break;
+        }
+        if (size - at - 4 < key_length || size - at - 4 - key_length < 4)
+            break;
+        record[0] = at + 4;
+        record[1] = key_length;
+        record[2] = at + 8 + key_length;
+        value_length = be32(data + record[2] - 4);
+        record[3] = value_length < 0 ? -1 : value_length;
+        if (max_length < value_length) {
+            at = record[2] - 4;
+            status = OVER_LIMIT;
+            break;
+        }
+        if (size - record[2] < value_length)
+            break;
+        at = record[2] + (value_length < 0 ? 0 : value_length);
+        memcpy(target + count * (int64_t)sizeof record, record, sizeof record);
+        count++;
+        status = FULL;
     }
-    return FULL;
+    scan->start = at;
+    scan->count = count;
+    return status;
 }
 
 static PyObject *kernel_scan(PyObject *module, PyObject *args)
@@ -400,6 +387,10 @@ static PyObject *kernel_gather(PyObject *module, PyObject *args)
         return NULL;
     if (spans_open(bytes, offsets, lengths, &spans) < 0)
         return NULL;
+    if (spans_check(&spans) < 0) {
+        spans_close(&spans);
+        return NULL;
+    }
     total = spans_total(&spans);
     if (total < 0)
         PyErr_NoMemory();
@@ -790,7 +781,7 @@ static PyObject *interner_intern(PyObject *object, PyObject *args)
         return NULL;
     if (spans_open(bytes, offsets, lengths, &spans) < 0)
         goto no_spans;
-    if (out_open(out_object, "lq", spans.offsets.count, &out) < 0)
+    if (spans_check(&spans) < 0 || out_open(out_object, "lq", spans.offsets.count, &out) < 0)
         goto no_out;
     Py_BEGIN_ALLOW_THREADS
     status = intern_spans(self, &spans, &out);
@@ -1447,18 +1438,30 @@ static PyObject *kernel_tally(PyObject *module, PyObject *args)
 enum { ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT };
 enum { WORD = 8, DEEPEST = 64 };
 
-typedef struct {
-    const Array *program;
-    int64_t at;
-} Program;
-
-/* The next number of a program; ends in zeros (ANY), so that nothing is read behind it. */
-static int64_t take(Program *program)
+/* A number of a program, which ends in zeros (ANY): nothing is read behind it. */
+static int64_t number_at(const Array *program, int64_t at)
 {
-    return program->at < program->program->count ? array_get(program->program, program->at++) : 0;
+    return at < program->count ? array_get(program, at) : 0;
 }
 
-static int row_fits(Span row, Program *program, int depth);
+/* How many operands a field of some kind has; `at` is the place of the first. */
+static int64_t operands(int64_t kind, const Array *program, int64_t at)
+{
+    int64_t length;
+    switch (kind) {
+    case UNUSED:
+        return 1;
+    case RANGE:
+        return 2;
+    case STRUCT:
+        length = number_at(program, at);
+        return length < 0 || program->count - 1 < length ? program->count : 1 + length;
+    default:
+        return 0;
+    }
+}
+
+static int row_fits(Span row, const Array *program, int64_t at, int depth);
 
 /* Whether the variable part that a slot refers to lies within its row; takes it off the budget. */
 static int region_of(Span row, uint64_t slot, int64_t fixed, int64_t *budget, Span *region)
@@ -1471,55 +1474,33 @@ static int region_of(Span row, uint64_t slot, int64_t fixed, int64_t *budget, Sp
     return 1;
 }
 
-/* Holds one field that is not null against its part of the program. */
-static int field_fits(Span row, uint64_t slot, int64_t fixed, int64_t *budget, Program *program,
-                      int depth)
+/* Holds one field that is not null against its operands. */
+static int field_fits(int64_t kind, Span row, uint64_t slot, int64_t fixed, int64_t *budget,
+                      const Array *program, int64_t at, int depth)
 {
     Span region;
-    int64_t low, high;
-    switch (take(program)) {
-    case ANY:
-        return 1;
+    int64_t bits;
+    switch (kind) {
     case UNUSED: /* bits above the width of a narrow value */
-        low = take(program);
-        return low < 0 || 63 < low || slot >> low == 0;
+        bits = number_at(program, at);
+        return bits < 0 || 63 < bits || slot >> bits == 0;
     case RANGE:
-        low = take(program);
-        high = take(program);
-        return low <= (int64_t)slot && (int64_t)slot <= high;
+        return number_at(program, at) <= (int64_t)slot &&
+               (int64_t)slot <= number_at(program, at + 1);
     case REGION:
         return region_of(row, slot, fixed, budget, &region);
     case STRUCT:
-        (void)take(program);
-        return region_of(row, slot, fixed, budget, &region) && row_fits(region, program, depth + 1);
+        return region_of(row, slot, fixed, budget, &region) &&
+               row_fits(region, program, at + 1, depth + 1);
     default:
         return 0;
     }
 }
 
-/* Moves behind a field that is null. */
-static void skip_field(Program *program)
+/* Holds a row or struct against what stands in a program from a place on. */
+static int row_fits(Span row, const Array *program, int64_t at, int depth)
 {
-    int64_t skip = 0, left;
-    switch (take(program)) {
-    case UNUSED:
-        skip = 1;
-        break;
-    case RANGE:
-        skip = 2;
-        break;
-    case STRUCT:
-        skip = take(program);
-        break;
-    }
-    left = program->program->count - program->at;
-    program->at += skip < 0 || left < skip ? left : skip;
-}
-
-/* Holds a row or struct against a program that starts with its number of fields. */
-static int row_fits(Span row, Program *program, int depth)
-{
-    int64_t fields = take(program), bits, fixed, budget, i;
+    int64_t fields = number_at(program, at++), bits, fixed, budget, i;
     if (fields < 0 || INT32_MAX < fields || DEEPEST < depth)
         return 0;
     bits = (fields + 63) / 64 * WORD;
@@ -1528,11 +1509,14 @@ static int row_fits(Span row, Program *program, int depth)
         return 0;
     budget = row.size - fixed;
     for (i = 0; i < fields; i++) {
-        uint64_t slot = le64(row.data + bits + i * WORD);
-        if (row.data[i >> 3] >> (i & 7) & 1)
-            skip_field(program);
-        else if (!field_fits(row, slot, fixed, &budget, program, depth))
+        int64_t kind = number_at(program, at++);
+        if (kind == ANY)
+            continue;
+        if (!(row.data[i >> 3] >> (i & 7) & 1) &&
+            !field_fits(kind, row, le64(row.data + bits + i * WORD), fixed, &budget, program, at,
+                        depth))
             return 0;
+        at += operands(kind, program, at);
     }
     return 1;
 }
@@ -1541,11 +1525,10 @@ static int64_t check_rows(const Spans *spans, const Array *program, char *doubts
 {
     int64_t i, found = 0;
     for (i = 0; i < spans->offsets.count; i++) {
-        Program start = {program, 0};
         Span row;
         if (span_at(spans, i, &row) < 0)
             return -1;
-        doubts[i] = !row_fits(row, &start, 0);
+        doubts[i] = !row_fits(row, program, 0, 0);
         found += doubts[i];
     }
     return found;
