@@ -8,6 +8,7 @@
  *     change the array while the GIL is released;
  *   - no error of the format is raised here, and no Python object is touched without the GIL.
  */
+#define _GNU_SOURCE /* for mremap */
 #include <patchlevel.h>
 #if PY_VERSION_HEX >= 0x030B0000 /* the buffer protocol entered the limited API in 3.11 */
 #define Py_LIMITED_API 0x030B0000
@@ -445,9 +446,50 @@ static uint64_t siphash(const uint64_t secret[2], Span span)
     return v0 ^ v1 ^ v2 ^ v3;
 }
 
+enum { SHORT_KEY = 128, SIP_WORDS = 2, NH_WORDS = SHORT_KEY / 8, MIX_WORDS = 8 };
+enum { SECRET_WORDS = SIP_WORDS + NH_WORDS + MIX_WORDS };
+
+#if defined(__SIZEOF_INT128__)
+typedef unsigned __int128 Wide;
+
+static Wide wide_at(const uint64_t *words)
+{
+    return (Wide)words[1] << 64 | words[0];
+}
+
+/* A third of SipHash's time for the keys that most states have. NH, the sum of products of UMAC
+ * (RFC 4418), and a multiply-shift (Dietzfelbinger) of it and the length: however two keys were
+ * chosen, as long as the secret is not known the chance that they meet is that of random numbers. */
+static uint32_t short_hash(const uint64_t *secret, Span span)
+{
+    const uint64_t *mix = secret + NH_WORDS;
+    Wide length = (Wide)(uint64_t)span.size, sum = 0;
+    for (; span.size >= 16; span.data += 16, span.size -= 16, secret += 2)
+        sum += (Wide)(le64(span.data) + secret[0]) * (le64(span.data + 8) + secret[1]);
+    if (span.size) {
+        uint8_t rest[16] = {0};
+        memcpy(rest, span.data, (size_t)span.size);
+        sum += (Wide)(le64(rest) + secret[0]) * (le64(rest + 8) + secret[1]);
+    }
+    sum = wide_at(mix) * (uint64_t)sum + wide_at(mix + 2) * (uint64_t)(sum >> 64) +
+          wide_at(mix + 4) * length + wide_at(mix + 6);
+    return (uint32_t)(sum >> 96);
+}
+#endif
+
+/* The hash by which a key is looked for. */
+static uint32_t tag_of(const uint64_t *secret, Span key)
+{
+#if defined(__SIZEOF_INT128__)
+    if (key.size <= SHORT_KEY)
+        return short_hash(secret + SIP_WORDS, key);
+#endif
+    return (uint32_t)siphash(secret, key);
+}
+
 enum { CHUNK = 1 << 20, LARGE_PAGE = 1 << 21, FIRST_KEYS = 1 << 10, FIRST_SLOTS = 1 << 10 };
 enum { PACKED_MOST = 64 }; /* bytes of keys that lie side by side */
-enum { AHEAD = 32, ROWS_AHEAD = 12 }; /* keys and rows that are fetched at the same time */
+enum { AHEAD = 64, ROWS_AHEAD = 12 }; /* keys and rows that are fetched at the same time */
 #define MOST_KEYS INT64_C(0x7fffffff)
 
 /* Bytes of keys that are not all of one size lie in chunks that never move. */
@@ -458,13 +500,13 @@ typedef struct Chunk {
 } Chunk;
 
 typedef struct {
-    uint32_t tag;    /* low half of the hash: the place in the table, and a filter */
+    uint32_t tag;    /* hash of the key: the place in the table, and a filter */
     uint32_t number; /* of the key, plus one; 0 is an empty slot */
 } Slot;
 
 typedef struct {
     PyObject_HEAD
-    uint64_t secret[2];
+    uint64_t secret[SECRET_WORDS];
     int busy; /* a thread is at work, perhaps without the GIL */
     int64_t stride;  /* bytes of every key, while all are of one size: fields of fixed width; else 0 */
     uint8_t *packed; /* those keys, by number; they stay here when others come */
@@ -474,15 +516,27 @@ typedef struct {
     Chunk *chunks;
     uint8_t *end; /* of what is used in the newest shared chunk */
     int64_t room; /* behind it */
-    Slot *slots; /* open addressing, linear probing, at most 3/4 full */
+    Slot *slots; /* open addressing, linear probing, at most half full */
     int64_t slot_count;
     int64_t count;
     int64_t bytes; /* allocated */
 } Interner;
 
+/* Asks for large pages where there are any: keys come in any order, and each small page would be
+ * looked up. */
+static void large_pages(void *memory, int64_t size)
+{
+#if defined(MADV_HUGEPAGE)
+    if (size >= LARGE_PAGE)
+        (void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
+#else
+    (void)memory;
+    (void)size;
+#endif
+}
+
 /* Zeroed memory from the system itself, for what lives as long as the interner: in malloc's arena it
- * would lie between the short-lived arrays of numpy, and keep their space from being given back. In
- * large pages where there are any: keys come in any order, and each small page would be looked up. */
+ * would lie between the short-lived arrays of numpy, and keep their space from being given back. */
 static void *system_allocate(int64_t size)
 {
 #if defined(MAP_ANONYMOUS)
@@ -490,10 +544,7 @@ static void *system_allocate(int64_t size)
         mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-#if defined(MADV_HUGEPAGE)
-    if (size >= LARGE_PAGE)
-        (void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
-#endif
+    large_pages(memory, size);
     return memory;
 #else
     return calloc(1, (size_t)size);
@@ -563,7 +614,18 @@ static Span key_at(const Interner *self, int64_t number)
 /* Memory of a larger size in place of some, with what is in it; NULL if there is none. */
 static void *regrow(Interner *self, void *memory, int64_t size, int64_t larger)
 {
-    void *grown = allocate(self, larger);
+    void *grown;
+#if defined(MREMAP_MAYMOVE) /* Linux moves pages without copying them */
+    if (size) {
+        grown = mremap(memory, (size_t)size, (size_t)larger, MREMAP_MAYMOVE);
+        if (grown == MAP_FAILED)
+            return NULL;
+        large_pages(grown, larger);
+        self->bytes += larger - size;
+        return grown;
+    }
+#endif
+    grown = allocate(self, larger);
     if (!grown)
         return NULL;
     if (size)
@@ -647,7 +709,7 @@ static int interner_reserve(Interner *self, Span key)
 {
     if (self->count >= MOST_KEYS)
         return -1;
-    if (self->slot_count - self->slot_count / 4 <= self->count && slots_grow(self) < 0)
+    if (self->slot_count / 2 <= self->count && slots_grow(self) < 0)
         return -1;
     if (!self->count && !self->key_room)
         self->stride = key.size <= PACKED_MOST ? key.size : 0;
@@ -691,7 +753,7 @@ static int64_t interner_add(Interner *self, Span key, uint32_t tag)
 #define INLINE inline
 #endif
 
-/* The number of a key that has this tag, or -1; only to fetch it ahead. */
+/* The number of the first key that has this tag, or -1: mostly the one that is looked for. */
 static int64_t candidate(const Interner *self, uint32_t tag)
 {
     int64_t mask = self->slot_count - 1, at;
@@ -701,12 +763,14 @@ static int64_t candidate(const Interner *self, uint32_t tag)
     return -1;
 }
 
-/* Fetches ahead what looking up some keys reads: their slots, where their bytes are, the bytes.
- * The table is random access, so that each of the three would otherwise be waited for per key. */
-static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int few)
+/* Finds the candidates of some keys, and fetches ahead what looking them up reads: their slots, where
+ * their bytes are, the bytes. The table is random access, so that each of the three would otherwise
+ * be waited for per key. */
+static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int few, int64_t *found)
 {
-    int64_t found[AHEAD];
     int i;
+    for (i = 0; i < few; i++)
+        found[i] = -1;
     if (!self->slot_count)
         return;
     for (i = 0; i < few; i++)
@@ -729,15 +793,18 @@ static int intern_few(Interner *self, const Spans *spans, int64_t first, int few
 {
     Span keys[AHEAD];
     uint32_t tags[AHEAD];
+    int64_t found[AHEAD];
     int i;
     for (i = 0; i < few; i++) {
         if (span_at(spans, first + i, &keys[i]) < 0)
             return -1;
-        tags[i] = (uint32_t)siphash(self->secret, keys[i]);
+        tags[i] = tag_of(self->secret, keys[i]);
     }
-    fetch_ahead(self, tags, few);
+    fetch_ahead(self, tags, few, found);
     for (i = 0; i < few; i++) {
-        int64_t number = interner_add(self, keys[i], tags[i]);
+        int64_t number = found[i];
+        if (number < 0 || !same(key_at(self, number), keys[i]))
+            number = interner_add(self, keys[i], tags[i]);
         if (number < 0)
             return -2;
         array_set(out, first + i, number);
@@ -814,7 +881,7 @@ static PyObject *interner_find(PyObject *object, PyObject *argument)
     }
     key = (Span){buffer.buf, buffer.len};
     if (self->count)
-        number = (int64_t)slot_of(self, key, (uint32_t)siphash(self->secret, key))->number - 1;
+        number = (int64_t)slot_of(self, key, tag_of(self->secret, key))->number - 1;
     PyBuffer_Release(&buffer);
     self->busy = 0;
     return PyLong_FromLongLong(number);
@@ -935,15 +1002,16 @@ static PyObject *interner_nbytes(PyObject *object, void *closure)
     return PyLong_FromLongLong(((Interner *)object)->bytes);
 }
 
-/* Takes 16 random bytes from os.urandom, on every platform the same. */
-static int secret_fill(uint64_t secret[2])
+/* Takes random bytes from os.urandom, on every platform the same. */
+static int secret_fill(uint64_t secret[SECRET_WORDS])
 {
+    const int size = SECRET_WORDS * (int)sizeof *secret;
     PyObject *os = PyImport_ImportModule("os"), *bytes = NULL;
     int status = -1;
     if (os)
-        bytes = PyObject_CallMethod(os, "urandom", "i", 16);
-    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) == 16) {
-        memcpy(secret, PyBytes_AsString(bytes), 16);
+        bytes = PyObject_CallMethod(os, "urandom", "i", size);
+    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) == size) {
+        memcpy(secret, PyBytes_AsString(bytes), (size_t)size);
         status = 0;
     }
     Py_XDECREF(bytes);
