@@ -8,7 +8,6 @@
  *     change the array while the GIL is released;
  *   - no error of the format is raised here, and no Python object is touched without the GIL.
  */
-#define _GNU_SOURCE /* for mremap */
 #include <patchlevel.h>
 #if PY_VERSION_HEX >= 0x030B0000 /* the buffer protocol entered the limited API in 3.11 */
 #define Py_LIMITED_API 0x030B0000
@@ -522,21 +521,9 @@ typedef struct {
     int64_t bytes; /* allocated */
 } Interner;
 
-/* Asks for large pages where there are any: keys come in any order, and each small page would be
- * looked up. */
-static void large_pages(void *memory, int64_t size)
-{
-#if defined(MADV_HUGEPAGE)
-    if (size >= LARGE_PAGE)
-        (void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
-#else
-    (void)memory;
-    (void)size;
-#endif
-}
-
 /* Zeroed memory from the system itself, for what lives as long as the interner: in malloc's arena it
- * would lie between the short-lived arrays of numpy, and keep their space from being given back. */
+ * would lie between the short-lived arrays of numpy, and keep their space from being given back. In
+ * large pages where there are any: keys come in any order, and each small page would be looked up. */
 static void *system_allocate(int64_t size)
 {
 #if defined(MAP_ANONYMOUS)
@@ -544,7 +531,10 @@ static void *system_allocate(int64_t size)
         mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED)
         return NULL;
-    large_pages(memory, size);
+#if defined(MADV_HUGEPAGE)
+    if (size >= LARGE_PAGE)
+        (void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
+#endif
     return memory;
 #else
     return calloc(1, (size_t)size);
@@ -614,18 +604,7 @@ static Span key_at(const Interner *self, int64_t number)
 /* Memory of a larger size in place of some, with what is in it; NULL if there is none. */
 static void *regrow(Interner *self, void *memory, int64_t size, int64_t larger)
 {
-    void *grown;
-#if defined(MREMAP_MAYMOVE) /* Linux moves pages without copying them */
-    if (size) {
-        grown = mremap(memory, (size_t)size, (size_t)larger, MREMAP_MAYMOVE);
-        if (grown == MAP_FAILED)
-            return NULL;
-        large_pages(grown, larger);
-        self->bytes += larger - size;
-        return grown;
-    }
-#endif
-    grown = allocate(self, larger);
+    void *grown = allocate(self, larger);
     if (!grown)
         return NULL;
     if (size)
@@ -1082,14 +1061,16 @@ static PyType_Spec interner_spec = {
     .slots = interner_slots,
 };
 
-/* --- apply --------------------------------------------------------------------------------- */
+/* --- the table of keys ------------------------------------------------------------------------ */
 
 /* A key of a map, and what the version before held of a key that this one touches: the layouts of
  * ROW and TOUCH in _table_py.py. A row is read and written as a whole: one place in memory. */
 typedef struct {
     uint64_t value_hash;
     int64_t clock;
-    int32_t key_size, value_size, put_step, born_step, touch_step, puts, put_record;
+    int32_t key_size, value_size, put_step, born_step;
+    int32_t touched; /* one more than the step that touched it last; 0 if none did */
+    int32_t puts, put_record;
     uint8_t live, same_state, unused[2];
 } Row;
 
@@ -1104,24 +1085,38 @@ typedef struct {
 typedef char row_has_48_bytes[sizeof(Row) == 48 ? 1 : -1];
 typedef char touch_has_32_bytes[sizeof(Touch) == 32 ? 1 : -1];
 
+#define NO_CLOCK INT64_MIN
+enum { BEFORE_WINDOW = -1 };
+static const Row FRESH = {0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, 0, 0, -1, 0, 0, {0, 0}};
+
 enum { REBASED = 1, TIMED = 2 };
-enum { PUTS, INSERTS, UPDATES, SAME, SAME_BYTES, REMOVALS, ABSENT, COUNTS };
 
+/* A version: its number, and how its records are to be taken. */
 typedef struct {
-    Py_buffer table;
-    Array ids, key_sizes, value_sizes, hashes, clocks; /* clocks.buffer.obj is NULL without any */
-    Py_buffer touched;
-    Array counts;
-    int64_t rows, step, first_record, flags;
-    int64_t count[COUNTS];
-    int64_t touches;
-} Apply;
+    int32_t step, made; /* made: the step that its puts have in the table */
+    int timed;
+} Version;
 
-static Row row_get(const Apply *apply, int64_t id)
+static Version version_of(long long step, long long flags)
+{
+    Version version = {(int32_t)step, (int32_t)step, (flags & TIMED) != 0};
+    if (flags & REBASED)
+        version.made = BEFORE_WINDOW;
+    return version;
+}
+
+static Row row_get(const Py_buffer *table, int64_t id)
 {
     Row row;
-    memcpy(&row, (const char *)apply->table.buf + id * (int64_t)sizeof row, sizeof row);
+    memcpy(&row, (const char *)table->buf + id * (int64_t)sizeof row, sizeof row);
     return row;
+}
+
+static Touch touch_get(const Py_buffer *touched, int64_t i)
+{
+    Touch touch;
+    memcpy(&touch, (const char *)touched->buf + i * (int64_t)sizeof touch, sizeof touch);
+    return touch;
 }
 
 /* Fetches ahead a row of a table, which may lie across two lines of the cache. */
@@ -1135,23 +1130,140 @@ static INLINE void fetch_row(const Py_buffer *table, int64_t rows, int64_t id)
     prefetch(row + sizeof(Row) - 1);
 }
 
-static void touch(Apply *apply, int64_t id, Row *row)
+/* What became of a touched key. */
+enum { WAS_LIVE, NOW_LIVE, WRITTEN, REBORN, SAME_STATE, SAME_VALUE, CHANGE_FLAGS };
+
+static INLINE void became(Version version, const Touch *was, const Row *now,
+                          int64_t told[CHANGE_FLAGS])
 {
-    Touch touched = {id, row->value_hash, row->clock, row->value_size, row->live, {0, 0, 0}};
-    row->touch_step = (int32_t)apply->step;
-    memcpy((char *)apply->touched.buf + apply->touches * (int64_t)sizeof touched, &touched,
-           sizeof touched);
-    apply->touches++;
+    told[WAS_LIVE] = was->live != 0;
+    told[NOW_LIVE] = now->live != 0;
+    told[WRITTEN] = now->live && now->put_step == version.made;
+    told[REBORN] = now->live && now->born_step == version.made;
+    told[SAME_STATE] = was->live && told[WRITTEN] && now->value_hash == was->hash &&
+                       now->value_size == was->size;
+    told[SAME_VALUE] = told[SAME_STATE] && (!version.timed || now->clock == was->clock);
 }
+
+/* Sums over touched keys, and the live rows that come and go by size: see tally in _table_py. */
+enum {
+    SUM_WAS_ROWS,
+    SUM_NOW_ROWS,
+    SUM_NEW,
+    SUM_REMOVED,
+    SUM_WRITTEN,
+    SUM_REBORN,
+    SUM_CHANGED,
+    SUM_SAME_VALUE,
+    SUM_WAS_KEYS,
+    SUM_NOW_KEYS,
+    SUM_WAS_VALUES,
+    SUM_NOW_VALUES,
+    SUM_REBORN_KEYS,
+    SUM_WRITTEN_VALUES,
+    SUMS
+};
+
+typedef struct {
+    Array sums, by_size;
+    int64_t sum[SUMS];
+    int64_t room; /* of each of the three counts by size */
+    int64_t largest;
+} Tally;
+
+static int tally_open(PyObject *sums, PyObject *by_size, Tally *tally)
+{
+    if (out_open(sums, "lq", SUMS, &tally->sums) < 0 ||
+        array_open(by_size, 1, "lq", &tally->by_size) < 0)
+        return -1;
+    tally->room = tally->by_size.count / 3;
+    if (tally->by_size.count % 3) {
+        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+        return -1;
+    }
+    return 0;
+}
+
+static void tally_size(Tally *tally, int64_t kind, int64_t size, int64_t rows)
+{
+    if (tally->largest < size)
+        tally->largest = size;
+    if (0 <= size && size < tally->room) {
+        int64_t at = kind * tally->room + size;
+        array_set(&tally->by_size, at, array_get(&tally->by_size, at) + rows);
+    }
+}
+
+static void tally_row(Tally *tally, int64_t key, int64_t value, int64_t rows)
+{
+    tally_size(tally, 0, key, rows);
+    tally_size(tally, 1, value, rows);
+    tally_size(tally, 2, key + value, rows);
+}
+
+static INLINE void tally_key(Tally *tally, Version version, const Touch *was, const Row *now)
+{
+    int64_t told[CHANGE_FLAGS], *sum = tally->sum;
+    int64_t key = now->key_size, before = was->size, value = now->value_size;
+    became(version, was, now, told);
+    sum[SUM_WAS_ROWS] += told[WAS_LIVE];
+    sum[SUM_NOW_ROWS] += told[NOW_LIVE];
+    sum[SUM_NEW] += told[NOW_LIVE] & !told[WAS_LIVE];
+    sum[SUM_REMOVED] += told[WAS_LIVE] & !told[NOW_LIVE];
+    sum[SUM_WRITTEN] += told[WRITTEN];
+    sum[SUM_REBORN] += told[REBORN];
+    sum[SUM_CHANGED] += told[WAS_LIVE] & told[WRITTEN] & !told[SAME_VALUE];
+    sum[SUM_SAME_VALUE] += told[SAME_VALUE];
+    sum[SUM_WAS_KEYS] += told[WAS_LIVE] * key;
+    sum[SUM_NOW_KEYS] += told[NOW_LIVE] * key;
+    sum[SUM_WAS_VALUES] += told[WAS_LIVE] * before;
+    sum[SUM_NOW_VALUES] += told[NOW_LIVE] * value;
+    sum[SUM_REBORN_KEYS] += told[REBORN] * key;
+    sum[SUM_WRITTEN_VALUES] += told[WRITTEN] * value;
+    if (told[WAS_LIVE] && told[NOW_LIVE] && before == value)
+        return; /* as many of every size as before */
+    if (told[WAS_LIVE])
+        tally_row(tally, key, before, -1);
+    if (told[NOW_LIVE])
+        tally_row(tally, key, value, 1);
+}
+
+/* Adds the sums to the caller's. They only wrap where those overflow. */
+static void tally_close(Tally *tally)
+{
+    int64_t i;
+    for (i = 0; i < tally->sums.count; i++) {
+        uint64_t sum = (uint64_t)array_get(&tally->sums, i) + (uint64_t)tally->sum[i];
+        array_set(&tally->sums, i, (int64_t)sum);
+    }
+    PyBuffer_Release(&tally->by_size.buffer);
+    PyBuffer_Release(&tally->sums.buffer);
+}
+
+/* --- apply --------------------------------------------------------------------------------- */
+
+enum { PUTS, INSERTS, UPDATES, SAME, SAME_BYTES, REMOVALS, ABSENT, COUNTS };
+
+typedef struct {
+    Py_buffer table;
+    Array ids, key_sizes, value_sizes, hashes, clocks; /* clocks.buffer.obj is NULL without any */
+    Py_buffer touched;
+    Array counts;
+    Version version;
+    Tally tally;
+    int64_t rows, first_record;
+    int64_t count[COUNTS];
+    int64_t touches;
+} Apply;
 
 static void apply_put(Apply *apply, int64_t i, Row *row)
 {
     int64_t size = array_get(&apply->value_sizes, i), *count = apply->count;
     uint64_t hash = (uint64_t)array_get(&apply->hashes, i);
     int64_t clock = apply->clocks.buffer.obj ? array_get(&apply->clocks, i) : row->clock;
-    int32_t made = apply->flags & REBASED ? -1 : (int32_t)apply->step;
+    int32_t made = apply->version.made;
     int same_value = row->live && row->value_hash == hash && row->value_size == (int32_t)size &&
-                     (!(apply->flags & TIMED) || row->clock == clock);
+                     (!apply->version.timed || row->clock == clock);
     count[PUTS]++;
     count[row->live ? UPDATES : INSERTS]++;
     count[SAME] += same_value;
@@ -1159,7 +1271,7 @@ static void apply_put(Apply *apply, int64_t i, Row *row)
     if (!row->live)
         row->born_step = made;
     row->put_step = made;
-    if (!(apply->flags & REBASED) && row->puts < INT32_MAX)
+    if (made != BEFORE_WINDOW && row->puts < INT32_MAX)
         row->puts++;
     row->put_record = (int32_t)((apply->first_record + i) & INT32_MAX);
     row->live = 1;
@@ -1168,9 +1280,22 @@ static void apply_put(Apply *apply, int64_t i, Row *row)
     row->clock = clock;
 }
 
+static void apply_record(Apply *apply, int64_t i, Row *row)
+{
+    row->key_size = (int32_t)array_get(&apply->key_sizes, i);
+    if (array_get(&apply->value_sizes, i) >= 0) {
+        apply_put(apply, i, row);
+    } else {
+        apply->count[REMOVALS]++;
+        apply->count[ABSENT] += !row->live;
+        row->live = 0;
+    }
+}
+
 static int apply_records(Apply *apply)
 {
     int64_t i, count = apply->ids.count;
+    int32_t touched = (int32_t)((uint32_t)apply->version.step + 1);
     for (i = 0; i < count; i++) {
         int64_t id = array_get(&apply->ids, i);
         Row row;
@@ -1178,16 +1303,19 @@ static int apply_records(Apply *apply)
             return -1;
         if (count - i > ROWS_AHEAD)
             fetch_row(&apply->table, apply->rows, array_get(&apply->ids, i + ROWS_AHEAD));
-        row = row_get(apply, id);
-        row.key_size = (int32_t)array_get(&apply->key_sizes, i);
-        if (row.touch_step != (int32_t)apply->step)
-            touch(apply, id, &row);
-        if (array_get(&apply->value_sizes, i) >= 0) {
-            apply_put(apply, i, &row);
+        row = row_get(&apply->table, id);
+        if (!row.touched)
+            row = FRESH;
+        if (row.touched == touched) {
+            apply_record(apply, i, &row);
         } else {
-            apply->count[REMOVALS]++;
-            apply->count[ABSENT] += !row.live;
-            row.live = 0;
+            Touch was = {id, row.value_hash, row.clock, row.value_size, row.live, {0, 0, 0}};
+            row.touched = touched;
+            apply_record(apply, i, &row);
+            tally_key(&apply->tally, apply->version, &was, &row);
+            memcpy((char *)apply->touched.buf + apply->touches * (int64_t)sizeof was, &was,
+                   sizeof was);
+            apply->touches++;
         }
         memcpy((char *)apply->table.buf + id * (int64_t)sizeof row, &row, sizeof row);
     }
@@ -1215,13 +1343,14 @@ static int columns_open(PyObject *const objects[5], Apply *apply)
     return 0;
 }
 
-static int apply_open(PyObject *table, PyObject *const columns[5], PyObject *touched,
-                      PyObject *counts, Apply *apply)
+static int apply_open(PyObject *table, PyObject *const columns[5], PyObject *const results[4],
+                      Apply *apply)
 {
     if (PyObject_GetBuffer(table, &apply->table, PyBUF_WRITABLE) < 0 ||
         columns_open(columns, apply) < 0 ||
-        PyObject_GetBuffer(touched, &apply->touched, PyBUF_WRITABLE) < 0 ||
-        out_open(counts, "lq", COUNTS, &apply->counts) < 0)
+        PyObject_GetBuffer(results[0], &apply->touched, PyBUF_WRITABLE) < 0 ||
+        out_open(results[1], "lq", COUNTS, &apply->counts) < 0 ||
+        tally_open(results[2], results[3], &apply->tally) < 0)
         return -1;
     apply->rows = apply->table.len / (int64_t)sizeof(Row);
     if (apply->touched.len / (int64_t)sizeof(Touch) < apply->ids.count) {
@@ -1233,6 +1362,7 @@ static int apply_open(PyObject *table, PyObject *const columns[5], PyObject *tou
 
 static void apply_close(Apply *apply) /* releasing a buffer that was not filled does nothing */
 {
+    tally_close(&apply->tally);
     PyBuffer_Release(&apply->counts.buffer);
     PyBuffer_Release(&apply->touched);
     PyBuffer_Release(&apply->clocks.buffer);
@@ -1245,101 +1375,109 @@ static void apply_close(Apply *apply) /* releasing a buffer that was not filled 
 
 static PyObject *kernel_apply(PyObject *module, PyObject *args)
 {
-    PyObject *table, *columns[5], *touched, *counts, *result = NULL;
+    PyObject *table, *columns[5], *results[4], *result = NULL;
     long long step, first_record, flags;
     Apply apply;
     int status;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOOLLLOO:apply", &table, &columns[0], &columns[1], &columns[2],
-                          &columns[3], &columns[4], &step, &first_record, &flags, &touched,
-                          &counts))
+    if (!PyArg_ParseTuple(args, "OOOOOOLLLOOOO:apply", &table, &columns[0], &columns[1],
+                          &columns[2], &columns[3], &columns[4], &step, &first_record, &flags,
+                          &results[0], &results[1], &results[2], &results[3]))
         return NULL;
     memset(&apply, 0, sizeof apply);
-    apply.step = step;
+    apply.version = version_of(step, flags);
     apply.first_record = first_record;
-    apply.flags = flags;
-    if (apply_open(table, columns, touched, counts, &apply) == 0) {
+    if (apply_open(table, columns, results, &apply) == 0) {
         Py_BEGIN_ALLOW_THREADS
         status = apply_records(&apply);
         Py_END_ALLOW_THREADS
         if (status < 0)
             PyErr_SetString(PyExc_ValueError, "an id without a row");
         else
-            result = PyLong_FromLongLong(apply.touches);
+            result = Py_BuildValue("LL", (long long)apply.touches, (long long)apply.tally.largest);
     }
     apply_close(&apply);
     return result;
 }
 
-/* Works out what became of some touched keys. Eleven columns, of which this fills a part: the numbers
- * id, key size, size before, size now, clock before; and one byte each for live before, live now,
- * written, reborn, same state, same value. */
-enum { CHANGE_NUMBERS = 5, CHANGE_FLAGS = 6 };
+/* --- settle and tally ------------------------------------------------------------------------ */
+
+/* A table and some touched keys of it: the arguments that both share. */
+typedef struct {
+    Py_buffer table, touched;
+    int64_t rows, count;
+} Touched;
+
+static int touched_open(PyObject *table, PyObject *touches, Touched *touched)
+{
+    if (PyObject_GetBuffer(table, &touched->table, PyBUF_SIMPLE) < 0 ||
+        PyObject_GetBuffer(touches, &touched->touched, PyBUF_SIMPLE) < 0)
+        return -1;
+    touched->rows = touched->table.len / (int64_t)sizeof(Row);
+    touched->count = touched->touched.len / (int64_t)sizeof(Touch);
+    return 0;
+}
+
+static void touched_close(Touched *touched)
+{
+    PyBuffer_Release(&touched->touched);
+    PyBuffer_Release(&touched->table);
+}
+
+/* Reads a touched key as it was and as it is, and fetches a later one ahead. Returns 0, or -1. */
+static INLINE int touched_get(const Touched *touched, int64_t i, Touch *was, Row *now)
+{
+    *was = touch_get(&touched->touched, i);
+    if (was->id < 0 || touched->rows <= was->id)
+        return -1;
+    if (touched->count - i > ROWS_AHEAD)
+        fetch_row(&touched->table, touched->rows,
+                  touch_get(&touched->touched, i + ROWS_AHEAD).id);
+    *now = row_get(&touched->table, was->id);
+    return 0;
+}
+
+/* Eleven columns, of which this fills a part: the numbers id, key size, size before, size now, clock
+ * before; and one byte each of what became of the key. */
+enum { CHANGE_NUMBERS = 5 };
 
 typedef struct {
-    Py_buffer table, touched, flags;
+    Touched touched;
+    Version version;
     Array numbers;
-    int64_t rows, count, made, no_clock, timed;
+    Py_buffer flags;
     int64_t first, length; /* of the part, and of a column */
 } Settle;
 
-static Touch touch_get(const Settle *settle, int64_t i)
-{
-    Touch touched;
-    memcpy(&touched, (const char *)settle->touched.buf + i * (int64_t)sizeof touched,
-           sizeof touched);
-    return touched;
-}
-
-static void settle_one(Settle *settle, int64_t i, Touch was, Row now)
-{
-    char *flags = (char *)settle->flags.buf + settle->first + i;
-    int64_t length = settle->length, at = settle->first + i;
-    int64_t clock = was.live ? was.clock : settle->no_clock;
-    int written = now.live && now.put_step == settle->made;
-    int same_state =
-        was.live && written && now.value_hash == was.hash && now.value_size == was.size;
-    array_set(&settle->numbers, at, was.id);
-    array_set(&settle->numbers, length + at, now.key_size);
-    array_set(&settle->numbers, 2 * length + at, was.size);
-    array_set(&settle->numbers, 3 * length + at, now.value_size);
-    array_set(&settle->numbers, 4 * length + at, clock);
-    flags[0] = was.live != 0;
-    flags[length] = now.live != 0;
-    flags[2 * length] = (char)written;
-    flags[3 * length] = now.live && now.born_step == settle->made;
-    flags[4 * length] = (char)same_state;
-    flags[5 * length] = same_state && (!settle->timed || now.clock == clock);
-}
-
 static int settle_all(Settle *settle)
 {
-    int64_t i;
-    for (i = 0; i < settle->count; i++) {
-        Touch was = touch_get(settle, i);
+    int64_t i, kind, length = settle->length;
+    for (i = 0; i < settle->touched.count; i++) {
+        int64_t told[CHANGE_FLAGS], at = settle->first + i;
+        Touch was;
         Row now;
-        if (was.id < 0 || settle->rows <= was.id)
+        if (touched_get(&settle->touched, i, &was, &now) < 0)
             return -1;
-        if (settle->count - i > ROWS_AHEAD)
-            fetch_row(&settle->table, settle->rows, touch_get(settle, i + ROWS_AHEAD).id);
-        memcpy(&now, (const char *)settle->table.buf + was.id * (int64_t)sizeof now, sizeof now);
-        settle_one(settle, i, was, now);
+        became(settle->version, &was, &now, told);
+        array_set(&settle->numbers, at, was.id);
+        array_set(&settle->numbers, length + at, now.key_size);
+        array_set(&settle->numbers, 2 * length + at, was.size);
+        array_set(&settle->numbers, 3 * length + at, now.value_size);
+        array_set(&settle->numbers, 4 * length + at, was.live ? was.clock : NO_CLOCK);
+        for (kind = 0; kind < CHANGE_FLAGS; kind++)
+            ((char *)settle->flags.buf)[kind * length + at] = (char)told[kind];
     }
     return 0;
 }
 
-static int settle_open(PyObject *table, PyObject *touched, PyObject *numbers, PyObject *flags,
-                       Settle *settle)
+static int settle_open(PyObject *numbers, PyObject *flags, Settle *settle)
 {
-    if (PyObject_GetBuffer(table, &settle->table, PyBUF_SIMPLE) < 0 ||
-        PyObject_GetBuffer(touched, &settle->touched, PyBUF_SIMPLE) < 0 ||
-        PyObject_GetBuffer(flags, &settle->flags, PyBUF_WRITABLE) < 0)
+    if (PyObject_GetBuffer(flags, &settle->flags, PyBUF_WRITABLE) < 0)
         return -1;
-    settle->rows = settle->table.len / (int64_t)sizeof(Row);
-    settle->count = settle->touched.len / (int64_t)sizeof(Touch);
     settle->length = settle->flags.len / CHANGE_FLAGS;
     if (settle->flags.len % CHANGE_FLAGS || settle->first < 0 ||
-        settle->length < settle->first || settle->length - settle->first < settle->count) {
+        settle->length < settle->first ||
+        settle->length - settle->first < settle->touched.count) {
         PyErr_SetString(PyExc_ValueError, "arrays differ in length");
         return -1;
     }
@@ -1349,19 +1487,18 @@ static int settle_open(PyObject *table, PyObject *touched, PyObject *numbers, Py
 static PyObject *kernel_settle(PyObject *module, PyObject *args)
 {
     PyObject *table, *touched, *numbers, *flags, *result = NULL;
-    long long made, no_clock, first;
+    long long step, taken, first;
     Settle settle;
-    int timed, status;
+    int status;
     (void)module;
     memset(&settle, 0, sizeof settle);
-    if (!PyArg_ParseTuple(args, "OOLLpLOO:settle", &table, &touched, &made, &no_clock, &timed,
-                          &first, &numbers, &flags))
+    if (!PyArg_ParseTuple(args, "OOLLLOO:settle", &table, &touched, &step, &taken, &first,
+                          &numbers, &flags))
         return NULL;
-    settle.made = made;
+    settle.version = version_of(step, taken);
     settle.first = first;
-    settle.no_clock = no_clock;
-    settle.timed = timed;
-    if (settle_open(table, touched, numbers, flags, &settle) == 0) {
+    if (touched_open(table, touched, &settle.touched) == 0 &&
+        settle_open(numbers, flags, &settle) == 0) {
         Py_BEGIN_ALLOW_THREADS
         status = settle_all(&settle);
         Py_END_ALLOW_THREADS
@@ -1372,131 +1509,46 @@ static PyObject *kernel_settle(PyObject *module, PyObject *args)
     }
     PyBuffer_Release(&settle.numbers.buffer);
     PyBuffer_Release(&settle.flags);
-    PyBuffer_Release(&settle.touched);
-    PyBuffer_Release(&settle.table);
+    touched_close(&settle.touched);
     return result;
 }
 
-/* Sums over those columns, and the live rows that come and go by size: see tally in _table_py. */
-enum { WAS_LIVE, NOW_LIVE, WRITTEN, REBORN, SAME_STATE, SAME_VALUE };
-enum {
-    SUM_WAS_ROWS,
-    SUM_NOW_ROWS,
-    SUM_NEW,
-    SUM_REMOVED,
-    SUM_WRITTEN,
-    SUM_REBORN,
-    SUM_CHANGED,
-    SUM_SAME_VALUE,
-    SUM_WAS_KEYS,
-    SUM_NOW_KEYS,
-    SUM_WAS_VALUES,
-    SUM_NOW_VALUES,
-    SUM_REBORN_KEYS,
-    SUM_WRITTEN_VALUES,
-    SUMS
-};
-
-typedef struct {
-    Array numbers, sums, by_size;
-    Py_buffer flags;
-    int64_t length, room; /* of a column, and of each of the three counts by size */
-    uint64_t largest;
-} Tally;
-
-static void tally_size(Tally *tally, int64_t kind, uint64_t size, int64_t rows)
+static int tally_all(Tally *tally, const Touched *touched, Version version)
 {
-    if (tally->largest < size)
-        tally->largest = size;
-    if (size < (uint64_t)tally->room) {
-        int64_t at = kind * tally->room + (int64_t)size;
-        array_set(&tally->by_size, at, array_get(&tally->by_size, at) + rows);
-    }
-}
-
-static void tally_row(Tally *tally, uint64_t key, uint64_t value, int64_t rows)
-{
-    tally_size(tally, 0, key, rows);
-    tally_size(tally, 1, value, rows);
-    tally_size(tally, 2, key + value, rows);
-}
-
-/* Unsigned, because what stands in the columns is not checked: sums that overflow only wrap. */
-static void tally_all(Tally *tally)
-{
-    uint64_t sums[SUMS] = {0};
-    Array numbers = tally->numbers; /* copies, which no store can change */
-    const char *flags = tally->flags.buf;
-    int64_t i, length = tally->length;
-    for (i = 0; i < length; i++) {
-        uint64_t key = (uint64_t)array_get(&numbers, length + i);
-        uint64_t before = (uint64_t)array_get(&numbers, 2 * length + i);
-        uint64_t value = (uint64_t)array_get(&numbers, 3 * length + i);
-        uint64_t was = flags[WAS_LIVE * length + i] != 0, now = flags[NOW_LIVE * length + i] != 0;
-        uint64_t written = flags[WRITTEN * length + i] != 0;
-        uint64_t reborn = flags[REBORN * length + i] != 0;
-        uint64_t same = flags[SAME_VALUE * length + i] != 0;
-        sums[SUM_WAS_ROWS] += was;
-        sums[SUM_NOW_ROWS] += now;
-        sums[SUM_NEW] += now & !was;
-        sums[SUM_REMOVED] += was & !now;
-        sums[SUM_WRITTEN] += written;
-        sums[SUM_REBORN] += reborn;
-        sums[SUM_CHANGED] += was & written & !same;
-        sums[SUM_SAME_VALUE] += same;
-        sums[SUM_WAS_KEYS] += was * key;
-        sums[SUM_NOW_KEYS] += now * key;
-        sums[SUM_WAS_VALUES] += was * before;
-        sums[SUM_NOW_VALUES] += now * value;
-        sums[SUM_REBORN_KEYS] += reborn * key;
-        sums[SUM_WRITTEN_VALUES] += written * value;
-        if (was && now && before == value)
-            continue; /* as many of every size as before */
-        if (was)
-            tally_row(tally, key, before, -1);
-        if (now)
-            tally_row(tally, key, value, 1);
-    }
-    for (i = 0; i < SUMS; i++)
-        array_set(&tally->sums, i, (int64_t)((uint64_t)array_get(&tally->sums, i) + sums[i]));
-}
-
-static int tally_open(PyObject *numbers, PyObject *flags, PyObject *sums, PyObject *by_size,
-                      Tally *tally)
-{
-    if (array_open(numbers, 0, "lq", &tally->numbers) < 0 ||
-        PyObject_GetBuffer(flags, &tally->flags, PyBUF_SIMPLE) < 0 ||
-        out_open(sums, "lq", SUMS, &tally->sums) < 0 ||
-        array_open(by_size, 1, "lq", &tally->by_size) < 0)
-        return -1;
-    tally->length = tally->flags.len / CHANGE_FLAGS;
-    tally->room = tally->by_size.count / 3;
-    if (tally->flags.len % CHANGE_FLAGS || tally->by_size.count % 3 ||
-        tally->numbers.count != CHANGE_NUMBERS * tally->length) {
-        PyErr_SetString(PyExc_ValueError, "arrays differ in length");
-        return -1;
+    int64_t i;
+    for (i = 0; i < touched->count; i++) {
+        Touch was;
+        Row now;
+        if (touched_get(touched, i, &was, &now) < 0)
+            return -1;
+        tally_key(tally, version, &was, &now);
     }
     return 0;
 }
 
 static PyObject *kernel_tally(PyObject *module, PyObject *args)
 {
-    PyObject *numbers, *flags, *sums, *by_size, *result = NULL;
+    PyObject *table, *touches, *sums, *by_size, *result = NULL;
+    long long step, flags;
+    Touched touched;
     Tally tally;
+    int status;
     (void)module;
+    memset(&touched, 0, sizeof touched);
     memset(&tally, 0, sizeof tally);
-    if (!PyArg_ParseTuple(args, "OOOO:tally", &numbers, &flags, &sums, &by_size))
+    if (!PyArg_ParseTuple(args, "OOLLOO:tally", &table, &touches, &step, &flags, &sums, &by_size))
         return NULL;
-    if (tally_open(numbers, flags, sums, by_size, &tally) == 0) {
+    if (touched_open(table, touches, &touched) == 0 && tally_open(sums, by_size, &tally) == 0) {
         Py_BEGIN_ALLOW_THREADS
-        tally_all(&tally);
+        status = tally_all(&tally, &touched, version_of(step, flags));
         Py_END_ALLOW_THREADS
-        result = PyLong_FromUnsignedLongLong(tally.largest);
+        if (status < 0)
+            PyErr_SetString(PyExc_ValueError, "an id without a row");
+        else
+            result = PyLong_FromLongLong(tally.largest);
     }
-    PyBuffer_Release(&tally.by_size.buffer);
-    PyBuffer_Release(&tally.sums.buffer);
-    PyBuffer_Release(&tally.flags);
-    PyBuffer_Release(&tally.numbers.buffer);
+    tally_close(&tally);
+    touched_close(&touched);
     return result;
 }
 

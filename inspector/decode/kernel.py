@@ -69,7 +69,7 @@ class Kernel(Protocol):
     def gather(self, buffer: Any, offsets: Any, lengths: Any, /) -> bytes:
         """Concatenate spans."""
 
-    def apply(  # noqa: PLR0913 - the columns of the records
+    def apply(  # noqa: PLR0913 - the columns of the records, and four results
         self,
         table: Any,
         ids: Any,
@@ -82,25 +82,28 @@ class Kernel(Protocol):
         flags: int,
         touched: Any,
         counts: Any,
+        sums: Any,
+        by_size: Any,
         /,
-    ) -> int:
+    ) -> tuple[int, int]:
         """Apply records to a table of keys."""
 
-    def settle(  # noqa: PLR0913 - the tables, what a put looks like, and two results
+    def settle(  # noqa: PLR0913 - the tables, the version, and two results
         self,
         table: Any,
         touched: Any,
-        made: int,
-        no_clock: int,
-        timed: bool,
+        step: int,
+        flags: int,
         first: int,
         numbers: Any,
-        flags: Any,
+        told: Any,
         /,
     ) -> None:
         """Tell what became of touched keys."""
 
-    def tally(self, numbers: Any, flags: Any, sums: Any, by_size: Any, /) -> int:
+    def tally(
+        self, table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any, /
+    ) -> int:
         """Add up what became of touched keys."""
 
     def check_rows(self, buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any, /) -> int:

@@ -86,8 +86,9 @@ class LivePrefixes:
             self._clear()
         self._learn(state)
         had = self._keys
-        ids, was, now = change.ids, change.was_live, change.now_live
-        outlives = now & ~change.reborn
+        touched = state.touched_keys()
+        ids, was, now = touched.ids, touched.was_live, touched.now_live
+        outlives = now & ~touched.reborn
         gone = self._count(ids[was & ~outlives])
         self._keys = had - gone + self._count(ids[now & ~outlives])
         live = self._keys > 0

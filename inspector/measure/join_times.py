@@ -82,7 +82,11 @@ class KeyTimes:
 
 
 def removed_off_time(
-    change: Change, event_time: ExpiryField, batch: BatchClock | None, before: BatchClock | None
+    change: Change,
+    state: StateMap,
+    event_time: ExpiryField,
+    batch: BatchClock | None,
+    before: BatchClock | None,
 ) -> int:
     """Rows that went in a version whose batch is not the first that covered their event time.
 
@@ -90,6 +94,7 @@ def removed_off_time(
 
     Args:
         change: of the version; of one that a snapshot gave nothing is known.
+        state: the map after it.
         event_time: the clock that the map follows.
         batch: of the version; nothing is told without its watermark.
         before: the batch before it; without one no row is known to have been covered sooner.
@@ -97,7 +102,8 @@ def removed_off_time(
     now_ms = None if batch is None else batch.watermark_ms
     if change.rebased or now_ms is None:
         return 0
-    times = change.was_clock[change.was_live & ~change.now_live]
+    touched = state.touched_keys()
+    times = touched.was_clock[touched.was_live & ~touched.now_live]
     good = (times != NO_CLOCK) & (times <= now_ms * event_time.per_ms)
     if before is not None and before.watermark_ms:
         good &= times > before.watermark_ms * event_time.per_ms

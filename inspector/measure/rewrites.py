@@ -30,7 +30,8 @@ class Rewrites:
             self._run = np.concatenate([self._run, np.zeros(room, np.int32)])
         if change.rebased:
             return
-        ids = change.ids[change.written]
+        touched = state.touched_keys()
+        ids = touched.ids[touched.written]
         again = self._last[ids] == self._step - 1
         self._run[ids] = np.where(again, self._run[ids] + 1, 1)
         self._last[ids] = self._step

@@ -162,7 +162,7 @@ def _advance(
     started = np.searchsorted(reached, puts.over_timers[due], side="right")
     started = np.minimum(np.maximum(started, put_before + 1), step)
     fired = run.fired[ids]
-    run.fired[puts.change.ids] = 0
+    run.fired[puts.touched] = 0
     run.first[ids] = np.where(fired > 0, run.first[ids], started)
     run.fired[ids] = fired + (step - started + 1)
 

@@ -49,7 +49,7 @@ class TimerPuts:
     replaced is asked of those alone.
 
     Attributes:
-        change: the version's change.
+        change: the version's change. touched: every key that it names.
         ids: the keys that it put and that are there.
         timers: their timers now; NO_TIMEOUT for none, NO_CLOCK where it cannot be read.
         records: positions of the puts in the delta.
@@ -58,6 +58,7 @@ class TimerPuts:
     """
 
     change: Change
+    touched: Int64s
     ids: Int64s
     timers: Int64s
     records: npt.NDArray[np.int32]
@@ -68,13 +69,15 @@ class TimerPuts:
     @classmethod
     def of(cls, change: Change, state: StateMap) -> TimerPuts:
         """Of one version's change; ``state`` is the map after it."""
-        ids, before, removed = change.ids, change.was_clock, change.was_clock[:0]
-        if not change.written.all():
-            removed = before[~change.written]
-            ids, before = ids[change.written], before[change.written]
+        touched = state.touched_keys()
+        ids, before, removed = touched.ids, touched.was_clock, touched.was_clock[:0]
+        if not touched.written.all():
+            removed = before[~touched.written]
+            ids, before = ids[touched.written], before[touched.written]
         over = np.flatnonzero(_set(before))
         return cls(
             change,
+            touched.ids,
             ids,
             state.clock[ids],
             state.put_record[ids],

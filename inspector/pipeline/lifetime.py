@@ -64,7 +64,8 @@ class Lifetime:
                 yield self._row("retention", change.version) | {"oldest_ms": found_range[0]}
             if self._store.by_key_time:
                 before = self._batches.get(change.version - 2)
-                removed = removed_off_time(change, self._store.event_time, batch, before)
+                event_time = self._store.event_time
+                removed = removed_off_time(change, self._state, event_time, batch, before)
                 yield self._row("join", change.version) | {"slug": OFF_TIME, "bad_keys": removed}
 
     def tell(self) -> Iterator[Row]:

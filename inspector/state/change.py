@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -73,71 +73,119 @@ class ChangeSums(NamedTuple):
 
 @dataclass(frozen=True)
 class Change:
-    """What one version changed, per touched key; arrays run parallel to ``ids``.
+    """What one version changed.
 
     Attributes:
         version: the version that it made.
         rebased: the map was loaded from a snapshot, so that nothing is known of the change.
-        ids: every key that a record of the version names, once.
-        key_size: UnsafeRow bytes of the key.
-        was_live, was_size, was_clock: in the version before (NO_CLOCK where there was none).
-        now_live, now_size: in this version.
-        written: put at least once, so that the value object is new.
-        reborn: absent at some moment before its put, so that the key object is new too.
-        same_value: lives before and after, was written, and its value is equal.
-        sums: over the keys. counts: over the records.
+        sums: over the keys that it touched. counts: over its records.
         first_descent: position of the first record whose key is below the one before it in its
             block; None if the keys ascend, or were not compared.
     """
 
     version: int
     rebased: bool
-    ids: Int64s
-    key_size: Int64s
-    was_live: Bools
-    was_size: Int64s
-    was_clock: Int64s
-    now_live: Bools
-    now_size: Int64s
-    written: Bools
-    reborn: Bools
-    same_value: Bools
     sums: ChangeSums
     counts: RecordCounts = field(default_factory=RecordCounts)
     first_descent: int | None = None
 
 
+@dataclass(frozen=True)
+class TouchedKeys:
+    """What became of each key that a version touched; arrays run parallel to ``ids``.
+
+    Attributes:
+        ids: every key that a record of the version names, once.
+        key_size: UnsafeRow bytes of the key.
+        was_live, was_size, was_clock: in the version before (NO_CLOCK where there was none).
+        now_live, now_size: in this version.
+        written: put at least once, so that the value object is new.
+        reborn: absent at some moment before its put, so that the key object is new too.
+        same_state: lives before and after, was written, and its value is equal but for the clock
+            slot. same_value: its clock is too.
+    """
+
+    ids: Int64s
+    key_size: Int64s
+    was_size: Int64s
+    now_size: Int64s
+    was_clock: Int64s
+    was_live: Bools
+    now_live: Bools
+    written: Bools
+    reborn: Bools
+    same_state: Bools
+    same_value: Bools
+
+    @classmethod
+    def of(
+        cls, table: npt.NDArray[Any], parts: Sequence[npt.NDArray[Any]], step: int, flags: int
+    ) -> TouchedKeys:
+        """Of the touches that the kernel has noted for a version, part by part."""
+        count = sum(map(len, parts))
+        numbers, told = (
+            np.empty((len(NUMBERS), count), np.int64),
+            np.empty((len(FLAGS), count), bool),
+        )
+        first = 0
+        for part in parts:
+            kernel().settle(table, part, step, flags, first, numbers, told)
+            first += len(part)
+        columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
+        columns |= dict(zip(FLAGS, told, strict=True))
+        return cls(**columns)
+
+
 class Adder:
-    """Makes the sums over what a version changed, version after version."""
+    """The sums over the keys that a version touches, version after version.
+
+    Attributes:
+        sums, by_size: what the kernel adds to.
+    """
 
     def __init__(self) -> None:
-        self._kernel = kernel()
-        self._by_size = np.zeros((len(SIZES), _SMALL), np.int64)  # only what is used is there
+        self.sums = np.zeros(len(SUMS), np.int64)
+        self.by_size = np.zeros((len(SIZES), _SMALL), np.int64)  # only what is used is there
+        self._largest = 0
 
-    def sums(self, numbers: Int64s, flags: Bools) -> ChangeSums:
-        """The sums over the columns that the kernel's ``settle`` has filled."""
-        sums = np.zeros(len(SUMS), np.int64)
-        largest = self._kernel.tally(numbers, flags, sums, self._by_size)
+    def clear(self) -> None:
+        """Start a version."""
+        self.sums[:] = 0
+        self.by_size[:, : self._largest + 1] = 0
+        self._largest = 0
+
+    def reached(self, size: int) -> None:
+        """Note the largest size that the kernel has added."""
+        self._largest = max(self._largest, size)
+
+    def found(self, keys: Callable[[], TouchedKeys]) -> ChangeSums:
+        """The sums of the version.
+
+        Args:
+            keys: gives those that it touched; asked if rows are too large for the kernel's counts.
+        """
         more = []
-        for counts in self._by_size[:, : largest + 1]:
+        for counts in self.by_size[:, : self._largest + 1]:
             sizes = np.flatnonzero(counts)
             more.append(dict(zip(sizes.tolist(), counts[sizes].tolist(), strict=True)))
-            counts[sizes] = 0
-        if largest >= _SMALL:
-            _count_large(numbers, flags, more)
+        if self._largest >= _SMALL:
+            _count_large(keys(), more)
         return ChangeSums(
-            **dict(zip(SUMS, sums.tolist(), strict=True)),
+            **dict(zip(SUMS, self.sums.tolist(), strict=True)),
             more_by_size=dict(zip(SIZES, more, strict=True)),
         )
 
 
-def _count_large(numbers: Int64s, flags: Bools, more: list[dict[int, int]]) -> None:
+def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:
     """Count the rows of sizes for which the kernel's table has no room."""
-    columns, told = dict(zip(NUMBERS, numbers, strict=True)), dict(zip(FLAGS, flags, strict=True))
-    keys, was, now = columns["key_size"], told["was_live"], told["now_live"]
-    moved = ~(was & now & (columns["was_size"] == columns["now_size"]))
-    for live, values, rows in ((was, columns["was_size"], -1), (now, columns["now_size"], 1)):
-        for counts, sizes in zip(more, (keys, values, keys + values), strict=True):
+    moved = ~(keys.was_live & keys.now_live & (keys.was_size == keys.now_size))
+    for live, values, rows in (
+        (keys.was_live, keys.was_size, -1),
+        (keys.now_live, keys.now_size, 1),
+    ):
+        for counts, sizes in zip(
+            more, (keys.key_size, values, keys.key_size + values), strict=True
+        ):
             large, found = np.unique(sizes[live & moved & (sizes >= _SMALL)], return_counts=True)
             for size, count in zip(large.tolist(), found.tolist(), strict=True):
                 counts[size] = counts.get(size, 0) + rows * count

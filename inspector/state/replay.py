@@ -19,17 +19,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode._table_py import COUNTS, FLAGS, NUMBERS, REBASED, ROW, TIMED, TOUCH
+from inspector.decode import _table_py
+from inspector.decode._table_py import COUNTS, FRESH, REBASED, ROW, TIMED, TOUCH
 from inspector.decode.kernel import Interner, kernel
 from inspector.decode.records import RecordBlock
-from inspector.state.change import Adder, Bools, Change, Int64s, RecordCounts
+from inspector.state.change import Adder, Bools, Change, Int64s, RecordCounts, TouchedKeys
 
 UInt64s = npt.NDArray[np.uint64]
 
-NO_CLOCK = int(np.iinfo(np.int64).min)
+NO_CLOCK = _table_py.NO_CLOCK
 """In place of a clock that is null, unreadable or not there."""
 
-BEFORE_WINDOW = -1
+BEFORE_WINDOW = _table_py.BEFORE_WINDOW
 """Step of a put that came before the oldest version that can be restored."""
 
 
@@ -55,10 +56,8 @@ class Tracking:
 _PORTION = 1 << 13
 """Keys of a portion: 384 KiB of the table."""
 
-_FRESH = np.array(
-    [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, -2, 0, -1, False, False, b"")] * 1024, ROW
-)
-"""Rows of keys that were never put."""
+_LARGEST_KEPT = 1 << 24
+"""Bytes of the largest array of a version that malloc is to keep, and twice that altogether."""
 
 
 class StateMap:
@@ -101,6 +100,9 @@ class StateMap:
         self.base_step = 0
         self._kernel = kernel()
         self._adder = Adder()
+        # glibc learns from what is freed how much to keep. Else it would give back the arrays of
+        # every version and get them anew, zeroed page by page: an eighth of an audit's time.
+        np.empty(_LARGEST_KEPT, np.uint8)
         self._clear()
 
     def __len__(self) -> int:
@@ -128,14 +130,10 @@ class StateMap:
         if self._keys > len(self._table):
             # Doubled while small, as each growing may copy; large ones grow by an eighth.
             self._reserve(self._keys + max(1024, min(self._keys, 1 << 16), self._keys >> 3))
-        table, over = self._table, self.put_over_clock
-        for start in range(before, self._keys, len(_FRESH)):
-            some = table[start : self._keys][: len(_FRESH)]
-            some.view(np.int64)[:] = _FRESH.view(np.int64)[: some.nbytes // 8]
-        over[before : self._keys] = NO_CLOCK
+        self.put_over_clock[before : self._keys] = NO_CLOCK
 
     def _reserve(self, room: int) -> None:
-        """Lengthen the tables, without a copy if nobody else looks at their columns."""
+        """Lengthen the tables by zeros, without a copy if nobody else looks at their columns."""
         table, over = self._table, self.put_over_clock
         self._use(np.empty(0, ROW), np.empty(0, np.int64))  # no view of ours remains
         if self.tracking.clock_slot >= 0:
@@ -157,10 +155,12 @@ class StateMap:
             self._clear()
             self.base_step = len(self.versions)
         self.versions.append(version)
-        self._rebased = rebase
+        self._flags = REBASED * rebase | TIMED * (self.tracking.clock_slot >= 0)
         self._counts = np.zeros(len(COUNTS), np.int64)
         self._first_descent: int | None = None
         self._touched: list[npt.NDArray[Any]] = []
+        self._touched_keys: TouchedKeys | None = None
+        self._adder.clear()
 
     def apply(self, block: RecordBlock) -> None:
         """Apply one block of records of the version, in file order."""
@@ -171,7 +171,7 @@ class StateMap:
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
         ids, hashes, clocks = self._read(block)
         touched = np.empty(block.count, TOUCH)
-        count = self._kernel.apply(
+        count, largest = self._kernel.apply(
             self._table[: self._keys],
             ids,
             block.key_length,
@@ -180,31 +180,44 @@ class StateMap:
             clocks,
             len(self.versions) - 1,
             block.first_record,
-            REBASED * self._rebased | TIMED * (self.tracking.clock_slot >= 0),
+            self._flags,
             touched,
             self._counts,
+            self._adder.sums,
+            self._adder.by_size,
         )
+        self._adder.reached(largest)
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
     def end(self) -> Change:
         """Close the version: update the totals and tell what it changed."""
-        columns = self._changed()
-        same_state = columns.pop("same_state")
+        counts = RecordCounts(**dict(zip(COUNTS, self._counts.tolist(), strict=True)))
+        if counts.puts + counts.removals > sum(map(len, self._touched)):
+            self._add_again()  # a key has several records
         if self.tracking.clock_slot >= 0:
-            ids, over, written = columns["ids"], columns["was_clock"], columns["written"]
-            if not written.all():
+            touched = self.touched_keys()
+            ids, over, same_state = touched.ids, touched.was_clock, touched.same_state
+            if not touched.written.all():
+                written = touched.written
                 ids, over, same_state = ids[written], over[written], same_state[written]
             self.put_over_clock[ids] = over
             self.put_same_state[ids] = same_state
         change = Change(
             version=self.versions[-1],
-            rebased=self._rebased,
-            counts=RecordCounts(**dict(zip(COUNTS, self._counts.tolist(), strict=True))),
+            rebased=bool(self._flags & REBASED),
+            sums=self._adder.found(self.touched_keys),
+            counts=counts,
             first_descent=self._first_descent,
-            **columns,
         )
         self._total(change)
         return change
+
+    def touched_keys(self) -> TouchedKeys:
+        """What became of each key that the version touched which was ended last."""
+        if self._touched_keys is None:
+            table, step = self._table[: self._keys], len(self.versions) - 1
+            self._touched_keys = TouchedKeys.of(table, self._touched, step, self._flags)
+        return self._touched_keys
 
     def keys(self, ids: Int64s) -> list[bytes]:
         """The key bytes of some ids."""
@@ -230,7 +243,9 @@ class StateMap:
 
     def holds(self, block: RecordBlock) -> tuple[Int64s, Bools]:
         """The key ids of a block's puts, and whether the map holds each with an equal value."""
+        before = self._keys
         ids, hashes, clocks = self._read(block)
+        self._table[before : self._keys] = FRESH  # no record of a version names them
         same = self.live[ids] & (self.value_hash[ids] == hashes)
         same &= self.value_size[ids] == block.value_length
         if self.tracking.clock_slot >= 0:
@@ -251,24 +266,13 @@ class StateMap:
         clock = self.tracking.clock
         return ids, hashes, None if clock is None else clock(block)
 
-    def _changed(self) -> dict[str, Any]:
-        """The columns of :class:`Change`, and ``same_state``: equal but for the clock slot."""
-        touched, self._touched = self._touched, []
-        count = sum(map(len, touched))
-        numbers = np.empty((len(NUMBERS), count), np.int64)
-        flags = np.empty((len(FLAGS), count), np.bool_)
-        made = BEFORE_WINDOW if self._rebased else len(self.versions) - 1
-        timed = self.tracking.clock_slot >= 0
-        table = self._table[: self._keys]
-        first = 0
-        touched.reverse()
-        while touched:  # each part goes as soon as its columns are there
-            part = touched.pop()
-            self._kernel.settle(table, part, made, NO_CLOCK, timed, first, numbers, flags)
-            first += len(part)
-        columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
-        columns |= dict(zip(FLAGS, flags, strict=True))
-        return columns | {"sums": self._adder.sums(numbers, flags)}
+    def _add_again(self) -> None:
+        """Add up what became of the keys by the whole version, not by the first record of each."""
+        self._adder.clear()
+        table, step = self._table[: self._keys], len(self.versions) - 1
+        sums, by_size = self._adder.sums, self._adder.by_size
+        for part in self._touched:
+            self._adder.reached(self._kernel.tally(table, part, step, self._flags, sums, by_size))
 
     def _total(self, change: Change) -> None:
         if change.rebased:
@@ -280,6 +284,6 @@ class StateMap:
 
 
 def _longer(table: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
-    longer = np.empty(room, table.dtype)
+    longer = np.zeros(room, table.dtype)
     longer[: len(table)] = table
     return longer

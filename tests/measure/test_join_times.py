@@ -94,13 +94,15 @@ CLOCKS = [BatchClock(BatchId(n), watermark_ms=watermark) for n, watermark in enu
 def test_a_row_goes_with_the_first_batch_that_covers_it(time: int | None, off: int) -> None:
     key = (5, "a", 0)
     deltas = [Step([put(key, time)]), Step([(encode.row(TIMED, key), None)])]
-    _, changes, _ = replay(deltas, cases.tracked(EVENT_TIME, TIMED, VALUE))
-    assert removed_off_time(changes[1], EVENT_TIME, CLOCKS[2], CLOCKS[1]) == off
+    track = cases.tracked(EVENT_TIME, TIMED, VALUE)
+    state, changes, _ = replay(deltas, track)
+    assert removed_off_time(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == off
     # Without the batch before, nothing is late.
     late = time == 1_000
-    assert removed_off_time(changes[1], EVENT_TIME, CLOCKS[2], None) == off - late
-    assert removed_off_time(changes[1], EVENT_TIME, None, CLOCKS[1]) == 0
-    assert removed_off_time(changes[0], EVENT_TIME, CLOCKS[2], CLOCKS[1]) == 0
+    assert removed_off_time(changes[1], state, EVENT_TIME, CLOCKS[2], None) == off - late
+    assert removed_off_time(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == 0
+    state, changes, _ = replay(deltas[:1], track)
+    assert removed_off_time(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == 0
 
 
 def put(key: tuple[object, ...], time: int | None) -> Record:

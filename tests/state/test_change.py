@@ -3,70 +3,81 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.decode._table_py import FLAGS, NUMBERS
-from inspector.state.change import Adder, ChangeSums
+from inspector.decode.records import REMOVED, RecordBlock
+from inspector.state.change import ChangeSums
+from inspector.state.replay import StateMap
+
+sizes = st.sampled_from([0, 8, 16, 64, (1 << 14) - 8, 1 << 14, (1 << 14) + 8])
+KEYS = [b"", b"k" * 8, b"l" * 8, b"m" * ((1 << 14) - 8), b"n" * (1 << 14)]
+
+Record = tuple[int, int | None]
+"""Which of :data:`KEYS`, and how many bytes its value has; None for a removal."""
+
+VALUES = b"v" * (1 << 15)
 
 
-class Key(NamedTuple):
-    """A key that a version touched; flags are those that Spark's map can bring about."""
-
-    size: int
-    was: int | None
-    now: int | None
-    written: bool
-    reborn: bool
-    same: bool
-
-
-sizes = st.sampled_from([0, 8, 16, 64, (1 << 14) - 8, 1 << 14, (1 << 14) + 8, 1 << 20])
+def block(records: list[Record]) -> RecordBlock:
+    buffer = b"".join(KEYS) + VALUES
+    starts = np.cumsum([0, *map(len, KEYS)])
+    which = np.array([key for key, _ in records], np.int64)
+    lengths = np.array(list(map(len, KEYS)), np.int64)
+    values = np.array([REMOVED if size is None else size for _, size in records], np.int64)
+    offsets = np.full(len(records), starts[-1])
+    return RecordBlock(buffer, 0, 0, starts[which], lengths[which], offsets, values)
 
 
-@st.composite
-def keys(draw: st.DrawFn) -> Key:
-    was, now = draw(st.none() | sizes), draw(st.none() | sizes)
-    written = now is not None and (was != now or draw(st.booleans()))
-    reborn = written and (was is None or draw(st.booleans()))
-    same = written and was == now and draw(st.booleans())
-    return Key(draw(sizes), was, now, written, reborn, same)
+record = st.tuples(st.integers(0, len(KEYS) - 1), st.none() | sizes)
 
 
-def sums_of(adder: Adder, touched: list[Key]) -> ChangeSums:
-    numbers = np.zeros((len(NUMBERS), len(touched)), np.int64)
-    flags = np.zeros((len(FLAGS), len(touched)), np.bool_)
-    for i, key in enumerate(touched):
-        numbers[:, i] = (i, key.size, key.was or 0, key.now or 0, 0)
-        lives = (key.was is not None, key.now is not None)
-        flags[:, i] = (*lives, key.written, key.reborn, key.same, key.same)
-    return adder.sums(numbers, flags)
+class Counted:
+    """A map of sizes, which knows what its last version did."""
 
+    def __init__(self) -> None:
+        self.live: dict[int, int] = {}
 
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.lists(keys(), max_size=12), max_size=3))
-def test_they_are_those_of_the_keys_one_by_one(versions: list[list[Key]]) -> None:
-    adder = Adder()
-    for touched in versions:
-        found = sums_of(adder, touched)
-        was = [(key.size, key.was) for key in touched if key.was is not None]
-        now = [(key.size, key.now) for key in touched if key.now is not None]
+    def begin(self) -> None:
+        self.before = dict(self.live)
+        self.touched, self.written, self.reborn = set[int](), set[int](), set[int]()
+
+    def take(self, key: int, size: int | None) -> None:
+        self.touched.add(key)
+        if size is None:
+            self.live.pop(key, None)
+            self.written.discard(key)
+            self.reborn.discard(key)
+            return
+        if key not in self.live:
+            self.reborn.add(key)
+        self.written.add(key)
+        self.live[key] = size
+
+    def rows(self, live: dict[int, int]) -> list[tuple[int, int]]:
+        """Bytes of keys and values of the rows among the touched ones."""
+        return [(len(KEYS[key]), size) for key, size in live.items() if key in self.touched]
+
+    def check(self, found: ChangeSums) -> None:
+        was, now, before, live = (
+            self.rows(self.before),
+            self.rows(self.live),
+            self.before,
+            self.live,
+        )
+        same = {key for key in self.written if before.get(key) == live[key]}
         assert (found.was_rows, found.now_rows) == (len(was), len(now))
         assert (found.was_key_bytes, found.was_value_bytes) == _bytes(was)
         assert (found.now_key_bytes, found.now_value_bytes) == _bytes(now)
-        assert found.new_rows - found.removed_rows == len(now) - len(was)
-        assert found.removed_rows == sum(key.now is None for key in touched if key.was is not None)
-        assert found.written_rows == sum(key.written for key in touched)
-        assert found.same_value_rows == sum(key.same for key in touched)
-        assert found.changed_rows == sum(
-            key.written and key.was is not None and not key.same for key in touched
-        )
-        assert found.written_value_bytes == sum(key.now or 0 for key in touched if key.written)
-        assert found.reborn_key_bytes == sum(key.size for key in touched if key.reborn)
-        assert found.reborn_rows == sum(key.reborn for key in touched)
+        assert found.new_rows == len(live.keys() - before.keys())
+        assert found.removed_rows == len(before.keys() - live.keys())
+        assert (found.written_rows, found.same_value_rows) == (len(self.written), len(same))
+        assert found.changed_rows == len((self.written & before.keys()) - same)
+        assert found.written_value_bytes == sum(live[key] for key in self.written)
+        assert found.reborn_rows == len(self.reborn)
+        assert found.reborn_key_bytes == sum(len(KEYS[key]) for key in self.reborn)
         for kind, size_of in (
             ("key", lambda row: row[0]),
             ("value", lambda row: row[1]),
@@ -75,6 +86,20 @@ def test_they_are_those_of_the_keys_one_by_one(versions: list[list[Key]]) -> Non
             more = Counter(map(size_of, now))
             more.subtract(map(size_of, was))
             assert found.more_by_size[kind] == {size: n for size, n in more.items() if n}
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.lists(st.lists(record, max_size=6), max_size=2), max_size=4))
+def test_they_are_those_of_the_keys_one_by_one(versions: list[list[list[Record]]]) -> None:
+    state, counted = StateMap(), Counted()
+    for version, blocks in enumerate(versions, 1):
+        state.begin(version)
+        counted.begin()
+        for records in blocks:
+            state.apply(block(records))
+            for key, size in records:
+                counted.take(key, size)
+        counted.check(state.end().sums)
 
 
 def _bytes(rows: list[tuple[int, int]]) -> tuple[int, int]:

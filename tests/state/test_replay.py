@@ -137,9 +137,8 @@ def test_a_map_without_versions_is_empty() -> None:
 
 
 def test_a_key_removed_and_put_again_in_one_version_has_a_new_key_object() -> None:
-    _, changes, facts = replay(steps([(A, V), (B, V)], [(A, None), (A, V), (B, V)]))
-    reborn = changes[1].reborn.tolist()
-    assert reborn == [True, False]
+    state, _, facts = replay(steps([(A, V), (B, V)], [(A, None), (A, V), (B, V)]))
+    assert state.touched_keys().reborn.tolist() == [True, False]
     assert (facts[1].shared_rows, facts[1].shared_keys, facts[1].same_value_rows) == (0, 1, 2)
     assert facts[1].two_versions_bytes == (8 + 8) * 2 + 8 + 8 + 8
 
@@ -154,7 +153,7 @@ def test_the_last_of_many_records_of_a_key_wins_across_blocks() -> None:
     step = Step([(A, V), (A, W), (A, None), (A, W)], cuts=(1, 2, 3))
     state, changes, _ = replay([step])
     assert vars(changes[0].counts) == vars(RecordCounts(puts=3, inserts=2, updates=1, removals=1))
-    assert changes[0].ids.tolist() == [0]
+    assert state.touched_keys().ids.tolist() == [0]
     assert state.rows == 1
 
 
