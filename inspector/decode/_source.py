@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
+from typing import Any
 
 from inspector.exceptions import FrameError, TruncatedError
 
@@ -69,16 +71,27 @@ class Source:
             raise TruncatedError(f"{what}: got {len(taken)} bytes, expected {size}", offset=start)
         return taken
 
-    def expect(self, magic: bytes, what: str) -> None:
-        """Take the bytes that mark the start of ``what``.
+    def header(self, layout: struct.Struct, magic: bytes, what: str) -> tuple[Any, ...]:
+        """Take a header whose first field is the bytes that mark the start of ``what``.
+
+        Returns:
+            All its fields.
 
         Raises:
             FrameError: other bytes are there.
-            TruncatedError: some of them are there, and then the stream ends.
+            TruncatedError: it begins, and then the stream ends.
         """
         start = self.offset
-        taken = bytes(self.up_to(len(magic)))
-        if not magic.startswith(taken):
-            raise FrameError(f"got {taken!r}, expected {what}", offset=start)
-        if len(taken) < len(magic):
-            raise TruncatedError(f"{what} is cut short", offset=start)
+        taken = self.up_to(layout.size)
+        if len(taken) == layout.size:
+            fields = layout.unpack(taken)
+            if fields[0] == magic:
+                return fields
+        found = bytes(taken[: len(magic)])
+        if not magic.startswith(found):
+            raise FrameError(f"got {found!r}, expected {what}", offset=start)
+        raise TruncatedError(f"{what} is cut short", offset=start)
+
+    def expect(self, magic: bytes, what: str) -> None:
+        """Take the bytes that mark the start of ``what``; errors as of :meth:`header`."""
+        self.header(struct.Struct(f"{len(magic)}s"), magic, what)

@@ -27,7 +27,7 @@ from inspector.model import Limits
 
 MAGIC = b"LZ4Block"
 
-_HEADER = struct.Struct("<BiiI")
+_HEADER = struct.Struct("<8sBiiI")
 _STORED = 0x10
 _LZ4 = 0x20
 _LEVEL_BASE = 10  # a block of level n holds up to 2 ** (10 + n) bytes
@@ -45,11 +45,9 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     """
     codec = pa.Codec("lz4_raw")
     ended = False
-    while not (ended and source.at_end()):
+    while not source.at_end():
         start = source.offset
-        if source.at_end():
-            raise TruncatedError("the LZ4 stream has no end mark", offset=start)
-        token, compressed, size, checksum = _header(source)
+        _, token, compressed, size, checksum = source.header(_HEADER, MAGIC, "an LZ4 block")
         _check_lengths(token, compressed, size, checksum, start)
         ended = size == 0
         if ended:
@@ -64,13 +62,8 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         if xxhash.xxh32_intdigest(block, _SEED) & _CHECKSUM_BITS != checksum:
             raise FrameError("LZ4 block does not match its checksum", offset=start)
         yield block
-
-
-def _header(source: Source) -> tuple[int, int, int, int]:
-    """Token, both lengths and the checksum of the next block."""
-    source.expect(MAGIC, "an LZ4 block")
-    token, compressed, size, checksum = _HEADER.unpack(source.take(_HEADER.size, "LZ4 header"))
-    return token, compressed, size, checksum
+    if not ended:
+        raise TruncatedError("the LZ4 stream has no end mark", offset=source.offset)
 
 
 def _check_lengths(token: int, compressed: int, size: int, checksum: int, start: int) -> None:

@@ -23,7 +23,7 @@ from inspector.model import Limits
 
 MAGIC = b"ZV"
 
-_HEADER = struct.Struct(">BH")
+_HEADER = struct.Struct(f">{len(MAGIC)}sBH")
 _UINT16 = struct.Struct(">H")
 _STORED = 0
 _COMPRESSED = 1
@@ -40,8 +40,7 @@ def inflate(source: Source, _limits: Limits) -> Iterator[bytes]:
     """
     while not source.at_end():
         start = source.offset
-        source.expect(MAGIC, "an LZF chunk")
-        kind, length = _HEADER.unpack(source.take(_HEADER.size, "LZF chunk header"))
+        _, kind, length = source.header(_HEADER, MAGIC, "an LZF chunk")
         if kind not in (_STORED, _COMPRESSED):
             raise FrameError(f"LZF chunk of unknown type {kind}", offset=start)
         if kind == _STORED:

@@ -40,6 +40,7 @@ class RecordBlock:
         value_offset: where each value starts, without its row checksum.
         value_length: bytes of each value, a multiple of 8; -1 for a removal.
         checksum_mismatches: records of this block (by index) whose row checksum is wrong.
+        puts_only: none of them is a removal; False also where nobody has looked.
     """
 
     buffer: bytes
@@ -50,6 +51,7 @@ class RecordBlock:
     value_offset: Int64s
     value_length: Int64s
     checksum_mismatches: tuple[int, ...] = ()
+    puts_only: bool = False
 
     @property
     def count(self) -> int:
@@ -166,10 +168,20 @@ def _block(
     mismatches: tuple[int, ...] = ()
     if row_checksum:
         mismatches = checksums.strip_and_verify(buffer, spans, place.raw)
-    _floor(spans[3])
+    bits = int(np.bitwise_or.reduce(spans[3]))  # REMOVED has all of them
+    if bits % _WORD:
+        _floor(spans[3])
     keys, key_sizes, values, value_sizes = spans
     block = RecordBlock(
-        buffer, place.records, place.raw, keys, key_sizes, values, value_sizes, mismatches
+        buffer,
+        place.records,
+        place.raw,
+        keys,
+        key_sizes,
+        values,
+        value_sizes,
+        checksum_mismatches=mismatches,
+        puts_only=bits >= 0,
     )
     place.records += block.count
     return block

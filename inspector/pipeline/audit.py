@@ -270,7 +270,7 @@ def _keys(block: RecordBlock) -> _Part:
 
 
 def _puts(block: RecordBlock) -> _Part:
-    if int(block.value_length.min(initial=0)) >= 0:
+    if block.puts_only:
         return None, block.value_offset, block.value_length
     rows = np.flatnonzero(block.value_length >= 0)
     return rows, block.value_offset[rows], block.value_length[rows]

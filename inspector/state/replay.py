@@ -258,10 +258,9 @@ class StateMap:
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._count_keys()
         hashes = np.empty(block.count, np.uint64)
-        sizes = np.maximum(block.value_length, 0)
-        offsets = block.value_offset
-        if int(block.value_length.min(initial=0)) < 0:
-            offsets = np.where(block.value_length >= 0, offsets, 0)
+        offsets, sizes = block.value_offset, block.value_length
+        if not block.puts_only:
+            offsets, sizes = np.where(sizes >= 0, offsets, 0), np.maximum(sizes, 0)
         self._kernel.hash64(block.buffer, offsets, sizes, self.tracking.clock_slot, hashes)
         clock = self.tracking.clock
         return ids, hashes, None if clock is None else clock(block)
