@@ -1,7 +1,7 @@
 """Which tasks share a Spark task: large ones run alone, small ones together.
 
-A Spark task costs some 10 ms before it does anything, and a stage lasts as long as its last one. So
-the heaviest tasks come first, and each goes where least is to be done so far.
+A Spark task takes some 30 ms of a core before it does anything, and a stage lasts as long as its
+last one. So the heaviest tasks come first, and each goes where least is to be done so far.
 """
 
 from __future__ import annotations
@@ -26,10 +26,20 @@ SLOT_BYTES = 4 << 20
 """File bytes that are worth a Spark task."""
 
 
-def slots_for(work: Sequence[Work]) -> int:
-    """How many Spark tasks some work is worth; at least 1."""
+PER_CORE = 4
+"""Spark tasks for a core, where the cores are known: so that none waits long for another."""
+
+
+def slots_for(work: Sequence[Work], cores: int | None = None) -> int:
+    """How many Spark tasks some work is worth; at least 1.
+
+    Args:
+        work: the tasks.
+        cores: those that there will ever be; None if that is not known.
+    """
     by_bytes = sum(each.weight for each in work) // SLOT_BYTES
-    return max(1, min(SLOTS, len(work), max(FEW, by_bytes)))
+    most = SLOTS if cores is None else min(SLOTS, PER_CORE * cores)
+    return max(1, min(most, len(work), max(FEW, by_bytes)))
 
 
 def deal(work: Sequence[Work], slots: int) -> list[list[Work]]:

@@ -41,6 +41,7 @@ _PYTHON = "spark.pyspark.python"
 """Conf: the workers' Python, where they are."""
 
 _ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")
+_LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?])?")
 _PARAMETERS = re.compile(r"(sc://[^\s;]*);[^\s'\"]+")
 _MOST = 500
 """Characters of a failure's words."""
@@ -122,6 +123,8 @@ def _classic(builder: Any, master: str | None, conf: Mapping[str, str]) -> Spark
         master = conf.get("spark.master", "local[*]")
     if master.startswith("local"):
         defaults["spark.ui.enabled"] = "false"
+        # 4.1 and later: over TCP each task waits some 40 ms for an acknowledgement.
+        defaults["spark.python.unix.domain.socket.enabled"] = "true"
     return _made(builder.master(master), {**defaults, **conf})
 
 
@@ -161,6 +164,14 @@ def set_to(session: SparkSession, name: str, value: str) -> Iterator[None]:
             session.conf.unset(name)
         else:
             session.conf.set(name, before)
+
+
+def local_cores(session: SparkSession) -> int | None:
+    """Cores of a Spark that is one process; None of a cluster, which may get more at any time."""
+    local = _LOCAL.fullmatch(session.conf.get("spark.master", None) or "")
+    if local is None:
+        return None
+    return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
 
 
 def hand_over(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:

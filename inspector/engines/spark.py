@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StringType
 
 from inspector.engines import session as sessions
 from inspector.engines import workers
@@ -28,7 +30,7 @@ from inspector.engines.staging import on_copies
 from inspector.exceptions import EngineError
 
 _ASKED = 8
-"""Spark tasks by which the workers are asked what they have."""
+"""Spark tasks by which the workers of a cluster are asked what they have."""
 
 _MERGERS = 16
 """Spark tasks that make many results fewer."""
@@ -143,10 +145,10 @@ class SparkEngine:
     def _mapped(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self.reader.names(work) if self.reader else []
         if self.reader and names:
-            tasks = self.reader.frame(work, slots_for(work))
+            tasks = self.reader.frame(work, slots_for(work, self._cores))
             run = on_copies(run, names)
         else:
-            slots = slots_for(work)
+            slots = slots_for(work, self._cores)
             tasks = self.session.range(0, slots, 1, slots)
             run = handing(run, deal(work, slots))
         frame: DataFrame = tasks.mapInArrow(
@@ -154,13 +156,18 @@ class SparkEngine:
         )
         return frame
 
+    @cached_property
+    def _cores(self) -> int | None:
+        return sessions.local_cores(self.session)
+
     def reading(self) -> AbstractContextManager[None]:
         """What the session has to be set to while a frame is computed."""
         return self.reader.small_batches() if self.reader else nullcontext()
 
     def _ask(self) -> list[str]:
-        asked = F.udf(workers.question(), "string", useArrow=False)
-        numbers = self.session.range(0, _ASKED, 1, _ASKED)
+        asked = F.udf(workers.question(), StringType(), useArrow=False)
+        slots = self._cores or _ASKED
+        numbers = self.session.range(0, slots, 1, slots)
         try:
             return [str(row[0]) for row in numbers.select(asked("id")).collect()]
         except Exception as error:  # noqa: BLE001 - as above

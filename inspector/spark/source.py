@@ -124,7 +124,7 @@ class _Reader(DataSourceReader):
         """The rows of one task."""
         if not isinstance(partition, _Part):
             return  # Spark's own, where there are no tasks
-        workers.freeze()
+        workers.begin()
         tasks = task_batch(partition.spec, partition.number)
         exact = _exact(self._schema)
         for batch in self._function([tasks]):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.engines.dealt import FEW, SLOT_BYTES, SLOTS, deal, handing, slots_for
+from inspector.engines.dealt import FEW, PER_CORE, SLOT_BYTES, SLOTS, deal, handing, slots_for
 from inspector.engines.engine import Work
 from inspector.schemas import TASKS
 
@@ -51,6 +51,12 @@ def test_few_or_heavy_tasks_are_not_put_together() -> None:
     assert slots_for(work_of([10] * 1000)) == FEW
     assert slots_for(work_of([SLOT_BYTES] * 1000)) == 1000
     assert slots_for(work_of([SLOT_BYTES] * 10_000)) == SLOTS
+
+
+def test_few_cores_get_few_tasks_each() -> None:
+    assert slots_for(work_of([SLOT_BYTES] * 1000), cores=2) == 2 * PER_CORE
+    assert slots_for(work_of([0] * 3), cores=2) == 3
+    assert slots_for(work_of([SLOT_BYTES] * 10_000), cores=2000) == SLOTS
 
 
 def numbers(*slots: int) -> pa.RecordBatch:

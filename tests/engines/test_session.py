@@ -189,6 +189,28 @@ def test_one_of_several_masters_is_enough(closed: int) -> None:
         sessions._check_answers(f"spark://127.0.0.1:{closed},127.0.0.1:{port}")
 
 
+# --- what is known of one ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("master", "cores"),
+    [
+        ("local", 1),
+        ("local[3]", 3),
+        ("local[2,4]", 2),
+        ("local[*]", os.cpu_count()),
+        ("local[*, 4]", os.cpu_count()),
+        ("local-cluster[2,1,1024]", None),
+        ("spark://a:1", None),
+        ("yarn", None),
+        (None, None),
+    ],
+)
+def test_cores_of_one_machine_are_known(master: str | None, cores: int | None) -> None:
+    session: Any = SimpleNamespace(conf=SimpleNamespace(get=lambda _name, _default: master))
+    assert sessions.local_cores(session) == cores
+
+
 # --- what it is built with -------------------------------------------------------------------
 
 
@@ -197,6 +219,7 @@ def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
     assert builder.calls["master"] == "local[*]"
     assert builder.calls["spark.ui.enabled"] == "true", "what is given goes before what is set here"
     assert builder.calls["spark.x"] == "y"
+    assert builder.calls["spark.python.unix.domain.socket.enabled"] == "true"
     settings = builder.calls["spark.driver.extraJavaOptions"].partition("=")[2]
     said = Path(settings).read_text()
     assert "rootLogger.level = error" in said
@@ -212,6 +235,7 @@ def test_workers_of_this_machine_run_this_python(
     sessions.start("spark://a:1", {})
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     assert "spark.ui.enabled" not in builder.calls
+    assert "spark.python.unix.domain.socket.enabled" not in builder.calls
 
 
 @pytest.mark.parametrize("submitted", [False, True])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gc
 import json
 import os
+import socket
 import subprocess
 import sys
 import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +19,7 @@ import pytest
 
 import inspector
 from inspector.engines.workers import (
+    begin,
     judge,
     kernel_note,
     must_ship,
@@ -151,6 +154,27 @@ def test_nothing_is_frozen_where_no_task_runs() -> None:
     batch = pa.record_batch({"id": [1]})
     assert list(on_worker(function)([batch])) == [batch]
     assert not gc.get_freeze_count()
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux has it alone")
+@pytest.mark.parametrize("in_task", [True, False])
+def test_a_task_acknowledges_at_once_what_has_come(
+    monkeypatch: pytest.MonkeyPatch, in_task: bool
+) -> None:
+    context = SimpleNamespace(get=lambda: object() if in_task else None)
+    tasks = SimpleNamespace(TaskContext=context)
+    monkeypatch.setitem(sys.modules, "pyspark.taskcontext", tasks)
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+    option = socket.IPPROTO_TCP, socket.TCP_QUICKACK
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        one = socket.create_connection(server.getsockname())
+        other, _ = server.accept()
+    with one, other:
+        other.setsockopt(*option, 0)
+        begin()
+        assert other.getsockopt(*option) == in_task
+        one.sendall(b"still open")
+        assert other.recv(10) == b"still open"
 
 
 # --- the package as a zip --------------------------------------------------------------------
