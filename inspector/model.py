@@ -106,6 +106,24 @@ class BatchClock:
     next_watermark_ms: int | None = None
 
 
+class Certainty(enum.Enum):
+    """How sure a statement is: read off the bytes, or by a rule that had to be guessed."""
+
+    PROVEN = "proven"
+    INFERRED = "inferred"
+
+
+class TimeoutKind(enum.Enum):
+    """Which clock a query's timeouts follow (``GroupStateTimeout``); not in the checkpoint."""
+
+    EVENT_TIME = "event"
+    PROCESSING_TIME = "processing"
+
+
+READABLE = ("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted")
+"""Slugs of problems that are statements about files that could be read."""
+
+
 @dataclass(frozen=True)
 class Problem:
     """Something that could not be read or is not as Spark writes it.

@@ -35,11 +35,11 @@ from inspector.measure.heap_layout import COMPRESSED_UP_TO, Layout
 from inspector.measure.heap_prefixes import LivePrefixes
 from inspector.measure.versions import VersionFacts
 from inspector.model import StoreId
-from inspector.pipeline import run_tasks
 from inspector.pipeline.collect import collect
 from inspector.pipeline.discovery import Checkpoint, open_checkpoint
 from inspector.pipeline.plan import Wanted, plan
 from inspector.pipeline.reading import StoreReader
+from inspector.pipeline.run import run_tasks
 from inspector.pipeline.tasks import StoreTask, Task
 from inspector.schemas import FACTS
 from inspector.sparktypes import parse_schema_json

@@ -23,10 +23,11 @@ from inspector.measure.sizes import LiveSizes, SizeCounts
 from inspector.measure.versions import VersionFacts, measure_version
 from inspector.model import FileKind, StoreFile, Version
 from inspector.operators.rule import Clock, ExpiryField, Side
-from inspector.pipeline import StoreTask, Task, run_tasks
 from inspector.pipeline.audit import tracking
 from inspector.pipeline.discovery import open_checkpoint
 from inspector.pipeline.plan import Wanted, plan
+from inspector.pipeline.run import run_tasks
+from inspector.pipeline.tasks import StoreTask, Task
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import (
     LONG,

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import strategies as st
 
-from inspector.measure.clocks import Clocks, TimeoutKind
+from inspector.measure.clocks import Clocks
 from inspector.measure.expired import LeftoverClass
 from inspector.measure.timer_runs import TimerRuns
 from inspector.measure.timers import TimerEvidence, TimerPuts, timer_evidence
-from inspector.model import NO_TIMEOUT, BatchClock, BatchId
+from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.state.replay import StateMap
 from tests import cases
 from tests.cases import Step

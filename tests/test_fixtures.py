@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.measure.leftovers import Certainty
+from inspector.model import Certainty
 from scripts.compare_with_spark import checkpoint_of, compare, options_of
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"

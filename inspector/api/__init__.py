@@ -1,32 +1,36 @@
 """What the package does, as calls: each returns a finished :class:`~inspector.report.model.Report`.
 
-A report's tables hold plain rows; hand it to :func:`inspector.report.render.render` for text.
+A report's tables hold plain rows; hand it to :func:`inspector.report.render.render` for text. Calls
+are imported when they are first named: those that read state take a while, and ``info`` does not.
 """
 
-from inspector.api.commands import (
-    audit,
-    files,
-    info,
-    leftovers,
-    memory,
-    sharing,
-    sizes,
-    timeline,
-    top,
-    verify,
-)
-from inspector.api.explaining import explain
-from inspector.api.run import Options, Run
-from inspector.api.tables import (
-    Ends,
-    changes,
-    diff,
-    fields,
-    history,
-    report_tables,
-    rows,
-)
-from inspector.api.typed import Typed, typed_tables
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from inspector.api.commands import (
+        audit,
+        leftovers,
+        memory,
+        sharing,
+        sizes,
+        timeline,
+        top,
+        verify,
+    )
+    from inspector.api.explaining import explain
+    from inspector.api.listing import files, info
+    from inspector.api.run import Options, Run
+    from inspector.api.tables import (
+        Ends,
+        changes,
+        diff,
+        fields,
+        history,
+        report_tables,
+        rows,
+    )
+    from inspector.api.typed import Typed, typed_tables
 
 __all__ = [
     "Ends",
@@ -52,3 +56,37 @@ __all__ = [
     "typed_tables",
     "verify",
 ]
+
+_HOMES = {
+    "Ends": "tables",
+    "Options": "run",
+    "Run": "run",
+    "Typed": "typed",
+    "audit": "commands",
+    "changes": "tables",
+    "diff": "tables",
+    "explain": "explaining",
+    "fields": "tables",
+    "files": "listing",
+    "history": "tables",
+    "info": "listing",
+    "leftovers": "commands",
+    "memory": "commands",
+    "report_tables": "tables",
+    "rows": "tables",
+    "sharing": "commands",
+    "sizes": "commands",
+    "timeline": "commands",
+    "top": "commands",
+    "typed_tables": "typed",
+    "verify": "commands",
+}
+"""Name -> the module it is in."""
+
+
+if not TYPE_CHECKING:  # else a misspelt name would be Any
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

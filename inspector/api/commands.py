@@ -1,4 +1,4 @@
-"""One function for each command."""
+"""One function for each command that reads the state."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from inspector.api.run import Options, Run
 from inspector.findings.finding import Finding
 from inspector.findings.integrity import judge_problems
 from inspector.model import Problem
-from inspector.pipeline.identity import see_bytes
-from inspector.report import build
+from inspector.report.build import reports as build
 from inspector.report.keys import Redact
 from inspector.report.model import Report
 
@@ -25,18 +24,6 @@ def audit(path: str, options: Options | None = None) -> Report:
     redact = run.options.redact or Redact.HASH
     problems = run.problems(facts)
     return build.audit(run.checkpoint, run.version, facts, problems, findings(run, facts), redact)
-
-
-def info(path: str, options: Options | None = None) -> Report:
-    """Identity, operators, stores and logs; reads listings and small files only."""
-    run = Run.start(path, options)
-    return build.info(run.checkpoint, run.version, run.listed, see_bytes(run.checkpoint))
-
-
-def files(path: str, options: Options | None = None) -> Report:
-    """The files: chains, replay depth, what else lies there; reads listings only."""
-    run = Run.start(path, options)
-    return build.files(run.checkpoint, run.version, run.listed)
 
 
 def findings_of(run: Run) -> tuple[Finding, ...]:

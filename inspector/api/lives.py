@@ -7,9 +7,10 @@ from typing import Any
 
 from inspector.findings.joins import JoinLife, Retention
 from inspector.findings.lifetime import LeftoverTotal, StoreLife
-from inspector.measure.leftovers import Certainty, LeftoverClass
+from inspector.measure.leftovers import LeftoverClass
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
+from inspector.model import Certainty
 from inspector.operators.join import VALUE_STORES
 from inspector.operators.rule import Clock
 from inspector.pipeline.collect import Facts, StoreName

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -13,13 +13,9 @@ from inspector.engines.choose import EngineWanted, choose, given_engine
 from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
 from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError, EngineError
-from inspector.measure.leftovers import TimeoutKind
-from inspector.model import Problem
+from inspector.model import Problem, TimeoutKind
 from inspector.operators.given import GivenRules
 from inspector.operators.join import NAMES as JOIN
-from inspector.pipeline import run_tasks
-from inspector.pipeline.collect import Facts, collect
-from inspector.pipeline.combine import KEYS, MANY, combining
 from inspector.pipeline.discovery import (
     Checkpoint,
     checkpoint_at,
@@ -28,11 +24,13 @@ from inspector.pipeline.discovery import (
 )
 from inspector.pipeline.given_rules import with_rules
 from inspector.pipeline.given_schemas import GivenSchemas
-from inspector.pipeline.lags import longest_retention_ms
 from inspector.pipeline.plan import Wanted, below_joins, listing_problems, plan
 from inspector.pipeline.tasks import Task
 from inspector.report.keys import Redact
 from inspector.schemas import FACTS
+
+if TYPE_CHECKING:
+    from inspector.pipeline.collect import Facts
 
 
 @dataclass(frozen=True)
@@ -143,6 +141,8 @@ class Run:
             asked: fields of :class:`inspector.pipeline.plan.Wanted`; one leftover key of each class
                 is listed if nothing else is said.
         """
+        from inspector.pipeline.collect import collect  # noqa: PLC0415 - as in inspector.api
+
         late = below_joins(self.checkpoint, self.version)
         tasks = self.tasks(**asked)
         some = [task for task in tasks if task.operator_id not in late]
@@ -164,11 +164,16 @@ class Run:
 
     def lags_ms(self, facts: Facts) -> dict[int, int]:
         """How far the watermark of operators below joins lags, as the facts of those tell."""
+        from inspector.pipeline.lags import longest_retention_ms  # noqa: PLC0415 - as above
+
         late = below_joins(self.checkpoint, self.version)
         lag = longest_retention_ms(self.checkpoint, facts) if late else 0
         return dict.fromkeys(late, lag)
 
     def _told(self, tasks: Sequence[Task], partitions: bool) -> Iterator[pa.RecordBatch]:
+        from inspector.pipeline.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
+        from inspector.pipeline.run import run_tasks  # noqa: PLC0415
+
         files = sum(len(store.files) for task in tasks for store in task.stores)
         if partitions or files <= MANY:
             return self.map(run_tasks, tasks)

@@ -11,14 +11,14 @@ import pyarrow as pa
 from inspector.api.run import Options, Run
 from inspector.exceptions import CheckpointError
 from inspector.model import Problem
-from inspector.pipeline import run_fields, run_rows
 from inspector.pipeline.changes import ChangesTask, run_changes
 from inspector.pipeline.collect import collect
 from inspector.pipeline.diff import DiffTask, run_diff
 from inspector.pipeline.key_filter import KeyFilter, check_filter
 from inspector.pipeline.plan import Wanted, plan
+from inspector.pipeline.run import run_fields, run_rows
 from inspector.pipeline.tasks import Task
-from inspector.report import build
+from inspector.report.build import reports as build
 from inspector.report.build.changes import ChangeRows
 from inspector.report.keys import Redact
 from inspector.report.model import Report

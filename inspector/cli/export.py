@@ -24,8 +24,7 @@ from inspector.cli.table_files import (
 )
 from inspector.cli.writing import outside
 from inspector.engines.local import LocalEngine
-from inspector.findings.integrity import READABLE
-from inspector.model import Problem
+from inspector.model import READABLE, Problem
 from inspector.report.text import problem_line
 
 

@@ -9,7 +9,7 @@ import click
 
 from inspector.api import Options
 from inspector.engines.choose import AUTO, IO, NAMES, EngineWanted
-from inspector.measure.leftovers import TimeoutKind
+from inspector.model import TimeoutKind
 from inspector.report.keys import Redact
 from inspector.report.render import FORMATS
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from inspector.measure.leftovers import TimeoutKind
+from inspector.model import TimeoutKind
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass
 
-from inspector.measure.leftovers import Certainty
+from inspector.model import Certainty
 
 
 class Severity(enum.IntEnum):

@@ -17,9 +17,8 @@ from inspector.findings.finding import (
     Finding,
     Kind,
 )
-from inspector.measure.leftovers import Certainty
 from inspector.measure.versions import VersionFacts
-from inspector.model import Problem
+from inspector.model import Certainty, Problem
 
 SAME_VALUE_SHARE = 0.5
 """Share of same-value puts among all from which they are worth a word."""
@@ -45,8 +44,6 @@ _STEPS = {
     "the checksum file is stale and can go",
     PARTITION_COUNT: "restore the folders: Spark silently reads a missing partition as empty",
 }
-READABLE = ("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted")
-"""Problems that are statements about files that could be read."""
 
 
 def judge_problems(problems: Iterable[Problem]) -> Iterator[Finding]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from inspector.findings.durations import duration_text
 from inspector.findings.finding import JOIN_COUNTERS, JOIN_SIDE, Finding
 from inspector.findings.lifetime import WINDOW
-from inspector.measure.clocks import Certainty
 from inspector.measure.versions import VersionFacts
+from inspector.model import Certainty
 
 
 @dataclass(frozen=True)
@@ -115,17 +116,3 @@ _WRONG = {
     "counters_without_rows": "keys kept by their counter alone",
     "dangling_rows": "rows that no counter counts",
 }
-
-
-def duration_text(millis: int) -> str:
-    """``2 h 3 min``, ``20 s``, ``350 ms``: the two greatest units."""
-    if millis < 0:
-        return f"-{duration_text(-millis)}"
-    words: list[str] = []
-    for unit, size in (("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1000)):
-        amount, millis = divmod(millis, size)
-        if amount:
-            words.append(f"{amount} {unit}")
-    if millis:
-        words.append(f"{millis} ms")
-    return " ".join(words[:2]) or "0 s"

@@ -15,9 +15,10 @@ from inspector.findings.finding import (
     Kind,
 )
 from inspector.measure.ages import Ages
-from inspector.measure.leftovers import Certainty, LeftoverClass
+from inspector.measure.leftovers import LeftoverClass
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
+from inspector.model import Certainty
 from inspector.operators.rule import Clock, StoreRule
 
 

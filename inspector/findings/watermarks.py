@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from inspector.findings.finding import WATERMARK_FLAT, Finding
-from inspector.measure.clocks import Certainty
-from inspector.model import BatchClock
+from inspector.model import BatchClock, Certainty
 
 DATA_BATCHES = 3
 """Batches with new data that did not move the watermark, from which on it is worth a word."""

@@ -2,29 +2,14 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.model import BatchClock
+from inspector.model import BatchClock, TimeoutKind
 from inspector.state.change import Bools, Int64s
 from inspector.state.replay import NO_CLOCK
-
-
-class Certainty(enum.Enum):
-    """How sure a statement is: read off the bytes, or by a rule that had to be guessed."""
-
-    PROVEN = "proven"
-    INFERRED = "inferred"
-
-
-class TimeoutKind(enum.Enum):
-    """Which clock a query's timeouts follow (``GroupStateTimeout``); not in the checkpoint."""
-
-    EVENT_TIME = "event"
-    PROCESSING_TIME = "processing"
 
 
 @dataclass(frozen=True)

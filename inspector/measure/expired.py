@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
+from inspector.measure.clocks import Clocks
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.change import Int64s
 from inspector.state.replay import NO_CLOCK, StateMap

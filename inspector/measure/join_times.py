@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.decode.clocks import Int64Path
-from inspector.measure.clocks import Certainty, Clocks
+from inspector.measure.clocks import Clocks
 from inspector.measure.expired import Leftovers, past_clock
-from inspector.model import BatchClock
+from inspector.model import BatchClock, Certainty
 from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
 from inspector.state.change import Change, Int64s

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
+from inspector.measure.clocks import Clocks
 from inspector.measure.expired import LeftoverClass, Leftovers, StateChange, past_clock
 from inspector.measure.timed_out import TimerView, timed_out
 from inspector.measure.timer_runs import TimerRuns
@@ -24,17 +24,16 @@ from inspector.measure.timers import (
     overdue_evidence,
     timer_evidence,
 )
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import StateMap
 
 __all__ = [
-    "Certainty",
     "Clocks",
     "LeftoverClass",
     "Leftovers",
     "RecordOrder",
     "StateChange",
-    "TimeoutKind",
     "TimerEvidence",
     "TimerPuts",
     "TimerRuns",

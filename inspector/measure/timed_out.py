@@ -12,11 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
+from inspector.measure.clocks import Clocks
 from inspector.measure.expired import LeftoverClass, Leftovers, StateChange
 from inspector.measure.timer_runs import TimerRuns
 from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder, TimerEvidence
-from inspector.model import NO_TIMEOUT
+from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
 from inspector.state.change import Bools, Int64s
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.measure.clocks import TimeoutKind
 from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder, TimerPuts
-from inspector.model import NO_TIMEOUT, BatchClock
+from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.state.change import Bools, Int64s
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 

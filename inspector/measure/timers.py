@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
-from inspector.model import NO_TIMEOUT, BatchClock
+from inspector.measure.clocks import Clocks
+from inspector.model import NO_TIMEOUT, BatchClock, Certainty, TimeoutKind
 from inspector.state.change import Bools, Change, Int64s
 from inspector.state.replay import NO_CLOCK, StateMap
 

@@ -5,8 +5,3 @@ it over the cluster, the local engine calls it in this process. A task is one pa
 operator with all its stores. What cannot be read becomes a row of kind ``problem`` and the run
 goes on: an exception would lose its type on the way to the driver and fail the whole job.
 """
-
-from inspector.pipeline.run import run_fields, run_rows, run_tasks
-from inspector.pipeline.tasks import StoreTask, Task
-
-__all__ = ["StoreTask", "Task", "run_fields", "run_rows", "run_tasks"]

@@ -11,7 +11,6 @@ from inspector.measure.ages import clock_range_ms, measure_ages
 from inspector.measure.join_times import OFF_TIME, removed_off_time
 from inspector.measure.leftovers import (
     Clocks,
-    TimeoutKind,
     TimerEvidence,
     TimerPuts,
     TimerRuns,
@@ -20,7 +19,7 @@ from inspector.measure.leftovers import (
     overdue_evidence,
     timer_evidence,
 )
-from inspector.model import NO_TIMEOUT, BatchClock
+from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.operators.rule import Clock
 from inspector.pipeline.leftover_rows import tell_leftovers
 from inspector.pipeline.reading import StoreReader

@@ -10,8 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.exceptions import InspectorError
-from inspector.findings.integrity import READABLE
-from inspector.model import Problem
+from inspector.model import READABLE, Problem
 from inspector.pipeline.collect import problem_of
 from inspector.schemas import PROBLEM, batch_of
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
-from inspector.measure.leftovers import Certainty, TimeoutKind
-from inspector.model import FileKind, Problem
+from inspector.model import Certainty, FileKind, Problem, TimeoutKind
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.join import COUNT, COUNT_STORES
 from inspector.operators.join import NAMES as JOIN

@@ -7,8 +7,16 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from inspector.measure.leftovers import Certainty, TimeoutKind
-from inspector.model import BatchClock, BatchId, FileKind, StoreFile, StoreId, Version
+from inspector.model import (
+    BatchClock,
+    BatchId,
+    Certainty,
+    FileKind,
+    StoreFile,
+    StoreId,
+    TimeoutKind,
+    Version,
+)
 from inspector.operators.rule import Clock, ExpiryField, Side
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inspector.findings.finding import Finding
-from inspector.findings.integrity import READABLE
-from inspector.model import Problem
+from inspector.model import READABLE, Problem
 
 SCHEMA_VERSION = 1
 """Of the JSON envelope. Grows when a name is removed or changes its meaning; 1: first form."""

@@ -53,7 +53,7 @@ from inspector.engines import workers
 from inspector.engines.carried import carried
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
-from inspector.measure.leftovers import TimeoutKind
+from inspector.model import TimeoutKind
 from inspector.operators.join import SIDES, VALUE_STORES
 from inspector.pipeline.on_problem import OnProblem
 from inspector.report.build.flat_tables import FLAT

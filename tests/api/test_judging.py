@@ -4,7 +4,7 @@ import pytest
 
 from inspector.api.judging import findings
 from inspector.api.run import Run
-from inspector.measure.leftovers import Certainty
+from inspector.model import Certainty
 from tests.cli.support import checkpoint_of
 
 

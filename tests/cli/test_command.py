@@ -9,8 +9,7 @@ import pytest
 from inspector.cli.command import FAIL_ON, code_of, write_report
 from inspector.cli.exits import Exit
 from inspector.findings.finding import SAME_VALUE, TIMEOUT_KEPT, Finding, Kind
-from inspector.measure.leftovers import Certainty
-from inspector.model import Problem
+from inspector.model import Certainty, Problem
 from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table
 from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, run, tree

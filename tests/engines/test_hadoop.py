@@ -20,7 +20,7 @@ from inspector.engines.engine import Work
 from inspector.engines.slots import keys_of_slots
 from inspector.engines.staging import PIECE_BYTES
 from inspector.exceptions import EngineError, NotACheckpointError
-from inspector.pipeline import run_tasks
+from inspector.pipeline.run import run_tasks
 from inspector.report.as_json import render_json
 from inspector.report.model import Report
 from inspector.schemas import FACTS

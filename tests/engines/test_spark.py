@@ -18,9 +18,9 @@ from inspector.api.typed import typed_tasks
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
-from inspector.pipeline import run_fields, run_tasks
 from inspector.pipeline.discovery import open_checkpoint
 from inspector.pipeline.plan import Wanted, plan
+from inspector.pipeline.run import run_fields, run_tasks
 from inspector.pipeline.typed import run_typed, typed_schema
 from inspector.schemas import FACTS, ROWS, TASKS, batch_of
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, flip

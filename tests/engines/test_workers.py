@@ -220,7 +220,7 @@ def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
     assert (told["missing"], told["inspector"]) == ([], inspector.__version__)
     assert told["kernel"] == "python"
     program = (
-        "from inspector.pipeline import run_tasks, run_fields\n"
+        "from inspector.pipeline.run import run_tasks, run_fields\n"
         "from inspector.pipeline.typed import run_typed\n"
         "import inspector; print(inspector.__file__, list(run_tasks([])), list(run_typed([])))"
     )

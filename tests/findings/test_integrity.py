@@ -7,9 +7,8 @@ import pytest
 from inspector.exceptions import DecodeError, FrameError, TruncatedError
 from inspector.findings.finding import Finding
 from inspector.findings.integrity import judge_format, judge_problems, judge_rewrites
-from inspector.measure.leftovers import Certainty
 from inspector.measure.versions import VersionFacts
-from inspector.model import Problem, StoreId
+from inspector.model import Certainty, Problem, StoreId
 
 STORE = StoreId(3, "default", 1)
 

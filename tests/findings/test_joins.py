@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.findings.joins import JoinLife, Retention, duration_text, judge_join
+from inspector.findings.joins import JoinLife, Retention, judge_join
 from inspector.measure.versions import VersionFacts
 
 SIDE = Retention(
@@ -50,17 +50,3 @@ def test_counters_and_rows_that_disagree() -> None:
     (found,) = judge_join(JoinLife(0, {}, {RIGHT: wrong, LEFT: dict.fromkeys(wrong, 0)}))
     assert (found.kind.id, found.store_name) == ("SS208", RIGHT)
     assert found.evidence == "2 keys kept by their counter alone; 1 rows that no counter counts"
-
-
-@pytest.mark.parametrize(
-    ("millis", "text"),
-    [
-        (0, "0 s"),
-        (350, "350 ms"),
-        (61_000, "1 min 1 s"),
-        (-300, "-300 ms"),
-        (93_784_005, "1 d 2 h"),
-    ],
-)
-def test_durations_for_people(millis: int, text: str) -> None:
-    assert duration_text(millis) == text

@@ -8,9 +8,10 @@ import pytest
 
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime import LeftoverTotal, StoreLife, judge
-from inspector.measure.leftovers import Certainty, LeftoverClass
+from inspector.measure.leftovers import LeftoverClass
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
+from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
 from tests.cases import KEY_TIME, TIMER
 

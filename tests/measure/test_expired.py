@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.measure.clocks import Certainty, Clocks
+from inspector.measure.clocks import Clocks
 from inspector.measure.expired import PREVIOUS_BOUND, LeftoverClass, past_clock
-from inspector.model import BatchClock
+from inspector.model import BatchClock, Certainty
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import StateMap
 from tests import cases

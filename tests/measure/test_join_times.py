@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.measure.clocks import Certainty, Clocks
+from inspector.measure.clocks import Clocks
 from inspector.measure.join_times import KeyTimes, removed_off_time
-from inspector.model import BatchClock, BatchId
+from inspector.model import BatchClock, BatchId, Certainty
 from inspector.operators.join import key_times
 from inspector.operators.rule import Clock, ExpiryField, Side
 from inspector.sparktypes import StructType, parse_ddl

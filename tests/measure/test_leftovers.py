@@ -6,14 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.measure.leftovers import (
-    Certainty,
-    LeftoverClass,
-    TimeoutKind,
-    TimerEvidence,
-    TimerView,
-    find_leftovers,
-)
+from inspector.measure.leftovers import LeftoverClass, TimerEvidence, TimerView, find_leftovers
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock
 from tests import cases
 from tests.cases import Step, put, replay

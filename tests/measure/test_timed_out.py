@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
+from inspector.measure.clocks import Clocks
 from inspector.measure.expired import LeftoverClass, Leftovers, StateChange
 from inspector.measure.timed_out import AMONG_DATA, BEFORE, HELD_BACK, TimerView, timed_out
 from inspector.measure.timers import TimerEvidence
-from inspector.model import BatchClock
+from inspector.model import BatchClock, Certainty, TimeoutKind
 from inspector.state.replay import StateMap
 from tests import cases
 from tests.cases import Step, put

@@ -7,8 +7,8 @@ from functools import reduce
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.measure.clocks import TimeoutKind
 from inspector.measure.timer_runs import TimerCalls
+from inspector.model import TimeoutKind
 from tests import cases
 from tests.cases import Step, put
 from tests.queries import EVENT, NO_TIMER, Query, Trigger, clock, follow, triggers

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.measure.clocks import Certainty, Clocks, TimeoutKind
+from inspector.measure.clocks import Clocks
 from inspector.measure.timers import (
     NO_TIMEOUT_SEEN,
     RecordOrder,
@@ -18,7 +18,7 @@ from inspector.measure.timers import (
     overdue_evidence,
     timer_evidence,
 )
-from inspector.model import BatchClock, BatchId
+from inspector.model import BatchClock, BatchId, Certainty, TimeoutKind
 from tests import cases
 from tests.cases import Step, put, replay
 from tests.encode import Record

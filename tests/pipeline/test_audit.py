@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from inspector.model import NO_TIMEOUT
-from inspector.pipeline import StoreTask
 from inspector.pipeline.audit import schemas, tracking
+from inspector.pipeline.tasks import StoreTask
 from inspector.sparktypes import LONG, parse_ddl, to_json
 from tests import cases, encode
 from tests.cases import Batch, group_state, told, user

@@ -14,7 +14,8 @@ import pytest
 from inspector import api
 from inspector.engines.engine import BatchFunction, Merge, Work
 from inspector.engines.local import LocalEngine
-from inspector.pipeline import combine, run_tasks
+from inspector.pipeline import combine
+from inspector.pipeline.run import run_tasks
 from inspector.report.model import Report
 from inspector.report.render import render
 from inspector.schemas import FACTS, batch_of
@@ -61,7 +62,7 @@ def text(report: Report) -> str:
 def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[int]]:
     engine = Merging()
     with monkeypatch.context() as patch:
-        patch.setattr("inspector.api.run.MANY", 0)
+        patch.setattr("inspector.pipeline.combine.MANY", 0)
         patch.setattr("inspector.api.run.given_engine", lambda *_: engine)
         return text(command(str(path))), engine.facts
 

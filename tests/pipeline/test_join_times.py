@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from inspector.operators.given import GivenRules
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
-from inspector.pipeline import run_tasks
 from inspector.pipeline.collect import Facts, collect
 from inspector.pipeline.discovery import open_checkpoint
 from inspector.pipeline.given_rules import with_rules
 from inspector.pipeline.join_times import holds, settled
 from inspector.pipeline.plan import Wanted, plan
+from inspector.pipeline.run import run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType, parse_ddl
 from tests import cases, encode

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from inspector.pipeline import run_rows
+from inspector.pipeline.run import run_rows
 from tests import cases
 from tests.cases import Batch, run, small_checkpoint, tasks_of
 from tests.encode import Record

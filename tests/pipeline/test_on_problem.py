@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import InspectorError
-from inspector.findings.integrity import READABLE
-from inspector.model import Problem, StoreId
+from inspector.model import READABLE, Problem, StoreId
 from inspector.pipeline.collect import problem_of
 from inspector.pipeline.on_problem import (
     COLUMN,

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from inspector.checkpoint.roots import Selection
-from inspector.measure.leftovers import Certainty, TimeoutKind
-from inspector.model import Problem, StoreId
+from inspector.model import Certainty, Problem, StoreId, TimeoutKind
 from inspector.pipeline.discovery import open_checkpoint
 from inspector.pipeline.plan import Wanted, listing_problems, plan
 from inspector.pipeline.tasks import StoreTask, Task

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.operators.join import VALUE_STORES
-from inspector.pipeline import run_fields, run_rows, run_tasks
 from inspector.pipeline.collect import Facts, collect
+from inspector.pipeline.run import run_fields, run_rows, run_tasks
 from inspector.pipeline.tasks import Task
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType

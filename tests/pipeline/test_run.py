@@ -13,7 +13,7 @@ import pytest
 
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
-from inspector.pipeline import run_fields, run_rows, run_tasks
+from inspector.pipeline.run import run_fields, run_rows, run_tasks
 from inspector.schemas import FACTS, ROWS, TASKS, batch_of
 from tests import cases, encode
 from tests.cases import place, run, small_checkpoint, tasks_of, told

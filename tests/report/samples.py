@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inspector.findings.finding import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT, Finding
-from inspector.measure.leftovers import Certainty
-from inspector.model import Problem, StoreId
+from inspector.model import Certainty, Problem, StoreId
 from inspector.report.model import Column, Report, Table, Unit
 
 HOSTILE = "\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t"

@@ -15,7 +15,7 @@ from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
 from inspector.api.typed import Typed
 from inspector.engines.carried import carried
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.measure.leftovers import TimeoutKind
+from inspector.model import TimeoutKind
 from inspector.pipeline.on_problem import OnProblem
 from inspector.report.build.made_tables import run_made
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inspector.model import FileKind
-from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint
 from inspector.report.model import Column, Unit
+
+if TYPE_CHECKING:
+    from inspector.pipeline.collect import Facts
 
 OPERATOR_ID = Column("operator_id", Unit.ID)
 OPERATOR_NAME = Column("operator_name")

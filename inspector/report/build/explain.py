@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from inspector.findings.joins import duration_text
-from inspector.measure.leftovers import TimeoutKind
-from inspector.model import BatchClock, Problem
+from inspector.findings.durations import duration_text
+from inspector.model import BatchClock, Problem, TimeoutKind
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint

@@ -8,7 +8,7 @@ from typing import Any
 from inspector.checkpoint.layout import StoreLayout
 from inspector.decode.frames import codec_of
 from inspector.exceptions import DecodeError
-from inspector.findings.joins import duration_text
+from inspector.findings.durations import duration_text
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.operators.rule import Clock, StoreRule
 from inspector.pipeline.discovery import CONF, Checkpoint, Operator, state_file_bytes

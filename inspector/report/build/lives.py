@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inspector.findings.joins import duration_text
+from inspector.findings.durations import duration_text
 from inspector.measure.ages import BEFORE, Ages
 from inspector.pipeline.collect import Facts, StoreName
 from inspector.pipeline.discovery import Checkpoint, state_file_bytes

@@ -4,10 +4,8 @@ import pytest
 
 from inspector import api
 from inspector.findings.finding import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT, Finding, Kind
-from inspector.measure.leftovers import Certainty
-from inspector.model import Problem
-from inspector.report.build import AUDIT_KEYS
-from inspector.report.build.judged import verdict
+from inspector.model import Certainty, Problem
+from inspector.report.build.judged import AUDIT_KEYS, verdict
 from tests.cli.support import checkpoint_of
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from inspector.model import Problem, StoreId
 from inspector.pipeline.discovery import open_checkpoint
-from inspector.report.build import RowsWanted, rows
+from inspector.report.build.rows import RowsWanted, rows
 from inspector.schemas import ROWS, batch_of
 from tests.cli.support import checkpoint_of, schema_of
 from tests.encode import row

@@ -1,0 +1,20 @@
+"""What listings and small files tell: commands that start as fast as their imports."""
+
+from __future__ import annotations
+
+from inspector.api.run import Options, Run
+from inspector.pipeline.identity import see_bytes
+from inspector.report.build import listing
+from inspector.report.model import Report
+
+
+def info(path: str, options: Options | None = None) -> Report:
+    """Identity, operators, stores and logs; reads listings and small files only."""
+    run = Run.start(path, options)
+    return listing.info(run.checkpoint, run.version, run.listed, see_bytes(run.checkpoint))
+
+
+def files(path: str, options: Options | None = None) -> Report:
+    """The files: chains, replay depth, what else lies there; reads listings only."""
+    run = Run.start(path, options)
+    return listing.files(run.checkpoint, run.version, run.listed)
