@@ -73,9 +73,11 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
 
 def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, int] | None:
     """Oldest and newest clock of the live rows in ms, rounded up; None where none has one."""
-    count = len(state)
-    clock = state.clock[:count]
-    told = clock[state.live[:count] & (clock != NO_CLOCK)]
-    if not len(told):
-        return None
-    return -(-int(told.min()) // per_ms), -(-int(told.max()) // per_ms)
+    ends: list[int] = []
+    for some in state.portions():
+        clock = state.clock[some]
+        told = state.live[some] & (clock != NO_CLOCK)
+        if told.any():
+            clock = clock if told.all() else clock[told]
+            ends += int(clock.min()), int(clock.max())
+    return (-(-min(ends) // per_ms), -(-max(ends) // per_ms)) if ends else None

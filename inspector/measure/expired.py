@@ -111,19 +111,25 @@ def past_clock(
     risen = np.maximum.accumulate(times)
     # A watermark of zero is none yet.
     reached = np.where(risen > 0, risen - expiry.delay_ms, NO_CLOCK)
-    count = len(state)
-    clock = state.clock[:count] if fields is None else fields
-    # The field is what is divided: the clock in its units could overflow. Rounded so that the
-    # comparison in milliseconds says what the one in the field's units does.
+    field = state.clock if fields is None else fields
+    # In Python's numbers: the clock in units of the field could overflow.
+    least, most = NO_CLOCK + 1, int(reached[-1]) * expiry.per_ms - (not expiry.inclusive)
+    if most < least:
+        return
+    most = min(most, -least)
+    ids = state.where(
+        lambda some: state.live[some] & (field[some] >= least) & (field[some] <= most)
+    )
+    clock = field[ids]
+    # Rounded so that the comparison in milliseconds says what the one in the field's units does.
     clock_ms = -(-clock // expiry.per_ms) if expiry.inclusive else clock // expiry.per_ms + 1
-    ids = np.flatnonzero(state.live[:count] & (clock != NO_CLOCK) & (clock_ms <= reached[-1]))
     since = (state.born_step if expiry.side.value == "key" else state.put_step)[ids]
-    covered = np.searchsorted(reached, clock_ms[ids], side="left")
+    covered = np.searchsorted(reached, clock_ms, side="left")
     step = np.maximum(covered, np.maximum(since, state.base_step))
     sure = np.ones(len(ids), np.bool_)
     if expiry.previous_bound:
         before = reached[-2] if len(reached) > 1 else NO_CLOCK
-        sure = clock_ms[ids] <= before
+        sure = clock_ms <= before
     kind = LeftoverClass.PAST_WATERMARK if by_watermark else LeftoverClass.PAST_PROCESSING_TIME
     for chosen, of_these, why in (
         (sure, certainty, reason),
@@ -136,7 +142,7 @@ def past_clock(
                 None,
                 ids[chosen],
                 step[chosen],
-                -(-clock[ids[chosen]] // expiry.per_ms),
+                -(-clock[chosen] // expiry.per_ms),
                 reached[step[chosen]] + expiry.delay_ms,
                 np.ones(int(chosen.sum()), np.int64),
                 reason=why,
