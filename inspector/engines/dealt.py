@@ -27,7 +27,7 @@ SLOT_BYTES = 4 << 20
 
 
 PER_CORE = 4
-"""Spark tasks for a core, where the cores are known: so that none waits long for another."""
+"""Spark tasks for each of several cores that are known: so that none waits long for another."""
 
 
 def slots_for(work: Sequence[Work], cores: int | None = None) -> int:
@@ -38,8 +38,8 @@ def slots_for(work: Sequence[Work], cores: int | None = None) -> int:
         cores: those that there will ever be; None if that is not known.
     """
     by_bytes = sum(each.weight for each in work) // SLOT_BYTES
-    most = SLOTS if cores is None else min(SLOTS, PER_CORE * cores)
-    return max(1, min(most, len(work), max(FEW, by_bytes)))
+    most = SLOTS if cores is None else 1 if cores == 1 else PER_CORE * cores
+    return max(1, min(SLOTS, most, len(work), max(FEW, by_bytes)))
 
 
 def deal(work: Sequence[Work], slots: int) -> list[list[Work]]:

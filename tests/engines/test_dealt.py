@@ -56,6 +56,7 @@ def test_few_or_heavy_tasks_are_not_put_together() -> None:
 def test_few_cores_get_few_tasks_each() -> None:
     assert slots_for(work_of([SLOT_BYTES] * 1000), cores=2) == 2 * PER_CORE
     assert slots_for(work_of([0] * 3), cores=2) == 3
+    assert slots_for(work_of([SLOT_BYTES] * 1000), cores=1) == 1  # nobody waits for another
     assert slots_for(work_of([SLOT_BYTES] * 10_000), cores=2000) == SLOTS
 
 
