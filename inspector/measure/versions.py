@@ -21,7 +21,7 @@ class VersionFacts:
         stores: stores counted. rebased: those of them whose version could only be loaded from a
             snapshot, so that nothing is known of its change: they add nothing to the change counts.
         rows, key_bytes, value_bytes: live in the version.
-        puts ... absent_removals: see :class:`inspector.state.replay.RecordCounts`.
+        puts ... absent_removals: see :class:`inspector.state.change.RecordCounts`.
         new_rows, changed_rows, same_value_rows, removed_rows: keys against the version before: not
             there; there with another value; put again with an equal value; no longer there.
         shared_rows: rows whose key *and* value object are those of the version before.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -119,16 +119,16 @@ class TouchedKeys:
 
     @classmethod
     def of(
-        cls, table: npt.NDArray[Any], parts: Sequence[npt.NDArray[Any]], step: int, flags: int
+        cls, table: npt.NDArray[Any], parts: list[npt.NDArray[Any]], step: int, flags: int
     ) -> TouchedKeys:
-        """Of the touches that the kernel has noted for a version, part by part."""
+        """Of the touches that the kernel has noted for a version; takes them out of the list."""
         count = sum(map(len, parts))
-        numbers, told = (
-            np.empty((len(NUMBERS), count), np.int64),
-            np.empty((len(FLAGS), count), bool),
-        )
+        numbers = np.empty((len(NUMBERS), count), np.int64)
+        told = np.empty((len(FLAGS), count), np.bool_)
         first = 0
-        for part in parts:
+        parts.reverse()
+        while parts:  # each part goes as soon as its columns are there
+            part = parts.pop()
             kernel().settle(table, part, step, flags, first, numbers, told)
             first += len(part)
         columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
