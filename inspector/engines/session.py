@@ -168,7 +168,11 @@ def set_to(session: SparkSession, name: str, value: str) -> Iterator[None]:
 
 def local_cores(session: SparkSession) -> int | None:
     """Cores of a Spark that is one process; None of a cluster, which may get more at any time."""
-    local = _LOCAL.fullmatch(session.conf.get("spark.master", None) or "")
+    try:
+        master = session.conf.get("spark.master", None) or ""
+    except Exception:  # noqa: BLE001 - a server may keep it to itself
+        return None
+    local = _LOCAL.fullmatch(master)
     if local is None:
         return None
     return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)

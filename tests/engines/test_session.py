@@ -211,6 +211,14 @@ def test_cores_of_one_machine_are_known(master: str | None, cores: int | None) -
     assert sessions.local_cores(session) == cores
 
 
+def test_a_server_may_keep_its_master_to_itself() -> None:
+    def refuse(name: str, _default: None) -> str:
+        raise RuntimeError(f"[CONFIG_NOT_AVAILABLE] Configuration {name} is not available.")
+
+    session: Any = SimpleNamespace(conf=SimpleNamespace(get=refuse))
+    assert sessions.local_cores(session) is None
+
+
 # --- what it is built with -------------------------------------------------------------------
 
 
