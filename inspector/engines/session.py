@@ -123,8 +123,6 @@ def _classic(builder: Any, master: str | None, conf: Mapping[str, str]) -> Spark
         master = conf.get("spark.master", "local[*]")
     if master.startswith("local"):
         defaults["spark.ui.enabled"] = "false"
-        # 4.1 and later: over TCP each task waits some 40 ms for an acknowledgement.
-        defaults["spark.python.unix.domain.socket.enabled"] = "true"
     return _made(builder.master(master), {**defaults, **conf})
 
 

@@ -134,7 +134,8 @@ def _acknowledge() -> None:
 
     It sends a task in small pieces over TCP, each of which waits for the one before to be
     acknowledged (Nagle), and Linux puts that off by up to 40 ms; until the next reading, so that
-    each task has to ask. Not where Spark has Unix domain sockets (4.1 and later, if set).
+    each task has to ask. (Spark's Unix domain sockets, 4.1 and later, are as fast; but some workers
+    that end then print a traceback, as the JVM no longer listens.)
     """
     if not hasattr(socket, "TCP_QUICKACK"):
         return  # not Linux

@@ -227,7 +227,6 @@ def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
     assert builder.calls["master"] == "local[*]"
     assert builder.calls["spark.ui.enabled"] == "true", "what is given goes before what is set here"
     assert builder.calls["spark.x"] == "y"
-    assert builder.calls["spark.python.unix.domain.socket.enabled"] == "true"
     settings = builder.calls["spark.driver.extraJavaOptions"].partition("=")[2]
     said = Path(settings).read_text()
     assert "rootLogger.level = error" in said
@@ -243,7 +242,6 @@ def test_workers_of_this_machine_run_this_python(
     sessions.start("spark://a:1", {})
     assert os.environ["PYSPARK_PYTHON"] == sys.executable
     assert "spark.ui.enabled" not in builder.calls
-    assert "spark.python.unix.domain.socket.enabled" not in builder.calls
 
 
 @pytest.mark.parametrize("submitted", [False, True])
