@@ -93,6 +93,13 @@ def test_a_block_that_is_cut() -> None:
         read(BLOCK[:24])
 
 
+@pytest.mark.parametrize("size", [1, 8, 20])
+def test_a_header_that_is_cut(size: int) -> None:
+    with pytest.raises(TruncatedError, match="an LZ4 block is cut short") as caught:
+        read(BLOCK + BLOCK[:size])
+    assert caught.value.offset == len(BLOCK)
+
+
 def test_every_flipped_bit_is_noticed_or_harmless() -> None:
     """Harmless: a higher level, and the method of the end mark."""
     data = BLOCK + STORED + ENDED

@@ -35,6 +35,8 @@ def entries(found: Iterable[RecordBlock]) -> list[Record]:
         for key, key_size, value, value_size in spans:
             held = None if value_size < 0 else bytes(block.buffer[value : value + value_size])
             result.append((bytes(block.buffer[key : key + key_size]), held))
+        values = [value for _, value in result[block.first_record :]]
+        assert block.puts_only == (None not in values)
     return result
 
 
