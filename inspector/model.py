@@ -105,12 +105,23 @@ class BatchClock:
     has_new_data: bool | None = None
     next_watermark_ms: int | None = None
 
+    def time_ms(self, kind: TimeoutKind) -> int | None:
+        """What the timers of a group state are held against; None if it was not recorded."""
+        return self.watermark_ms if kind is TimeoutKind.EVENT_TIME else self.timestamp_ms
+
 
 class Certainty(enum.Enum):
-    """How sure a statement is: read off the bytes, or by a rule that had to be guessed."""
+    """How sure a statement is.
+
+    * proven: the bytes allow nothing else, by premises that Spark's source makes true
+      (:mod:`inspector.operators.premises`).
+    * inferred: by a rule that had to be guessed, and was right often enough to be worth a warning.
+    * undecided: the bytes allow it, and allow its opposite.
+    """
 
     PROVEN = "proven"
     INFERRED = "inferred"
+    UNDECIDED = "undecided"
 
 
 class TimeoutKind(enum.Enum):

@@ -82,6 +82,18 @@ PREFIX_COUNTS = (
 FIELD_LISTS = ("nulls", "word_bytes", "variable_bytes", "padding_bytes")
 """Names and order of the additive counts of :class:`inspector.decode.field_sizes.FieldBytes`."""
 
+HABITS = (
+    "armed_by_data",
+    "unarmed_by_data",
+    "changed_by_data",
+    "untouched_by_data",
+    "timeout_kept",
+    "timeout_rearmed",
+    "timeout_removed",
+    "armed_keys",
+)
+"""Names of the additive counts of :class:`inspector.measure.timer_runs.TimerCalls`."""
+
 _numbers: _Columns = [(name, pa.int64()) for name in COUNTS]
 _lists: _Columns = [(name, pa.list_(pa.int64())) for name in HISTOGRAMS]
 
@@ -103,14 +115,14 @@ _facts: _Columns = [
     ("first_expired_version", pa.int64()),
     ("state_change", pa.string()),
     ("reason", pa.string()),
-    ("before_window", pa.bool_()),
+    ("needs", pa.string()),
+    ("kind_version", pa.int64()),
+    ("either", pa.bool_()),
     ("window_version", pa.int64()),
     ("first_known", pa.int64()),
     ("oldest_ms", pa.int64()),
     ("newest_ms", pa.int64()),
-    ("armed_by_data", pa.int64()),
-    ("unarmed_by_data", pa.int64()),
-    ("armed_keys", pa.int64()),
+    *((name, pa.int64()) for name in HABITS),
     ("bad_keys", pa.int64()),
     ("untouched_keys", pa.int64()),
     ("changed_keys", pa.int64()),
@@ -130,15 +142,18 @@ FACTS = pa.schema(_facts)
 """What a task tells, one row per fact. ``kind`` says which columns are given:
 
 * ``version``: the counts and histograms of one store at one version.
-* ``leftover``: one expired key that is still there; ``key_bytes``, ``puts`` ... are its.
+* ``leftover``: one expired key that is still there; ``key_bytes``, ``puts`` ... are its. Where its
+  timer may follow either clock, ``timeout_kind`` is the one it was judged by, ``kind_version`` the
+  version whose batch has to have used it, ``either`` whether it is a leftover by the other too, and
+  ``needs`` what else has to hold (:mod:`inspector.pipeline.resolution`).
 * ``leftovers``: how many and how large those of one class are (``rows``, ``key_bytes``,
   ``value_bytes``; ``expired_version`` of the oldest, the longest run of ``fired``, keys by what
   became of their state), whether or not they are listed.
 * ``leftover_age``: how many of them expired at ``expired_version``, and their bytes
   (``value_bytes`` with the keys').
-* ``timers``: ``timeout_kind`` names the clocks, with commas between, that the timers of a group
-  state may follow as far as this partition tells.
-* ``calls``: under one reading of the timers (``timeout_kind``) what calls for data left, how many
+* ``timers``: the timers of a group state did not follow ``timeout_kind`` in the batch of this
+  version, as this partition shows.
+* ``calls``: under one clock of the timers (``timeout_kind``) the habits of the function, how many
   keys ever had a timer, and the live ones that never had (``rows`` and their bytes).
 * ``window``: where the history of the store begins, and the range of its event times.
 * ``age``: live rows whose last put is of ``last_put_version`` (0: before the window), and their
@@ -149,8 +164,7 @@ FACTS = pa.schema(_facts)
   versions in a row.
 * ``top``: a live key that ranks high by ``top_by``, with the ``amount`` of it.
 * ``join``: what is wrong between a join's counters and its rows, and how many rows speak for and
-  against a time in the join key (:mod:`inspector.pipeline.join_times`), by ``slug``. Leftovers of a
-  join that rest on such a time have its ``slug``, too.
+  against a time in the join key (:mod:`inspector.pipeline.join_times`), by ``slug``.
 * ``matched``: live rows of a join's side that have found a partner, and that have not, where the
   rows have such a flag (state format 2).
 * ``fields``: what the keys or the values (``side``) of the live ``rows`` take: ``null_bit_bytes``

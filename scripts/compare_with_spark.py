@@ -181,19 +181,17 @@ def compare_leftovers(case: Path) -> tuple[int | None, list[str]]:
         return None, []
     path = str(checkpoint_of(case))
     report = api.leftovers(path, options_of(case))
-    # What expired before the window of proof (the oldest clock in the log) cannot be told; a key
-    # without a timer from its beginning is only inferred to have expired (no batch is named).
+    # What expired before the window of proof (the oldest clock in the log) need not be told, but
+    # what is told of it has to be so; a key without a timer from its beginning is only inferred to
+    # have expired (no batch is named).
     oldest = min(open_checkpoint(path).logs.clocks, default=0)
-    want = Counter(
-        (str(row["key"]), row["class"], row["expired_batch"])
-        for row in _expected(file)
-        if row["expired_batch"] >= oldest
-    )
+    all_ = Counter((str(row["key"]), row["class"], row["expired_batch"]) for row in _expected(file))
+    want = Counter({row: count for row, count in all_.items() if row[2] >= oldest})
     rows = [row for row in report.primary.rows if row["expired_batch"] is not None]
     have = _leftovers(rows)
     faults = [
         f"leftovers: {sum(odd.values())} {word}, such as {sorted(odd)[:3]}"
-        for word, odd in (("missed", want - have), ("too many", have - want))
+        for word, odd in (("missed", want - have), ("too many", have - all_))
         if odd
     ]
     return sum(have.values()), faults

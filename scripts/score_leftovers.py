@@ -9,9 +9,9 @@ A case is any folder with a checkpoint (``checkpoint/`` or ``ck/``) and labels:
   whose field the watermark of the judged batch covers (``label``: window end, session end, event
   time, ``expiresAtMicros``) and that is still there is a leftover.
 
-What expired before the oldest batch in the log cannot be told, and is not asked for; keys that are
-reported as expired before the window are scored on a line of their own. Exit code 1 if a proven
-leftover is none, or a labelled one is missing among proven and inferred.
+What expired before the oldest batch in the log is not asked for, but has to be right where it is
+told; keys that are reported as expired before the window are scored on a line of their own. Exit
+code 1 if a proven leftover is none, or a labelled one is missing among proven and inferred.
 """
 
 from __future__ import annotations
@@ -149,12 +149,17 @@ def score(case: Path) -> dict[str, Score] | None:
     by_log = (case / "expected_leftovers.json").is_file()
     scores: dict[str, Score] = {}
     left = dict(labels)
+    earlier = range(min(checkpoint.logs.clocks, default=0))
     for row in api.leftovers(path, _options(case, checkpoint)).primary.rows:
         before = row["expired_batch"] is None
         name = f"{row['class']} before window" if before else row["class"]
         one = scores.setdefault(name, Score())
         label = _label(row, by_log=by_log)
         found = _before(case, label) if before else left.pop(label, None)
+        if found is None and by_log and row["expired_batch"] in earlier:
+            known = _before(case, label)
+            found = known if known and known["expired_batch"] == row["expired_batch"] else None
+            one.labelled += found is not None
         good = found is not None and _agrees(found, row, before=before)
         (one.right if good else one.wrong)[row["certainty"]] += 1
     for label in left:

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
 from inspector.measure.clocks import Clocks
 from inspector.measure.expired import LeftoverClass
 from inspector.measure.timer_runs import TimerRuns
-from inspector.measure.timers import TimerEvidence, TimerPuts, timer_evidence
-from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
+from inspector.measure.timers import Calls, Place, TimerRecords, calls_of
+from inspector.model import NO_TIMEOUT, BatchClock, BatchId, Certainty, StoreId, TimeoutKind
+from inspector.pipeline.audit import tracking
+from inspector.pipeline.collect import Facts, collect
+from inspector.pipeline.lifetime import Lifetime
+from inspector.pipeline.reading import StoreReader
+from inspector.pipeline.tasks import StoreTask, Task
+from inspector.schemas import FACTS, batch_of
+from inspector.sparktypes import to_json
 from inspector.state.replay import StateMap
 from tests import cases
 from tests.cases import Step
@@ -19,6 +28,23 @@ from tests.encode import Record
 
 EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 NO_TIMER = NO_TIMEOUT
+OTHER = {EVENT: PROCESSING, PROCESSING: EVENT}
+
+SCALA = Place(clears_timers=True)
+PANDAS = Place()
+LAGS = Place(exact_watermark=False)
+BELOW = Place(fed_by_sources=False)
+"""Below an operator that emits by the clock."""
+
+STORE = StoreTask(
+    "default",
+    (),
+    to_json(cases.USER),
+    to_json(cases.GROUP_STATE),
+    cases.TIMER,
+    timeout_kinds=(EVENT, PROCESSING),
+)
+"""Of pandas, with both clocks possible."""
 
 
 def clock(
@@ -33,30 +59,80 @@ def clocks_of(clocks: Sequence[BatchClock]) -> dict[int, BatchClock]:
     return {one.batch_id: one for one in clocks}
 
 
+class History(NamedTuple):
+    """A replayed history of timers, and what it tells: by version, who made the records."""
+
+    state: StateMap
+    calls: Mapping[int, Calls]
+    runs: TimerRuns
+
+
 def follow(
-    steps: Sequence[Step], clocks: Sequence[BatchClock]
-) -> tuple[StateMap, TimerEvidence, TimerRuns]:
+    steps: Sequence[Step],
+    clocks: Sequence[BatchClock],
+    place: Place = PANDAS,
+    kinds: Sequence[TimeoutKind] = (EVENT, PROCESSING),
+) -> History:
     """Replay a history of timers, and gather what it tells of them, as an audit does."""
     by_batch = clocks_of(clocks)
     state = StateMap(cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE))
-    evidence, runs = TimerEvidence(), TimerRuns(TimeoutKind)
+    runs, calls = TimerRuns(kinds, place), {}
     for version, step in enumerate(steps, 1):
         state.begin(version, rebase=step.rebase)
         for each in cases.blocks(step.records, step.cuts):
             state.apply(each)
-        puts = TimerPuts.of(state.end(), state)
-        batch, found = by_batch.get(version - 1), TimerEvidence()
-        if not step.rebase:
-            found = timer_evidence(puts, batch)
-        evidence += found
-        order = {kind: one[version] for kind, one in found.order.items() if version in one}
-        runs.update(puts, state, batch, order)
-    return state, evidence, runs
+        records = TimerRecords.of(state.end(), state)
+        batch = by_batch.get(version - 1)
+        calls[version] = calls_of(records, batch, place)
+        runs.update(records, state, batch, calls[version])
+    return History(state, calls, runs)
 
 
 def clocks_by_step(state: StateMap, clocks: Sequence[BatchClock]) -> Clocks:
     """The clocks of a replayed history."""
     return Clocks.of(state.versions, clocks_of(clocks))
+
+
+class _Reader(StoreReader):
+    """Names its store and reads nothing."""
+
+    def __init__(self, store: StoreId) -> None:
+        self._store = store
+
+
+def facts_of(
+    partitions: Sequence[Sequence[Step]],
+    clocks: Sequence[BatchClock],
+    store: StoreTask = STORE,
+    base: int = 0,
+) -> Facts:
+    """What the partitions of a store tell together, judged at its last version.
+
+    With a base, the steps up to that version are not there, and its own is a snapshot.
+    """
+    first, rows = max(base, 1), list[dict[str, Any]]()
+    for partition, steps in enumerate(partitions):
+        of_partition = StoreId(0, store.store_name, partition)
+        version = first + len(steps) - 1
+        task = Task("", "", {}, 0, partition, version, (store,), tuple(clocks))
+        state = StateMap(tracking(store))
+        life = Lifetime(task, store, _Reader(of_partition), state)
+        for number, step in enumerate(steps, first):
+            state.begin(number, rebase=step.rebase)
+            for each in cases.blocks(step.records, step.cuts):
+                state.apply(each)
+            rows += life.take(state.end())
+        rows += life.tell()
+    return collect([batch_of(FACTS, rows)])
+
+
+def idle_versions(clocks: Sequence[BatchClock]) -> tuple[int, ...]:
+    """Versions whose batches only a processing-time timeout can have called for."""
+    return tuple(
+        after.batch_id + 1
+        for before, after in pairwise(clocks)
+        if after.has_new_data is False and after.watermark_ms == before.watermark_ms
+    )
 
 
 @dataclass(frozen=True)
@@ -73,10 +149,12 @@ class Trigger:
     """One batch of a query.
 
     Attributes:
-        watermark, time: by how much the clocks advance.
+        watermark, time: by how much the clocks advance; the time may go back.
         data: what the function does with the keys that have new data; None for a batch without.
         timeouts: what it does when the timer of a key fires.
         order: the order in which timers fire.
+        switch: a restart gave the timers the other clock.
+        handed: as ``data``, of what an operator above hands on though the batch has no data.
     """
 
     watermark: int
@@ -84,6 +162,21 @@ class Trigger:
     data: dict[str, Call] | None
     timeouts: dict[str, Call]
     order: list[str]
+    switch: bool = False
+    handed: dict[str, Call] = field(default_factory=dict)
+
+
+class Truth(NamedTuple):
+    """A leftover by a query's own account.
+
+    Attributes:
+        version: of the batch that made it one. fired: versions in which its timer fired: since the
+            put of one that stands; else since new data last wrote the key, up to that version.
+    """
+
+    kind: LeftoverClass
+    version: int
+    fired: tuple[int, ...]
 
 
 @dataclass
@@ -92,25 +185,29 @@ class Query:
 
     Attributes:
         pandas: by the rules of ``applyInPandasWithState``.
-        kind: the clock of its timers.
+        kind: the clock of its timers. lag: of its own watermark behind that of the query.
         state: key -> state and timer.
         answered: keys whose last put answered a timeout -> version of that put.
         streak: versions in which the timer of a key fired since new data last wrote the key.
         fired: versions in which the timer of a key fired since the key's last put.
+        by_timeout: of each batch, whether a timeout made each of its records.
         armed_by_data, unarmed_by_data: puts for new data, by whether they left a timer.
-        quiet: versions of batches without new data.
-        deltas, clocks: what it left on disk.
+        quiet: versions of batches in which no data reached the function.
+        deltas, clocks: what it left on disk. kinds: the clock of each batch.
     """
 
     pandas: bool
     kind: TimeoutKind
+    lag: int = 0
     state: dict[str, tuple[int, int]] = field(default_factory=dict)
     answered: dict[str, int] = field(default_factory=dict)
     fired: dict[str, list[int]] = field(default_factory=dict)
     streak: dict[str, list[int]] = field(default_factory=dict)
     quiet: set[int] = field(default_factory=set)
     deltas: list[Step] = field(default_factory=list)
+    by_timeout: list[list[bool]] = field(default_factory=list)
     clocks: list[BatchClock] = field(default_factory=list)
+    kinds: list[TimeoutKind] = field(default_factory=list)
     thresholds: list[int] = field(default_factory=list)
     visits: int = 0
     armed_by_data: int = 0
@@ -119,16 +216,24 @@ class Query:
     def run(self, trigger: Trigger) -> None:
         """Run a batch: new data in order of keys, then the timers that have run out."""
         before = self.clocks[-1] if self.clocks else clock(0, 0, now=100)
-        watermark = (before.watermark_ms or 0) + trigger.watermark
+        if trigger.switch:
+            self.kind = OTHER[self.kind]
+        # Spark runs no batch without data, and with the old watermark, for event time.
+        idle = trigger.data is None and not trigger.watermark and self.kind is EVENT
+        watermark = (before.watermark_ms or 0) + trigger.watermark + idle
         now = (before.timestamp_ms or 0) + trigger.time
         version = len(self.deltas) + 1
         self.clocks.append(clock(version, watermark, now, trigger.data is not None))
-        self.thresholds.append(watermark if self.kind is EVENT else now)
-        if trigger.data is None:
+        self.kinds.append(self.kind)
+        own = max(watermark - self.lag, 0)
+        self.thresholds.append(own if self.kind is EVENT else now)
+        data = trigger.handed if trigger.data is None else trigger.data
+        if trigger.data is None and not data:
             self.quiet.add(version)
         records: list[Record] = []
-        for name in sorted(trigger.data or {}):
-            self._call(name, (trigger.data or {})[name], version, records, timed_out=False)
+        for name in sorted(data):
+            self._call(name, data[name], version, records, timed_out=False)
+        made = [False] * len(records)
         for name in trigger.order:
             timer = self.state.get(name, (0, NO_TIMER))[1]
             if timer != NO_TIMER and timer < self.thresholds[-1]:
@@ -136,6 +241,7 @@ class Query:
                 self.streak.setdefault(name, []).append(version)
                 self._call(name, trigger.timeouts[name], version, records, timed_out=True)
         self.deltas.append(Step(records))
+        self.by_timeout.append(made + [True] * (len(records) - len(made)))
 
     def _call(
         self, name: str, call: Call, version: int, records: list[Record], *, timed_out: bool
@@ -168,8 +274,8 @@ class Query:
             self.armed_by_data += timer != NO_TIMER
             self.unarmed_by_data += timer == NO_TIMER
 
-    def account(self, base: int, known_from: int) -> dict[bytes, tuple[LeftoverClass, int, int]]:
-        """Its leftovers by its own account: class, version, how often the timer fired.
+    def account(self, base: int = 0, known_from: int = 1) -> dict[bytes, Truth]:
+        """Its leftovers by its own account.
 
         Args:
             base: what was put up to this version is not known to have answered a timer.
@@ -178,15 +284,17 @@ class Query:
         found = {}
         for name, (_, timer) in self.state.items():
             if timer != NO_TIMER and timer < self.thresholds[-1]:
-                fired = [v for v in self.fired[name] if v >= max(base, known_from)]
-                found[cases.user(name)] = (LeftoverClass.IGNORED_TIMEOUT, fired[0], len(fired))
+                fired = tuple(v for v in self.fired[name] if v >= max(base, known_from))
+                found[cases.user(name)] = Truth(LeftoverClass.IGNORED_TIMEOUT, fired[0], fired)
             elif self.answered.get(name, 0) >= max(base + 1, known_from):
                 kind = (
                     LeftoverClass.KEPT_WITHOUT_TIMEOUT
                     if timer == NO_TIMER
                     else LeftoverClass.REARMED
                 )
-                found[cases.user(name)] = (kind, self.answered[name], 1)
+                version = self.answered[name]
+                fired = tuple(v for v in self.streak[name] if v <= version)
+                found[cases.user(name)] = Truth(kind, version, fired)
         return found
 
     def on_disk(self, base: int) -> list[Step]:
@@ -216,3 +324,59 @@ triggers = st.builds(
     order=st.permutations(NAMES),
 )
 quiet_triggers = triggers.map(lambda trigger: replace(trigger, data=None))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Partitions of one query, run side by side, and what its place lets an audit know.
+
+    Attributes:
+        below: it is fed by an operator that emits by the clock.
+        lags: its own watermark may lag behind that of the query.
+    """
+
+    partitions: Sequence[Query]
+    batches: Sequence[Sequence[Trigger]]
+    below: bool
+    lags: bool
+
+    def run(self) -> Iterator[int]:
+        """Run it, and stop after every batch; gives its version."""
+        for version, of_batch in enumerate(self.batches, 1):
+            for query, trigger in zip(self.partitions, of_batch, strict=True):
+                query.run(trigger)
+            yield version
+
+    @property
+    def store(self) -> StoreTask:
+        """The store, as the plan has it."""
+        query = self.partitions[0]
+        return replace(
+            STORE,
+            certainty=Certainty.INFERRED if self.lags else Certainty.PROVEN,
+            fed_by_sources=not self.below,
+            timers_always_clear=not query.pandas,
+            processing_versions=idle_versions(query.clocks),
+        )
+
+
+@st.composite
+def workloads(draw: st.DrawFn) -> Workload:
+    """Both languages and clocks, restarts with the other clock, a time that goes back."""
+    pandas, kind = draw(st.booleans()), draw(st.sampled_from(TimeoutKind))
+    below, lag = draw(st.booleans()), draw(st.sampled_from([None, None, 0, 2]))
+    switches = draw(st.sampled_from([0, 0, 1, 2]))
+    length = draw(st.integers(2, 8))
+    at = draw(st.lists(st.integers(1, 7), min_size=switches, max_size=switches))
+    batches = []
+    for number in range(length):
+        first, second = draw(triggers), draw(triggers)
+        back = draw(st.sampled_from([0, 0, 0, 4]))
+        first = replace(first, switch=number in at, time=first.time - back)
+        handed = draw(st.dictionaries(st.sampled_from(NAMES), calls)) if below else {}
+        first = replace(first, handed=handed)
+        data = None if first.data is None else second.data or {}
+        alike = replace(first, data=data, timeouts=second.timeouts, order=second.order, handed={})
+        batches.append((first, alike))
+    partitions = [Query(pandas, kind, lag or 0) for _ in range(2)]
+    return Workload(partitions, batches, below, lag is not None)

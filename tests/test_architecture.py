@@ -45,6 +45,8 @@ OF_NO_MODULE = {
     "test_spark.py": "all layers together against a real Spark",
     "test_cluster.py": "the command line on executors that are elsewhere, and over Spark Connect",
     "test_bench.py": "scripts/bench.py still runs",
+    "test_workloads.py": "scripts/make_workloads.py: the calls account for what Spark stored",
+    "spark/test_key_order.py": "the order of keys against that of Spark itself",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
 }
 """Test files that stand for no single module, each with what it is for."""

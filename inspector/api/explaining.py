@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from inspector.api.run import Options, Run
 from inspector.api.tables import history
-from inspector.measure.leftovers import LeftoverClass
+from inspector.measure.expired import LeftoverClass
 from inspector.report.build import reports as build
 from inspector.report.model import Report
 

@@ -7,14 +7,16 @@ from typing import Any
 
 from inspector.findings.joins import JoinLife, Retention
 from inspector.findings.lifetime import LeftoverTotal, StoreLife
-from inspector.measure.leftovers import LeftoverClass
+from inspector.measure.expired import LeftoverClass
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
-from inspector.model import Certainty
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.join import VALUE_STORES
 from inspector.operators.rule import Clock
 from inspector.pipeline.collect import Facts, StoreName
 from inspector.pipeline.discovery import Checkpoint, Operator
+from inspector.pipeline.join_times import covered_though_timed
+from inspector.pipeline.resolution import before_window, reasons_of
 
 
 def store_lives(
@@ -37,10 +39,15 @@ def store_lives(
             puts=sum(one.puts for one in known),
             window=len(known),
             leftovers=_totals(facts, name),
-            watermark_ms=None if clock is None else clock.watermark_ms,
+            watermark_ms=None if clock is None else clock.watermark_ms or clock.next_watermark_ms,
             first=_first(versions),
             calls=_calls(facts, name),
             ages=facts.ages.get(name),
+            data_batches=sum(
+                c.has_new_data is not False
+                for batch, c in checkpoint.logs.clocks.items()
+                if batch < version
+            ),
         )
 
 
@@ -49,6 +56,7 @@ def join_life(checkpoint: Checkpoint, operator: Operator, version: int, facts: F
     merged = facts.by_store()
     sides: dict[str, Retention] = {}
     wrong: dict[str, dict[str, int]] = {}
+    covered: dict[str, int] = {}
     for store in VALUE_STORES:
         name = (operator.operator_id, store)
         if name in facts.retention:
@@ -56,7 +64,8 @@ def join_life(checkpoint: Checkpoint, operator: Operator, version: int, facts: F
         found = {slug: n for (place, slug), n in facts.joins.items() if place == name}
         if found:
             wrong[store] = found
-    return JoinLife(operator.operator_id, sides, wrong)
+            covered[store] = covered_though_timed(found)
+    return JoinLife(operator.operator_id, sides, wrong, covered)
 
 
 def retention(
@@ -104,16 +113,19 @@ def _first(versions: dict[int, VersionFacts]) -> VersionFacts:
 
 
 def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
-    readings = sorted(facts.readings.get(name, ()))
-    found = [facts.calls[name, kind] for kind in readings if (name, kind) in facts.calls]
+    usual = facts.resolution.usual_clock(name)
+    kinds = (usual,) if usual else tuple(kind.value for kind in TimeoutKind)
+    found = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
     return found[0] if found else None
 
 
 def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
-    merged: dict[tuple[str, str, bool], list[dict[str, Any]]] = {}
-    for row in facts.totals:
+    merged: dict[tuple[str, str, bool, str], list[dict[str, Any]]] = {}
+    for row in (*facts.totals, *facts.undecided_totals):
         if (row["operator_id"], row["store_name"]) == name:
-            place = (row["leftover_class"], row["certainty"], row["before_window"])
+            # Undecided keys are counted apart by what leaves them so.
+            why = row["reason"] or "" if row["certainty"] == Certainty.UNDECIDED.value else ""
+            place = (row["leftover_class"], row["certainty"], before_window(row), why)
             merged.setdefault(place, []).append(row)
     return tuple(
         LeftoverTotal(
@@ -125,9 +137,9 @@ def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
             fired=max(row["fired"] for row in of_class),
             by_change=_by_change(of_class),
             before_window=before,
-            reason=of_class[0]["reason"] or "",
+            reason=reasons_of(of_class) or "",
         )
-        for (kind, certainty, before), of_class in sorted(merged.items())
+        for (kind, certainty, before, _), of_class in sorted(merged.items())
     )
 
 

@@ -15,7 +15,6 @@ from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.model import Problem, TimeoutKind
 from inspector.operators.given import GivenRules
-from inspector.operators.join import NAMES as JOIN
 from inspector.pipeline.discovery import (
     Checkpoint,
     checkpoint_at,
@@ -24,7 +23,8 @@ from inspector.pipeline.discovery import (
 )
 from inspector.pipeline.given_rules import with_rules
 from inspector.pipeline.given_schemas import GivenSchemas
-from inspector.pipeline.plan import Wanted, below_joins, listing_problems, plan
+from inspector.pipeline.held_back import with_unknown_watermarks
+from inspector.pipeline.plan import Wanted, listing_problems, plan
 from inspector.pipeline.tasks import Task
 from inspector.report.keys import Redact
 from inspector.schemas import FACTS
@@ -128,7 +128,7 @@ class Run:
     @classmethod
     def at(cls, checkpoint: Checkpoint, version: int, options: Options, engine: Engine) -> Run:
         """A version of a checkpoint that is open."""
-        checkpoint = judged_by(checkpoint, options)
+        checkpoint = with_unknown_watermarks(judged_by(checkpoint, options), version)
         listed = (*checkpoint.problems, *listing_problems(checkpoint, version))
         return cls(checkpoint, version, options, listed, engine)
 
@@ -143,32 +143,12 @@ class Run:
         """
         from inspector.pipeline.collect import collect  # noqa: PLC0415 - as in inspector.api
 
-        late = below_joins(self.checkpoint, self.version)
-        tasks = self.tasks(**asked)
-        some = [task for task in tasks if task.operator_id not in late]
-        told = list(self._told(some, partitions))
-        if late:
-            # These see a watermark that lags by what the joins above them were seen to keep; of
-            # joins below joins that is known only when they have told it themselves.
-            joins = {o.operator_id for o in self.checkpoint.operators if o.name in JOIN} & late
-            below = [task for task in tasks if task.operator_id in joins]
-            seen = [*told, *(self._told(below, partitions) if below else ())]
-            tasks = self.tasks(**asked, lags_ms=self.lags_ms(collect(seen)))
-            told += self._told([task for task in tasks if task.operator_id in late], partitions)
-        return collect(told)
+        return collect(self._told(self.tasks(**asked), partitions))
 
     def tasks(self, **asked: Any) -> list[Task]:
         """The tasks of a run; as :meth:`facts`."""
         asked = {"leftover_limit": 1, "timeout_kind": self.options.timeout_kind} | asked
         return plan(self.checkpoint, Wanted(self.version, **asked))
-
-    def lags_ms(self, facts: Facts) -> dict[int, int]:
-        """How far the watermark of operators below joins lags, as the facts of those tell."""
-        from inspector.pipeline.lags import longest_retention_ms  # noqa: PLC0415 - as above
-
-        late = below_joins(self.checkpoint, self.version)
-        lag = longest_retention_ms(self.checkpoint, facts) if late else 0
-        return dict.fromkeys(late, lag)
 
     def _told(self, tasks: Sequence[Task], partitions: bool) -> Iterator[pa.RecordBatch]:
         from inspector.pipeline.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above

@@ -30,7 +30,7 @@ from inspector.exceptions import CheckpointError
 from inspector.model import DEFAULT_STORE, Problem
 from inspector.operators.rule import Clock
 from inspector.pipeline.on_problem import OnProblem, problem_row, refuse, told
-from inspector.pipeline.settled import Settled
+from inspector.pipeline.resolution import Resolution
 from inspector.pipeline.typed import TypedTask, run_typed, typed_schema
 from inspector.report import plain
 from inspector.report.build.common import operator_names
@@ -69,8 +69,8 @@ def spread(
 ) -> SpreadTable:
     """A table of a checkpoint.
 
-    ``leftovers`` of group state and of operators around a join, ``findings`` and ``problems`` need
-    the facts of all partitions first: they are made now, on the engine of the options.
+    ``leftovers`` of group state, ``findings`` and ``problems`` need the facts of all partitions
+    first: they are made now, on the engine of the options.
 
     Args:
         path: the checkpoint.
@@ -136,16 +136,14 @@ def _names(places: Mapping[Place, Any]) -> str:
 
 def flat(run: Run, table: str, mode: OnProblem) -> SpreadTable:
     """``versions`` or ``leftovers`` of a run; see :func:`spread`."""
-    settled = Settled({}, frozenset(), {})
-    lags: Mapping[int, int] = {}
+    resolution = Resolution()
     if table == "leftovers" and _needs_all(run):
-        facts = run.facts()
-        settled, lags = facts.settled, run.lags_ms(facts)
+        resolution = run.facts().resolution
     names = operator_names(run.checkpoint)
     redact = run.options.redact or Redact.NONE
     tasks = [
-        FlatTask(table, task, names[task.operator_id], settled, redact, mode)
-        for task in run.tasks(leftover_limit=int(table != "leftovers"), lags_ms=lags)
+        FlatTask(table, task, names[task.operator_id], resolution, redact, mode)
+        for task in run.tasks(leftover_limit=int(table != "leftovers"))
     ]
     schema, listed = flat_schema(table, mode), _listed(run, mode)
     if not tasks:
@@ -171,9 +169,7 @@ def work_of(tasks: Iterable[TypedTask | FlatTask]) -> tuple[Work, ...]:
 def _needs_all(run: Run) -> bool:
     """Whether one partition alone cannot be sure of its leftovers."""
     rules = [rule for operator in run.checkpoint.operators for rule in operator.rules.values()]
-    timed = any(rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT for rule in rules)
-    # Of a join other partitions may know that its watermark lies elsewhere than in its key.
-    return timed or any(rule.event_time is not None for rule in rules)
+    return any(rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT for rule in rules)
 
 
 def _listed(

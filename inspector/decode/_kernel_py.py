@@ -2,8 +2,9 @@
 
 Operations over spans of one buffer, a span being an offset and a length: find the records, hash,
 concatenate, give equal byte strings equal numbers; what is done with those numbers is in
-``_table_py``, and what looks into rows in ``_rows_py``. Arrays are one-dimensional, contiguous,
-64-bit signed integers (hashes: unsigned) such as ``numpy.int64`` arrays.
+``_table_py``, what looks into rows in ``_rows_py``, and what compares them in ``_order_py``. Arrays
+are one-dimensional, contiguous, 64-bit signed integers (hashes: unsigned) such as ``numpy.int64``
+arrays.
 
 No operation raises an error of the format: :func:`scan` tells by its status what it met. Spans
 outside of the buffer are a mistake of the caller, hence ``ValueError``.
@@ -26,7 +27,8 @@ import numpy.typing as npt
 import xxhash
 
 from inspector.decode._arguments import checked_spans, integers, octets, same_length, writable
-from inspector.decode._rows_py import check_rows, descents, read_slots
+from inspector.decode._order_py import descents
+from inspector.decode._rows_py import check_rows, read_slots
 from inspector.decode._table_py import apply, settle, tally
 
 __all__ = [

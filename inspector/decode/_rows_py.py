@@ -1,4 +1,7 @@
-"""The part of the kernel that looks into UnsafeRows; their layout is in ``rows_nested``."""
+"""The part of the kernel that looks into UnsafeRows; their layout is in ``rows_nested``.
+
+What compares them is in ``_order_py``.
+"""
 
 from __future__ import annotations
 
@@ -166,69 +169,3 @@ def _slot_at(row: memoryview, pairs: list[tuple[int, int]]) -> int | None:
         if i + 1 < len(pairs):
             region = _region(region, slot or 0, fixed)
     return slot
-
-
-def descents(buffer: Any, offsets: Any, lengths: Any, widths: Any, below: Any) -> int:
-    """Find the UnsafeRows that are below the row before them.
-
-    Rows are compared field by field, nulls first: numbers as signed, variable parts as unsigned
-    bytes. Fields behind the first one that decides are not looked at.
-
-    Args:
-        buffer: what the rows lie in.
-        offsets: where each row starts.
-        lengths: bytes of each row.
-        widths: for each field the bytes of its number, up to 8; 0 for a variable part.
-        below: one byte per row, 1 where it is below the one before.
-
-    Returns:
-        How many are below; -1 (and nothing of meaning in ``below``) if a row is too short for its
-        fields, or a field that was looked at is of another width or outside of its row.
-
-    Raises:
-        ValueError: a row outside of the buffer, or arrays of different length.
-    """
-    view, starts, sizes = checked_spans(buffer, offsets, lengths)
-    fields, found = integers(widths).tolist(), memoryview(below).cast("B")
-    if len(found) != len(starts):
-        raise ValueError("arrays differ in length")
-    fixed = (len(fields) + 63) // 64 * _WORD + len(fields) * _WORD
-    before: memoryview | None = None
-    for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        row = view[start : start + size]
-        if size < fixed:
-            return -1
-        order = 0 if before is None else _order(before, row, fields)
-        if order is None:
-            return -1
-        found[i], before = order > 0, row
-    return sum(found)
-
-
-def _order(one: memoryview, other: memoryview, widths: list[int]) -> int | None:
-    """Whether a row is above (1), equal to (0) or below (-1) another; None if that is not told."""
-    for ordinal, width in enumerate(widths):
-        first = _place(one, len(widths), ordinal, width)
-        second = _place(other, len(widths), ordinal, width)
-        if first is None or second is None:
-            return None
-        if first != second:
-            return 1 if second < first else -1
-    return 0
-
-
-def _place(
-    row: memoryview, fields: int, ordinal: int, width: int
-) -> tuple[bool, int, bytes] | None:
-    """What a field is compared by: whether it is there, its number, its bytes."""
-    bits = (fields + 63) // 64 * _WORD
-    if row[ordinal >> 3] >> (ordinal & 7) & 1:
-        return False, 0, b""
-    (slot,) = _SLOT.unpack_from(row, bits + ordinal * _WORD)
-    if width == 0:
-        region = _region(row, slot, bits + fields * _WORD)
-        return None if region is None else (True, 0, bytes(region))
-    if not 1 <= width <= _WORD:
-        return None
-    sign = 1 << (8 * width - 1)
-    return True, ((slot & (2 * sign - 1)) ^ sign) - sign, b""

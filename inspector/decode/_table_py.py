@@ -23,7 +23,7 @@ ROW = np.dtype(
         ("born_step", "<i4"),
         ("touched", "<i4"),
         ("puts", "<i4"),
-        ("put_record", "<i4"),
+        ("record", "<i4"),
         ("live", "?"),
         ("same_state", "?"),
         ("unused", "V2"),
@@ -146,11 +146,11 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
     for ordinal, (key, key_size, size, value_hash, clock) in enumerate(records, first_record):
         if not 0 <= key < len(work.rows):
             raise ValueError("an id without a row")
-        was = work.touch(key, key_size)
+        was = work.touch(key, key_size, ordinal)
         if size < 0:
             work.remove(key)
         else:
-            work.put(key, ordinal, size, value_hash, None if clocks is None else clock)
+            work.put(key, size, value_hash, None if clocks is None else clock)
         if was is not None:
             tally.add(_Became(was, work.rows[key], step, flags))
     totals += np.array([work.counts[name] for name in COUNTS])
@@ -169,7 +169,7 @@ class _Apply:
         self._step, self._flags = step, flags
         self._made = _made(step, flags)
 
-    def touch(self, key: int, key_size: int) -> Any:
+    def touch(self, key: int, key_size: int, ordinal: int) -> Any:
         """Note a key as it was, and return that; None if the version has touched it before."""
         row, was = self.rows[key], None
         if not row["touched"]:
@@ -180,7 +180,7 @@ class _Apply:
             self.touched[self.touches] = held
             was = self.touched[self.touches]
             self.touches += 1
-        row["key_size"] = key_size
+        row["key_size"], row["record"] = key_size, ordinal & _MOST
         return was
 
     def remove(self, key: int) -> None:
@@ -189,7 +189,7 @@ class _Apply:
         self.counts["absent_removals"] += not row["live"]
         row["live"] = False
 
-    def put(self, key: int, ordinal: int, size: int, value_hash: int, clock: int | None) -> None:
+    def put(self, key: int, size: int, value_hash: int, clock: int | None) -> None:
         row, made = self.rows[key], self._made
         clock = int(row["clock"]) if clock is None else clock
         same = row["live"] and row["value_hash"] == value_hash and row["value_size"] == size
@@ -199,7 +199,7 @@ class _Apply:
         self.counts["puts"] += 1
         self.counts["updates" if row["live"] else "inserts"] += 1
         row["born_step"] = row["born_step"] if row["live"] else made
-        row["put_step"], row["put_record"], row["live"] = made, ordinal & _MOST, True
+        row["put_step"], row["live"] = made, True
         row["puts"] = min(int(row["puts"]) + (made != BEFORE_WINDOW), _MOST)
         row["value_hash"], row["value_size"], row["clock"] = value_hash, size, clock
 

@@ -114,7 +114,7 @@ class Kernel(Protocol):
     ) -> None:
         """Read one 64-bit field of every row."""
 
-    def descents(self, buffer: Any, offsets: Any, lengths: Any, widths: Any, below: Any, /) -> int:
+    def descents(self, buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any, /) -> int:
         """Find the rows that are below the one before them."""
 
     def Interner(self) -> Interner:  # noqa: N802 - a class in both kernels

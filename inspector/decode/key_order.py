@@ -5,47 +5,73 @@ group-state function (``FlatMapGroupsWithStateExecBase.requiredChildOrdering``);
 have run out follow in the order of the hash map. So within a delta, whatever stands at or behind
 the first descent was not written on behalf of new data.
 
-Keys of whole numbers, times, text and bytes are compared where they lie
-(``UTF8String.compareTo`` and ``ByteArray.compareBinary`` compare unsigned bytes); all others are
-decoded first.
+The order is that of ``RowOrdering``: text and bytes by their unsigned bytes, numbers with NaN last
+and both zeros equal, structs field by field, arrays element by element and then by length; a null
+is below every value, also a null struct below one of nulls. Text of a collation is sorted by rules
+that only Spark has, and some types cannot be sorted: of keys that are equal before such a column
+nothing is known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
+from inspector.decode._order_py import (
+    BIG_NUMBER,
+    BYTES,
+    DOUBLE,
+    ELEMENTS,
+    EQUAL_BYTES,
+    FIELDS,
+    FLOAT,
+    INSTANT,
+    NOTHING,
+    UNORDERED,
+)
 from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
-from inspector.decode.rows import RowDecoder
-from inspector.sparktypes import AtomicType, DataType, StringType, StructType, storage_type
+from inspector.exceptions import LimitError
+from inspector.sparktypes import (
+    BINARY_COLLATION,
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    StringType,
+    StructType,
+    storage_type,
+)
 
 Bools = npt.NDArray[np.bool_]
 
-_WIDTHS: Mapping[str, int] = {
+_ATOMIC: Mapping[str, int] = {
+    "boolean": 1,
     "byte": 1,
     "short": 2,
     "integer": 4,
     "date": 4,
+    "year_month": 4,
     "long": 8,
     "timestamp": 8,
     "timestamp_ntz": 8,
-    "binary": 0,
+    "time": 8,
+    "day_time": 8,
+    "float": FLOAT,
+    "double": DOUBLE,
+    "binary": BYTES,
+    "timestamp_nanos": INSTANT,
+    "timestamp_ntz_nanos": INSTANT,
+    "void": NOTHING,
 }
-"""Atomic types that the kernel compares, see :func:`inspector.decode._rows_py.descents`."""
+"""How the kernel compares the atomic types that Spark sorts (``OrderUtils.isOrderable``)."""
 
 
 class KeyOrder:
-    """Compares neighbouring keys of a block as Spark's sort does.
-
-    Keys of types whose order is not that of their Arrow values (arrays, maps, intervals) never
-    descend: without a comparison there is no evidence.
-    """
+    """Compares neighbouring keys of a block as Spark's sort does."""
 
     def __init__(self, key: StructType) -> None:
         """Prepare a schema.
@@ -53,69 +79,65 @@ class KeyOrder:
         Raises:
             DecodeError: it has a type whose layout is unknown.
         """
-        self._decoder = RowDecoder(key)
         self._check = RowCheck(key)
-        widths = [_width(field.data_type) for field in key.fields]
-        plain = [width for width in widths if width is not None]
-        self._widths = np.array(plain, np.int64) if len(plain) == len(widths) else None
+        self._program = np.array(_fields(key), np.int64)
 
     def descends(self, block: RecordBlock) -> Bools:
-        """For each record, whether its key is below that of the record before it in the block."""
+        """For each record, whether its key is below that of the record before it in the block.
+
+        Of a block with a key that does not fit the schema, or with more values than one call
+        checks, nothing is said.
+        """
         below = np.zeros(block.count, np.bool_)
         if block.count < 2:
             return below
-        spans = (block.buffer, block.key_offset, block.key_length)
-        found = -1 if self._widths is None else kernel().descents(*spans, self._widths, below)
-        if found < 0:
-            decoded = self._decoder.decode(*spans)
-            below[0] = False
-            below[1:] = False if decoded.misfits else _below(decoded.array)
-        elif found and self._check.misfits(*spans):
+        found = kernel().descents(*_spans(block), self._program, below)
+        if found < 0 or (found and not self._fits(block)):
             below[:] = False
         return below
 
+    def _fits(self, block: RecordBlock) -> bool:
+        try:
+            return not self._check.misfits(*_spans(block))
+        except LimitError:
+            return False
 
-def _width(data_type: DataType) -> int | None:
-    """Of a field for the kernel; None if it cannot compare the type."""
+
+def _spans(block: RecordBlock) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    return block.buffer, block.key_offset, block.key_length
+
+
+def _fields(schema: StructType) -> tuple[int, ...]:
+    """The program of a row or struct, see :mod:`inspector.decode._order_py`."""
+    programs = (_order(field.data_type) for field in schema.fields)
+    return (len(schema.fields), *(number for program in programs for number in program))
+
+
+def _order(data_type: DataType) -> tuple[int, ...]:
+    """What values of a type are compared by."""
     data_type = storage_type(data_type)
+    if not _orderable(data_type):
+        return (UNORDERED,)
+    if isinstance(data_type, StructType):
+        program = _fields(data_type)
+        return (FIELDS, len(program), *program)
+    if isinstance(data_type, ArrayType):
+        program = _order(data_type.element)
+        return (ELEMENTS, len(program), *program)
     if isinstance(data_type, StringType):
-        return 0
-    return _WIDTHS.get(data_type.kind) if isinstance(data_type, AtomicType) else None
+        return (BYTES if data_type.collation == BINARY_COLLATION else EQUAL_BYTES,)
+    if isinstance(data_type, DecimalType):
+        return (data_type.fixed_width or BIG_NUMBER,)
+    return (_ATOMIC[data_type.kind],) if isinstance(data_type, AtomicType) else (UNORDERED,)
 
 
-def _below(keys: Any) -> Bools:
-    below = np.zeros(len(keys) - 1, np.bool_)
-    undecided = ~below
-    for column in _columns(keys):
-        order = _order(column)
-        if order is None:
-            return below
-        less, equal = order
-        below |= undecided & less
-        undecided &= equal
-    return below
-
-
-def _columns(array: Any) -> list[Any]:
-    if not pa.types.is_struct(array.type):
-        return [array]
-    return [leaf for child in array.flatten() for leaf in _columns(child)]
-
-
-def _order(column: Any) -> tuple[Bools, Bools] | None:
-    """Of each neighbouring pair: the second is below the first; both are equal."""
-    simple = pa.types.is_primitive(column.type) or pa.types.is_decimal(column.type)
-    if not (simple or pa.types.is_string(column.type) or pa.types.is_binary(column.type)):
-        return None
-    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
-
-    before, after = column.slice(0, len(column) - 1), column.slice(1)
-    was_null, is_null = _mask(before.is_null()), _mask(after.is_null())
-    less = _mask(pc.fill_null(pc.less(after, before), False)) | (is_null & ~was_null)
-    equal = _mask(pc.fill_null(pc.equal(after, before), False)) | (is_null & was_null)
-    return less, equal
-
-
-def _mask(array: Any) -> Bools:
-    mask: Bools = array.to_numpy(zero_copy_only=False).astype(np.bool_)
-    return mask
+def _orderable(data_type: DataType) -> bool:
+    """Whether Spark sorts values of a type: a struct or array only if it does all of its parts."""
+    data_type = storage_type(data_type)
+    if isinstance(data_type, StructType):
+        return all(_orderable(field.data_type) for field in data_type.fields)
+    if isinstance(data_type, ArrayType):
+        return _orderable(data_type.element)
+    if isinstance(data_type, AtomicType):
+        return data_type.kind in _ATOMIC
+    return isinstance(data_type, StringType | DecimalType)

@@ -6,6 +6,7 @@ import enum
 from dataclasses import dataclass
 
 from inspector.model import Certainty
+from inspector.operators.inferences import INFERENCES
 
 
 class Severity(enum.IntEnum):
@@ -37,7 +38,7 @@ class Finding:
 
     Attributes:
         kind: catalogue entry.
-        certainty: proven from bytes, or inferred.
+        certainty: proven from bytes, inferred, or undecided.
         evidence: the numbers that show it.
         next_step: what its user can do.
         operator_id, store_name: what it is about; None for the checkpoint.
@@ -52,6 +53,11 @@ class Finding:
     store_name: str | None = None
     rows: int | None = None
     bytes: int | None = None
+
+
+def _severity(inference: str) -> Severity:
+    """A warning, if the inference is right often enough to be one."""
+    return Severity.WARNING if INFERENCES[inference].warns else Severity.INFO
 
 
 MISSING_DELTA = Kind(
@@ -91,7 +97,7 @@ NEVER_EXPIRES = Kind("SS201", Severity.WARNING, "rows can never expire", "withWa
 PAST_WATERMARK = Kind("SS202", Severity.WARNING, "expired rows still present", "outputMode")
 TIMEOUT_KEPT = Kind("SS203", Severity.ERROR, "timeout fired and key kept", "GroupState.remove")
 NO_REMOVES = Kind("SS204", Severity.WARNING, "no removes while rows grow", "numRowsRemoved")
-JOIN_SIDE = Kind("SS205", Severity.WARNING, "one join side never removes", "withWatermark")
+JOIN_SIDE = Kind("SS205", _severity("join-side"), "one join side never removes", "withWatermark")
 WATERMARK_FLAT = Kind(
     "SS206", Severity.WARNING, "watermark flat", "spark.sql.streaming.multipleWatermarkPolicy"
 )
@@ -103,6 +109,12 @@ JOIN_COUNTERS = Kind(
     Severity.WARNING,
     "join rows and counters disagree",
     "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
+)
+JOIN_COPY = Kind(
+    "SS209", _severity("join-copy"), "join on a copy of the event time", "withWatermark"
+)
+UNDECIDED = Kind(
+    "SS210", Severity.INFO, "keys that may be leftovers: the bytes do not decide it", "GroupState"
 )
 FORMAT_V1 = Kind(
     "SS301",
@@ -128,6 +140,8 @@ CATALOGUE = (
     WATERMARK_FLAT,
     NO_WATERMARK,
     JOIN_COUNTERS,
+    JOIN_COPY,
+    UNDECIDED,
     FORMAT_V1,
     SAME_VALUE,
 )

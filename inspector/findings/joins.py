@@ -1,4 +1,10 @@
-"""Findings about the two sides of a join: SS205 and SS208."""
+"""Findings about the two sides of a join: SS205, SS208 and SS209.
+
+That a side has removed nothing yet says little of whether it ever will: one whose range is longer
+than the query's life looks the same, and in a range such as ``leftTime <= rightTime <= leftTime +
+1 hour`` one side goes at once and the other after an hour. So SS205 is for information. Who joins
+on a copy of the event time means the times to be equal, and has no use for a range: SS209 warns.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from inspector.findings.durations import duration_text
-from inspector.findings.finding import JOIN_COUNTERS, JOIN_SIDE, Finding
+from inspector.findings.finding import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, Finding
 from inspector.findings.lifetime import WINDOW
 from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty
@@ -59,11 +65,14 @@ class JoinLife:
     Attributes:
         operator_id: which. sides: of each side, by its store of rows.
         wrong: what is wrong between counters and rows, by store of rows and slug.
+        covered: by store of rows, those that would be gone if the time in the join key that equals
+            their event time, in all of them, carried the watermark.
     """
 
     operator_id: int
     sides: Mapping[str, Retention] = field(default_factory=dict)
     wrong: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    covered: Mapping[str, int] = field(default_factory=dict)
 
 
 def judge_join(life: JoinLife) -> Iterator[Finding]:
@@ -71,7 +80,8 @@ def judge_join(life: JoinLife) -> Iterator[Finding]:
     for store, side in life.sides.items():
         other = next((one for name, one in life.sides.items() if name != store), None)
         if side.never_removes and side.most_ms is not None and side.most_ms > 0:
-            yield _never(life, store, side, other)
+            copied = life.covered.get(store) and not (other and other.removed)
+            yield _copied(life, store, side) if copied else _never(life, store, side, other)
     for store, wrong in life.wrong.items():
         yield from _counters(life, store, wrong)
 
@@ -89,6 +99,24 @@ def _never(life: JoinLife, store: str, side: Retention, other: Retention | None)
         "bound this side's time from below by the other's in the join condition, such as "
         "rightTime >= leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR; if the range is longer "
         "than the window that can be read, say so with --join-retention",
+        life.operator_id,
+        store,
+        side.newest.rows,
+        side.newest.row_bytes,
+    )
+
+
+def _copied(life: JoinLife, store: str, side: Retention) -> Finding:
+    return Finding(
+        JOIN_COPY,
+        Certainty.INFERRED,
+        f"the join key holds the event time of every row, and carries no watermark: of "
+        f"{side.newest.rows:,} rows {life.covered[store]:,} are there that it would have removed; "
+        f"no row was removed in {side.versions} versions, though the watermark moved by "
+        f"{duration_text(side.moved_ms)}",
+        "join on the column of withWatermark itself, or on its window: a cast or a computed copy "
+        "of it carries no watermark, and without one on the key or a time range in the condition "
+        "rows stay for ever",
         life.operator_id,
         store,
         side.newest.rows,

@@ -11,11 +11,13 @@ from inspector.findings.finding import (
     NO_WATERMARK,
     PAST_WATERMARK,
     TIMEOUT_KEPT,
+    UNDECIDED,
     Finding,
     Kind,
 )
+from inspector.findings.watermarks import DATA_BATCHES
 from inspector.measure.ages import Ages
-from inspector.measure.leftovers import LeftoverClass
+from inspector.measure.expired import LeftoverClass
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty
@@ -55,10 +57,12 @@ class StoreLife:
         removals: removed rows over the whole window; window: versions in it whose change is known.
         puts: the same of puts.
         leftovers: by class and certainty.
-        watermark_ms: of the judged version's batch; None if not recorded.
+        watermark_ms: of the judged version's batch, or, as long as that had none, the one that it
+            made for the next; None if not recorded.
         first: facts of the oldest version of the window.
         calls: what is known of a group state's timers; None for other operators.
         ages: when the rows were last put.
+        data_batches: batches that brought new data, up to the judged one.
     """
 
     operator_id: int
@@ -74,16 +78,20 @@ class StoreLife:
     first: VersionFacts = field(default_factory=VersionFacts)
     calls: TimerCalls | None = None
     ages: Ages | None = None
+    data_batches: int = DATA_BATCHES
 
 
 def judge(life: StoreLife) -> Iterator[Finding]:
     """The lifetime findings of one store."""
     yield from _never(life)
-    yield from _never_armed(life)
+    never_armed = list(_never_armed(life))
+    yield from never_armed
     yield from _leftovers(life)
+    yield from _undecided(life, said=bool(never_armed))
     yield from _grows(life)
     expiry = life.rule.expiry
     waits = expiry is not None and expiry.clock is Clock.WATERMARK and not life.watermark_ms
+    waits &= life.data_batches >= DATA_BATCHES
     if expiry is not None and waits and life.newest.rows:
         yield _finding(
             life,
@@ -145,7 +153,7 @@ def _never_armed(life: StoreLife) -> Iterator[Finding]:
 
 def _leftovers(life: StoreLife) -> Iterator[Finding]:
     for total in life.leftovers:
-        if not total.rows:
+        if not total.rows or total.certainty is Certainty.UNDECIDED:
             continue
         past = total.kind in PAST
         # What helps where no rule is known is beside the point for rows that one was found for.
@@ -158,6 +166,34 @@ def _leftovers(life: StoreLife) -> Iterator[Finding]:
             advice or "see inspector leftovers for the keys",
             total.rows,
             total.bytes,
+        )
+
+
+def _undecided(life: StoreLife, *, said: bool) -> Iterator[Finding]:
+    """Keys that may be stuck; one that was armed anew is judged again when its timer runs out.
+
+    Args:
+        life: of the store.
+        said: that keys without a timer since before the window can never expire is a finding.
+    """
+    found = [
+        total
+        for total in life.leftovers
+        if total.certainty is Certainty.UNDECIDED
+        and not (said and total.before_window)
+        and not (total.kind is LeftoverClass.REARMED and not total.by_change.get("untouched"))
+    ]
+    rows = sum(total.rows for total in found)
+    if rows:
+        reasons = "; ".join(sorted({total.reason for total in found}))
+        yield _finding(
+            life,
+            UNDECIDED,
+            Certainty.UNDECIDED,
+            f"{rows:,} rows: {reasons}",
+            "see the table undecided of inspector leftovers for what would decide them",
+            rows,
+            sum(total.bytes for total in found),
         )
 
 

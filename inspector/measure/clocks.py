@@ -1,4 +1,4 @@
-"""The clocks that a replay's steps are judged by, and how sure a judgement is."""
+"""The clocks that a replay's steps are judged by."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.model import BatchClock, TimeoutKind
-from inspector.state.change import Bools, Int64s
+from inspector.state.change import Int64s
 from inspector.state.replay import NO_CLOCK
 
 
@@ -19,14 +19,11 @@ class Clocks:
     Attributes:
         versions: state version of each step (batch + 1).
         watermark_ms, timestamp_ms: of the batch; NO_CLOCK where its log entry is gone.
-        no_new_data: the batch had the source offsets of the one before, so that the only calls it
-            made were for timeouts.
     """
 
     versions: Int64s
     watermark_ms: Int64s
     timestamp_ms: Int64s
-    no_new_data: Bools
 
     @classmethod
     def of(cls, versions: Sequence[int], batches: Mapping[int, BatchClock]) -> Clocks:
@@ -40,9 +37,58 @@ class Clocks:
             np.array(versions, np.int64),
             column([b.watermark_ms if b else None for b in found]),
             column([b.timestamp_ms if b else None for b in found]),
-            np.array([b is not None and b.has_new_data is False for b in found], np.bool_),
         )
 
     def threshold_ms(self, kind: TimeoutKind) -> Int64s:
         """What timers are held against, by step."""
         return self.watermark_ms if kind is TimeoutKind.EVENT_TIME else self.timestamp_ms
+
+
+def running_max(times: Int64s) -> Int64s:
+    """At each step, the furthest that a clock had come."""
+    reached: Int64s = np.maximum.accumulate(times)
+    return reached
+
+
+def first_reached(times: Int64s, since: Int64s, wanted: Int64s) -> Int64s:
+    """The first step at which a clock that may go back had come so far; -1 where it never did.
+
+    Args:
+        times: of the clock, by step; far below all others where it is not known.
+        since: step from which on it counts, for each of ``wanted``.
+        wanted: times.
+    """
+    steps = np.full(len(wanted), -1, np.int64)
+    for start in np.unique(since).tolist():
+        mine, after = np.flatnonzero(since == start), running_max(times[start:])
+        found = np.searchsorted(after, wanted[mine], side="left")
+        steps[mine] = np.where(found < len(after), found + start, -1)
+    return steps
+
+
+def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int64s]:
+    """When some timers fired first, and how often, up to the last step.
+
+    A clock may go back (the processing time of a machine that was set right), so each batch counts
+    by its own time. A timer cannot run out in the batch that sets it.
+
+    Args:
+        times: of a clock, by step; NO_CLOCK where it is not known.
+        since: step of the put that set each timer.
+        timers: as many; each is due at the last step.
+
+    Returns:
+        The first step behind ``since`` whose time is past the timer, and how many such steps there
+        are.
+    """
+    first = np.full(len(timers), len(times) - 1, np.int64)
+    often = np.ones(len(timers), np.int64)
+    for put in np.unique(since).tolist():
+        mine, after = np.flatnonzero(since == put), times[put + 1 :]
+        if not len(after):
+            continue
+        reached, ordered = running_max(after), np.sort(after)
+        found = np.searchsorted(reached, timers[mine], side="right")
+        first[mine] = np.minimum(found, len(after) - 1) + put + 1
+        often[mine] = len(after) - np.searchsorted(ordered, timers[mine], side="right")
+    return first, np.maximum(often, 1)

@@ -11,37 +11,14 @@ The version of batch N is judged with batch N's own clocks. Two families of rule
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from inspector.measure.clocks import Clocks
-from inspector.measure.expired import LeftoverClass, Leftovers, StateChange, past_clock
+from inspector.measure.expired import Leftovers, past_clock
 from inspector.measure.timed_out import TimerView, timed_out
-from inspector.measure.timer_runs import TimerRuns
-from inspector.measure.timers import (
-    RecordOrder,
-    TimerEvidence,
-    TimerPuts,
-    overdue_evidence,
-    timer_evidence,
-)
-from inspector.model import Certainty, TimeoutKind
+from inspector.model import Certainty
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import StateMap
-
-__all__ = [
-    "Clocks",
-    "LeftoverClass",
-    "Leftovers",
-    "RecordOrder",
-    "StateChange",
-    "TimerEvidence",
-    "TimerPuts",
-    "TimerRuns",
-    "TimerView",
-    "find_leftovers",
-    "overdue_evidence",
-    "timer_evidence",
-]
 
 
 def find_leftovers(
@@ -50,7 +27,7 @@ def find_leftovers(
     clocks: Clocks,
     *,
     certainty: Certainty = Certainty.PROVEN,
-    timers: tuple[TimerEvidence | TimerView, Sequence[TimeoutKind]] = (TimerEvidence(), ()),
+    timers: TimerView | None = None,
     reason: str = "",
 ) -> Iterator[Leftovers]:
     """The leftovers of a store at the version that was replayed last, class by class.
@@ -60,14 +37,10 @@ def find_leftovers(
         expiry: the operator's rule.
         clocks: by step of ``state``.
         certainty: of the watermark that the operator sees (inferred downstream of a join).
-        timers: for group state, what the store's whole history tells of its timers, and the
-            readings of them that are still possible.
+        timers: for group state, what the store's whole history tells of its timers.
         reason: what the judgement rests on, if not on the operator's own rule alone.
     """
-    if expiry.clock is not Clock.TIMEOUT:
+    if expiry.clock is Clock.TIMEOUT:
+        yield from timed_out(state, clocks, timers or TimerView())
+    else:
         yield from past_clock(state, expiry, clocks, certainty, reason)
-        return
-    known, kinds = timers
-    view = known if isinstance(known, TimerView) else TimerView(known, certainty=certainty)
-    for kind in kinds:
-        yield from timed_out(state, clocks, kind, view, open_question=len(kinds) > 1)

@@ -2,187 +2,327 @@
 
 All of it is read off the final :class:`~inspector.state.replay.StateMap` at once: the timer, the
 step of the last put and the timer that it replaced are kept per key while the versions pass.
+
+Which clock the timers follow, all partitions together decide, for each batch apart. So each
+leftover is found under both clocks, and says of which batch the clock matters (``kind_step``) and
+whether it is one under the other clock too (``either``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from inspector.measure.clocks import Clocks
-from inspector.measure.expired import LeftoverClass, Leftovers, StateChange
+from inspector.measure.clocks import Clocks, first_due
+from inspector.measure.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.measure.timer_runs import TimerRuns
-from inspector.measure.timers import NO_TIMEOUT_SEEN, RecordOrder, TimerEvidence
+from inspector.measure.timers import EVENT, PROCESSING, Calls, Place, is_timer
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
 from inspector.state.change import Bools, Int64s
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
 HELD_BACK = "the operator's own watermark may lag behind that of the query"
-BY_WATERMARK = "by the watermark; if its timer follows processing time, earlier"
+NO_LOG_ENTRY = "the log entry of its batch is gone, so that the clock at that time is not known"
+BY_BOTH = "both the watermark and the processing time had passed its timer, whichever it follows"
 BEFORE = "no timeout when the window of proof began, in which each call for data set one"
 
-
-KNOWN_ANSWERS = 6
-"""Proven answers to timeouts from which on the function counts as known."""
+_OTHER = {EVENT: PROCESSING, PROCESSING: EVENT}
 
 
 @dataclass(frozen=True)
 class TimerView:
-    """What is known of a store's timers when its leftovers are told.
+    """What is known of a store's timers when its leftovers are found.
 
     Attributes:
-        evidence: of the store's whole history.
+        kinds: the clocks that they may follow.
+        place: of the operator.
+        calls: who made the records of each version.
         runs: how often in a row each timer fired; None if it was not followed.
-        empty_size: size of a value whose state is null; -1 where none can be told by its size.
-        certainty: of the watermark that the operator sees.
+        empty_size: size of a value whose state is null; -1 where none is known by its size.
     """
 
-    evidence: TimerEvidence
+    kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)
+    place: Place = field(default_factory=Place)
+    calls: Mapping[int, Calls] = field(default_factory=dict)
     runs: TimerRuns | None = None
     empty_size: int = -1
-    certainty: Certainty = Certainty.PROVEN
 
 
-def timed_out(
-    state: StateMap,
-    clocks: Clocks,
-    kind: TimeoutKind,
-    view: TimerView,
-    *,
-    open_question: bool = False,
-) -> Iterator[Leftovers]:
-    """The leftovers under one reading of the timers.
-
-    With an ``open_question`` the other reading is possible too: what has run out by the watermark,
-    which never was ahead of the processing time, has run out under both, and is told as such once.
-    """
+def timed_out(state: StateMap, clocks: Clocks, view: TimerView) -> Iterator[Leftovers]:
+    """The leftovers under each clock that the timers may follow."""
     if not len(clocks.versions):
         return
-    both = open_question and bool((clocks.watermark_ms <= clocks.timestamp_ms).all())
-    yield from _ignored(state, clocks, kind, view, both=both)
-    yield from _answered(state, clocks, kind, view)
-    yield from _before_window(state, kind, view)
+    for kind in view.kinds:
+        found = _TimedOut(state, clocks, kind, view)
+        yield from found.ignored()
+        yield from found.answered()
+        yield from found.before_window()
 
 
-def _ignored(
-    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView, *, both: bool
-) -> Iterator[Leftovers]:
-    """Timers that have run out and still stand: only applyInPandasWithState leaves them.
+class _Puts(NamedTuple):
+    """Last puts that replaced a timer; arrays run parallel to ``ids``.
 
-    Such a timer fires again in every batch. A timer set in batch b cannot run out in b itself:
-    ``setTimeoutTimestamp`` refuses what is below the watermark, a duration is positive.
+    Attributes:
+        ids: the keys. timer: that it left. put: its step. over: the timer that it replaced.
+        position: of its record. kept: it left no timer. sure: a timeout made it.
     """
-    threshold = clocks.threshold_ms(kind)
-    from_ms = clocks.watermark_ms[-1] if both and kind is TimeoutKind.PROCESSING_TIME else None
 
-    def overdue(some: slice) -> Bools:
-        timer = state.clock[some]
-        due: Bools = (timer < threshold[-1]) & (timer != NO_TIMEOUT) & (timer != NO_CLOCK)
-        due &= state.live[some]
-        if from_ms is not None:
-            due &= timer >= from_ms
-        return due
-
-    ids = state.where(overdue)
-    if not len(ids):
-        return
-    timer = state.clock[ids]
-    reached = np.maximum.accumulate(threshold)
-    put = state.put_step[ids]
-    since = np.where(put == BEFORE_WINDOW, state.base_step, put + 1)
-    step = np.maximum(np.searchsorted(reached, timer, side="right"), since)
-    step = np.minimum(step, len(threshold) - 1)
-    lags = kind is TimeoutKind.EVENT_TIME and view.certainty is Certainty.INFERRED
-    yield Leftovers(
-        LeftoverClass.IGNORED_TIMEOUT,
-        view.certainty if lags else Certainty.PROVEN,
-        None if both and kind is TimeoutKind.EVENT_TIME else kind,
-        ids,
-        step,
-        timer,
-        reached[step],
-        len(threshold) - step,
-        change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
-        reason=HELD_BACK if lags else BY_WATERMARK if both else "",
-    )
+    ids: Int64s
+    timer: Int64s
+    put: Int64s
+    over: Int64s
+    position: Int64s
+    kept: Bools
+    sure: Bools
 
 
-def _answered(
-    state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView
-) -> Iterator[Leftovers]:
-    """Keys whose last put answered a timer that had run out: kept without one, or armed anew.
+class _TimedOut:
+    """The leftovers under one clock.
 
-    In a batch without new data only a timeout can have called the function: proven. In a batch with
-    data, new data for the key may have called it instead; then the place of its record decides
-    (:class:`RecordOrder`): among the records of data it is no leftover, behind them all it is
-    proven. In between, a key that was kept without timeout, or armed anew with its state untouched,
-    is inferred: new data that updates the state and arms the timer is the life a key should have;
-    unless the function is known to answer its timeouts in another way.
+    A timer is due by the operator's own clock. Where its watermark may lag behind that of the
+    query, the query's bounds it: what that has not reached is not due; of the rest, nobody knows.
     """
-    threshold = clocks.threshold_ms(kind)
 
-    def answered(some: slice) -> Bools:
-        over, put = state.put_over_clock[some], state.put_step[some]
-        replaced: Bools = (over != NO_TIMEOUT) & (over != NO_CLOCK) & (put != BEFORE_WINDOW)
-        replaced &= state.live[some]
-        asked = np.flatnonzero(replaced)
-        # Where the clock is not known it is NO_CLOCK, which nothing is below.
-        replaced[asked] = over[asked] < threshold[put[asked]]
+    def __init__(self, state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView) -> None:
+        self._state, self._kind, self._view = state, kind, view
+        self._lags = view.place.lags(kind)
+        self._due_at = clocks.threshold_ms(kind)
+        self._other_due_at = clocks.threshold_ms(_OTHER[kind])
+        calls = [view.calls.get(version, Calls()) for version in clocks.versions.tolist()]
+        self._sure_from = np.array([one.sure_from for one in calls], np.int64)
+        self._last_data, self._other_last_data = (
+            np.array([one.last_data.get(of, -1) for one in calls], np.int64)
+            for of in (kind, _OTHER[kind])
+        )
+        self._excluded = np.array([kind in one.against for one in calls], np.bool_)
+        self._excluded &= ~np.array([_OTHER[kind] in one.against for one in calls], np.bool_)
+        self._single = len(view.kinds) == 1
+
+    def ignored(self) -> Iterator[Leftovers]:
+        """Timers that have run out and still stand: only applyInPandasWithState leaves them.
+
+        Such a timer fires again in every batch.
+        """
+        state, last = self._state, len(self._due_at) - 1
+        if self._view.place.clears_timers or self._excluded[last]:
+            return
+        ids = state.where(
+            lambda some: (
+                state.live[some]
+                & is_timer(state.clock[some])
+                & (state.clock[some] < self._due_at[last])
+            )
+        )
+        if not len(ids):
+            return
+        either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
+        if self._lags:
+            yield self._ignored(ids, either, self._due_at, (Certainty.UNDECIDED, HELD_BACK))
+            return
+        yield self._ignored(ids, either, self._due_at, (Certainty.PROVEN, ""))
+        if self._kind is EVENT and either.any():
+            # Where the clock stays unknown: since when both had passed them.
+            both = np.minimum(self._due_at, self._other_due_at)
+            found = self._ignored(ids[either], either[either], both, (Certainty.PROVEN, BY_BOTH))
+            yield replace(found, timeout_kind=None)
+
+    def _ignored(
+        self, ids: Int64s, either: Bools, due_at: Int64s, how: tuple[Certainty, str]
+    ) -> Leftovers:
+        state, (certainty, reason) = self._state, how
+        put = np.maximum(state.put_step[ids], state.base_step - 1).astype(np.int64)
+        step, often = first_due(due_at, put, state.clock[ids])
+        return Leftovers(
+            LeftoverClass.IGNORED_TIMEOUT,
+            certainty,
+            self._kind,
+            ids,
+            step,
+            state.clock[ids],
+            np.full(len(ids), NO_CLOCK) if self._lags else due_at[step],
+            often,
+            change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
+            reason=reason,
+            kind_step=np.full(len(ids), len(due_at) - 1),
+            either=either,
+        )
+
+    def answered(self) -> Iterator[Leftovers]:
+        """Keys whose last put a timeout made, or may have made: without a timer, or with another.
+
+        Surely made by one (:class:`~inspector.measure.timers.Calls`), the key is a leftover by
+        whatever clock its timer ran out. In between new data may have made it as well: undecided,
+        unless the function's habits speak for the timeout.
+        """
+        puts = self._puts()
+        groups, kind_step, either, ours = self._groups(puts)
+        for group in np.unique(groups[ours]).tolist():
+            some = np.flatnonzero(ours & (groups == group))
+            yield self._answer(puts.ids[some], kind_step[some], either[some], group)
+
+    def _puts(self) -> _Puts:
+        state = self._state
+        ids = state.where(self._replaced)
+        put, timer = state.put_step[ids].astype(np.int64), state.clock[ids]
+        return _Puts(
+            ids,
+            timer,
+            put,
+            state.put_over_clock[ids],
+            state.record[ids].astype(np.int64),
+            timer == NO_TIMEOUT,
+            state.record[ids] >= self._sure_from[put],
+        )
+
+    def _groups(self, puts: _Puts) -> tuple[Int64s, Int64s, Bools, Bools]:
+        """What is to be said of each put, where its clock matters, and whether it is a leftover.
+
+        Returns:
+            The group (see :meth:`_answer`), the step whose batch's clock matters, whether the other
+            clock says the same, and whether this one makes a leftover of it.
+        """
+        _, timer, put, over, _, kept, sure = puts
+        last = len(self._due_at) - 1
+        # Of a timer that was set anew the clock of the last batch matters, too: one that has run
+        # out again is reported as ignored, once.
+        rearmed = ~kept & (not self._view.place.clears_timers)
+        again, other_again = (
+            rearmed & (timer < due_at[last]) for due_at in (self._due_at, self._other_due_at)
+        )
+        by_last = rearmed & sure
+        kind_step = np.where(by_last, last, put)
+        likely, other_likely = self._likely(puts)
+        other_due = over < _bound(self._other_due_at)[put]
+        either = np.where(by_last, ~other_again, other_due)
+        either &= (sure | other_likely) & (not self._single)
+        ours = likely | (sure & (by_last | (over < _bound(self._due_at)[put])))
+        ours &= ~(again & (sure | other_again)) & ~self._excluded[kind_step]
+        again_by = np.where(sure, 0, (again & ~other_again) + 2 * (other_again & ~again))
+        known = self._due_at[put] != NO_CLOCK
+        same = self._state.put_same_state[puts.ids]
+        return 16 * again_by + 8 * sure + 4 * known + 2 * kept + same, kind_step, either, ours
+
+    def _likely(self, puts: _Puts) -> tuple[Bools, Bools]:
+        """Which puts a timeout may have made, by this clock and by the other."""
+        due_at = self._due_at[puts.put]
+        # By a clock that is not known any timer may have run out; said of those that are left none.
+        due = np.where(due_at == NO_CLOCK, puts.kept, puts.over < due_at)
+        other_due = puts.over < _bound(self._other_due_at)[puts.put]
+        return (
+            ~puts.sure & due & (puts.position > self._last_data[puts.put]),
+            ~puts.sure & other_due & (puts.position > self._other_last_data[puts.put]),
+        )
+
+    def _replaced(self, some: slice) -> Bools:
+        state = self._state
+        put, over = state.put_step[some], state.put_over_clock[some]
+        replaced: Bools = state.live[some] & (put != BEFORE_WINDOW) & is_timer(over)
+        found = np.flatnonzero(replaced)
+        put, over, position = put[found], over[found], state.record[some][found]
+        likely = position >= self._sure_from[put]
+        for due_at, last_data in (
+            (self._due_at, self._last_data),
+            (self._other_due_at, self._other_last_data),
+        ):
+            likely |= (over < _bound(due_at)[put]) & (position > last_data[put])
+        replaced[found] = likely
         return replaced
 
-    every = state.where(answered)
-    timer = state.clock[every]
-    # One that has run out again is told as ignored, once.
-    ours = (timer == NO_TIMEOUT) | (timer >= threshold[-1])
-    ids, kept = every[ours], timer[ours] == NO_TIMEOUT
-    if not len(ids):
-        return
-    proven, inferred = _certain(state, clocks, ids, every, view.evidence.order.get(kind, {}))
-    why = AMONG_DATA
-    if kind is TimeoutKind.EVENT_TIME and view.certainty is Certainty.INFERRED:
-        quiet = clocks.no_new_data[state.put_step[ids]]
-        proven, inferred, why = proven & quiet, inferred | (proven & ~quiet), HELD_BACK
-    for cls, of_class in (
-        (LeftoverClass.KEPT_WITHOUT_TIMEOUT, kept),
-        (LeftoverClass.REARMED, ~kept),
-    ):
-        for certainty, sure in ((Certainty.PROVEN, proven), (Certainty.INFERRED, inferred)):
-            chosen = ids[of_class & sure]
-            if len(chosen):
-                reason = "" if certainty is Certainty.PROVEN else why
-                yield _answer(state, (cls, certainty, kind), chosen, threshold, view, reason)
+    def _answer(self, ids: Int64s, kind_step: Int64s, either: Bools, group: int) -> Leftovers:
+        """The leftovers of one group.
 
+        Its bits say: a sure timeout, a known clock, kept, same state; and, above them, by which
+        clock alone the timer has run out again: 1 for ours, 2 for the other.
+        """
+        state = self._state
+        sure, known, kept, same = (bool(group & bit) for bit in (8, 4, 2, 1))
+        step = state.put_step[ids].astype(np.int64)
+        fired, first = self._runs_of(ids, step)
+        over = state.put_over_clock[ids]
+        ours, other = self._due_at[step], self._other_due_at[step]
+        if self._lags:
+            ours = np.full(len(ids), NO_CLOCK)
+        return Leftovers(
+            LeftoverClass.KEPT_WITHOUT_TIMEOUT if kept else LeftoverClass.REARMED,
+            Certainty.PROVEN if sure else Certainty.UNDECIDED,
+            self._kind,
+            ids,
+            step,
+            over,
+            np.where(over < self._due_at[step], ours, other),
+            fired,
+            first_step=first,
+            change=_change(state, ids, self._view),
+            reason=NO_LOG_ENTRY if not known else "" if sure else AMONG_DATA,
+            needs=None if sure else self._needs(group >> 4, kept=kept, same=same),
+            kind_step=kind_step,
+            either=either,
+        )
 
-def _answer(
-    state: StateMap,
-    what: tuple[LeftoverClass, Certainty, TimeoutKind],
-    ids: Int64s,
-    threshold: Int64s,
-    view: TimerView,
-    reason: str,
-) -> Leftovers:
-    step = state.put_step[ids].astype(np.int64)
-    fired, first = np.ones(len(ids), np.int64), step
-    run = view.runs.by_kind.get(what[2]) if view.runs is not None else None
-    if run is not None:
+    def _needs(self, again_by: int, *, kept: bool, same: bool) -> Needs | None:
+        if again_by:
+            by = self._kind if again_by == 1 else _OTHER[self._kind]
+            return Needs.UNLESS_EVENT if by is EVENT else Needs.UNLESS_PROCESSING
+        if kept:
+            return Needs.KEPT_BY_HABIT
+        return Needs.REARMED_BY_HABIT if same else None
+
+    def _runs_of(self, ids: Int64s, step: Int64s) -> tuple[Int64s, Int64s]:
+        """How often in a row the timeout of some keys fired, at least, and the first step of it."""
+        run = self._view.runs.by_kind.get(self._kind) if self._view.runs is not None else None
+        if run is None:
+            return np.ones(len(ids), np.int64), step
         counted = run.fired[ids].astype(np.int64)
-        fired = np.maximum(counted, 1)
         first = np.where(counted > 0, run.first[ids].astype(np.int64), step)
-    return Leftovers(
-        *what,
-        ids,
-        step,
-        state.put_over_clock[ids],
-        threshold[step],
-        fired,
-        first_step=first,
-        change=_change(state, ids, view),
-        reason=reason,
-    )
+        return np.maximum(counted, 1), first
+
+    def before_window(self) -> Iterator[Leftovers]:
+        """Keys without a timer since before the window.
+
+        Where every call for data leaves a timer, only a timeout can have taken it. Whether it is
+        so, all partitions together decide.
+        """
+        state = self._state
+        if self._view.runs is None:
+            return
+        ever_armed = self._view.runs.ever_armed
+
+        def never(some: slice) -> Bools:
+            before: Bools = state.put_step[some] == BEFORE_WINDOW
+            if before.any():
+                before &= ~ever_armed[some] & state.live[some] & (state.clock[some] == NO_TIMEOUT)
+            return before
+
+        ids = state.where(never)
+        if not len(ids):
+            return
+        unknown = np.full(len(ids), NO_CLOCK)
+        base = np.full(len(ids), state.base_step, np.int64)
+        yield Leftovers(
+            LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+            Certainty.UNDECIDED,
+            self._kind,
+            ids,
+            base,
+            unknown,
+            unknown,
+            np.zeros(len(ids), np.int64),
+            reason=BEFORE,
+            needs=Needs.BEFORE_WINDOW,
+            kind_step=base,
+            either=np.full(len(ids), not self._single),
+        )
+
+
+def _bound(times: Int64s) -> Int64s:
+    """What no timer that ran out can lie at or behind; by a clock that is not known, any may."""
+    bound: Int64s = np.where(times == NO_CLOCK, np.iinfo(np.int64).max, times)
+    return bound
 
 
 def _change(state: StateMap, ids: Int64s, view: TimerView) -> npt.NDArray[np.int8]:
@@ -190,81 +330,3 @@ def _change(state: StateMap, ids: Int64s, view: TimerView) -> npt.NDArray[np.int
     if view.empty_size >= 0:
         change = np.where(state.value_size[ids] == view.empty_size, StateChange.EMPTY, change)
     return change.astype(np.int8)
-
-
-def _certain(
-    state: StateMap, clocks: Clocks, ids: Int64s, every: Int64s, order: Mapping[int, RecordOrder]
-) -> tuple[Bools, Bools]:
-    """Of keys whose last put answered a due timer: surely called by the timeout; likely so.
-
-    Args:
-        state: the map.
-        clocks: by step of it.
-        ids: the keys.
-        every: all keys whose last put answered a due timer.
-        order: by version, what the order of its records tells.
-    """
-    unknown = RecordOrder(-1, NO_TIMEOUT_SEEN)
-    orders = [order.get(version, unknown) for version in clocks.versions.tolist()]
-    last_data = np.array([one.last_data for one in orders], np.int64)
-    first_timeout = np.array([one.first_timeout for one in orders], np.int64)
-    first_timeout[clocks.no_new_data] = -1  # every record is that of a timeout
-    proven = _proven(state, ids, first_timeout)
-    inferred = np.zeros(len(ids), np.bool_)
-    rest = np.flatnonzero(~proven)
-    rest = rest[state.put_record[ids[rest]] > last_data[state.put_step[ids[rest]]]]
-    answers = _answers(state, ids[rest])
-    rest, answers = rest[answers > 0], answers[answers > 0]
-    if len(rest):
-        known = _answers(state, every[_proven(state, every, first_timeout)])
-        if len(known) >= KNOWN_ANSWERS:
-            # A call that did what no timeout is known to have made it do was made for data.
-            rest = rest[(np.bincount(known, minlength=4) > 0)[answers]]
-    inferred[rest] = True
-    return proven, inferred
-
-
-def _proven(state: StateMap, ids: Int64s, first_timeout: Int64s) -> Bools:
-    """Whether the last put stands where only timeouts do."""
-    proven: Bools = state.put_record[ids] >= first_timeout[state.put_step[ids]]
-    return proven
-
-
-def _answers(state: StateMap, ids: Int64s) -> Int64s:
-    """What the last put did: 2 if it left no timer, and 1 more if it left the state untouched."""
-    answers: Int64s = 2 * (state.clock[ids] == NO_TIMEOUT) + state.put_same_state[ids]
-    return answers
-
-
-def _before_window(state: StateMap, kind: TimeoutKind, view: TimerView) -> Iterator[Leftovers]:
-    """Keys without a timer since before the window.
-
-    Where every call for data leaves a timer, only a timeout can have taken it. Whether it is so,
-    all partitions together decide.
-    """
-    if view.runs is None:
-        return
-    ever_armed = view.runs.ever_armed
-
-    def never(some: slice) -> Bools:
-        before: Bools = state.put_step[some] == BEFORE_WINDOW
-        if before.any():
-            before &= ~ever_armed[some] & state.live[some] & (state.clock[some] == NO_TIMEOUT)
-        return before
-
-    ids = state.where(never)
-    if not len(ids):
-        return
-    unknown = np.full(len(ids), NO_CLOCK)
-    yield Leftovers(
-        LeftoverClass.KEPT_WITHOUT_TIMEOUT,
-        Certainty.INFERRED,
-        kind,
-        ids,
-        np.full(len(ids), state.base_step, np.int64),
-        unknown,
-        unknown,
-        np.zeros(len(ids), np.int64),
-        reason=BEFORE,
-        before_window=True,
-    )

@@ -1,193 +1,179 @@
-"""What the history of a group state's timers tells: which clock they follow, who set them last.
+"""What the records of one version tell about the calls that made them, and about the timers' clock.
 
-The function is called for new data and for timers that have run out; which of the two made a put
-is told by the batch (one without new data only calls for timeouts), by the timer that was replaced,
-and by the place of the record in its delta (:class:`RecordOrder`).
+A group-state function is called for new data and for timers that have run out. Which of the two
+made a record, and which of the two clocks the timers follow, is told batch by batch; nothing is
+carried from one batch to another, because a restart may have changed the function and its timeout.
+What may be concluded from what is listed in :mod:`inspector.operators.premises`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from inspector.measure.clocks import Clocks
-from inspector.model import NO_TIMEOUT, BatchClock, Certainty, TimeoutKind
+from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.state.change import Bools, Change, Int64s
 from inspector.state.replay import NO_CLOCK, StateMap
 
+EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
+NO_RECORD = int(np.iinfo(np.int64).max)
+"""Behind every record: no record of the version was surely made by a timeout."""
 
-class RecordOrder(NamedTuple):
-    """What the positions of a delta's records tell about the calls that made them.
 
-    A batch first calls the function for new data, in ascending order of keys, and then for the
-    timers that have run out, in the order of its hash map
-    (``FlatMapGroupsWithStateExec.processDataWithPartition``).
+class Place(NamedTuple):
+    """What the operator's place in the query lets a batch tell.
 
     Attributes:
-        last_data: position of the last record that only new data can have made: nothing up to it
-            came from a timeout.
-        first_timeout: position from which on the keys do not ascend as those of new data do: all
-            from it on came from timeouts.
+        fed_by_sources: only new data of the sources can call the function for data
+            (premise ``only-data-calls``).
+        exact_watermark: the operator sees the watermark of the query, not one that lags behind it.
+        clears_timers: no timer that has run out outlives its batch (premise ``clears-timers``).
     """
 
-    last_data: int
-    first_timeout: int
+    fed_by_sources: bool = True
+    exact_watermark: bool = True
+    clears_timers: bool = False
 
-
-NO_TIMEOUT_SEEN = int(np.iinfo(np.int64).max)
+    def lags(self, kind: TimeoutKind) -> bool:
+        """Whether the query's clock no more than bounds the one that the operator sees."""
+        return kind is EVENT and not self.exact_watermark
 
 
 @dataclass(frozen=True)
-class TimerPuts:
-    """What the puts of one version did with timers; arrays run parallel to ``ids``.
-
-    Gathered once, because the keys lie anywhere in the map; what is asked of the timers that were
-    replaced is asked of those alone.
+class TimerRecords:
+    """The records of one version as far as timers go: one, the last, of each key it names.
 
     Attributes:
-        change: the version's change. touched: every key that it names.
-        ids: the keys that it put and that are there.
-        timers: their timers now; NO_TIMEOUT for none, NO_CLOCK where it cannot be read.
-        records: positions of the puts in the delta.
-        over: places in ``ids`` of the keys whose put replaced a timer; over_timers: that timer.
-        removed_timers: timers that went with their keys.
+        change: the version's change.
+        ids: the keys. put: those that it put and that are there.
+        positions: of the records in the delta.
+        before: the timer that the key had: NO_TIMEOUT for none, NO_CLOCK where there was no row or
+            the timer cannot be read. after: the one that the put left; NO_CLOCK for a removal.
+        same_state: puts that left the state as it was, but for the timer.
+        was_timed: places of the keys that had a timer.
+        fresh: the key had no timer before: no timeout can have called for it.
     """
 
     change: Change
-    touched: Int64s
     ids: Int64s
-    timers: Int64s
-    records: npt.NDArray[np.int32]
-    over: Int64s
-    over_timers: Int64s
-    removed_timers: Int64s
+    put: Bools
+    positions: Int64s
+    before: Int64s
+    after: Int64s
+    same_state: Bools
+    was_timed: Int64s
+    fresh: Bools
 
     @classmethod
-    def of(cls, change: Change, state: StateMap) -> TimerPuts:
+    def of(cls, change: Change, state: StateMap) -> TimerRecords:
         """Of one version's change; ``state`` is the map after it."""
         touched = state.touched_keys()
-        ids, before, removed = touched.ids, touched.was_clock, touched.was_clock[:0]
-        if not touched.written.all():
-            removed = before[~touched.written]
-            ids, before = ids[touched.written], before[touched.written]
-        over = np.flatnonzero(_set(before))
+        ids, before, put = touched.ids, touched.was_clock, touched.written
         return cls(
             change,
-            touched.ids,
             ids,
-            state.clock[ids],
-            state.put_record[ids],
-            over,
-            before[over],
-            removed[_set(removed)],
+            put,
+            state.record[ids].astype(np.int64),
+            before,
+            np.where(put, state.clock[ids], NO_CLOCK),
+            touched.same_state,
+            np.flatnonzero(is_timer(before)),
+            ~touched.was_live | (before == NO_TIMEOUT),
         )
 
 
 @dataclass(frozen=True)
-class TimerEvidence:
-    """What the history of one store tells about its timers; adds version by version.
-
-    The kind of a query's timeouts is not in the checkpoint. But each kind forbids something:
-
-    * a timer is armed after its clock: ``setTimeoutDuration`` adds a positive duration to the
-      batch's processing time, ``setTimeoutTimestamp`` refuses what is before the watermark
-      (``GroupStateImpl``);
-    * in a batch without new data only a timer that has run out calls the function, so nothing else
-      changes;
-    * in Scala and Java a timer that has run out is gone after the batch.
+class Calls:
+    """Who made the records of one version.
 
     Attributes:
-        not_event, not_processing: keys that break one of these rules, so that the timers cannot
-            follow that clock. One is proof.
-        order: under each reading and for each version, what the order of the records in its delta
-            tells.
+        sure_from: position from which on timeouts made every record, whatever clock they follow.
+        last_data: under each clock that the timers may follow, the position up to which new data
+            made every record; a timeout may have made those between the two.
+        against: the clocks that the timers of this batch cannot follow.
     """
 
-    not_event: int = 0
-    not_processing: int = 0
-    order: Mapping[TimeoutKind, Mapping[int, RecordOrder]] = field(default_factory=dict)
-
-    def __add__(self, other: TimerEvidence) -> TimerEvidence:
-        return TimerEvidence(
-            self.not_event + other.not_event,
-            self.not_processing + other.not_processing,
-            {
-                kind: {**self.order.get(kind, {}), **other.order.get(kind, {})}
-                for kind in TimeoutKind
-            },
-        )
-
-    def possible(
-        self, kinds: Sequence[TimeoutKind], watermark: Certainty = Certainty.PROVEN
-    ) -> tuple[TimeoutKind, ...]:
-        """Those of some readings that nothing speaks against; all, if something does against all.
-
-        (Bytes that contradict every reading come from another version's clock or a foreign writer.)
-
-        Args:
-            kinds: the readings.
-            watermark: whether the operator sees that of the query; one that may lag behind it
-                contradicts nothing.
-        """
-        against = {
-            TimeoutKind.EVENT_TIME: self.not_event if watermark is Certainty.PROVEN else 0,
-            TimeoutKind.PROCESSING_TIME: self.not_processing,
-        }
-        return tuple(kind for kind in kinds if not against[kind]) or tuple(kinds)
+    sure_from: int = NO_RECORD
+    last_data: Mapping[TimeoutKind, int] = field(default_factory=dict)
+    against: frozenset[TimeoutKind] = frozenset()
 
 
-def timer_evidence(puts: TimerPuts, clock: BatchClock | None) -> TimerEvidence:
-    """The evidence that one version adds; none where its batch's clocks are not known."""
-    if clock is None or clock.timestamp_ms is None or clock.watermark_ms is None:
-        return TimerEvidence()
+def calls_of(records: TimerRecords, clock: BatchClock | None, place: Place) -> Calls:
+    """What the records of one version tell.
+
+    Args:
+        records: of the version.
+        clock: of its batch; None if its log entry is gone.
+        place: of the operator.
+    """
+    if records.change.rebased:
+        return Calls()
+    clock = clock or BatchClock(BatchId(records.change.version - 1))
+    sure_from = _sure_from(records, clock, place)
+    last_data = {
+        kind: _last(records.positions, records.fresh | (is_timer(records.before) & ~due))
+        for kind, due in ((kind, due_before(records, clock, kind)) for kind in TimeoutKind)
+    }
+    return Calls(sure_from, last_data, frozenset(_against(records, clock, place, sure_from)))
+
+
+def _sure_from(records: TimerRecords, clock: BatchClock, place: Place) -> int:
+    """Position from which on only timeouts can have made the records.
+
+    Spark calls for data first, in ascending order of keys (premise ``data-first``); in a batch
+    without data it calls for timeouts only. Bytes that contradict a premise end its use: a record
+    of a key that had no timer, or one that had not run out by any clock, was made for data.
+    """
+    possible = np.zeros(len(records.ids), np.bool_)
+    for kind in TimeoutKind:
+        possible |= due_before(records, clock, kind)
+    by_data = _last(records.positions, records.fresh | (is_timer(records.before) & ~possible))
+    if place.fed_by_sources and clock.has_new_data is False and by_data < 0:
+        return 0
+    descent = records.change.first_descent
+    return NO_RECORD if descent is None or descent <= by_data else descent
+
+
+def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> Bools:
+    """Whether the timer that each key had may have run out in the batch, by one clock.
+
+    By a batch whose clock is not known every timer may have.
+    """
+    now = clock.time_ms(kind)
+    timed = is_timer(records.before)
+    return timed if now is None else timed & (records.before < now)
+
+
+def _against(
+    records: TimerRecords, clock: BatchClock, place: Place, sure_from: int
+) -> list[TimeoutKind]:
+    """The clocks that the timers of a batch cannot follow.
+
+    A timer that fired had run out; one that was set lies at or after the watermark, and after the
+    processing time (premise ``set-after-clock``).
+    """
+    found = []
+    fired = records.before[is_timer(records.before) & (records.positions >= sure_from)]
+    armed = records.after[is_timer(records.after)]
     watermark, now = clock.watermark_ms, clock.timestamp_ms
-    armed = _set(puts.timers)
-    quiet = clock.has_new_data is False
-    gone = (puts.over_timers, puts.removed_timers) if quiet else ()
-    return TimerEvidence(
-        not_event=_count(
-            armed & (puts.timers < watermark), *(timers >= watermark for timers in gone)
-        ),
-        not_processing=_count(armed & (puts.timers <= now), *(timers >= now for timers in gone)),
-        order={
-            TimeoutKind.EVENT_TIME: {puts.change.version: _order(puts, watermark)},
-            TimeoutKind.PROCESSING_TIME: {puts.change.version: _order(puts, now)},
-        },
-    )
+    if watermark is not None and (
+        (fired >= watermark).any() or (place.exact_watermark and (armed < watermark).any())
+    ):
+        found.append(EVENT)
+    if now is not None and ((fired >= now).any() or (armed <= now).any()):
+        found.append(PROCESSING)
+    return found
 
 
-def _order(puts: TimerPuts, threshold: int) -> RecordOrder:
-    by_data = puts.records.copy()
-    by_data[puts.over[puts.over_timers < threshold]] = -1
-    last_data = int(by_data.max(initial=-1))
-    descent = puts.change.first_descent
-    # A descent among the records of new data: their order is not the one we know.
-    known = NO_TIMEOUT_SEEN if descent is None or descent <= last_data else descent
-    return RecordOrder(last_data, known)
-
-
-def overdue_evidence(state: StateMap, clocks: Clocks) -> TimerEvidence:
-    """The evidence of timers that stand though they have run out; holds for Scala and Java only."""
-    if not len(clocks.versions):
-        return TimerEvidence()
-    event = processing = 0
-    for some in state.portions():
-        timers = state.clock[some]
-        armed = state.live[some] & _set(timers)
-        event += _count(armed & (timers < clocks.watermark_ms[-1]))
-        processing += _count(armed & (timers < clocks.timestamp_ms[-1]))
-    return TimerEvidence(not_event=event, not_processing=processing)
-
-
-def _set(timers: Int64s) -> Bools:
+def is_timer(clocks: Int64s) -> Bools:
     """Which of some clocks are timers."""
-    is_set: Bools = (timers != NO_TIMEOUT) & (timers != NO_CLOCK)
-    return is_set
+    timers: Bools = (clocks != NO_TIMEOUT) & (clocks != NO_CLOCK)
+    return timers
 
 
-def _count(*masks: Bools) -> int:
-    return sum(int(np.count_nonzero(mask)) for mask in masks)
+def _last(positions: npt.NDArray[np.int64], which: Bools) -> int:
+    return int(positions[which].max(initial=-1))

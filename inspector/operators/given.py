@@ -32,6 +32,7 @@ _RULE = re.compile(
     r"(?P<field>[^<]+?)\s*(?P<sign><=?)\s*(?P<clock>watermark|processing)\s*(?:-\s*(?P<delay>.+))?"
 )
 _MICRO = "us"
+IN_JOIN_KEY = "the join key carries the watermark, as --event-time-field says"
 
 Schemas = Mapping[str, tuple[StructType, StructType]]
 
@@ -194,6 +195,16 @@ def _with_event_time(
     if found is None:
         raise CheckpointError(f"--event-time-field: store {store!r} has no field {named!r}")
     source = f"--event-time-field {named}"
+    if name in JOIN and found.side is Side.KEY:
+        return replace(
+            rule,
+            expiry=found,
+            never=None,
+            unknown=None,
+            source=source,
+            doubt=IN_JOIN_KEY,
+            event_time=found,
+        )
     if name in JOIN:
         return replace(rule, never=None, unknown=rule.unknown or rule.never, event_time=found)
     doubt = COMPLETE if name in AGGREGATION else rule.doubt

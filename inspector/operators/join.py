@@ -8,9 +8,11 @@ with the bound that the join condition gives; else never
 (``StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates``).
 
 * Join keys lose their metadata in the schema. That one carries the watermark is seen where the
-  event time of every row of a side is one and the same field of its join key. Then no row of either
-  side outlives a batch whose watermark is not below that field: rows that come late are not stored,
-  or go in the same batch (``StreamingSymmetricHashJoinExec``).
+  event time of every row of a side is one and the same field of its join key, and rows went when
+  the watermark covered it. Then no row of either side outlives a batch whose watermark is not below
+  that field: rows that come late are not stored, or go in the same batch
+  (``StreamingSymmetricHashJoinExec``). So a row that does outlive it is no leftover: it shows that
+  the key carries no watermark, be its field a copy of the event time.
 * Else the condition would have to be known, which is not in the checkpoint; a row below the
   watermark is no evidence. What can be told is how far behind the watermark the rows of a side
   reach, version by version.

@@ -45,7 +45,8 @@ class ExpiryField:
             (timeouts).
         name: its name, for people.
         delay_ms: how far behind the clock the rule goes (the retention of a join's side).
-        previous_bound: the batch may evict by the watermark of the batch before it.
+        previous_bound: the batch may evict by the watermark of the batch before it; only what that
+            one covers is sure to go.
     """
 
     clock: Clock
@@ -73,7 +74,7 @@ class StoreRule:
         given: the user gave the rule.
         settled: that no rule is known is no lack: its rows are few, or go with another store's.
         key_times: fields of the key one of which may carry the watermark, where nothing but the
-            rows can tell.
+            rows can tell; if one does, no row outlives it, so that it never makes a leftover.
     """
 
     expiry: ExpiryField | None = None

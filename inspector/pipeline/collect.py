@@ -16,11 +16,11 @@ from inspector.measure.heap_prefixes import PrefixFacts
 from inspector.measure.sizes import SizeCounts
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
-from inspector.model import Problem, StoreId
+from inspector.model import Certainty, Problem, StoreId
 from inspector.pipeline.join_times import settled
-from inspector.pipeline.settled import Settled, StoreName
+from inspector.pipeline.resolution import Resolution, StoreName, habits_of
 
-__all__ = ["Facts", "Settled", "StoreName", "collect", "leftover_order", "problem_of"]
+__all__ = ["Facts", "StoreName", "collect", "leftover_order", "problem_of"]
 
 
 @dataclass
@@ -36,7 +36,8 @@ class Facts:
         calls: what is known of each group state's timers, by store and reading.
         retention: oldest event time of each join side's rows by version, in ms.
         joins: what is wrong between counters and rows: keys by store and slug.
-        key_times: of each join whose rows tell it, which field of its key carries the watermark.
+        key_times: of each join whose rows tell it, which field of its key carries the watermark;
+            an explanation of why nothing is left.
         prefixes: of each session window's store at each version.
         rewrites: how many live keys were put in exactly so many of the newest versions in a row.
         matched: rows of a join's side that have found a partner, and that have not, where that
@@ -45,30 +46,29 @@ class Facts:
             asked for.
         top: the keys that each partition ranks highest.
         leftover_ages: how many leftovers of each class expired at each version.
-        readings: of each group state's timers, those that no partition has proof against.
-        settled: which readings of a partition's facts hold, by all partitions together.
-        undecided: group states whose timers may follow either clock, and which would have other
-            leftovers under the one than under the other.
+        resolution: which clock the timers of each group state followed, by all partitions together.
+        undecided, undecided_totals: as ``leftovers`` and ``totals``, of keys that may be leftovers
+            or not: the bytes allow both.
     """
 
     versions: dict[tuple[StoreId, int], VersionFacts] = field(default_factory=dict)
     leftovers: list[dict[str, Any]] = field(default_factory=list)
     totals: list[dict[str, Any]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    undecided: list[StoreName] = field(default_factory=list)
+    undecided: list[dict[str, Any]] = field(default_factory=list)
+    undecided_totals: list[dict[str, Any]] = field(default_factory=list)
     ages: dict[StoreName, Ages] = field(default_factory=dict)
     calls: dict[tuple[StoreName, str], TimerCalls] = field(default_factory=dict)
     retention: dict[StoreName, dict[int, int]] = field(default_factory=dict)
     joins: dict[tuple[StoreName, str], int] = field(default_factory=dict)
     key_times: dict[int, tuple[int, ...]] = field(default_factory=dict)
-    leftover_ages: list[Mapping[str, Any]] = field(default_factory=list)
+    leftover_ages: list[dict[str, Any]] = field(default_factory=list)
     prefixes: dict[tuple[StoreId, int], PrefixFacts] = field(default_factory=dict)
     rewrites: dict[StoreName, SizeCounts] = field(default_factory=dict)
     matched: dict[StoreName, tuple[int, int]] = field(default_factory=dict)
     fields: dict[tuple[StoreName, str], RowBytes] = field(default_factory=dict)
     top: list[Mapping[str, Any]] = field(default_factory=list)
-    readings: dict[StoreName, set[str]] = field(default_factory=dict)
-    settled: Settled = field(default_factory=lambda: Settled({}, frozenset(), {}))
+    resolution: Resolution = field(default_factory=Resolution)
 
     def stores(self) -> list[StoreName]:
         """Every store that told anything, sorted."""
@@ -87,7 +87,8 @@ class Facts:
         for (store, of_version), facts in sorted(self.versions.items(), key=_by_version):
             one = merged.setdefault((store.operator_id, store.store_name), {})
             one[of_version] = one.get(of_version, VersionFacts()) + facts
-        return merged
+        # Partitions do not all begin with the same version.
+        return {name: dict(sorted(versions.items())) for name, versions in merged.items()}
 
 
 def _by_version(item: tuple[tuple[StoreId, int], VersionFacts]) -> tuple[StoreId, int]:
@@ -97,7 +98,7 @@ def _by_version(item: tuple[tuple[StoreId, int], VersionFacts]) -> tuple[StoreId
 def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
     """Merge batches of schema :data:`inspector.schemas.FACTS`, in any order."""
     facts = Facts()
-    readings = facts.readings
+    against: dict[StoreName, dict[int, frozenset[str]]] = {}
     for row in _rows(batches):
         store = StoreId(row["operator_id"], row["store_name"], row["partition_id"])
         kind = row["kind"]
@@ -108,15 +109,17 @@ def collect(batches: Iterable[pa.RecordBatch]) -> Facts:
         elif kind == "problem":
             facts.problems.append(problem_of(row))
         elif kind == "timers":
-            possible = set(row["timeout_kind"].split(","))
-            readings[_name(row)] = readings.get(_name(row), possible) & possible
+            of_store = against.setdefault(_name(row), {})
+            here = of_store.get(row["version"], frozenset())
+            of_store[row["version"]] = here | {row["timeout_kind"]}
         elif kind in LIFE:
             LIFE[kind](facts, row)
         else:
             (facts.leftovers if kind == "leftover" else facts.totals).append(row)
     facts.key_times = settled(facts.joins)
-    _settle(facts, readings)
+    _resolve(facts, against)
     facts.leftovers.sort(key=leftover_order)
+    facts.undecided.sort(key=leftover_order)
     facts.problems.sort(key=_problem_order)
     return facts
 
@@ -178,7 +181,7 @@ LIFE: Mapping[str, Callable[[Facts, Mapping[str, Any]], None]] = {
     "matched": _add_matched,
     "fields": _add_fields,
     "top": lambda facts, row: facts.top.append(row),
-    "leftover_age": lambda facts, row: facts.leftover_ages.append(row),
+    "leftover_age": lambda facts, row: facts.leftover_ages.append(dict(row)),
 }
 """Facts on rows and their lives, and what takes each up."""
 
@@ -194,22 +197,26 @@ def problem_of(row: Mapping[str, Any]) -> Problem:
     return Problem(row["slug"], row["message"], row["path"], row["offset"], store, row["version"])
 
 
-def _settle(facts: Facts, readings: Mapping[StoreName, set[str]]) -> None:
-    """Keep one reading of each store's timers, and of a join's key, that no partition is against.
+def _resolve(facts: Facts, against: Mapping[StoreName, Mapping[int, frozenset[str]]]) -> None:
+    """Give the leftovers the certainty that they have by all partitions together."""
+    kinds = {kind for _, kind in facts.calls}
+    given = next(iter(kinds)) if len(kinds) == 1 else None
+    facts.resolution = Resolution(against, given, habits_of(facts.calls))
+    facts.leftovers, facts.undecided = _decided(facts, facts.leftovers)
+    facts.totals, facts.undecided_totals = _decided(facts, facts.totals)
+    facts.leftover_ages, _ = _decided(facts, facts.leftover_ages)
 
-    A partition without proof of its own tells its leftovers under both readings. Where no partition
-    has any, or they contradict each other, neither is kept and the store is named ``undecided``.
-    """
-    told = {_name(row) for row in facts.totals if row["timeout_kind"] is not None}
-    facts.undecided = sorted(name for name in told if len(readings[name]) != 1)
-    facts.settled = Settled(
-        {name: frozenset(kinds) for name, kinds in readings.items()},
-        frozenset(place for place, calls in facts.calls.items() if calls.data_always_arms),
-        facts.key_times,
+
+def _decided(
+    facts: Facts, rows: Iterable[dict[str, Any]]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Facts about leftovers that are decided, and those that are not."""
+    found = [row for row in map(facts.resolution.resolve, rows) if row is not None]
+    open_ = Certainty.UNDECIDED.value
+    return (
+        [row for row in found if row["certainty"] != open_],
+        [row for row in found if row["certainty"] == open_],
     )
-    facts.leftovers = list(filter(facts.settled.keeps, facts.leftovers))
-    facts.totals = list(filter(facts.settled.keeps, facts.totals))
-    facts.leftover_ages = list(filter(facts.settled.keeps, facts.leftover_ages))
 
 
 def _name(row: Mapping[str, Any]) -> StoreName:

@@ -66,6 +66,7 @@ class Checkpoint:
         storage: opened at its root. selection: the part.
         layout, logs: what lies in it. operators: by id, those selected.
         problems: small files that could not be read.
+        query: every operator of the query, selected or not, with the rules that its files tell.
     """
 
     storage: Storage
@@ -74,6 +75,7 @@ class Checkpoint:
     logs: Logs
     operators: tuple[Operator, ...]
     problems: tuple[Problem, ...] = field(default=())
+    query: tuple[Operator, ...] = ()
 
     @property
     def root(self) -> str:
@@ -193,10 +195,15 @@ def checkpoint_at(
             storage.root,
         )
     problems = [*whole.problems, *logs.problems]
-    operators = _operators(storage, whole, chosen, problems, given or GivenSchemas())
-    return Checkpoint(
-        storage, chosen, whole.select(chosen), logs, tuple(operators), tuple(problems)
+    selected = whole.select(chosen)
+    query = _operators(storage, whole, selected, problems, given or GivenSchemas())
+    layouts = {operator.operator_id: operator for operator in selected.operators}
+    operators = tuple(
+        replace(operator, layout=layouts[operator.operator_id])
+        for operator in query
+        if operator.operator_id in layouts
     )
+    return Checkpoint(storage, chosen, selected, logs, operators, tuple(problems), query)
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:
@@ -215,12 +222,13 @@ def _narrowed(meant: Selection, asked: Selection) -> Selection:
 def _operators(
     storage: Storage,
     whole: Layout,
-    chosen: Selection,
+    selected: Layout,
     problems: list[Problem],
     given: GivenSchemas,
-) -> list[Operator]:
+) -> tuple[Operator, ...]:
+    """Every operator of the query, by id."""
     found: list[Operator] = []
-    in_place = given.of_stores(whole.select(chosen))
+    in_place = given.of_stores(selected)
     for layout in reversed(whole.operators):
         metadata, trouble = read_operator_metadata(storage, layout.operator_id)
         problems.extend(trouble)
@@ -241,12 +249,7 @@ def _operators(
                 upstream,
             )
         )
-    selected = {operator.operator_id: operator for operator in whole.select(chosen).operators}
-    return [
-        replace(operator, layout=selected[operator.operator_id])
-        for operator in reversed(found)
-        if operator.operator_id in selected
-    ]
+    return tuple(reversed(found))
 
 
 def _schemas(

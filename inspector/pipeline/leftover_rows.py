@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.measure.leftovers import Leftovers, StateChange
+from inspector.measure.expired import Leftovers, StateChange
 from inspector.pipeline.reading import StoreReader
 from inspector.pipeline.tasks import Task
 from inspector.state.change import Int64s
@@ -19,7 +19,7 @@ KEYS_AT_ONCE = 4096
 
 
 def tell_leftovers(
-    task: Task, reader: StoreReader, state: StateMap, leftovers: Leftovers, slug: str | None = None
+    task: Task, reader: StoreReader, state: StateMap, leftovers: Leftovers
 ) -> Iterator[Row]:
     """Facts of kinds ``leftovers``, ``leftover_age`` and ``leftover``.
 
@@ -28,10 +28,9 @@ def tell_leftovers(
         reader: of their store.
         state: the map of the judged version, with all its steps.
         leftovers: of one class; nothing is told of none.
-        slug: what has to hold in every partition for them to count; None if nothing has.
     """
     if len(leftovers.ids):
-        yield from _Teller(task, reader, state, leftovers, slug).tell()
+        yield from _Teller(task, reader, state, leftovers).tell()
 
 
 class _Teller:
@@ -41,7 +40,6 @@ class _Teller:
         reader: StoreReader,
         state: StateMap,
         leftovers: Leftovers,
-        slug: str | None,
     ) -> None:
         kind = leftovers.timeout_kind
         self._common: Row = {
@@ -49,8 +47,7 @@ class _Teller:
             "certainty": leftovers.certainty.value,
             "timeout_kind": None if kind is None else kind.value,
             "reason": leftovers.reason or None,
-            "before_window": leftovers.before_window,
-            "slug": slug,
+            "needs": None if leftovers.needs is None else leftovers.needs.value,
         }
         self._task, self._reader, self._state = task, reader, state
         self._leftovers = leftovers
@@ -60,32 +57,59 @@ class _Teller:
 
     def tell(self) -> Iterator[Row]:
         leftovers, state = self._leftovers, self._state
-        ids = leftovers.ids
-        yield self._row("leftovers") | {
-            "rows": len(ids),
-            "key_bytes": int(state.key_size[ids].sum(dtype=np.int64)),
-            "value_bytes": int(state.value_size[ids].sum(dtype=np.int64)),
-            "fired": int(leftovers.fired.max()),
-            "expired_version": int(self._versions[leftovers.expired_step].min()),
-            **_by_change(leftovers),
-        }
-        yield from self._by_version()
+        for on, some in self._by_condition():
+            ids, fired = leftovers.ids[some], leftovers.fired[some]
+            yield (
+                self._row("leftovers")
+                | on
+                | {
+                    "rows": len(ids),
+                    "key_bytes": int(state.key_size[ids].sum(dtype=np.int64)),
+                    "value_bytes": int(state.value_size[ids].sum(dtype=np.int64)),
+                    "fired": int(fired.max()),
+                    "expired_version": int(self._versions[leftovers.expired_step[some]].min()),
+                    **_by_change(leftovers, some),
+                }
+            )
+            yield from self._by_version(on, some)
         listed = self._listed()
         for start in range(0, len(listed), KEYS_AT_ONCE):
             some = listed[start : start + KEYS_AT_ONCE]
-            keys = state.keys(ids[some])
+            keys = state.keys(leftovers.ids[some])
             for i, key in zip(some.tolist(), keys, strict=True):
-                yield self._row("leftover") | {"key": key} | self._evidence_of(i)
+                yield self._row("leftover") | self._on(i) | {"key": key} | self._evidence_of(i)
 
-    def _by_version(self) -> Iterator[Row]:
-        rows = np.bincount(self._leftovers.expired_step)
-        weights = np.bincount(self._leftovers.expired_step, self._size)
+    def _by_condition(self) -> Iterator[tuple[Row, Int64s]]:
+        """The leftovers by what has to hold for them: :meth:`_on`."""
+        leftovers = self._leftovers
+        if leftovers.kind_step is None or leftovers.either is None:
+            yield {}, np.arange(len(leftovers.ids))
+            return
+        conditions = 2 * leftovers.kind_step + leftovers.either
+        for condition in np.unique(conditions).tolist():
+            some = np.flatnonzero(conditions == condition)
+            yield self._on(int(some[0])), some
+
+    def _on(self, i: int) -> Row:
+        leftovers = self._leftovers
+        if leftovers.kind_step is None or leftovers.either is None:
+            return {}
+        version = int(self._versions[leftovers.kind_step[i]])
+        return {"kind_version": version, "either": bool(leftovers.either[i])}
+
+    def _by_version(self, on: Row, some: Int64s) -> Iterator[Row]:
+        rows = np.bincount(self._leftovers.expired_step[some])
+        weights = np.bincount(self._leftovers.expired_step[some], self._size[some])
         for step in np.flatnonzero(rows).tolist():
-            yield self._row("leftover_age") | {
-                "expired_version": int(self._versions[step]),
-                "rows": int(rows[step]),
-                "value_bytes": int(weights[step]),
-            }
+            yield (
+                self._row("leftover_age")
+                | on
+                | {
+                    "expired_version": int(self._versions[step]),
+                    "rows": int(rows[step]),
+                    "value_bytes": int(weights[step]),
+                }
+            )
 
     def _evidence_of(self, i: int) -> Row:
         leftovers, state, versions = self._leftovers, self._state, self._versions
@@ -122,12 +146,11 @@ class _Teller:
         return self._reader.row(kind, self._task.version) | self._common
 
 
-def _by_change(leftovers: Leftovers) -> dict[str, int]:
+def _by_change(leftovers: Leftovers, some: Int64s) -> dict[str, int]:
     if leftovers.change is None:
         return {}
-    return {
-        f"{change.word}_keys": int((leftovers.change == change).sum()) for change in StateChange
-    }
+    changes = leftovers.change[some]
+    return {f"{change.word}_keys": int((changes == change).sum()) for change in StateChange}
 
 
 def _known(value: np.int64) -> int | None:

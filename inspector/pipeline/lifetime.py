@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from inspector.measure.ages import clock_range_ms, measure_ages
-from inspector.measure.join_times import OFF_TIME, removed_off_time
-from inspector.measure.leftovers import (
-    Clocks,
-    TimerEvidence,
-    TimerPuts,
-    TimerRuns,
-    TimerView,
-    find_leftovers,
-    overdue_evidence,
-    timer_evidence,
-)
-from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
+from inspector.measure.clocks import Clocks
+from inspector.measure.join_times import OFF_TIME, ON_TIME, Removed
+from inspector.measure.leftovers import find_leftovers
+from inspector.measure.timed_out import TimerView
+from inspector.measure.timer_runs import TimerRuns
+from inspector.measure.timers import EVENT, PROCESSING, Calls, Place, TimerRecords, calls_of
+from inspector.model import NO_TIMEOUT, BatchClock, Certainty, TimeoutKind
 from inspector.operators.rule import Clock
 from inspector.pipeline.leftover_rows import tell_leftovers
 from inspector.pipeline.reading import StoreReader
 from inspector.pipeline.tasks import StoreTask, Task
+from inspector.schemas import HABITS
 from inspector.state.change import Change, Int64s
 from inspector.state.replay import StateMap
 
@@ -36,8 +33,13 @@ class Lifetime:
     def __init__(self, task: Task, store: StoreTask, reader: StoreReader, state: StateMap) -> None:
         self._task, self._store, self._reader, self._state = task, store, reader, state
         self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
-        self._evidence = TimerEvidence()
-        self._runs = TimerRuns(store.timeout_kinds)
+        self._place = Place(
+            store.fed_by_sources,
+            store.certainty is Certainty.PROVEN,
+            store.timers_always_clear,
+        )
+        self._runs = TimerRuns(store.timeout_kinds, self._place)
+        self._calls: dict[int, Calls] = {}
         self._has_timers = state.tracking.clock_slot >= 0
         self._from_snapshot = False
 
@@ -47,16 +49,10 @@ class Lifetime:
             self._from_snapshot = True
         batch = self._batches.get(change.version - 1)
         if self._has_timers:
-            puts, found = TimerPuts.of(change, self._state), TimerEvidence()
-            if not change.rebased:
-                found = timer_evidence(puts, batch)
-            self._evidence += found
-            order = {
-                kind: by_version[change.version]
-                for kind, by_version in found.order.items()
-                if change.version in by_version
-            }
-            self._runs.update(puts, self._state, batch, order)
+            records = TimerRecords.of(change, self._state)
+            calls = calls_of(records, batch, self._place)
+            self._calls[change.version] = calls
+            self._runs.update(records, self._state, batch, calls)
         if self._store.event_time is not None:
             found_range = clock_range_ms(self._state, self._store.event_time.per_ms)
             if found_range is not None:
@@ -64,8 +60,9 @@ class Lifetime:
             if self._store.by_key_time:
                 before = self._batches.get(change.version - 2)
                 event_time = self._store.event_time
-                removed = removed_off_time(change, self._state, event_time, batch, before)
-                yield self._row("join", change.version) | {"slug": OFF_TIME, "bad_keys": removed}
+                removed = Removed.of(change, self._state, event_time, batch, before)
+                for slug, rows in ((ON_TIME, removed.on_time), (OFF_TIME, removed.off_time)):
+                    yield self._row("join", change.version) | {"slug": slug, "bad_keys": rows}
 
     def tell(self) -> Iterator[Row]:
         """Everything about the version that was replayed last."""
@@ -73,18 +70,19 @@ class Lifetime:
         expiry = self._store.expiry
         if expiry is None or self._state.tracking.clock is None:
             return
-        clocks = Clocks.of(self._state.versions, self._batches)
-        kinds: tuple[TimeoutKind, ...] = ()
+        timers = None
         if expiry.clock is Clock.TIMEOUT:
-            kinds = self._kinds(clocks)
-            yield from self._timers(kinds)
-        view = TimerView(self._evidence, self._runs, self._store.empty_size, self._store.certainty)
+            self._runs.stood_at_end(self._state)
+            calls = self._with_standing()
+            yield from self._timers(calls)
+            kinds, size = self._store.timeout_kinds, self._store.empty_size
+            timers = TimerView(kinds, self._place, calls, self._runs, size)
         found = find_leftovers(
             self._state,
             expiry,
-            clocks,
+            Clocks.of(self._state.versions, self._batches),
             certainty=self._store.certainty,
-            timers=(view, kinds),
+            timers=timers,
             reason=self._store.reason,
         )
         for leftovers in found:
@@ -114,40 +112,42 @@ class Lifetime:
 
     # -- timers ------------------------------------------------------------------------------
 
-    def _kinds(self, clocks: Clocks) -> tuple[TimeoutKind, ...]:
-        """The readings of the timers that are left."""
-        store, evidence = self._store, self._evidence
-        if store.timers_always_clear:
-            evidence += overdue_evidence(self._state, clocks)
-        kinds = evidence.possible(store.timeout_kinds, store.certainty)
-        armed = bool(self._runs.ever_armed.any())
-        if store.no_watermark and armed and not evidence.not_processing:
-            # Without a watermark no event-time timer can be armed after a clock it has not seen.
-            kinds = tuple(kind for kind in kinds if kind is TimeoutKind.PROCESSING_TIME) or kinds
-        return kinds
+    def _with_standing(self) -> dict[int, Calls]:
+        """Who made the records of each version, with what the timers say that outlived it."""
+        found = {}
+        for step, version in enumerate(self._state.versions):
+            calls = self._calls.get(version, Calls())
+            stood = {
+                kind
+                for kind, run in self._runs.by_kind.items()
+                if step < len(run.standing) and run.standing[step]
+            }
+            if version in self._store.processing_versions:
+                stood.add(EVENT)
+            found[version] = replace(calls, against=calls.against | stood)
+        return found
 
-    def _timers(self, kinds: tuple[TimeoutKind, ...]) -> Iterator[Row]:
-        yield self._row("timers") | {"timeout_kind": ",".join(kind.value for kind in kinds)}
+    def _timers(self, calls: Mapping[int, Calls]) -> Iterator[Row]:
+        for version, of_version in calls.items():
+            for kind in (EVENT, PROCESSING):
+                if kind in of_version.against:
+                    yield self._row("timers", version) | {"timeout_kind": kind.value}
         state, runs = self._state, self._runs
         armed = runs.ever_armed[: len(state)]
         never = state.where(
             lambda some: state.live[some] & ~armed[some] & (state.clock[some] == NO_TIMEOUT)
         )
-        for kind in kinds:
-            run = runs.by_kind[kind]
-            yield self._row("calls") | {
-                "timeout_kind": kind.value,
-                "armed_by_data": run.armed_by_data,
-                "unarmed_by_data": run.unarmed_by_data,
-                "armed_keys": int(np.count_nonzero(armed)),
-                "rows": len(never),
-                **self._sizes(never),
-            }
+        for kind in self._store.timeout_kinds:
+            yield self._row("calls") | self._habits(kind, int(np.count_nonzero(armed)), never)
 
-    def _sizes(self, ids: Int64s) -> dict[str, int]:
+    def _habits(self, kind: TimeoutKind, armed: int, never: Int64s) -> Row:
+        calls = replace(self._runs.by_kind[kind].calls, armed_keys=armed)
         return {
-            "key_bytes": int(self._state.key_size[ids].sum(dtype=np.int64)),
-            "value_bytes": int(self._state.value_size[ids].sum(dtype=np.int64)),
+            "timeout_kind": kind.value,
+            **{name: getattr(calls, name) for name in HABITS},
+            "rows": len(never),
+            "key_bytes": int(self._state.key_size[never].sum(dtype=np.int64)),
+            "value_bytes": int(self._state.value_size[never].sum(dtype=np.int64)),
         }
 
     def _row(self, kind: str, version: int | None = None) -> Row:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.model import Certainty, FileKind, Problem, TimeoutKind
+from inspector.operators.emissions import fed_by_sources
 from inspector.operators.group_state import PANDAS, empty_size
+from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES
-from inspector.operators.join import NAMES as JOIN
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.pipeline.discovery import HOLDS_WATERMARK_BACK, Checkpoint, Operator
+from inspector.pipeline.discovery import Checkpoint, Operator
+from inspector.pipeline.held_back import held_back, recorded
 from inspector.pipeline.tasks import StoreTask, Task
 from inspector.sparktypes import to_json
 from inspector.state.chain import StoreFiles, restorable_versions
@@ -21,7 +23,6 @@ from inspector.state.chain import StoreFiles, restorable_versions
 EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
 """Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
 
-SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 SIDE_FILES = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
@@ -38,7 +39,6 @@ class Wanted:
         top: keys listed by each ranking; 0 for none.
         rewrites: follow in how many versions in a row each key was put.
         matched: count the rows of a join that have found a partner.
-        lags_ms: how far an operator's watermark lags behind that of the query, as observed.
     """
 
     version: int
@@ -48,12 +48,13 @@ class Wanted:
     top: int = 0
     rewrites: bool = False
     matched: bool = False
-    lags_ms: Mapping[int, int] = field(default_factory=dict)
 
 
 def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
     """The tasks of a run, by operator and partition."""
     codecs, row_checksum = _confs(checkpoint, wanted.version)
+    # What came later says nothing of the judged version.
+    clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < wanted.version)
     return [
         Task(
             url=checkpoint.storage.url,
@@ -65,7 +66,7 @@ def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
             stores=tuple(
                 _store_task(checkpoint, operator, store, wanted) for store in partition.stores
             ),
-            clocks=tuple(checkpoint.logs.clocks.values()),
+            clocks=clocks,
             codecs=codecs,
             row_checksum=row_checksum,
             fit=wanted.fit,
@@ -97,12 +98,10 @@ def _store_task(
     rule = operator.rules[name]
     certainty, reason = _certainty(checkpoint, operator, rule, wanted.version)
     expiry = rule.expiry
-    if expiry is not None and operator.name in EVICTS_STEPWISE:
-        stepwise = _recorded(checkpoint, wanted.version, SINCE_4_3)
+    by_watermark = expiry is not None and expiry.clock is Clock.WATERMARK
+    if expiry is not None and by_watermark and operator.name in EVICTS_STEPWISE:
+        stepwise = recorded(checkpoint, wanted.version, SINCE_4_3)
         expiry = replace(expiry, previous_bound=stepwise)
-    lag = wanted.lags_ms.get(operator.operator_id, 0)
-    if expiry is not None and expiry.clock is Clock.WATERMARK and not rule.given and lag:
-        expiry = replace(expiry, delay_ms=expiry.delay_ms + lag)
     return StoreTask(
         store_name=name,
         files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
@@ -115,16 +114,16 @@ def _store_task(
         event_time=rule.event_time,
         by_key_time=bool(rule.key_times)
         and not rule.given
-        and _held_back(checkpoint, operator, wanted.version) is None,
+        and rule.expiry is None
+        and held_back(checkpoint, operator, wanted.version) is None,
         number=COUNT if name in COUNT_STORES else None,
-        timeout_kinds=_timeout_kinds(checkpoint, operator, wanted)
-        if rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
-        else (),
+        timeout_kinds=_timeout_kinds(wanted) if _has_timers(rule) else (),
+        processing_versions=_idle_versions(checkpoint, wanted) if _has_timers(rule) else (),
+        fed_by_sources=fed_by_sources(operator.upstream),
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
         empty_size=-1 if schema is None else empty_size(schema.value),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
-        no_watermark=not any(c.watermark_ms for c in checkpoint.logs.clocks.values()),
     )
 
 
@@ -138,60 +137,43 @@ def _certainty(
     """
     if rule.given:
         return Certainty.PROVEN, rule.source
-    held_back = _held_back(checkpoint, operator, version)
-    if held_back is not None:
-        return Certainty.INFERRED, f"downstream of {held_back} the watermark lags"
+    above = held_back(checkpoint, operator, version)
+    if above is not None:
+        return Certainty.INFERRED, f"downstream of {above} the watermark lags"
     if rule.doubt:
-        return Certainty.INFERRED, rule.doubt
+        warns = INFERENCES["complete-mode"].warns
+        return Certainty.INFERRED if warns else Certainty.UNDECIDED, rule.doubt
     return Certainty.PROVEN, ""
 
 
-def _held_back(checkpoint: Checkpoint, operator: Operator, version: int) -> str | None:
-    """The operator upstream that makes this one's watermark lag; None if there is none."""
-    if not _recorded(checkpoint, version, SINCE_3_5):
-        return None
-    above = [name for name in operator.upstream if name in HOLDS_WATERMARK_BACK]
-    return above[-1] if above else None
+def _has_timers(rule: StoreRule) -> bool:
+    return rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
 
 
-def below_joins(checkpoint: Checkpoint, version: int) -> frozenset[int]:
-    """Operators whose watermark lags by as much as a join above them keeps its rows."""
-    if not _recorded(checkpoint, version, SINCE_3_5):
-        return frozenset()
-    return frozenset(
-        operator.operator_id
-        for operator in checkpoint.operators
-        if set(operator.upstream) & set(JOIN)
-        and any(rule.expiry is not None for rule in operator.rules.values())
-    )
+def _timeout_kinds(wanted: Wanted) -> tuple[TimeoutKind, ...]:
+    return tuple(TimeoutKind) if wanted.timeout_kind is None else (wanted.timeout_kind,)
 
 
-def _recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
-    """Whether the batch's log entry has a conf that Spark records only from some release on."""
-    return checkpoint.logs.conf_for(version - 1, key).origin != "default"
+def _idle_versions(checkpoint: Checkpoint, wanted: Wanted) -> tuple[int, ...]:
+    """Versions whose batches ran for no other reason than a processing-time timeout.
 
-
-def _timeout_kinds(
-    checkpoint: Checkpoint, operator: Operator, wanted: Wanted
-) -> tuple[TimeoutKind, ...]:
-    """The clocks that a query's timers can follow, as far as the log tells.
-
-    Two batches with the same offsets and the same watermark ran for no other reason than a
-    processing-time timeout (``FlatMapGroupsWithStateExec.shouldRunAnotherBatch``). A watermark that
-    is zero throughout proves nothing: a query may have one and never have seen an event time.
+    Two batches in a row with the same offsets and the same watermark (premise ``idle-batch``). That
+    it is the timeout of this operator is known only if no other has, or may have, one.
     """
-    if wanted.timeout_kind is not None:
-        return (wanted.timeout_kind,)
+    rules = [rule for o in checkpoint.query for rule in o.rules.values()]
+    known = all(o.schemas for o in checkpoint.query)
+    if sum(map(_has_timers, rules)) != 1 or not known:
+        return ()
     clocks = list(checkpoint.logs.clocks.values())
-    alone = sum(rule.expiry is not None for o in checkpoint.operators for rule in o.rules.values())
-    idle = any(
-        after.has_new_data is False and after.watermark_ms == before.watermark_ms
+    return tuple(
+        after.batch_id + 1
         for before, after in pairwise(clocks)
-        if after.batch_id == before.batch_id + 1 and before.committed
+        if after.batch_id == before.batch_id + 1 < wanted.version
+        and before.committed
+        and after.has_new_data is False
+        and after.watermark_ms is not None
+        and after.watermark_ms == before.watermark_ms
     )
-    if idle and alone == 1 and operator.rules:
-        return (TimeoutKind.PROCESSING_TIME,)
-    return (TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME)
 
 
 def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:

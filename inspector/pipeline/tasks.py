@@ -31,8 +31,10 @@ class StoreTask:
         key_schema, value_schema: StructType JSON; None where there is none.
         expiry: the rule by which its rows should go, if one is known.
         certainty: of the clock that the rule sees.
-        timeout_kinds: readings of a group state's timers that are possible.
+        timeout_kinds: the clocks that a group state's timers may follow.
+        processing_versions: versions whose batches the log shows to have used processing time.
         timers_always_clear: no timer that has run out outlives its batch (Scala and Java).
+        fed_by_sources: only new data of the sources can reach the operator.
         reason: what a judgement rests on, if not on the operator's own rule alone.
         event_time: field to be followed where the rule is not known.
         by_key_time: a join's rows may go by a time in their key; only the rows tell by which.
@@ -40,7 +42,6 @@ class StoreTask:
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
             0 for every other operator.
-        no_watermark: no batch in the log has a watermark.
     """
 
     store_name: str
@@ -56,7 +57,8 @@ class StoreTask:
     number: ExpiryField | None = None
     empty_size: int = -1
     session_fields: int = 0
-    no_watermark: bool = False
+    processing_versions: tuple[int, ...] = ()
+    fed_by_sources: bool = True
     by_key_time: bool = False
     side_files: tuple[StoreFile, ...] = ()
 
@@ -135,6 +137,7 @@ def _store(raw: dict[str, Any]) -> StoreTask:
     raw["number"] = _field(raw["number"])
     raw["certainty"] = Certainty(raw["certainty"])
     raw["timeout_kinds"] = tuple(TimeoutKind(kind) for kind in raw["timeout_kinds"])
+    raw["processing_versions"] = tuple(raw["processing_versions"])
     return StoreTask(**raw)
 
 

@@ -4,6 +4,7 @@ from inspector.sparktypes.ddl import parse_ddl, to_ddl
 from inspector.sparktypes.schema_json import parse_schema_json, to_json
 from inspector.sparktypes.types import (
     BINARY,
+    BINARY_COLLATION,
     BOOLEAN,
     BYTE,
     CALENDAR_INTERVAL,
@@ -40,6 +41,7 @@ from inspector.sparktypes.types import (
 
 __all__ = [
     "BINARY",
+    "BINARY_COLLATION",
     "BOOLEAN",
     "BYTE",
     "CALENDAR_INTERVAL",

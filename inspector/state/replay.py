@@ -74,7 +74,7 @@ class StateMap:
       the put that made the key object; BEFORE_WINDOW when a snapshot brought it.
     * ``puts``: puts since the version of ``base_step``, the first step of an unbroken history.
     * ``clock``: the expiry field, NO_CLOCK if the tracking reads none.
-    * ``put_record``: position of the last put in its delta.
+    * ``record``: position of the last record, put or removal, in its delta.
     * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, as it was
       in the version before; ``put_same_state``: that put left the rest of the value as it was.
     """
@@ -87,7 +87,7 @@ class StateMap:
     born_step: npt.NDArray[np.int32]
     puts: npt.NDArray[np.int32]
     clock: Int64s
-    put_record: npt.NDArray[np.int32]
+    record: npt.NDArray[np.int32]
     put_over_clock: Int64s
     put_same_state: Bools
 
@@ -122,7 +122,7 @@ class StateMap:
         self.value_size, self.value_hash = table["value_size"], table["value_hash"]
         self.put_step, self.born_step = table["put_step"], table["born_step"]
         self.puts, self.clock = table["puts"], table["clock"]
-        self.put_record, self.put_same_state = table["put_record"], table["same_state"]
+        self.record, self.put_same_state = table["record"], table["same_state"]
 
     def _count_keys(self) -> None:
         """Make room for the keys that were interned."""

@@ -13,7 +13,7 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     (life,) = store_lives(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
     assert (life.window, life.newest.rows, life.removals) == (13, 128, 0)
     assert life.calls is not None
-    assert (life.calls.never_armed_rows, life.calls.data_always_arms) == (3, False)
+    assert (life.calls.never_armed_rows, life.calls.unarmed_by_data > 0) == (3, True)
     (total,) = life.leftovers
     assert (total.rows, total.fired, total.by_change["untouched"]) == (68, 1, 68)
     assert newest_event_times(run.checkpoint, facts) == []

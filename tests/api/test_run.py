@@ -6,10 +6,6 @@ import pytest
 
 from inspector.api.run import Options, Run
 from inspector.exceptions import CheckpointError
-from inspector.pipeline.discovery import Checkpoint
-from inspector.pipeline.lags import longest_retention_ms
-from inspector.pipeline.plan import Wanted, plan
-from inspector.pipeline.tasks import Task
 from tests.cli.support import checkpoint_of, copy_of
 
 JOIN = str(checkpoint_of("join_left_outer"))
@@ -66,21 +62,3 @@ def test_problems_of_the_listing_come_before_those_of_the_files(tmp_path: Path) 
     found = run.problems(run.facts())
     assert found[:2] == run.listed
     assert [problem.path for problem in found[2:]] == [str(path / "state/0/1/9.delta")]
-
-
-def test_a_join_below_a_join_tells_its_retention_before_it_is_used(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    run = Run.start(JOIN, None)
-    known = longest_retention_ms(run.checkpoint, run.facts())
-    asked: list[dict[int, int]] = []
-
-    def noting(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
-        asked.append(dict(wanted.lags_ms))
-        return plan(checkpoint, wanted)
-
-    monkeypatch.setattr("inspector.api.run.below_joins", lambda *_: frozenset({0}))
-    monkeypatch.setattr("inspector.api.run.plan", noting)
-    run.facts()
-    assert known > 1
-    assert asked == [{}, {0: known}]

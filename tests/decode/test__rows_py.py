@@ -96,56 +96,6 @@ def test_a_slot_by_its_path(kernel: Kernel) -> None:
     assert slots(kernel, [row(5)], 1, -1) == slots(kernel, [row(5)], -1, 0) == [None]
 
 
-def below(kernel: Kernel, rows: list[bytes], *widths: int) -> list[int] | None:
-    lengths = int64s(*map(len, rows))
-    out = np.full(len(rows), 7, np.uint8)
-    offsets = np.cumsum(lengths) - lengths
-    count = kernel.descents(b"".join(rows), offsets, lengths, int64s(*widths), out)
-    assert count == (out == 1).sum() or count == -1
-    return None if count < 0 else [int(each) for each in out]
-
-
-def text(value: bytes) -> bytes:
-    """A row of one variable part."""
-    return row(16 << 32 | len(value), rest=value)
-
-
-def test_numbers_descend_as_signed_ones_of_their_width(kernel: Kernel) -> None:
-    for width in (1, 2, 4, 8):
-        least = 1 << (8 * width - 1)
-        rows = [row(least), row(least + 1), row(2 * least - 1), row(0), row(1), row(least - 1)]
-        assert below(kernel, rows, width) == [0] * 6
-        assert below(kernel, rows[::-1], width) == [0, 1, 1, 1, 1, 1]
-    assert below(kernel, [row(256), row(1)], 1) == [0, 0]  # what is above the width is no part
-
-
-def test_bytes_descend_as_unsigned_ones_and_a_beginning_comes_first(kernel: Kernel) -> None:
-    values = [b"", b"\0", b"a", b"a\0", b"ab", b"z" * 20, b"z" * 20 + b"\x80", b"\xff"]
-    rows = [text(value) for value in values]
-    assert below(kernel, rows, 0) == [0] * 8
-    assert below(kernel, rows[::-1], 0) == [0] + [1] * 7
-    assert below(kernel, [rows[4], rows[4]], 0) == [0, 0]
-
-
-def test_the_first_field_that_differs_decides_and_nulls_come_first(kernel: Kernel) -> None:
-    rows = [row(1, 2), row(2, 1), row(2, 0), row(9, 9, nulls=1), row(9, 3, nulls=3), row(1, 0)]
-    assert below(kernel, rows, 8, 8) == [0, 0, 1, 1, 1, 0]
-    assert below(kernel, [b"", b""]) == [0, 0]
-    many = [row(*[0] * 64, last, nulls=0) for last in (5, 4)]
-    assert below(kernel, [one[:8] + bytes(8) + one[8:] for one in many], *[8] * 65) == [0, 1]
-
-
-def test_rows_without_their_fields_are_not_compared(kernel: Kernel) -> None:
-    assert below(kernel, [row(1), row()], 8) is None
-    assert below(kernel, [row(1), row(2)], 9) is None
-    assert below(kernel, [row(1), row(2)], -1) is None
-    for offset, size in ((15, 1), (16, 2), (18, 0)):
-        outside = row(offset << 32 | size, rest=b"a")
-        assert below(kernel, [text(b"a"), outside], 0) is None
-        assert below(kernel, [outside, text(b"a")], 0) is None
-    assert below(kernel, [row(1, 0), row(2, 0)], 8, 0) == [0, 0]  # the first has decided
-
-
 numbers = st.integers(-2, 20) | st.sampled_from([8, 16, 24, 1 << 40, -(1 << 63)])
 words = st.sampled_from([0, 1, 5, 16 << 32 | 8, 24 << 32 | 16, 24 << 32 | 8, (1 << 64) - 1])
 any_rows = st.lists(
@@ -161,7 +111,6 @@ def test_rows_are_the_same_in_both(rows: list[bytes], program: list[int]) -> Non
     python, c = load("python"), load("c")
     assert check(c, rows, *program) == check(python, rows, *program)
     assert slots(c, rows, *program) == slots(python, rows, *program)
-    assert below(c, rows, *program) == below(python, rows, *program)
 
 
 @pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
@@ -171,8 +120,6 @@ def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, len
         kernel.check_rows(*span, int64s(1), np.zeros(1, np.uint8))
     with pytest.raises(ValueError, match="outside"):
         kernel.read_slots(*span, int64s(1, 0), int64s(0), np.zeros(1, np.uint8))
-    with pytest.raises(ValueError, match="outside"):
-        kernel.descents(*span, int64s(8), np.zeros(1, np.uint8))
 
 
 def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
@@ -181,8 +128,6 @@ def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
         lambda: kernel.check_rows(bytes(8), one, one, one, np.zeros(2, np.uint8)),
         lambda: kernel.check_rows(bytes(8), one, two, one, byte),
         lambda: kernel.read_slots(bytes(8), one, one, one, two, byte),
-        lambda: kernel.descents(bytes(8), one, one, one, np.zeros(2, np.uint8)),
-        lambda: kernel.descents(bytes(8), one, two, one, byte),
         lambda: kernel.read_slots(bytes(8), one, one, one, one.copy(), np.zeros(2, np.uint8)),
     ]
     for call in calls:
@@ -192,5 +137,3 @@ def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
         kernel.check_rows(bytes(8), one, one, one, bytes(1))
     with pytest.raises((TypeError, BufferError, ValueError)):
         kernel.check_rows(bytes(8), one, one, one * 1.0, byte)
-    with pytest.raises((TypeError, BufferError, ValueError)):
-        kernel.descents(bytes(8), one, one, int64s(), bytes(1))

@@ -128,7 +128,7 @@ def test_puts_and_removals(kernel: Kernel) -> None:
     assert table["live"].tolist() == [True, False, False]
     assert table["key_size"].tolist() == [8, 9, 10]
     assert table["puts"].tolist() == [2, 1, 0]
-    assert table["put_record"].tolist() == [12, 11, -1]
+    assert table["record"].tolist() == [12, 13, 14]
     assert table["put_step"].tolist() == [4, 4, BEFORE_WINDOW]
     assert table["touched"].tolist() == [5, 5, 5]
     found = settle(kernel, table, touched, 4)
@@ -177,7 +177,7 @@ def test_puts_do_not_overflow(kernel: Kernel) -> None:
     apply(kernel, table, [(0, 8, 1, 5)])
     table["puts"] = MOST
     apply(kernel, table, [(0, 8, 1, 5)], first=1 << 40)
-    assert table[["puts", "put_record"]].tolist() == [(MOST, 0)]
+    assert table[["puts", "record"]].tolist() == [(MOST, 0)]
 
 
 @pytest.mark.parametrize("key", [-1, 2, 1 << 40, -(1 << 63)])

@@ -2,31 +2,50 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.decode.key_order import KeyOrder
 from inspector.sparktypes import (
     BINARY,
     BOOLEAN,
+    BYTE,
+    CALENDAR_INTERVAL,
+    DATE,
+    DAY_TIME_INTERVAL,
+    DOUBLE,
+    FLOAT,
     INTEGER,
     LONG,
+    SHORT,
     TIMESTAMP,
+    VARIANT,
+    VOID,
+    YEAR_MONTH_INTERVAL,
     ArrayType,
     DataType,
     DecimalType,
+    MapType,
     StringType,
     StructField,
     StructType,
+    UserDefinedType,
+    atomic,
+    parse_schema_json,
+    to_json,
 )
 from tests import encode
-from tests.cases import block
+from tests.cases import KERNELS, block, kernel_of
+from tests.decode.arrow_values import Typed, decode, schemas
 
 
 def schema(*types: DataType) -> StructType:
@@ -34,10 +53,23 @@ def schema(*types: DataType) -> StructType:
     return StructType(tuple(StructField(f"f{i}", each) for i, each in enumerate(types)))
 
 
+PAIR = StructType((StructField("a", LONG), StructField("b", LONG)))
+
+
 def descents(key: StructType, rows: list[tuple[Any, ...]]) -> list[bool]:
     """What is told of some keys, each with a value."""
-    one = block([(encode.row(key, row), b"\0" * 16) for row in rows])
-    return list(KeyOrder(key).descends(one).tolist())
+    return descents_of(key, [encode.row(key, row) for row in rows])
+
+
+def descents_of(key: StructType, rows: list[bytes]) -> list[bool]:
+    """The same of their bytes, by every kernel, which agree."""
+    one = block([(row, b"\0" * 16) for row in rows])
+    found = []
+    for name in KERNELS:
+        with kernel_of(name):
+            found.append(KeyOrder(key).descends(one).tolist())
+    assert found[0] == found[-1]
+    return list(found[0])
 
 
 @pytest.mark.parametrize(
@@ -51,6 +83,29 @@ def descents(key: StructType, rows: list[tuple[Any, ...]]) -> list[bool]:
         (BOOLEAN, [False, True, True, False]),
         (TIMESTAMP, [-1, 5, 5, 4]),
         (DecimalType(20, 2), [Decimal(n).scaleb(-2) for n in (-500, 300, 300, 299)]),
+        (DecimalType(9, 2), [Decimal(n).scaleb(-2) for n in (-500, 300, 300, 299)]),
+        (DOUBLE, [-0.0, 0.0, -0.0, -1e-300]),
+        (DOUBLE, [-2.0, math.nan, math.nan, math.inf]),
+        (FLOAT, [math.inf, math.nan, math.nan, math.inf]),
+        (FLOAT, [-2.0, -0.0, 0.0, -1.5]),
+        (SHORT, [-300, 255, 256, 255]),
+        (BYTE, [-128, -1, 127, 126]),
+        (DATE, [-1, 5, 5, 4]),
+        (atomic("time(6)"), [0, 5, 5, 4]),
+        (atomic("timestamp_ntz(9)"), [(-1, 9), (0, 5), (0, 6), (0, 5)]),
+        (YEAR_MONTH_INTERVAL, [-1, 5, 5, 4]),
+        (DAY_TIME_INTERVAL, [-1, 5, 5, 4]),
+        (StringType(declared="char(3)"), ["", "a", "a", "Z"]),
+        (StringType(), [b"\xef\xbf\xbe", b"\xfe", b"\xff", b"\xfe"]),  # no UTF-8
+        (ArrayType(LONG), [[], [None, 7], [2], [1, 9]]),
+        (ArrayType(LONG), [None, [1], [1, 2], [1]]),
+        (ArrayType(BOOLEAN), [[False] * 9, [True], [True, False], [True, None]]),
+        (ArrayType(StringType()), [["a", "z"], ["a\0"], ["b"], ["a\0\0", "c"]]),
+        (PAIR, [None, (None, None), (None, 0), None]),
+        (PAIR, [(1, 9), (2, 1), (2, 1), (2, 0)]),
+        (ArrayType(PAIR), [[None], [(None, None)], [(None, 1), None], [None, (9, 9)]]),
+        (StructType((StructField("a", ArrayType(PAIR)),)), [([],), ([None],), ([(1, 1)],), ([],)]),
+        (UserDefinedType(PAIR), [None, (None, None), (None, 0), (None, None)]),
     ],
 )
 def test_the_last_of_these_is_below_the_one_before(data_type: DataType, values: list[Any]) -> None:
@@ -72,33 +127,159 @@ def test_fields_of_structs_are_compared_in_order() -> None:
     assert descents(nested, [((1, 9),), ((2, 1),), ((2, 0),)]) == [False, False, True]
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["", "a", "a\0", "aé", "a" * 9, "a" * 99]) | st.none(),
-            st.integers(-(1 << 63), (1 << 63) - 1) | st.none(),
-            st.sampled_from([-(1 << 31), -1, 0, (1 << 31) - 1]) | st.none(),
-        ),
-        max_size=12,
-    )
-)
-def test_keys_are_compared_where_they_lie_as_decoded_ones_are(rows: list[tuple[Any, ...]]) -> None:
-    types = (StringType(), LONG, INTEGER)
-    decoded = descents(schema(*types, BOOLEAN), [(*row, True) for row in rows])
-    assert descents(schema(*types), rows) == decoded
+UNORDERED: list[tuple[DataType, Any, Any]] = [
+    (MapType(LONG, LONG), [(2, 2)], [(1, 1)]),
+    (VARIANT, (b"b", b""), (b"a", b"")),
+    (CALENDAR_INTERVAL, (2, 0, 0), (1, 0, 0)),
+    (atomic("geometry(0)"), b"b", b"a"),
+    (ArrayType(MapType(LONG, LONG)), [None, None], [None]),
+    (StructType((StructField("a", LONG), StructField("b", VARIANT))), (2, None), (1, None)),
+]
 
 
-def test_what_cannot_be_compared_gives_no_evidence() -> None:
-    key = schema(ArrayType(LONG))
-    assert descents(key, [([2],), ([1],)]) == [False, False]
+@pytest.mark.parametrize(("data_type", "high", "low"), UNORDERED)
+def test_from_a_type_without_order_on_nothing_descends(
+    data_type: DataType, high: Any, low: Any
+) -> None:
+    rows = [(3, high, 9), (3, low, 8), (3, None, 7), (3, None, 6), (2, high, 9)]
+    assert descents(schema(LONG, data_type, LONG), rows) == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize("collation", ["UNICODE", "UTF8_LCASE", "UTF8_BINARY_RTRIM"])
+def test_text_of_a_collation_is_known_to_be_null_or_equal_only(collation: str) -> None:
+    text = StringType(collation=collation)
+    rows: list[tuple[int, str | None, int]]
+    rows = [(3, "b", 9), (3, "a", 8), (3, "a", 7), (3, None, 7), (3, None, 6), (2, "b", 9)]
+    expected = [False, False, True, True, True, True]
+    wrapped: list[tuple[DataType, Callable[[str], Any]]] = [
+        (text, str),
+        (ArrayType(text), lambda value: [value]),
+        (StructType((StructField("a", text),)), lambda value: (value,)),
+    ]
+    for column, wrap in wrapped:
+        keys = [(a, None if b is None else wrap(b), c) for a, b, c in rows]
+        assert descents(schema(LONG, column, LONG), keys) == expected
+
+
+def test_the_collation_of_a_schema_file_counts() -> None:
+    key = schema(StringType(collation="UNICODE"), ArrayType(StringType(collation="de_CI")))
+    assert descents(parse_schema_json(to_json(key)), [("b", ["b"]), ("a", ["a"])]) == [False, False]
+    assert descents(parse_schema_json(to_json(key)), [("b", ["b"]), ("b", ["a"])]) == [False, False]
+    plain = schema(StringType(), ArrayType(StringType()))
+    assert descents(parse_schema_json(to_json(plain)), [("b", ["b"]), ("b", ["a"])])[1]
+
+
+def test_void_is_always_equal() -> None:
+    assert descents(schema(VOID, LONG), [(None, 2), (None, 1)]) == [False, True]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_keys_that_do_not_fit_give_no_evidence(kernel: str) -> None:
     assert descents(schema(LONG), [(2,)]) == [False]
     # One row that does not fit its schema: nothing is said of its block.
-    one = block([(b"\0" * 16, b""), (b"\0" * 8, b""), (b"\0" * 16, b"")])
-    assert not KeyOrder(schema(LONG)).descends(one).any()
+    assert not any(descents_of(schema(LONG), [b"\0" * 16, b"\0" * 8, b"\0" * 16]))
     # The same if it has room for its fields: the second is below, the third is not whole words.
     below = [encode.row(schema(LONG), (value,)) for value in (2, 1, 3)]
-    one = block([(below[0], b""), (below[1], b""), (below[2] + b"x", b"")])
-    assert not KeyOrder(schema(LONG)).descends(one).any()
+    assert any(descents_of(schema(LONG), below))
+    assert not any(descents_of(schema(LONG), [*below[:2], below[2] + b"x"]))
+    # Or if only a field is wrong that nobody had to look at.
+    pair = schema(LONG, BOOLEAN)
+    flags = [encode.row(pair, (value, True)) for value in (2, 1)]
+    wrong = flags[1][:16] + b"\2" + flags[1][17:]
+    assert descents_of(pair, flags) == [False, True]
+    assert descents_of(pair, [flags[0], wrong]) == [False, False]
+    # Or if there are more values than are checked at once.
+    with kernel_of(kernel), mock.patch("inspector.decode._cells.MOST_CELLS", 3):
+        key = schema(ArrayType(LONG))
+        two = block([(encode.row(key, (value,)), b"") for value in ([2, 2], [1, 1])])
+        assert not KeyOrder(key).descends(two).any()
+
+
+# --- a comparator of decoded values, written from the words of Spark's documentation -------------
+
+
+def reference(data_type: DataType, one: Any, other: Any) -> int:
+    """How one value stands to another: -1, 0 or 1."""
+    if one is None or other is None:
+        return (one is not None) - (other is not None)
+    if isinstance(data_type, StructType):
+        types = [field.data_type for field in data_type.fields]
+        return first_difference(zip(types, one, other, strict=True))
+    if isinstance(data_type, ArrayType):
+        parts = ((data_type.element, a, b) for a, b in zip(one, other, strict=False))
+        return first_difference(parts) or (len(one) > len(other)) - (len(one) < len(other))
+    one, other = (v.encode() if isinstance(v, str) else v for v in (one, other))
+    return int(one > other) - int(one < other)
+
+
+def first_difference(parts: Iterable[tuple[DataType, Any, Any]]) -> int:
+    return next((way for part in parts if (way := reference(*part))), 0)
+
+
+def sorted_by_spark(data_type: DataType) -> bool:
+    if isinstance(data_type, StructType):
+        return all(sorted_by_spark(field.data_type) for field in data_type.fields)
+    if isinstance(data_type, ArrayType):
+        return sorted_by_spark(data_type.element)
+    return not isinstance(data_type, MapType) and data_type not in (
+        CALENDAR_INTERVAL,
+        VARIANT,
+        atomic("geometry(SRID:0)"),
+    )
+
+
+@settings(max_examples=200, deadline=None)
+@given(schemas, st.data())
+def test_keys_of_any_schema_descend_as_their_values_do(whole: Typed, data: st.DataObject) -> None:
+    key, values = whole
+    assert isinstance(key, StructType)
+    rows = data.draw(st.lists(values, min_size=1, max_size=4))
+    rows = data.draw(st.lists(st.sampled_from(rows), min_size=2, max_size=8))
+    sure = next((i for i, f in enumerate(key.fields) if not sorted_by_spark(f.data_type)), None)
+    begin = StructType(key.fields[:sure])
+    expected = [reference(begin, a[:sure], b[:sure]) > 0 for a, b in pairwise(rows)]
+    assert descents(key, rows) == [False, *expected]
+
+
+@settings(max_examples=200, deadline=None)
+@given(schemas, st.data())
+def test_an_order_of_keys_never_descends_and_its_reverse_never_ascends(
+    whole: Typed, data: st.DataObject
+) -> None:
+    key, values = whole
+    assert isinstance(key, StructType)
+    rows = [encode.row(key, each) for each in data.draw(st.lists(values, max_size=6))]
+    ordered: list[bytes] = []
+    for row in rows:  # put each before the first that it is below
+        places = [i for i, each in enumerate(ordered) if any(descents_of(key, [each, row]))]
+        ordered.insert(places[0] if places else len(ordered), row)
+    if all(sorted_by_spark(field.data_type) for field in key.fields):
+        assert not any(descents_of(key, ordered))
+    for first, second in pairwise(ordered):
+        both = descents_of(key, [first, second])[1], descents_of(key, [second, first])[1]
+        assert both != (True, True)
+
+
+@settings(max_examples=300, deadline=None)
+@given(schemas, st.data())
+def test_damaged_keys_give_no_evidence(whole: Typed, data: st.DataObject) -> None:
+    key, values = whole
+    assert isinstance(key, StructType)
+    rows = [bytearray(encode.row(key, each)) for each in data.draw(st.lists(values, max_size=3))]
+    for row in rows:
+        for _ in range(data.draw(st.integers(0, 3))):
+            row[data.draw(st.integers(0, len(row) - 1))] = data.draw(st.integers(0, 255))
+    damaged = [bytes(row) for row in rows]
+    found = descents_of(key, damaged)
+    assert not (any(found) and decode(key, damaged).misfits)
+
+
+@settings(max_examples=200, deadline=None)
+@given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
+def test_any_bytes(whole: Typed, rows: list[bytes]) -> None:
+    key, _ = whole
+    assert isinstance(key, StructType)
+    assert not (any(descents_of(key, rows)) and decode(key, rows).misfits)
 
 
 @given(st.lists(st.tuples(st.text(max_size=3), st.integers(-3, 3) | st.none()), max_size=12))

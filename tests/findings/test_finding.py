@@ -49,6 +49,7 @@ def test_ids_never_change_their_meaning() -> None:
             "SS206": "watermark flat",
             "SS207": "the rule needs a watermark, and there is none yet",
             "SS208": "join rows and counters disagree",
+            "SS209": "join on a copy of the event time",
             "SS301": "state format 1 keeps the key twice (SPARK-24763)",
             "SS304": "same-value rewrites",
         }.items()

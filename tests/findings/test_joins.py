@@ -1,4 +1,4 @@
-"""SS205 and SS208: the sides of a join."""
+"""SS205, SS208 and SS209: the sides of a join."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from inspector.findings.finding import Severity
 from inspector.findings.joins import JoinLife, Retention, judge_join
 from inspector.measure.versions import VersionFacts
 
@@ -27,6 +28,22 @@ def test_a_side_that_never_removes_while_the_watermark_moves() -> None:
     assert (found.certainty.value, found.rows, found.bytes) == ("inferred", 90, 1000)
     assert "watermark moved by 1 min 10 s" in found.evidence
     assert "the oldest 1 min 10 s behind the watermark; the other side removed 40" in found.evidence
+
+
+def test_a_side_that_has_removed_nothing_is_told_for_information_only() -> None:
+    (found,) = judge_join(JoinLife(3, {LEFT: SIDE}))
+    assert found.kind.severity is Severity.INFO
+
+
+def test_a_join_on_a_copy_of_the_event_time_warns_once_rows_of_it_should_be_gone() -> None:
+    both = JoinLife(3, {LEFT: SIDE, RIGHT: SIDE}, covered={LEFT: 12, RIGHT: 0})
+    left, right = judge_join(both)
+    assert (left.kind.id, left.certainty.value, left.rows) == ("SS209", "inferred", 90)
+    assert "of 90 rows 12 are there that it would have removed" in left.evidence
+    assert right.kind.id == "SS205"
+    # Where rows go, be it of the other side, there is a range.
+    ranged = replace(both, sides={LEFT: SIDE, RIGHT: replace(SIDE, removed=1)})
+    assert [one.kind.id for one in judge_join(ranged)] == ["SS205"]
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,15 @@ import pytest
 
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime import LeftoverTotal, StoreLife, judge
-from inspector.measure.leftovers import LeftoverClass
+from inspector.findings.watermarks import DATA_BATCHES
+from inspector.measure.expired import LeftoverClass
 from inspector.measure.timer_runs import TimerCalls
 from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
 from tests.cases import KEY_TIME, TIMER
 
-PROVEN, INFERRED = Certainty.PROVEN, Certainty.INFERRED
+PROVEN, INFERRED, UNDECIDED = Certainty
 LIFE = StoreLife(
     operator_id=2,
     operator_name="dedupe",
@@ -59,7 +60,7 @@ def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> 
 
 
 @pytest.mark.parametrize("kind", LeftoverClass)
-@pytest.mark.parametrize("certainty", Certainty)
+@pytest.mark.parametrize("certainty", [PROVEN, INFERRED])
 def test_each_class_of_leftovers_is_a_finding(kind: LeftoverClass, certainty: Certainty) -> None:
     (found,) = judged(leftovers=(total(kind, certainty),))
     past = kind in (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
@@ -69,6 +70,35 @@ def test_each_class_of_leftovers_is_a_finding(kind: LeftoverClass, certainty: Ce
     assert found.evidence.startswith("3 rows: ")
     assert found.evidence.endswith("the oldest since batch 8")
     assert found.next_step
+
+
+@pytest.mark.parametrize("kind", LeftoverClass)
+def test_what_is_undecided_never_warns(kind: LeftoverClass) -> None:
+    open_ = replace(total(kind, UNDECIDED), by_change={"untouched": 3}, reason="because")
+    (found,) = judged(leftovers=(open_, replace(open_, rows=1)))
+    assert (found.kind.id, found.kind.severity) == ("SS210", Severity.INFO)
+    assert (found.certainty, found.rows, found.bytes) == (UNDECIDED, 4, 480)
+    assert found.evidence == "4 rows: because"
+    assert "undecided" in found.next_step
+    assert judged(leftovers=(replace(open_, rows=0),)) == []
+
+
+def test_what_was_set_anew_with_a_changed_state_waits_for_its_timer() -> None:
+    """It is the life that a key should have, or is judged again when the timer runs out."""
+    changed = replace(total(LeftoverClass.REARMED, UNDECIDED), by_change={"changed": 3})
+    assert judged(leftovers=(changed,)) == []
+    assert judged(leftovers=(replace(changed, kind=LeftoverClass.KEPT_WITHOUT_TIMEOUT),))
+
+
+def test_keys_that_were_never_armed_are_not_told_twice() -> None:
+    calls = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
+    before = replace(
+        total(LeftoverClass.KEPT_WITHOUT_TIMEOUT, UNDECIDED), before_window=True, reason="because"
+    )
+    timers = StoreRule(expiry=TIMER)
+    assert [one.kind.id for one in judged(rule=timers, leftovers=(before,))] == ["SS210"]
+    found = judged(rule=timers, leftovers=(before,), calls=calls)
+    assert [one.kind.id for one in found] == ["SS201"]
 
 
 def test_classes_are_told_apart_and_empty_ones_not_at_all() -> None:
@@ -90,6 +120,9 @@ def test_a_rule_that_waits_for_a_watermark_says_so(watermark: int | None) -> Non
     assert "ts is at or below the watermark" in found.evidence
     assert judged(watermark_ms=watermark, newest=VersionFacts()) == []
     assert judged(watermark_ms=watermark, rule=StoreRule(expiry=TIMER)) == []
+    # The first batches with data have none by nature.
+    assert judged(watermark_ms=watermark, data_batches=DATA_BATCHES) == [found]
+    assert judged(watermark_ms=watermark, data_batches=DATA_BATCHES - 1) == []
 
 
 # --- what did not happen ---------------------------------------------------------------------

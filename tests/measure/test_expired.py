@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.measure.clocks import Clocks
-from inspector.measure.expired import PREVIOUS_BOUND, LeftoverClass, past_clock
+from inspector.measure.expired import LeftoverClass, past_clock
 from inspector.model import BatchClock, Certainty
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import StateMap
@@ -21,7 +21,7 @@ from tests.encode import Record
 from tests.queries import clock, clocks_by_step
 
 PAST = LeftoverClass.PAST_WATERMARK
-PROVEN, INFERRED = Certainty.PROVEN, Certainty.INFERRED
+PROVEN = Certainty.PROVEN
 
 
 class Found(NamedTuple):
@@ -156,17 +156,19 @@ def test_a_rule_by_processing_time_is_held_against_the_time_of_the_batch(
     assert {one.kind for one in found} == {LeftoverClass.PAST_PROCESSING_TIME}
 
 
-def test_where_a_batch_may_evict_by_the_watermark_before_the_last_step_is_inferred() -> None:
+def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() -> None:
     stepwise = replace(cases.KEY_TIME, previous_bound=True)
-    state = map_for(stepwise, [Step([key_time(1_000_000), key_time(2_000_000)]), Step([])])
-    clocks = clocks_by_step(state, [clock(1, 1000), clock(2, 2000)])
-    sure, likely = past_clock(state, stepwise, clocks, PROVEN)
-    assert (state.keys(sure.ids), sure.certainty) == ([cases.micros(1_000_000)], PROVEN)
-    assert (state.keys(likely.ids), likely.certainty) == ([cases.micros(2_000_000)], INFERRED)
-    assert (sure.reason, likely.reason) == ("", PREVIOUS_BOUND)
-    first = map_for(stepwise, [Step([key_time(1_000_000)])])
-    (likely,) = past_clock(first, stepwise, clocks_by_step(first, [clock(1, 5000)]), PROVEN)
-    assert likely.certainty is INFERRED
+    first, second = key_time(1_000_000), key_time(2_000_000)
+    steps = [Step([first, second]), Step([]), Step([])]
+    clocks = [clock(1, 1000), clock(2, 2000), clock(3, 2000)]
+    found = judge(steps[:1], clocks, stepwise)
+    assert found == set()
+    (one,) = judge(steps[:2], clocks, stepwise)
+    assert (one.key, one.version, one.certainty) == (cases.micros(1_000_000), 2, PROVEN)
+    assert (one.clock_ms, one.threshold_ms) == (1000, 1000)
+    # What waited goes with the next batch at the latest.
+    versions = {one.key: one.version for one in judge(steps, clocks, stepwise)}
+    assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
 
 time_rows = st.lists(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.measure.clocks import Clocks
-from inspector.measure.join_times import KeyTimes, removed_off_time
-from inspector.model import BatchClock, BatchId, Certainty
+from inspector.measure.join_times import KeyTimes, Removed
+from inspector.model import BatchClock, BatchId
 from inspector.operators.join import key_times
 from inspector.operators.rule import Clock, ExpiryField, Side
 from inspector.sparktypes import StructType, parse_ddl
-from inspector.state.replay import NO_CLOCK, StateMap
+from inspector.state.replay import StateMap
 from tests import cases, encode
 from tests.cases import Step, replay
 from tests.encode import Record
@@ -33,8 +32,8 @@ def rows_of(key: StructType, *deltas: list[tuple[tuple[object, ...], object]]) -
     return replay(steps, cases.tracked(EVENT_TIME, key, VALUE))[0]
 
 
-def read(state: StateMap, key: StructType, at: int = 0) -> KeyTimes:
-    return KeyTimes.read(state, key, key_times(key)[at])
+def read(state: StateMap, key: StructType, at: int = 0, watermark_ms: int = 0) -> KeyTimes:
+    return KeyTimes.read(state, key, key_times(key)[at], watermark_ms)
 
 
 def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> None:
@@ -46,7 +45,6 @@ def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> Non
     )
     found = [read(state, both, at) for at in (0, 1)]
     assert [(one.same, one.other) for one in found] == [(2, 1), (1, 2)]
-    assert found[0].values.tolist() == [5, 7, 8, NO_CLOCK]
 
 
 def test_of_a_window_the_end_is_the_time() -> None:
@@ -65,16 +63,16 @@ def test_a_null_speaks_against_a_time_and_not_against_another_null() -> None:
     assert (found.same, found.other) == (0, 2)
 
 
-def test_a_row_of_any_length_is_due_when_a_batch_that_had_it_covers_its_key() -> None:
-    early, late, never = (1_000, "a", 0), (9_001, "a longer name", 0), (None, "n", 0)
-    state = rows_of(TIMED, [(early, 1_000), (never, None)], [(late, 9_001)], [])
-    versions = [clock.batch_id + 1 for clock in CLOCKS]
-    clocks = Clocks.of(versions, {clock.batch_id: clock for clock in CLOCKS})
-    (found,) = read(state, TIMED).leftovers(state, clocks)
-    assert state.keys(found.ids) == [encode.row(TIMED, early)]
-    assert (found.certainty, found.timeout_kind) == (Certainty.INFERRED, None)
-    assert (found.expired_step.tolist(), found.clock_ms.tolist()) == ([1], [1])
-    assert found.threshold_ms.tolist() == [1]
+@pytest.mark.parametrize(("watermark", "covered"), [(0, 0), (8, 0), (9, 1), (10, 2), (10**9, 2)])
+def test_live_rows_at_or_below_the_watermark_are_covered(watermark: int, covered: int) -> None:
+    rows: list[tuple[tuple[object, ...], object]] = [
+        ((9_000, "a", 0), 1),
+        ((9_001, "a longer name", 0), None),
+        ((None, "n", 0), None),
+        ((-5, "gone", 0), 1),
+    ]
+    state = rows_of(TIMED, rows, [((-5, "gone", 0), ...)])
+    assert read(state, TIMED, watermark_ms=watermark).covered == covered
 
 
 CLOCKS = [BatchClock(BatchId(n), watermark_ms=watermark) for n, watermark in enumerate((0, 1, 9))]
@@ -96,13 +94,15 @@ def test_a_row_goes_with_the_first_batch_that_covers_it(time: int | None, off: i
     deltas = [Step([put(key, time)]), Step([(encode.row(TIMED, key), None)])]
     track = cases.tracked(EVENT_TIME, TIMED, VALUE)
     state, changes, _ = replay(deltas, track)
-    assert removed_off_time(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == off
+    found = Removed.of(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
+    assert found == Removed(1 - off, off)
     # Without the batch before, nothing is late.
     late = time == 1_000
-    assert removed_off_time(changes[1], state, EVENT_TIME, CLOCKS[2], None) == off - late
-    assert removed_off_time(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == 0
+    found = Removed.of(changes[1], state, EVENT_TIME, CLOCKS[2], None)
+    assert found == Removed(1 - off + late, off - late)
+    assert Removed.of(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == Removed()
     state, changes, _ = replay(deltas[:1], track)
-    assert removed_off_time(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == 0
+    assert Removed.of(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == Removed()
 
 
 def put(key: tuple[object, ...], time: int | None) -> Record:

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.measure.leftovers import LeftoverClass, TimerEvidence, TimerView, find_leftovers
+from inspector.measure.expired import LeftoverClass
+from inspector.measure.leftovers import find_leftovers
+from inspector.measure.timed_out import TimerView
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock
 from tests import cases
@@ -33,13 +35,20 @@ def test_a_rule_by_a_clock_needs_no_timers(by: Clock, kind: LeftoverClass) -> No
 
 
 @pytest.mark.parametrize("kinds", [(), (EVENT,), (PROCESSING,), (EVENT, PROCESSING)])
-def test_timers_are_judged_under_each_reading_that_is_left(kinds: tuple[TimeoutKind, ...]) -> None:
+def test_timers_are_judged_by_each_clock_that_they_may_follow(
+    kinds: tuple[TimeoutKind, ...],
+) -> None:
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+    state, _, _ = replay([Step([put(cases.user("a"), 1500)]), Step([])], track)
+    clocks = clocks_by_step(state, CLOCKS)
+    found = list(find_leftovers(state, cases.TIMER, clocks, timers=TimerView(kinds)))
+    # Only by the processing time it has run out.
+    told = [(one.kind, one.timeout_kind) for one in found]
+    assert told == [(LeftoverClass.IGNORED_TIMEOUT, PROCESSING)] * (PROCESSING in kinds)
+
+
+def test_a_timer_of_which_nothing_is_known_may_follow_either_clock() -> None:
     track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
     state, _, _ = replay([Step([put(cases.user("a"), 15)]), Step([])], track)
-    clocks = clocks_by_step(state, CLOCKS)
-    for known in (TimerEvidence(), TimerView(TimerEvidence())):
-        found = list(find_leftovers(state, cases.TIMER, clocks, timers=(known, kinds)))
-        # What has run out by the watermark has under both readings, and is told once, under none.
-        told = kinds if len(kinds) < 2 else (None,)
-        assert tuple(one.timeout_kind for one in found) == told
-        assert {one.kind for one in found} <= {LeftoverClass.IGNORED_TIMEOUT}
+    found = list(find_leftovers(state, cases.TIMER, clocks_by_step(state, CLOCKS)))
+    assert {EVENT, PROCESSING} <= {one.timeout_kind for one in found}

@@ -9,13 +9,15 @@ from typing import Any
 import pytest
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes
+from inspector.measure.expired import Needs
 from inspector.measure.versions import VersionFacts
 from inspector.model import Problem, StoreId
 from inspector.pipeline.collect import Facts, collect, leftover_order
-from inspector.schemas import FACTS, batch_of
+from inspector.schemas import FACTS, HABITS, batch_of
 from tests.cases import small_checkpoint, told
 
 Row = dict[str, Any]
+CALLS = (*HABITS, "rows", "key_bytes", "value_bytes")
 
 
 def row(kind: str, partition: int = 0, version: int = 4, **more: Any) -> Row:
@@ -84,8 +86,9 @@ def test_what_fields_take_adds_up_by_side() -> None:
 # --- timers ----------------------------------------------------------------------------------
 
 
-def timers(partition: int, kinds: str) -> Row:
-    return row("timers", partition, timeout_kind=kinds)
+def against(partition: int, kind: str, version: int = 4) -> Row:
+    """A partition shows that the timers did not follow a clock in the batch of a version."""
+    return row("timers", partition, version, timeout_kind=kind)
 
 
 def leftovers(partition: int, kind: str | None, key: bytes = b"k") -> list[Row]:
@@ -93,59 +96,83 @@ def leftovers(partition: int, kind: str | None, key: bytes = b"k") -> list[Row]:
         "leftover_class": "ignored_timeout",
         "certainty": "proven",
         "timeout_kind": kind,
+        "kind_version": None if kind is None else 4,
+        "either": None if kind is None else False,
         "expired_version": 3,
         "key_bytes": 8,
         "value_bytes": 8,
     }
-    return [row("leftovers", partition, rows=1) | told, row("leftover", partition, key=key) | told]
+    return [
+        row("leftovers", partition, rows=1) | told,
+        row("leftover_age", partition, rows=1) | told,
+        row("leftover", partition, key=key) | told,
+    ]
 
 
-BOTH = "event,processing"
 UNSURE = [*leftovers(1, "event"), *leftovers(1, "processing")]
 
 
 @pytest.mark.parametrize(
-    ("readings", "kept", "undecided"),
+    ("shown", "kept", "undecided"),
     [
-        (("event", BOTH), {"event"}, False),
-        (("processing", BOTH), {"processing"}, False),
-        ((BOTH, BOTH), set(), True),
-        (("processing", "event"), set(), True),
-        (("event", "event"), {"event"}, False),
+        ([against(0, "processing")], {"event"}, set()),
+        ([against(0, "event")], {"processing"}, set()),
+        ([against(0, "event"), against(1, "event")], {"processing"}, set()),
+        ([], set(), {"event", "processing"}),
+        ([against(0, "event"), against(1, "processing")], set(), {"event", "processing"}),
+        ([against(0, "event") | {"operator_id": 1}], set(), {"event", "processing"}),
     ],
 )
-def test_one_reading_is_kept_that_no_partition_has_proof_against(
-    readings: tuple[str, str], kept: set[str], undecided: bool
+def test_one_clock_is_kept_that_no_partition_has_proof_against(
+    shown: list[Row], kept: set[str], undecided: set[str]
 ) -> None:
-    rows = [*UNSURE, *(timers(number, kinds) for number, kinds in enumerate(readings))]
+    rows = [*UNSURE, *shown]
     for order in (rows, rows[::-1]):
         facts = collected(*order)
-        assert {one["timeout_kind"] for one in facts.leftovers} == kept
-        assert {one["timeout_kind"] for one in facts.totals} == kept
-        assert facts.undecided == ([(0, "default")] if undecided else [])
+        for decided in (facts.leftovers, facts.totals, facts.leftover_ages):
+            assert {one["timeout_kind"] for one in decided} == kept
+        for open_ in (facts.undecided, facts.undecided_totals):
+            assert {one["timeout_kind"] for one in open_} == undecided
 
 
 def test_timers_without_leftovers_leave_nothing_undecided() -> None:
-    facts = collected(timers(0, BOTH), timers(1, BOTH))
+    facts = collected(against(0, "event"), against(1, "processing"))
     assert (facts.undecided, facts.leftovers, facts.totals) == ([], [], [])
+    assert facts.resolution.clock_of((0, "default"), 4).kind is None
 
 
-def test_leftovers_of_a_watermark_need_no_reading() -> None:
+def test_leftovers_of_a_watermark_need_no_clock() -> None:
     facts = collected(*leftovers(0, None))
     assert (len(facts.leftovers), len(facts.totals), facts.undecided) == (1, 1, [])
 
 
 def test_stores_are_decided_apart() -> None:
-    other = [one | {"operator_id": 1} for one in (*leftovers(0, "event"), timers(0, "event"))]
-    facts = collected(*UNSURE, timers(1, BOTH), *other)
-    assert facts.undecided == [(0, "default")]
+    other = [one | {"operator_id": 1} for one in (*leftovers(0, "event"), against(0, "processing"))]
+    facts = collected(*UNSURE, *other)
+    assert {one["operator_id"] for one in facts.undecided} == {0}
     assert {one["operator_id"] for one in facts.leftovers} == {1}
+
+
+@pytest.mark.parametrize("kinds", [("event",), ("event", "processing")])
+def test_a_clock_is_given_if_no_other_was_followed(kinds: tuple[str, ...]) -> None:
+    calls = [row("calls", timeout_kind=kind, **dict.fromkeys(CALLS, 1)) for kind in kinds]
+    facts = collected(*calls, against(0, "event"))
+    assert facts.resolution.given == ("event" if len(kinds) == 1 else None)
+    assert facts.calls[(0, "default"), "event"].armed_by_data == 1
+
+
+def test_the_habits_of_all_partitions_count_together() -> None:
+    half = dict.fromkeys(CALLS, 0) | {"armed_by_data": 10, "timeout_kept": 3}
+    rows = [row("calls", number, timeout_kind="event", **half) for number in (0, 1)]
+    place = (0, "default"), "event"
+    assert collected(rows[0]).resolution.habits == frozenset()
+    assert collected(*rows).resolution.habits >= {(*place, Needs.KEPT_BY_HABIT.value)}
 
 
 def test_leftovers_come_oldest_first_then_largest_then_by_place_and_key() -> None:
     def one(since: int, size: int, partition: int, key: bytes) -> Row:
         more = {"expired_version": since, "key_bytes": size, "key": key}
-        return leftovers(partition, None)[1] | more
+        return leftovers(partition, None)[2] | more
 
     expected = [one(2, 8, 1, b"b"), one(3, 16, 1, b"a"), one(3, 8, 0, b"b"), one(3, 8, 1, b"a")]
     expected.append(one(3, 8, 1, b"b"))

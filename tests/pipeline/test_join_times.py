@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.operators.given import GivenRules
+from inspector.operators.given import IN_JOIN_KEY, GivenRules
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.pipeline.collect import Facts, collect
 from inspector.pipeline.discovery import open_checkpoint
 from inspector.pipeline.given_rules import with_rules
-from inspector.pipeline.join_times import holds, settled
+from inspector.pipeline.join_times import settled
 from inspector.pipeline.plan import Wanted, plan
 from inspector.pipeline.run import run_tasks
 from inspector.schemas import TASKS, batch_of
@@ -55,7 +55,6 @@ def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
     found = {(row["store_name"], row["key"]): row["expired_version"] for row in facts.leftovers}
     rows = sum(row["rows"] for row in facts.totals)
     assert rows == len(found) == sum(row["rows"] for row in facts.leftover_ages)
-    assert {row["certainty"] for row in facts.totals} <= {"inferred"}
     return found
 
 
@@ -151,14 +150,9 @@ def partitions(
     return [[Side(skew or {}, held), Side({}, held)] for _ in range(PARTITIONS)]
 
 
-def account(sides: list[list[Side]]) -> dict[tuple[str, bytes], int]:
-    """The leftovers by the simulator's own account."""
-    return {
-        (store, key): version
-        for both in sides
-        for store, side in zip(VALUE_STORES, both, strict=True)
-        for key, version in side.due.items()
-    }
+def covered(sides: list[list[Side]]) -> set[bytes]:
+    """Rows that a watermark on the key would have removed, by the simulator's own account."""
+    return {key for both in sides for side in both for key in side.due}
 
 
 USERS = [f"user-{user}" * (user + 1) for user in range(4)]
@@ -177,22 +171,21 @@ USERS = [f"user-{user}" * (user + 1) for user in range(4)]
     stuck=st.sets(st.sampled_from(USERS)),
     skew=st.dictionaries(st.sampled_from(USERS), st.integers(1, 9 * SECOND), max_size=1),
 )
-def test_leftovers_equal_the_account_where_nothing_speaks_against_the_key(
+def test_a_time_in_the_key_never_makes_a_leftover_and_falls_with_the_first_row_it_covers(
     history: list[list[Event]], stuck: set[str], skew: dict[str, int]
 ) -> None:
     sides = partitions(skew, stuck)
     logs = simulate(history, sides)
     with tempfile.TemporaryDirectory() as folder:
         write(Path(folder), logs, sides)
-        found = listed(facts_of(Path(folder)))
-    left = [user for both in sides for _, user in both[0].rows]
-    if not left or set(left) & set(skew):
-        assert found == {}
+        facts = facts_of(Path(folder))
+    assert listed(facts) == {}
+    if covered(sides):
+        assert facts.key_times == {}
     elif not skew:
-        assert found == account(sides)
-    else:
-        # Rows that are gone may have spoken against it.
-        assert found in ({}, account(sides))
+        left = [both[0] for both in sides]
+        went = any(row is None for side in left for of in side.values.values() for _, row in of)
+        assert facts.key_times == ({0: (0,)} if went and any(side.rows for side in left) else {})
 
 
 # --- what decides ----------------------------------------------------------------------------
@@ -202,10 +195,6 @@ HISTORY: list[list[Event]] = [
     [(0, 0, 9_000), (0, 1, 9_500)],
     [(0, 0, 9_900), (0, 1, 9_900)],
 ]
-STUCK = {
-    ("left-keyWithIndexToValue", row_key((1_000, USERS[0]), 0)): 3,
-    ("right-keyWithIndexToValue", row_key((1_000, USERS[0]), 0)): 3,
-}
 
 
 def checkpoint(root: Path, sides: list[list[Side]]) -> Path:
@@ -213,32 +202,39 @@ def checkpoint(root: Path, sides: list[list[Side]]) -> Path:
     return root
 
 
-def test_rows_of_both_sides_that_outlive_the_watermark_on_their_key_are_leftovers(
-    tmp_path: Path,
-) -> None:
-    facts = facts_of(checkpoint(tmp_path, partitions(stuck=USERS[:1])))
+def test_what_explains_that_nothing_is_left_is_the_time_in_the_key(tmp_path: Path) -> None:
+    facts = facts_of(checkpoint(tmp_path, partitions()))
     assert facts.key_times == {0: (0,)}
-    assert listed(facts) == STUCK
-    (left, right) = facts.leftovers
-    for row in (left, right):
-        assert (row["clock_ms"], row["threshold_ms"]) == (1_000, 6_500)
-        assert (row["last_put_version"], row["leftover_class"]) == (1, "past_watermark")
-        assert "join key carries the watermark" in row["reason"]
+    assert listed(facts) == {}
 
 
-def test_a_partition_with_a_row_against_it_tells_no_leftovers_by_that_time(tmp_path: Path) -> None:
-    rows = cases.told(checkpoint(tmp_path, partitions({USERS[0]: 1}, stuck=USERS[:1])))
-    assert [row for row in rows if row["kind"].startswith("leftover")] == []
-    against = [row for row in rows if row["slug"] == "other_time:0" and row["bad_keys"]]
-    assert [(row["store_name"], row["partition_id"]) for row in against] == [(LEFT, 0)]
-
-
-def test_a_row_of_another_partition_that_speaks_against_the_key_takes_them_back(
-    tmp_path: Path,
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_row_of_either_side_that_is_there_though_covered_takes_it_back(
+    tmp_path: Path, side: int
 ) -> None:
-    facts = facts_of(checkpoint(tmp_path, partitions({USERS[1]: 1}, stuck=USERS[:1])))
+    """A join on a copy of the event time: the copy carries no watermark, and nothing ever goes."""
+    sides = partitions()
+    sides[0][side].stuck = frozenset(USERS[:1])
+    facts = facts_of(checkpoint(tmp_path, sides))
     assert (facts.key_times, listed(facts)) == ({}, {})
-    assert facts.joins[(0, LEFT), "timed_by_key"] == 3
+    assert facts.joins[(0, VALUE_STORES[side]), "covered_key_time:0"] == 1
+    assert facts.joins[(0, VALUE_STORES[1 - side]), "covered_key_time:0"] == 0
+
+
+def test_a_row_of_another_partition_with_another_time_takes_it_back(tmp_path: Path) -> None:
+    facts = facts_of(checkpoint(tmp_path, partitions({USERS[1]: 1})))
+    assert (facts.key_times, listed(facts)) == ({}, {})
+    against = {key: n for key, n in facts.joins.items() if key[1] == "other_time:0" and n}
+    assert against == {((0, LEFT), "other_time:0"): 2}
+    assert facts.joins[(0, LEFT), "timed_by_key"] == 2
+
+
+def test_before_any_row_went_nothing_is_explained(tmp_path: Path) -> None:
+    sides = partitions()
+    write(tmp_path, simulate(HISTORY[:2], sides), sides)
+    facts = facts_of(tmp_path)
+    assert facts.joins[(0, LEFT), "timed_by_key"] == 4
+    assert facts.key_times == {}
 
 
 def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> None:
@@ -256,31 +252,17 @@ def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> 
     assert facts.joins[(0, LEFT), "removed_off_time"] == 2
 
 
-def test_partitions_that_do_not_know_go_by_those_that_do(tmp_path: Path) -> None:
-    """Rows of the side without event time are judged where their partition has no other."""
-    history = [HISTORY[0], *([event for event in events if event[1]] for events in HISTORY[1:])]
-    sides = partitions(stuck=USERS[:1])
-    sides[0][0].stuck = frozenset()
-    write(tmp_path, simulate(history, sides), sides)
-    assert listed(facts_of(tmp_path)) == {k: v for k, v in STUCK.items() if k[0] == RIGHT}
-
-
-def test_no_side_is_judged_without_a_row_that_has_the_time(tmp_path: Path) -> None:
-    sides = partitions(stuck=USERS[:1])
-    only_right = [[e for e in events if e[0]] for events in HISTORY]
-    only_right[1] = [(1, 0, 9_000)]
-    write(tmp_path, simulate(only_right, sides), sides)
-    assert listed(facts_of(tmp_path)) == {}
-
-
 @pytest.mark.parametrize(
     ("rule", "kept"),
     [
         ({"operator_rules": ["0=never"]}, []),
         ({"operator_rules": [f"0:{LEFT}=never"]}, []),
-        ({"operator_rules": [f"0:{RIGHT}=never"]}, [LEFT]),
+        ({"operator_rules": [f"0:{RIGHT}=never"]}, []),
+        ({"operator_rules": [f"0:{RIGHT}=key.field0<=watermark"]}, [RIGHT]),
         ({"join_retention": ["left=1h"]}, []),
+        ({}, []),
         ({"event_time_fields": ["key.field0"]}, [LEFT, RIGHT]),
+        ({"event_time_fields": ["key.field0"], "join_retention": ["left=5s"]}, [LEFT, RIGHT]),
     ],
 )
 def test_what_the_user_says_of_a_side_counts(
@@ -291,33 +273,32 @@ def test_what_the_user_says_of_a_side_counts(
     assert [store for store, _ in found] == kept
 
 
-def test_below_another_join_nothing_is_claimed_since_spark_3_5(tmp_path: Path) -> None:
-    root = checkpoint(tmp_path, partitions(stuck=USERS[:1]))
+def test_below_another_join_nothing_is_explained_since_spark_3_5(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, partitions())
     shutil.copytree(root / "state/0", root / "state/1")
     cases.write_operator(root, 1, "symmetricHashJoin", *COUNT_STORES, *VALUE_STORES)
-    assert {row["operator_id"] for row in facts_of(root).leftovers} == {0, 1}
+    assert facts_of(root).key_times == {0: (0,), 1: (0,)}
     log = root / "offsets" / str(len(HISTORY) - 1)
     recorded = '"spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "true", '
     log.write_text(log.read_text().replace('"conf": {', '"conf": {' + recorded))
-    assert {row["operator_id"] for row in facts_of(root).leftovers} == {1}
+    assert facts_of(root).key_times == {1: (0,)}
 
 
 def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
     left, right = (0, LEFT), (0, RIGHT)
-    one = {(left, "key_time:0"): 4, (left, "other_time:0"): 0, (right, "key_time:0"): 2}
+    went = {(left, "removed_on_time"): 3}
+    one = {(left, "key_time:0"): 4, (left, "other_time:0"): 0, (right, "key_time:0"): 2, **went}
     assert settled(one) == {0: (0,)}
     assert settled({**one, (left, "key_time:1.1"): 4}) == {}
     # One that a row is against is none; nor is one of a side that was removed off time.
     assert settled({**one, (left, "key_time:1.1"): 3, (left, "other_time:1.1"): 1}) == {0: (0,)}
-    late = {**one, (right, "key_time:1.1"): 2, (right, "removed_off_time"): 1}
-    assert settled(late) == {0: (0,)}
+    late = {(right, "removed_on_time"): 1, (right, "removed_off_time"): 1}
+    assert settled({**one, (right, "key_time:1.1"): 2, **late}) == {0: (0,)}
     assert settled({(left, "rows"): 4, (left, "timed_by_key"): 4, (left, "key_time:0"): 0}) == {}
-
-
-def test_only_what_rests_on_the_time_that_was_found_is_kept() -> None:
-    rows = [{"operator_id": 0, "slug": slug} for slug in (None, "key_time:0", "key_time:1.1")]
-    assert [holds(row, {0: (1, 1)}) for row in rows] == [True, False, True]
-    assert [holds(row, {1: (1, 1)}) for row in rows] == [True, False, False]
+    # Nor one whose rows have not been seen to go, or that some row of either side outlived.
+    assert settled({**one, (left, "removed_on_time"): 0}) == {}
+    assert settled({**one, (right, "covered_key_time:0"): 1}) == {}
+    assert settled({**one, (right, "covered_key_time:1.1"): 1}) == {0: (0,)}
 
 
 # --- what Spark wrote ------------------------------------------------------------------------
@@ -327,7 +308,7 @@ def test_only_what_rests_on_the_time_that_was_found_is_kept() -> None:
 @pytest.mark.parametrize(
     ("case", "path", "place"), [("join_time_key", (0,), 0), ("join_window_key", (1, 1), 1)]
 )
-def test_a_row_that_spark_would_have_removed_is_a_leftover_in_a_real_join(
+def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_another(
     tmp_path: Path, version: str, case: str, path: tuple[int, ...], place: int
 ) -> None:
     root = tmp_path / "checkpoint"
@@ -338,6 +319,10 @@ def test_a_row_that_spark_would_have_removed_is_a_leftover_in_a_real_join(
     assert sum(n for (_, slug), n in facts.joins.items() if slug == "timed_by_key") > 0
     planted = plant_old_rows(root, place)
     facts = facts_of(root)
+    assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])
+    # Its user may know better.
+    known = {path: f"key.field{'.'.join(map(str, path[:1]))}"}
+    facts = facts_of(root, GivenRules.parse(event_time_fields=[known[path]]))
     assert {(row["store_name"], row["key"]) for row in facts.leftovers} == planted
-    assert [row["rows"] for row in facts.totals] == [1, 1]
-    assert {row["leftover_class"] for row in facts.totals} == {"past_watermark"}
+    assert {row["certainty"] for row in facts.totals} == {"inferred"}
+    assert {row["reason"] for row in facts.totals} == {IN_JOIN_KEY}

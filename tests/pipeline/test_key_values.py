@@ -105,6 +105,7 @@ def test_what_the_output_shows_is_read_as_the_value_that_it_stands_for(data: st.
     assert again.equals(array) or math.isnan(array[0].as_py())
 
 
+@settings(deadline=None)
 @given(
     st.sampled_from([each for each, _ in VALUES]),
     st.recursive(

@@ -6,7 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.checkpoint.storage import Storage
-from inspector.measure.leftovers import Clocks, find_leftovers
+from inspector.measure.clocks import Clocks
+from inspector.measure.leftovers import find_leftovers
 from inspector.pipeline.leftover_rows import tell_leftovers
 from inspector.pipeline.reading import StoreReader
 from tests import cases
@@ -41,9 +42,7 @@ def test_each_fact_says_what_it_rests_on(tmp_path: Path) -> None:
     state, _, _ = replay([Step([(cases.micros(900_000), b"")]), Step([])], track)
     clocks = Clocks.of(state.versions, {clock.batch_id: clock for clock in task.clocks})
     (leftovers,) = find_leftovers(state, cases.KEY_TIME, clocks, reason="why")
-    found = list(tell_leftovers(task, reader, state, leftovers, "slug"))
+    found = list(tell_leftovers(task, reader, state, leftovers))
     assert [row["kind"] for row in found] == ["leftovers", "leftover_age", "leftover"]
-    assert {(row["slug"], row["reason"], row["expired_version"]) for row in found} == {
-        ("slug", "why", 2)
-    }
+    assert {(row["reason"], row["expired_version"]) for row in found} == {("why", 2)}
     assert not list(tell_leftovers(task, reader, state, replace(leftovers, ids=leftovers.ids[:0])))

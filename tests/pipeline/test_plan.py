@@ -55,8 +55,9 @@ def test_a_task_holds_what_its_worker_needs(tmp_path: Path) -> None:
     assert names == ["1.delta", "2.delta", "3.delta", "3.snapshot", "4.delta"]
     assert store.key_schema == to_json(cases.EVENT_TIME)
     assert store.expiry == replace(cases.KEY_TIME)
-    assert [clock.watermark_ms for clock in task.clocks] == [0, 1000, 3000, 3000]
-    assert [clock.has_new_data for clock in task.clocks] == [True, True, False, True]
+    # Of the judged version and those before it.
+    assert [clock.watermark_ms for clock in task.clocks] == [0, 1000, 3000]
+    assert [clock.has_new_data for clock in task.clocks] == [True, True, False]
 
 
 def test_an_empty_partition_folder_of_a_join_makes_no_task(tmp_path: Path) -> None:
@@ -134,43 +135,85 @@ def group_state_store(
     batches: Sequence[Batch],
     name: str | None = "flatMapGroupsWithState",
     kind: TimeoutKind | None = None,
+    version: int = 1,
 ) -> StoreTask:
     cases.write_logs(root, batches, {"shuffle.partitions": "1"})
     if name is not None:
         cases.write_operator(root, 0, name, "default")
     cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
-    cases.write_store(root / "state/0/0", {1: []})
-    (task,) = planned(root, Wanted(1, timeout_kind=kind))
+    cases.write_store(root / "state/0/0", {at + 1: [] for at in range(len(batches))})
+    task = planned(root, Wanted(version, timeout_kind=kind))[0]
     return task.stores[0]
 
 
-@pytest.mark.parametrize("watermark", [0, 5])
-def test_a_watermark_that_never_was_proves_nothing_and_is_told(
-    tmp_path: Path, watermark: int
-) -> None:
-    store = group_state_store(tmp_path, [Batch(0, 1, 1), Batch(watermark, 2, 2)])
-    assert store.timeout_kinds == (EVENT, PROCESSING)
-    assert store.no_watermark == (watermark == 0)
-
-
+@pytest.mark.parametrize(
+    ("batches", "idle"),
+    [
+        ([Batch(5, 1, 1), Batch(5, 2, 1)], (2,)),
+        ([Batch(5, 1, 1), Batch(5, 2, 1), Batch(5, 3, 2), Batch(5, 4, 2)], (2, 4)),
+        ([Batch(5, 1, 1), Batch(6, 2, 1)], ()),  # the watermark moved
+        ([Batch(5, 1, 1), Batch(5, 2, 2)], ()),  # there was data
+        ([Batch(5, 1, 1, committed=False), Batch(5, 2, 1)], ()),  # the batch before was run again
+        ([Batch(5, 1, 1)], ()),
+        ([Batch(0, 1, 1), Batch(0, 2, 2)], ()),  # no watermark: an idle source has none
+    ],
+)
 def test_a_batch_without_data_and_with_the_old_watermark_ran_for_processing_time(
-    tmp_path: Path,
+    tmp_path: Path, batches: list[Batch], idle: tuple[int, ...]
 ) -> None:
-    store = group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)])
-    assert store.timeout_kinds == (PROCESSING,)
+    store = group_state_store(tmp_path, batches, version=len(batches))
+    assert store.timeout_kinds == (EVENT, PROCESSING)
+    assert store.processing_versions == idle
+
+
+def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_path: Path) -> None:
+    batches = [Batch(5, 1, 1), Batch(5, 2, 1)]
+    for other in (cases.EXPIRES_AT, cases.GROUP_STATE):
+        root = tmp_path / str(len(other.fields))
+        cases.write_schema(root / "state/1/0", cases.USER, other)
+        cases.write_store(root / "state/1/0", {1: [], 2: []})
+        name = "stateStoreSave" if other is cases.EXPIRES_AT else "flatMapGroupsWithState"
+        cases.write_operator(root, 1, name, "default")
+        store = group_state_store(root, batches, version=2)
+        assert store.processing_versions == ((2,) if other is cases.EXPIRES_AT else ())
+        # One that is not selected has its timers all the same.
+        alone = open_checkpoint(str(root), selection=Selection(operator_id=0))
+        (task,) = plan(alone, Wanted(2))
+        assert task.stores[0].processing_versions == store.processing_versions
+    # Nor is it, where an operator's schema is gone.
+    shutil.rmtree(tmp_path / "1/state/1/0/_metadata")
+    (task, _) = planned(tmp_path / "1", Wanted(2))
+    assert task.stores[0].processing_versions == ()
+
+
+def test_what_came_after_the_judged_batch_says_nothing_of_it(tmp_path: Path) -> None:
+    batches = [Batch(5, 1, 1), Batch(5, 2, 2), Batch(5, 3, 2)]
+    assert group_state_store(tmp_path, batches, version=3).processing_versions == (3,)
+    assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
+    for version in (1, 2, 3):
+        (task,) = planned(tmp_path, Wanted(version))
+        assert [clock.batch_id for clock in task.clocks] == list(range(version))
 
 
 @pytest.mark.parametrize(
-    "batches",
+    ("above", "fed"),
     [
-        [Batch(5, 1, 1), Batch(6, 2, 1)],  # the watermark moved
-        [Batch(5, 1, 1), Batch(5, 2, 2)],  # there was data
-        [Batch(5, 1, 1, committed=False), Batch(5, 2, 1)],  # the batch before was run again
-        [Batch(5, 1, 1)],
+        ((), True),
+        (("dedupe",), True),
+        (("stateStoreSave",), False),
+        (("dedupe", "symmetricHashJoin"), False),
+        (("applyInPandasWithState",), False),
+        (("unheard-of",), False),
     ],
 )
-def test_else_they_may_follow_either_clock(tmp_path: Path, batches: list[Batch]) -> None:
-    assert group_state_store(tmp_path, batches).timeout_kinds == (EVENT, PROCESSING)
+def test_what_an_operator_above_may_emit_is_new_data_below(
+    tmp_path: Path, above: tuple[str, ...], fed: bool
+) -> None:
+    for number, name in enumerate(above, 1):
+        cases.write_operator(tmp_path, number, name, "default")
+        cases.write_schema(tmp_path / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
+        cases.write_store(tmp_path / f"state/{number}/0", {1: []})
+    assert group_state_store(tmp_path, [Batch(5, 1, 1)]).fed_by_sources is fed
 
 
 def test_what_the_user_says_of_the_clock_counts(tmp_path: Path) -> None:

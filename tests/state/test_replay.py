@@ -224,7 +224,7 @@ def test_a_put_tells_which_timer_it_replaced_and_whether_the_state_stayed() -> N
     assert state.clock[:3].tolist() == [50, -1, -1]
     assert state.put_over_clock[:3].tolist() == [NO_CLOCK, 50, 50]
     assert state.put_same_state[:3].tolist() == [False, True, False]
-    assert state.put_record[:3].tolist() == [0, 0, 1]
+    assert state.record[:3].tolist() == [0, 0, 1]
 
 
 def test_a_key_that_is_put_again_after_its_removal_replaces_no_timer() -> None:
@@ -236,6 +236,15 @@ def test_a_key_that_is_put_again_after_its_removal_replaces_no_timer() -> None:
     assert not state.put_same_state[0]
 
 
+def test_a_removal_has_its_place_in_the_delta_too() -> None:
+    one, other = (cases.user(name) for name in "ab")
+    state = timed([(one, cases.group_state(1, 50))], [(other, None), (one, None)])
+    assert dict(zip(state.keys(np.arange(2)), state.record[:2].tolist(), strict=True)) == {
+        one: 1,
+        other: 0,
+    }
+
+
 def test_a_timer_that_a_version_sets_twice_replaces_that_of_the_version_before() -> None:
     key = cases.user("a")
     state = timed(
@@ -244,7 +253,7 @@ def test_a_timer_that_a_version_sets_twice_replaces_that_of_the_version_before()
     )
     assert (state.clock[0], state.put_over_clock[0]) == (70, 50)
     assert state.put_same_state[0]
-    assert state.put_record[0] == 1
+    assert state.record[0] == 1
 
 
 def test_the_first_key_below_the_one_before_it_is_found_by_its_place_in_the_file() -> None:

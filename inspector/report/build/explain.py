@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from inspector.findings.durations import duration_text
+from inspector.measure.expired import LeftoverClass
 from inspector.model import BatchClock, Problem, TimeoutKind
+from inspector.operators.emissions import fed_by_sources
+from inspector.operators.inferences import INFERENCES
+from inspector.operators.premises import PREMISES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.pipeline.collect import Facts
-from inspector.pipeline.discovery import Checkpoint
+from inspector.pipeline.discovery import Checkpoint, Operator
+from inspector.pipeline.held_back import held_back
+from inspector.pipeline.resolution import before_window, reasons_of
 from inspector.report.build.common import BATCH_ID, PARTITION_ID, STORE, count, identity, size
 from inspector.report.build.leftover_words import LeftoverWords
 from inspector.report.keys import Redact
@@ -32,7 +38,7 @@ def explain_class(
     groups: dict[tuple[int, str, int, str], list[Mapping[str, Any]]] = {}
     for row in facts.leftover_ages:
         if row["leftover_class"] == kind:
-            expired = 0 if row["before_window"] else row["expired_version"]
+            expired = 0 if before_window(row) else row["expired_version"]
             place = (row["operator_id"], row["store_name"], expired, row["certainty"])
             groups.setdefault(place, []).append(row)
     rows = [_class_row(checkpoint, place, of_batch) for place, of_batch in sorted(groups.items())]
@@ -55,8 +61,51 @@ def explain_class(
         wide=frozenset(("operator_name", "store_name")),
     )
     return Report(
-        "leftovers", checkpoint.root, identity(checkpoint, version), (table,), problems=problems
+        "leftovers",
+        checkpoint.root,
+        identity(checkpoint, version),
+        (table,),
+        problems=problems,
+        footnotes=(
+            *map(_premise, _RESTS_ON[LeftoverClass(kind)]),
+            *map(_inference, _INFERRED_BY.get(LeftoverClass(kind), ())),
+        ),
     )
+
+
+_BY_CLOCK = ("own-batch", "one-watermark")
+_BY_TIMEOUT = (
+    *("data-first", "only-data-calls", "set-after-clock", "clears-timers", "idle-batch"),
+    *("one-clock", "own-batch"),
+)
+_RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {
+    LeftoverClass.PAST_WATERMARK: _BY_CLOCK,
+    LeftoverClass.PAST_PROCESSING_TIME: ("own-batch",),
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT: _BY_TIMEOUT,
+    LeftoverClass.REARMED: _BY_TIMEOUT,
+    LeftoverClass.IGNORED_TIMEOUT: ("set-after-clock", "idle-batch", "one-clock", *_BY_CLOCK),
+}
+"""The premises that proofs of each class use."""
+
+
+def _premise(name: str) -> str:
+    found = PREMISES[name]
+    return f"premise {name}: {found.says} ({found.source}). Refuted by: {found.refuted_by}."
+
+
+_INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
+    LeftoverClass.PAST_WATERMARK: ("complete-mode",),
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT: ("kept-by-habit", "kept-before-window"),
+    LeftoverClass.REARMED: ("rearmed-by-habit", "clock-of-neighbours"),
+    LeftoverClass.IGNORED_TIMEOUT: ("clock-of-neighbours",),
+}
+"""The inferences that find leftovers of each class where there is no proof."""
+
+
+def _inference(name: str) -> str:
+    found = INFERENCES[name]
+    often = f"right {found.right:,} of {found.of:,} times on random workloads"
+    return f"inference {name}: {found.says} ({often}). Decided by: {found.decided_by}."
 
 
 def _class_row(
@@ -65,6 +114,9 @@ def _class_row(
     of_batch: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
     operator_id, store, expired, certainty = place
+    fed = any(
+        fed_by_sources(o.upstream) for o in checkpoint.operators if o.operator_id == operator_id
+    )
     clock = checkpoint.clock(expired) if expired else None
     return {
         "batch_id": expired - 1 if expired else None,
@@ -76,15 +128,15 @@ def _class_row(
         "certainty": certainty,
         "keys": sum(row["rows"] for row in of_batch),
         "row_bytes": sum(row["value_bytes"] for row in of_batch),
-        "what": of_batch[0]["reason"] or _proof(clock, of_batch[0]["timeout_kind"]),
+        "what": reasons_of(of_batch) or _proof(clock, of_batch[0]["timeout_kind"], fed=fed),
     }
 
 
-def _proof(clock: BatchClock | None, kind: str | None) -> str:
+def _proof(clock: BatchClock | None, kind: str | None, *, fed: bool) -> str:
     if kind is None:
         return "the batch's clock covered them, and they outlived it"
-    if clock is not None and clock.has_new_data is False:
-        return "no new data: only their timeout can have called the function"
+    if fed and clock is not None and clock.has_new_data is False:
+        return "no new data could reach the operator: only their timeout can have called it"
     return "their records lie behind those of new data: their timeout called the function"
 
 
@@ -94,13 +146,17 @@ class KeyStory:
 
     Attributes:
         events: its puts and removals, as ``history`` tells them. leftover: as ``leftovers`` does.
-        rule: of its store. timeout_kind: the reading of its timer; None where it has none.
+        rule: of its store.
+        timer_clock: gives the clock that timers followed in the batch of a version, None where it
+            is not known.
+        fed_by_sources: a batch without new data calls the function for timeouts only.
     """
 
     events: Sequence[Mapping[str, Any]]
     leftover: Mapping[str, Any] | None
     rule: StoreRule
-    timeout_kind: str | None
+    timer_clock: Callable[[int], str | None]
+    fed_by_sources: bool
 
 
 def explain_keys(
@@ -116,10 +172,10 @@ def explain_keys(
     for place, mine in _by_key(events).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == place[0])
         found = [row for row in listed if _place(row) == place]
-        readings = facts.readings.get(place[:2], set())
-        kind = next(iter(readings)) if len(readings) == 1 else None
         rule = operator.rules[place[1]].by_key_time(facts.key_times.get(place[0]))
-        story = KeyStory(mine, next(iter(found), None), rule, kind)
+        clock = _timer_clock(checkpoint, operator, place[1], facts)
+        fed = fed_by_sources(operator.upstream)
+        story = KeyStory(mine, next(iter(found), None), rule, clock, fed)
         first = mine[0]
         for told in _story(checkpoint, version, story):
             rows.append({name: first[name] for name in ("operator_id", "operator_name")} | told)
@@ -146,6 +202,19 @@ def explain_keys(
     )
 
 
+def _timer_clock(
+    checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts
+) -> Callable[[int], str | None]:
+    """The clock of an operator's timers by version; None, too, where its watermark is not known."""
+
+    def clock(version: int) -> str | None:
+        found = facts.resolution.clock_of((operator.operator_id, store), version).kind
+        lags = found == TimeoutKind.EVENT_TIME.value and held_back(checkpoint, operator, version)
+        return None if lags else found
+
+    return clock
+
+
 def _place(row: Mapping[str, Any]) -> tuple[int, str, int, str]:
     return row["operator_id"], row["store_name"], row["partition_id"], str(row["key_hex"])
 
@@ -166,7 +235,7 @@ def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[di
     teller = _Teller(story)
     for at in range(min(by_version, default=version), version + 1):
         clock = checkpoint.clock(at)
-        threshold = teller.threshold(clock)
+        threshold = teller.threshold(at, clock)
         events = by_version.get(at, [])
         for event in events:
             what = teller.event(event, clock, threshold)
@@ -207,22 +276,22 @@ class _Teller:
 
     def __init__(self, story: KeyStory) -> None:
         self._expiry: ExpiryField | None = story.rule.expiry
-        self._kind = story.timeout_kind
+        self._story = story
+        self._kind: str | None = None
         self._leftover = story.leftover
         self._timed = self._expiry is not None and self._expiry.clock is Clock.TIMEOUT
         self._covered = False
         self.clock_ms: int | None = None
         self.alive = False
 
-    def threshold(self, clock: BatchClock | None) -> int | None:
-        """What the batch held the clock against."""
+    def threshold(self, version: int, clock: BatchClock | None) -> int | None:
+        """What the batch of a version held the clock against; None if that is not known."""
         if clock is None or self._expiry is None:
             return None
-        by_batch = (
-            self._kind == TimeoutKind.PROCESSING_TIME.value
-            if self._timed
-            else (self._expiry.clock is Clock.PROCESSING_TIME)
-        )
+        if self._timed:
+            self._kind = self._story.timer_clock(version)
+            return None if self._kind is None else clock.time_ms(TimeoutKind(self._kind))
+        by_batch = self._expiry.clock is Clock.PROCESSING_TIME
         return clock.timestamp_ms if by_batch else clock.watermark_ms or None
 
     def event(
@@ -267,10 +336,14 @@ class _Teller:
         *,
         proven: bool,
     ) -> str:
+        if not due and proven:
+            return "its record lies behind those of new data: its timeout fired and"
+        if not due and threshold is None and was is not None:
+            return "its timeout fired, or new data came (the batch's clock is not known); the call"
         if not due:
             return "a call for new data" if was is None else "before its timeout, a call for data"
         fired = _before(was, threshold, self._clock_name())
-        if clock is not None and clock.has_new_data is False:
+        if self._story.fed_by_sources and clock is not None and clock.has_new_data is False:
             return f"its timeout lay {fired} and the batch had no new data: the timeout fired and"
         if proven:
             return f"its timeout lay {fired} and its record behind those of new data: it fired and"

@@ -10,9 +10,10 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.measure.versions import VersionFacts
+from inspector.model import Certainty
 from inspector.pipeline.on_problem import OnProblem, told, with_problems
+from inspector.pipeline.resolution import Resolution
 from inspector.pipeline.run import run_tasks
-from inspector.pipeline.settled import Settled
 from inspector.pipeline.tasks import Task
 from inspector.report.as_arrow import columns_of, record_batch_of
 from inspector.report.build.common import BATCH_ID, PARTITION_ID, STORE, VERSION, count, size
@@ -57,7 +58,7 @@ class FlatTask:
         table: a name of :data:`FLAT`.
         task: the partition; its ``leftover_limit`` is 0, so that all are told.
         operator_name: of its operator.
-        settled: which readings of leftovers hold, where a partition alone cannot be sure.
+        resolution: what all partitions together say of leftovers.
         redact: what is shown of keys.
         mode: what becomes of what cannot be read.
         listed: problems that the listing told, as rows; told with the task's own.
@@ -66,14 +67,14 @@ class FlatTask:
     table: str
     task: Task
     operator_name: str
-    settled: Settled
+    resolution: Resolution
     redact: Redact = Redact.NONE
     mode: OnProblem = OnProblem.PERMISSIVE
     listed: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> str:
         """The task as text."""
-        inner = {"task": self.task.to_json(), "settled": self.settled.to_json()}
+        inner = {"task": self.task.to_json(), "resolution": self.resolution.to_json()}
         words = {"redact": self.redact.value, "mode": self.mode.value}
         return json.dumps(vars(self) | inner | words)
 
@@ -82,7 +83,7 @@ class FlatTask:
         """The inverse of :meth:`to_json`."""
         raw = json.loads(text)
         raw["task"] = Task.from_json(raw["task"])
-        raw["settled"] = Settled.from_json(raw["settled"])
+        raw["resolution"] = Resolution.from_json(raw["resolution"])
         raw["redact"], raw["mode"] = Redact(raw["redact"]), OnProblem(raw["mode"])
         raw["listed"] = tuple(raw["listed"])
         return cls(**raw)
@@ -131,7 +132,9 @@ def _leftovers(wanted: FlatTask) -> _Rows:
 
     def rows(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
         listed = (fact for fact in facts if fact["kind"] == "leftover")
-        return words.rows(filter(wanted.settled.keeps, listed))
+        found = filter(None, map(wanted.resolution.resolve, listed))
+        undecided = Certainty.UNDECIDED.value
+        return words.rows(row for row in found if row["certainty"] != undecided)
 
     return rows
 

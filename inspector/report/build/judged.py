@@ -18,8 +18,9 @@ from inspector.report.build.common import (
     size,
 )
 from inspector.report.build.leftover_words import LeftoverWords
-from inspector.report.build.leftovers import class_table, notes
+from inspector.report.build.leftovers import class_table
 from inspector.report.build.measured import size_table
+from inspector.report.build.undecided import notes, undecided_tables
 from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table, Unit
 from inspector.report.plain import FINDING_COLUMNS, PROBLEM_COLUMNS, finding_row, problem_row
@@ -61,6 +62,7 @@ def audit(
         ),
         size_table(checkpoint, version, facts),
         class_table(checkpoint, facts),
+        *undecided_tables(checkpoint, facts),
         _changes(facts),
         _examples(checkpoint, facts, redact),
     )

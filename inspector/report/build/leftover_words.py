@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from inspector.pipeline.discovery import Checkpoint
+from inspector.pipeline.resolution import before_window
 from inspector.pipeline.tasks import Task
 from inspector.report.build.common import PARTITION_ID, STORE, count, operator_names, size
 from inspector.report.build.words import Place
@@ -38,6 +39,11 @@ LEFTOVER_COLUMNS = (
     Column("unchanged_since", Unit.FLAG),
     Column("reason"),
 )
+
+WIDE = frozenset(
+    ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
+) | {"first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
+"""Columns that tables for people leave out."""
 
 
 class LeftoverWords:
@@ -103,7 +109,7 @@ class LeftoverWords:
     def _row(self, fact: Mapping[str, Any], key: Any) -> dict[str, Any]:
         put, expired = fact["last_put_version"], fact["expired_version"]
         # What expired before the window did so by the batch before it, at the latest.
-        before = fact["before_window"]
+        before = before_window(fact)
         return {
             "operator_id": fact["operator_id"],
             "operator_name": self._names.get(fact["operator_id"]),

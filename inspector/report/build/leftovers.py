@@ -13,6 +13,7 @@ from inspector.model import Problem
 from inspector.operators.rule import StoreRule
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.discovery import Checkpoint, Operator
+from inspector.pipeline.resolution import before_window, reasons_of
 from inspector.report.build.common import (
     STORE,
     count,
@@ -20,7 +21,7 @@ from inspector.report.build.common import (
     operator_names,
     size,
 )
-from inspector.report.build.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
+from inspector.report.build.leftover_words import LEFTOVER_COLUMNS, WIDE, LeftoverWords
 from inspector.report.build.listing import expiry_text
 from inspector.report.build.lives import (
     DiskShares,
@@ -30,12 +31,10 @@ from inspector.report.build.lives import (
     retention_tables,
 )
 from inspector.report.build.memory import usual_layout
+from inspector.report.build.undecided import notes, undecided_keys, undecided_tables
 from inspector.report.keys import Redact
 from inspector.report.model import Column, Report, Table, Unit
 
-_WIDE = frozenset(
-    ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
-) | {"first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
 LARGEST = 10
 NOTE = (
     "A key is a leftover when a batch that has run already held its expiry field against its own "
@@ -64,7 +63,7 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
         LEFTOVER_COLUMNS,
         LeftoverWords.of(checkpoint, redact).rows(listed),
         empty=_empty(checkpoint, facts),
-        wide=_WIDE,
+        wide=WIDE,
     )
     summary = (
         identity(checkpoint, version)
@@ -81,8 +80,10 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
         (
             keys,
             class_table(checkpoint, facts),
+            *undecided_tables(checkpoint, facts),
             *([_largest(checkpoint, facts, redact)] if total else []),
             *([leftover_ages(checkpoint, version, facts)] if total else []),
+            *undecided_keys(checkpoint, facts, redact, limit),
             age_table(checkpoint, version, facts),
             *retention_tables(checkpoint, facts),
             _rules(checkpoint, facts),
@@ -96,8 +97,18 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
 
 
 def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
-    if any(rule.expiry is not None for *_, rule in _rules_of(checkpoint, facts)):
-        return "none: every key that has expired is gone"
+    open_ = sum(row["rows"] for row in facts.undecided_totals)
+    if open_:
+        return f"none is known; of {open_:,} keys the bytes do not decide it, see below"
+    rules = [rule for *_, rule in _rules_of(checkpoint, facts)]
+    unknown = sum(rule.unknown is not None and not rule.settled for rule in rules)
+    if any(rule.expiry is not None for rule in rules):
+        words = "none: every key that has expired is gone"
+        if not unknown:
+            return words
+        if unknown == 1:
+            return f"{words}; the rule of 1 store is not known, see below"
+        return f"{words}; the rules of {unknown} stores are not known, see below"
     return "none can be told: no store has a rule by which its rows expire, see below"
 
 
@@ -109,17 +120,8 @@ def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
         "largest leftovers",
         LEFTOVER_COLUMNS,
         LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST]),
-        wide=_WIDE | {"puts", "clock_ms", "threshold_ms", "fired"},
+        wide=WIDE | {"puts", "clock_ms", "threshold_ms", "fired"},
     )
-
-
-def notes(facts: Facts) -> list[str]:
-    """What is needed from the user to tell more."""
-    return [
-        f"operator {operator} {store}: the bytes do not tell whether its timeouts follow event "
-        "time or processing time, and the leftovers would differ; say --timeout-kind"
-        for operator, store in facts.undecided
-    ]
 
 
 def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
@@ -128,7 +130,7 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for row in facts.totals:
         place = (row["operator_id"], row["store_name"], row["leftover_class"], row["certainty"])
-        groups.setdefault((*place, row["before_window"]), []).append(row)
+        groups.setdefault((*place, before_window(row)), []).append(row)
     disk = DiskShares(checkpoint, facts)
     layout = usual_layout(checkpoint, checkpoint.newest_version)
     return Table(
@@ -165,7 +167,7 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
                 else min(row["expired_version"] for row in rows) - 1,
                 **{word: _sum(rows, f"{word}_keys") for word in ("untouched", "changed", "empty")},
                 "fired_max": max(row["fired"] for row in rows) or None,
-                "reason": rows[0]["reason"],
+                "reason": reasons_of(rows),
             }
             for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
         ],

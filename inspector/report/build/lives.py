@@ -7,8 +7,10 @@ from typing import Any
 
 from inspector.findings.durations import duration_text
 from inspector.measure.ages import BEFORE, Ages
+from inspector.operators.join import VALUE_STORES
 from inspector.pipeline.collect import Facts, StoreName
 from inspector.pipeline.discovery import Checkpoint, state_file_bytes
+from inspector.pipeline.resolution import before_window
 from inspector.report.build.common import (
     STORE,
     count,
@@ -115,7 +117,7 @@ def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     """Leftovers by class and by how long ago they expired."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for row in facts.leftover_ages:
-        expired = BEFORE if row["before_window"] else row["expired_version"]
+        expired = BEFORE if before_window(row) else row["expired_version"]
         place = (row["operator_id"], row["store_name"], row["leftover_class"])
         order = 10**18 if expired == BEFORE else version - expired
         bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
@@ -142,7 +144,11 @@ def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
 
 
 def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
-    """How far behind the watermark each side of a join was seen to reach, if there is a join."""
+    """How far behind the watermark each side of a join was seen to reach, if there is a join.
+
+    So too what lies below it, whose own watermark is not known.
+    """
+    sides = all(store in VALUE_STORES for _, store in facts.retention)
     rows = [_retention_row(checkpoint, facts, name) for name in sorted(facts.retention)]
     if not rows:
         return []
@@ -163,7 +169,8 @@ def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     return [
         Table(
             "retention",
-            "how far behind the watermark the rows of a join's sides reach",
+            "how far behind the watermark the rows of a join's sides"
+            f"{'' if sides else ', and of operators below,'} reach",
             columns,
             rows,
             wide=frozenset(("operator_name", "oldest_behind_ms")),

@@ -13,9 +13,10 @@ import pytest
 
 from inspector.api.run import Run
 from inspector.exceptions import InspectorError
+from inspector.measure.timed_out import BY_BOTH
 from inspector.pipeline.collect import Facts
 from inspector.pipeline.on_problem import OnProblem
-from inspector.pipeline.settled import Settled
+from inspector.pipeline.resolution import Resolution
 from inspector.report.as_arrow import record_batch_of
 from inspector.report.build.common import operator_names
 from inspector.report.build.flat_tables import (
@@ -33,13 +34,15 @@ from tests.cli.support import FIXTURES, checkpoint_of, copy_of
 
 Row = dict[str, Any]
 EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
-NOTHING = Settled({}, frozenset(), {})
+NOTHING = Resolution()
 
 
-def tasks_of(run: Run, table: str, settled: Settled = NOTHING, **asked: Any) -> list[FlatTask]:
+def tasks_of(
+    run: Run, table: str, resolution: Resolution = NOTHING, **asked: Any
+) -> list[FlatTask]:
     names = operator_names(run.checkpoint)
     return [
-        FlatTask(table, task, names[task.operator_id], settled, **asked)
+        FlatTask(table, task, names[task.operator_id], resolution, **asked)
         for task in run.tasks(leftover_limit=0)
     ]
 
@@ -65,11 +68,10 @@ def test_partitions_tell_the_leftovers_that_all_of_them_together_have() -> None:
         run = Run.start(str(path), None)
         facts = run.facts(leftover_limit=0)
         expected = leftovers_of(run, facts)
-        lags = run.lags_ms(facts)
         names = operator_names(run.checkpoint)
         tasks = [
-            FlatTask("leftovers", task, names[task.operator_id], facts.settled)
-            for task in run.tasks(leftover_limit=0, lags_ms=lags)
+            FlatTask("leftovers", task, names[task.operator_id], facts.resolution)
+            for task in run.tasks(leftover_limit=0)
         ]
         assert in_order(read(tasks)) == in_order(expected), path
         found += len(expected)
@@ -114,18 +116,23 @@ def test_every_count_of_a_version_has_a_column() -> None:
     assert len(set(names)) == len(names)
 
 
-def test_a_leftover_whose_reading_does_not_hold_is_left_out() -> None:
+def test_a_leftover_is_reported_once_by_the_clock_that_all_partitions_show() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     facts = run.facts(leftover_limit=0)
-    assert read(tasks_of(run, "leftovers", facts.settled))
-    assert read(tasks_of(run, "leftovers", NOTHING)) == []
+    shown = read(tasks_of(run, "leftovers", facts.resolution))
+    unknown = read(tasks_of(run, "leftovers", NOTHING))
+    assert {row["reason"] for row in shown} == {None}
+    assert {row["reason"] for row in unknown} == {BY_BOTH}
+    keys = [(row["partition_id"], row["key_hex"]) for row in shown]
+    assert len(set(keys)) == len(keys) > 50
+    assert {(row["partition_id"], row["key_hex"]) for row in unknown} <= set(keys)
 
 
 def test_keys_are_redacted_where_they_are_read() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
-    settled = run.facts().settled
-    plain = read(tasks_of(run, "leftovers", settled))
-    hidden = read(tasks_of(run, "leftovers", settled, redact=Redact.HASH))
+    resolution = run.facts().resolution
+    plain = read(tasks_of(run, "leftovers", resolution))
+    hidden = read(tasks_of(run, "leftovers", resolution, redact=Redact.HASH))
     assert len(plain) == len(hidden) > 0
     assert {row["key_hex"] for row in hidden} == {None}
     assert not {row["key"] for row in hidden} & {row["key"] for row in plain}
@@ -145,9 +152,9 @@ def spoilt(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("table", FLAT)
 def test_the_modes(spoilt: Path, table: str) -> None:
     run = Run.start(str(spoilt), None)
-    settled = run.facts().settled
+    resolution = run.facts().resolution
     listed = ({"slug": "gap", "message": "m", "path": "p", "store_name": "s"},)
-    told = with_first(tasks_of(run, table, settled), listed)
+    told = with_first(tasks_of(run, table, resolution), listed)
     rows = read(told)
     problems = [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
     assert problems[0]["slug"] == "gap"
@@ -155,7 +162,7 @@ def test_the_modes(spoilt: Path, table: str) -> None:
     dropped = read(replace(task, mode=OnProblem.DROPMALFORMED) for task in told)
     good = [row for row in rows if row["problem"] is None]
     assert dropped == [{k: v for k, v in row.items() if k != "problem"} for row in good] != []
-    strict = [replace(task, mode=OnProblem.FAILFAST) for task in tasks_of(run, table, settled)]
+    strict = [replace(task, mode=OnProblem.FAILFAST) for task in tasks_of(run, table, resolution)]
     with pytest.raises(InspectorError, match=r"5\.delta: byte 0: .*'permissive'"):
         read(strict)
     with pytest.raises(InspectorError, match=r"^p: m"):
@@ -168,9 +175,9 @@ def with_first(tasks: Sequence[FlatTask], listed: tuple[Row, ...]) -> list[FlatT
 
 def test_text_keeps_a_task() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
-    settled = replace(run.facts().settled, key_times={3: (0, 1)})
+    resolution = run.facts().resolution
     listed = ({"slug": "gap", "version": 3, "path": None},)
-    for task in tasks_of(run, "leftovers", settled, redact=Redact.HASH, listed=listed):
+    for task in tasks_of(run, "leftovers", resolution, redact=Redact.HASH, listed=listed):
         for mode in OnProblem:
             one = replace(task, mode=mode)
             assert FlatTask.from_json(one.to_json()) == one

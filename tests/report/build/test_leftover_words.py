@@ -32,7 +32,7 @@ def fact(**more: Any) -> Row:
         "value_bytes": 32,
         "expired_version": 7,
         "first_expired_version": 6,
-        "before_window": False,
+        "needs": None,
         "last_put_version": 5,
         "clock_ms": 100,
         "threshold_ms": 130,
@@ -73,7 +73,7 @@ def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"before_window": True}, {"expired_batch": None, "expired_version": None}),
+        ({"needs": "kept-before-window"}, {"expired_batch": None, "expired_version": None}),
         (
             {"last_put_version": None},
             {"last_put_batch": None, "last_put_ms": None, "age_ms": None, "unchanged_since": True},

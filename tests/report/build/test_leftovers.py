@@ -1,5 +1,6 @@
 """The tables of leftovers agree with one another."""
 
+import re
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -7,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from inspector import api
+from inspector.api.run import Options
+from inspector.operators.join import VALUE_STORES
 from tests.cli.support import checkpoint_of
 from tests.planted import plant_old_rows
 
@@ -43,18 +46,38 @@ def test_a_join_by_time_has_the_rule_that_its_rows_tell(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("join_window_key"), root)
     assert "every key that has expired is gone" in api.leftovers(str(root)).primary.empty
-    planted = plant_old_rows(root, 1)
+    assert told_rules(root) == {"field1.end <= watermark"}
+    # A row that the time in its key does not remove refutes the rule; it is no leftover by it.
+    plant_old_rows(root, 1)
     report = api.leftovers(str(root))
-    rules = next(list(table.rows) for table in report.tables if table.name == "rules")
-    stated = {rule["store_name"]: rule["expires"] for rule in rules}
-    assert {stated[store] for store, _ in planted} == {"field1.end <= watermark"}
-    keys = list(report.primary.rows)
-    assert {(row["store_name"], bytes.fromhex(row["key_hex"])) for row in keys} == planted
-    told = [finding for finding in report.findings if finding.kind.id == "SS202"]
-    assert [(one.certainty.value, one.rows) for one in told] == [("inferred", 1)] * 2
-    assert {one.next_step for one in told} == {"see inspector leftovers for the keys"}
-    story = list(api.explain(str(root), keys[0]["key_hex"]).primary.rows)
-    assert story[-1]["what"].startswith("past_watermark, inferred: the join key carries")
+    assert "none can be told" in report.primary.empty
+    assert list(report.primary.rows) == []
+    assert all(rule.startswith("unknown: the time range") for rule in told_rules(root))
+    assert [finding for finding in report.findings if finding.kind.id == "SS202"] == []
+
+
+def told_rules(root: Path) -> set[str]:
+    """What the report says of when the rows of a join's sides go."""
+    report = api.leftovers(str(root))
+    rules = next(table.rows for table in report.tables if table.name == "rules")
+    return {str(rule["expires"]) for rule in rules if rule["store_name"] in VALUE_STORES}
+
+
+def test_below_a_join_what_cannot_be_told_is_said_with_what_would_settle_it() -> None:
+    path = str(checkpoint_of("dedup_after_join"))
+    report = api.leftovers(path)
+    assert "none can be told" in report.primary.empty
+    tables = {table.name: list(table.rows) for table in report.tables}
+    (rule,) = (row for row in tables["rules"] if row["operator_id"] == 0)
+    assert "downstream of symmetricHashJoin" in str(rule["expires"])
+    (behind,) = (row for row in tables["retention"] if row["operator_id"] == 0)
+    assert behind["oldest_behind_ms"] == 13_600
+    # The option is spelled as it can be given.
+    (said,) = re.findall("'(0=.*)'", str(rule["expires"]))
+    given = api.leftovers(path, Options(operator_rules=(said.replace("1h", "14s"),)))
+    assert "every key that has expired is gone" in given.primary.empty
+    given = api.leftovers(path, Options(operator_rules=(said.replace("1h", "1s"),)))
+    assert {_kind(row) for row in given.primary.rows} == {("past_watermark", "proven")}
 
 
 def test_a_batch_is_one_less_than_its_version() -> None:

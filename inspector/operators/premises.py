@@ -1,0 +1,117 @@
+"""What the proofs rest on: each premise once, with the Spark source that makes it true.
+
+A statement is called proven only if it follows from the bytes by these. A workload that would
+refute one is named with it; ``scripts/make_workloads.py`` makes those that Spark accepts, and no
+proof may be wrong on them. Where the bytes of a batch contradict a premise, it is not used there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Premise:
+    """A premise of proofs about group state, or about the watermark.
+
+    Attributes:
+        name: by which code and documentation call it.
+        says: what it claims.
+        source: class and method of Spark in which it was read.
+        versions: of Spark, for which it holds.
+        refuted_by: what a query would have to do for it to be false.
+        guarded_by: what in the bytes would contradict it, so that it is not used; empty if nothing.
+    """
+
+    name: str
+    says: str
+    source: str
+    versions: str
+    refuted_by: str
+    guarded_by: str = ""
+
+
+_PREMISES = (
+    Premise(
+        "only-data-calls",
+        "in a batch whose offsets are those of the batch before, an operator with nothing above it "
+        "but operators that only hand on what comes in is called for timeouts only",
+        "MicroBatchExecution.runBatch (a source without new data becomes an empty LocalRelation); "
+        "the operators above: inspector.operators.emissions",
+        "2.4 to 4.3",
+        "a stateless function that makes rows of nothing, such as repartition(n).mapPartitions("
+        "_ => rows); an aggregation, session window, outer join or group state above the operator, "
+        "for which the premise is not used",
+        "a record of a key that had no timer, or whose timer had not run out by any clock",
+    ),
+    Premise(
+        "data-first",
+        "a batch calls the function for new data first, in ascending order of the grouping columns "
+        "(nulls first), and then for the timers that have run out, in the order of a hash map",
+        "FlatMapGroupsWithStateExecBase.processDataWithPartition, .requiredChildOrdering",
+        "2.4 to 4.3",
+        "a key whose order is not the one that inspector.decode.key_order knows (collations count "
+        "as unknown)",
+        "a record behind the first descent of a key that had no timer, or whose timer had not run "
+        "out by any clock",
+    ),
+    Premise(
+        "set-after-clock",
+        "a timer is set after the processing time of its batch, or at or after the watermark",
+        "GroupStateImpl.setTimeoutDuration (a positive duration on the batch's processing time), "
+        ".setTimeoutTimestamp (refuses what is before the watermark); pyspark.sql.streaming.state",
+        "2.4 to 4.3",
+        "a state file that something else than Spark wrote",
+    ),
+    Premise(
+        "clears-timers",
+        "in Scala and Java no timer that has run out outlives its batch: the call removes the key, "
+        "or writes it with the timer that it set, or with none",
+        "FlatMapGroupsWithStateExecBase.InputProcessor.callFunctionAndUpdateState "
+        "(onIteratorCompletion compares with the stored timer)",
+        "2.4 to 4.3; not applyInPandasWithState, which compares with no timer",
+        "applyInPandasWithState, so that the premise is used only where Spark's metadata (4.0 and "
+        "later) names the operator",
+    ),
+    Premise(
+        "idle-batch",
+        "a batch with the offsets and the watermark of the batch before ran because an operator "
+        "has a processing-time timeout",
+        "MicroBatchExecution.constructNextBatch, FlatMapGroupsWithStateExecBase."
+        "shouldRunAnotherBatch (true for ProcessingTimeTimeout; all others ask for a newer "
+        "watermark)",
+        "2.4 to 4.3",
+        "real-time mode, whose batches run for a time; a second operator with timers, with which "
+        "the premise is not used",
+    ),
+    Premise(
+        "one-watermark",
+        "an operator that no join and no group state stands above sees the watermark of the query",
+        "WatermarkPropagator, StateStoreWriter.produceOutputWatermark",
+        "all; until 3.4 every operator does",
+        "a join or group state above the operator (3.5 and later), for which the premise is not "
+        "used",
+    ),
+    Premise(
+        "one-clock",
+        "the timers of all partitions followed the same clock in a batch; another batch may have "
+        "followed the other, as a restart may change the kind of timeout",
+        "IncrementalExecution (one plan for a batch), StreamingQueryManager (a plan for a run)",
+        "2.4 to 4.3",
+        "a batch that failed when some partitions had written their delta, and that a run with the "
+        "other kind of timeout executed again over a file manager that keeps the first file",
+        "records of a batch that contradict both clocks",
+    ),
+    Premise(
+        "own-batch",
+        "the version that batch N made was judged by Spark with the watermark and the processing "
+        "time of offsets/N, whichever run executed it",
+        "MicroBatchExecution.populateStartOffsets (a batch that is run again takes both from the "
+        "log)",
+        "2.3 to 4.3",
+        "an offset log that was edited",
+    ),
+)
+PREMISES: Mapping[str, Premise] = {premise.name: premise for premise in _PREMISES}
+"""Every premise by its name, as comments and messages call it."""

@@ -1,0 +1,85 @@
+"""Hold what the inspector says of random workloads against what their functions did.
+
+    python scripts/make_workloads.py --out DIR --count 250
+    python scripts/judge_workloads.py DIR [DIR ...] [--only REGEX] [--examples N]
+
+Judges every workload at every batch that can be restored and prints, by family, how many leftovers
+it has and how many were proven, inferred, left open or missed; then each kind of inference with how
+often it was right. A workload whose calls do not account for Spark's rows is left out. Exit code 1
+if a proven leftover is wrong, an inferred one is wrong more than once in twenty, or a healthy
+workload is warned of.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from workloads.account import check, read
+from workloads.families import FAMILIES
+from workloads.judge import AccountError, Score, inferences, judge, table
+
+from inspector.model import Certainty
+
+PRECISION = 0.95
+
+
+def main() -> int:
+    """Print the scores; 1 if one is too low."""
+    parser = argparse.ArgumentParser(description="Judge the inspector on random workloads.")
+    parser.add_argument("folders", type=Path, nargs="+")
+    parser.add_argument("--only", default="", metavar="REGEX", help="those whose name matches")
+    parser.add_argument("--examples", type=int, default=5, help="of what is wrong")
+    options = parser.parse_args()
+    scores: dict[str, Score] = defaultdict(Score)
+    warned: dict[str, list[str]] = defaultdict(list)
+    made = 0
+    for name, found in _judged(options.folders, options.only):
+        scores[_family(name)] += found
+        made += 1
+        for finding in found.warnings:
+            warned[finding].append(name)
+    total = sum(scores.values(), Score())
+    print(f"{made} workloads\n\n{table(scores)}\n")
+    print("\n".join(inferences(total)) or "nothing was inferred")
+    for finding, names in sorted(warned.items()):
+        print(f"healthy, and warned of by {finding}: {', '.join(names)}")
+    for example in total.examples[: options.examples]:
+        print(example)
+    return _failed(total, warned)
+
+
+def _judged(folders: Iterable[Path], only: str) -> Iterator[tuple[str, Score]]:
+    """The scores of all workloads whose calls account for Spark's rows."""
+    for folder in (each for root in folders for each in sorted(root.iterdir())):
+        if not re.search(only, folder.name) or not (folder / "spec.txt").is_file():
+            continue
+        workload = read(folder)
+        if problems := check(workload):
+            print(f"left out, {folder.name}: {problems[0]}")
+            continue
+        try:
+            yield folder.name, judge(workload)
+        except AccountError as error:
+            print(f"left out, {folder.name}: {error}")
+
+
+def _family(name: str) -> str:
+    what = FAMILIES.get(name[0])
+    word = getattr(what, "__name__", "") if what else ""
+    return f"{name[0]} {word}" if word and word != "<lambda>" else name[0]
+
+
+def _failed(total: Score, warned: dict[str, list[str]]) -> int:
+    right = total.claims(Certainty.INFERRED, total.right)
+    wrong = total.claims(Certainty.INFERRED, total.wrong)
+    precise = right >= PRECISION * (right + wrong)
+    return int(bool(total.claims(Certainty.PROVEN, total.wrong)) or not precise or bool(warned))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+package org.apache.spark.sql.execution.streaming.state
+
+import java.sql.Timestamp
+
+import scala.util.Random
+
+/** A line `name key=value ...`: everything that was chosen for one workload. */
+case class Chosen(line: String) {
+  private val words = line.trim.split(" +").toSeq
+  private val values = words.tail.map(_.split("=", 2)).map(pair => pair(0) -> pair(1)).toMap
+  val name: String = words.head
+
+  def get(key: String): Option[String] = values.get(key)
+  def text(key: String, other: String): String = values.getOrElse(key, other)
+  def long(key: String, other: Long): Long = get(key).map(_.toLong).getOrElse(other)
+  def int(key: String, other: Int): Int = long(key, other).toInt
+  def real(key: String, other: Double): Double = get(key).map(_.toDouble).getOrElse(other)
+  def is(key: String, other: Boolean = false): Boolean = get(key).map(_.toBoolean).getOrElse(other)
+
+  val op: String = text("op", "fm")
+  val seed: Long = long("seed", 0)
+  val tick: Long = long("tick", Timeline.TickMs)
+  val delay: Long = long("delay", Timeline.WatermarkDelayMs)
+  val twoSources: Boolean = is("two") || op.contains("join")
+  val restarts: Set[Int] = get("restarts").toSeq.flatMap(_.split(',')).map(_.toInt).toSet
+
+  /** The kind of timeout of a run: `switchAt=1` has the other kind from run 1 on. */
+  def timeout(run: Int): String = {
+    val first = text("timeout", "none")
+    if (run < int("switchAt", Int.MaxValue)) first else if (first == "event") "processing" else "event"
+  }
+}
+
+/**
+ * Random events and clock steps, a pure function of what was chosen. Each batch of rows goes one `step` further in
+ * event time; the clock goes on by one to `jump` ticks, with rows or without.
+ */
+class Feed(chosen: Chosen) {
+  private val random = new Random(chosen.seed * 7919 + 13)
+  private val keys = chosen.int("keys", 40)
+  private val step = chosen.long("step", Timeline.TickMs)
+  private val whole = chosen.is("whole") // event times are whole seconds, so that equal ones meet
+  private var steps = 0
+
+  def start: Long = Timeline.Base + chosen.long("ahead", 0)
+
+  def advance(): Long = chosen.tick * (1 + random.nextInt(chosen.int("jump", 3)))
+
+  /** The rows of both sources for the next tick; the first tick of a run always has some. */
+  def next(tick: Int): (Seq[Ev], Seq[Ev]) =
+    if (random.nextDouble() >= chosen.real("pdata", 0.8) && tick > 0 && !chosen.restarts(tick)) (Nil, Nil)
+    else {
+      steps += 1
+      val first = rows()
+      val idle = chosen.is("idle") || tick >= chosen.int("idleFrom", Int.MaxValue)
+      (first, if (!chosen.twoSources || idle) Nil else rows())
+    }
+
+  private def rows(): Seq[Ev] = Seq.fill(1 + random.nextInt(2 * chosen.int("perTick", 12)))(row())
+
+  private def row(): Ev = {
+    val hot = random.nextDouble() < chosen.real("hot", 0.2)
+    val id = if (hot) random.nextInt(math.min(3, keys)) else random.nextInt(keys)
+    val now = Timeline.Base + steps * step + random.nextInt(step.toInt)
+    val lag = random.nextDouble() match {
+      case p if p < chosen.real("pLate", 0.1) => random.nextInt(3 * Timeline.WatermarkDelayMs.toInt)
+      case p if p > 1 - chosen.real("pVery", 0.03) => 3600 * 1000
+      case _ => 0
+    }
+    val time = if (whole) (now - lag) / 5000 * 5000 else now - lag
+    Ev(id, new Timestamp(time), random.nextInt(100))
+  }
+}

@@ -1,0 +1,124 @@
+package org.apache.spark.sql.execution.streaming.state
+
+import org.apache.spark.sql.{DataFrame, Encoders}
+import org.apache.spark.sql.functions._
+import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
+
+/** The query of one workload, built anew for each run. `first` and `second` are its sources: id, ts, v. */
+class Queries(chosen: Chosen, first: DataFrame, second: DataFrame) {
+  private val how = chosen.text("how", "inner")
+  private val mod = chosen.int("mod", 1000)
+  private val delayed = s"${chosen.delay} milliseconds"
+  private val mode = chosen.text("mode", "append")
+
+  /** Everything but functions in Python; `role` says how the function of operator `op` behaves. */
+  def query(role: Int => Role): DataFrame = chosen.op match {
+    case "fm" | "mg" => grouped(events, role(-1))
+    case "fm_fm" => grouped(grouped(events, role(1)), role(0))
+    case op if op.startsWith("fm_") => grouped(below(op.drop(3)), role(-1))
+    case "agg" => windowed(events, chosen.text("window", "20 seconds"))
+    case "agg_notime" => events.groupBy($("id")).agg(count(lit(1)).as("n"), max($("ts")).as("newest"))
+    case "sess" => events.groupBy(expr("session_window(ts, '12 seconds')"), $("id")).agg(sum($("v")).as("total"))
+    case "dedup_ts" => events.dropDuplicates("id", "ts")
+    case "dedup_nots" => events.dropDuplicates("id", "v")
+    case "dedup_nowm" => first.dropDuplicates("id", "v")
+    case "ddw" => ThisSpark.dropDuplicatesWithinWatermark(events, "id")
+    case "limit" => events.dropDuplicates("id", "ts").limit(chosen.int("limit", 20))
+    case "join" => joined
+    case "join_agg" => windowed(joined.select($("lid").as("id"), $("lts").as("ts"), $("lv").as("v")), "15 seconds")
+    case "join_dedup" => joined.select("lid", "lts").dropDuplicates("lid", "lts")
+    case "agg_agg" =>
+      windowed(events, "10 seconds").groupBy(window($("window"), "30 seconds")).agg(sum($("n")).as("total"))
+    case "dedup_agg" => windowed(events.dropDuplicates("id", "ts"), "15 seconds")
+    case "sess_agg" =>
+      events.groupBy(expr("session_window(ts, '12 seconds')"), $("id")).agg(count(lit(1)).as("n"))
+        .groupBy(window($("session_window"), "30 seconds")).agg(sum($("n")).as("total"))
+  }
+
+  private def $(name: String) = col(name)
+
+  private def watermarked(rows: DataFrame, column: String = "ts") = rows.withWatermark(column, delayed)
+
+  /** The source, or both in a union; without a watermark where none is wanted. */
+  def events: DataFrame = {
+    def one(rows: DataFrame) = if (chosen.is("wm", true)) watermarked(rows) else rows
+    if (chosen.is("two")) one(first).union(one(second)) else one(first)
+  }
+
+  private def windowed(rows: DataFrame, size: String) = {
+    val slide = chosen.get("slide").map(_ + " seconds").getOrElse(size)
+    val windows = rows.groupBy(window($("ts"), size, slide), $("id"))
+    if (slide == size) windows.agg(count(lit(1)).as("n"), sum($("v")).as("total"))
+    else windows.agg(count(lit(1)).as("n"), max($("v")).as("most"))
+  }
+
+  /** The operator below one with a function: rows of id, ts, v. With `keep=false` ts loses its watermark. */
+  def below(op: String): DataFrame = {
+    val rows = op match {
+      case "join" =>
+        val time = if (how == "right_outer") "rts" else "lts"
+        joined.select(coalesce($("lid"), $("rid")).as("id"), $(time).as("ts"), coalesce($("lv"), $("rv")).as("v"))
+      case "agg" =>
+        events.groupBy(window($("ts"), "10 seconds"), $("id")).agg(count(lit(1)).as("v"))
+          .select($("id"), (if (chosen.is("end")) $("window.end") else window_time($("window"))).as("ts"), $("v"))
+      case "sess" =>
+        events.groupBy(expr("session_window(ts, '12 seconds')"), $("id")).agg(count(lit(1)).as("v"))
+          .select($("id"), $("session_window.end").as("ts"), $("v"))
+      case "dedup" => events.dropDuplicates("id", "ts")
+      case "ddw" => ThisSpark.dropDuplicatesWithinWatermark(events, "id")
+      case "none" => events
+    }
+    val time = if (chosen.is("keep", true)) $("ts") else expr("timestamp_micros(unix_micros(ts))").as("ts")
+    rows.select(expr(s"CAST(id % $mod AS int)").as("id"), time, expr("CAST(v AS long)").as("v"))
+  }
+
+  private def joined: DataFrame = {
+    val condition = chosen.text("cond", "range")
+    def side(rows: DataFrame, of: String, has: Boolean) = {
+      val named = rows.select($("id").as(s"${of}id"), $("ts").as(s"${of}ts"), $("v").as(s"${of}v"))
+      val before = if (condition == "copy") named.withColumn(s"${of}copy", $(s"${of}ts")) else named
+      val watermark = if (has) watermarked(before, s"${of}ts") else before
+      condition match {
+        case "copymeta" => watermark.withColumn(s"${of}copy", $(s"${of}ts")).drop(s"${of}ts")
+        case "copylost" => watermark.withColumn(s"${of}copy", expr(s"timestamp_micros(unix_micros(${of}ts))"))
+        case "window" => watermark.withColumn(s"${of}w", window($(s"${of}ts"), "20 seconds")).drop(s"${of}ts")
+        case _ => watermark
+      }
+    }
+    val left = side(first, "l", chosen.is("wmLeft", true))
+    val right = side(second, "r", chosen.is("wmRight", true))
+    left.join(right, expr(condition match {
+      case "range" => "lid = rid AND rts >= lts - INTERVAL 5 SECONDS AND rts <= lts + INTERVAL 20 SECONDS"
+      case "forward" => "lid = rid AND rts >= lts AND rts <= lts + INTERVAL 20 SECONDS"
+      case "two" => "lid = rid AND lv % 3 = rv % 3 AND rts >= lts AND rts <= lts + INTERVAL 10 SECONDS"
+      case "one" => "lid = rid AND rts >= lts"
+      case "time" => "lid = rid AND lts = rts"
+      case "window" => "lid = rid AND lw = rw"
+      case "none" => "lid = rid"
+      case copy => "lid = rid AND lcopy = rcopy"
+    }), how)
+  }
+
+  private def grouped(rows: DataFrame, role: Role): DataFrame =
+    grouped(rows, role, Keys.kind(chosen.text("key", "long")))
+
+  private def grouped[K](rows: DataFrame, role: Role, kind: KeyKind[K]): DataFrame = {
+    val actor = new Actor(role, kind)
+    val of = kind.of
+    val timeout = role.timeout match {
+      case "event" => GroupStateTimeout.EventTimeTimeout
+      case "processing" => GroupStateTimeout.ProcessingTimeTimeout
+      case "none" => GroupStateTimeout.NoTimeout
+    }
+    val output = if (mode == "append") OutputMode.Append() else OutputMode.Update()
+    val (state, emitted) = (Encoders.product[Kept], Encoders.product[Ev])
+    val keyed = rows.as[Ev](emitted).groupByKey((event: Ev) => of(event.id))(kind.encoder)
+    if (chosen.op == "mg") {
+      val call = (key: K, events: Iterator[Ev], state: GroupState[Kept]) => actor(key, events, state).next()
+      keyed.mapGroupsWithState[Kept, Ev](timeout)(call)(state, emitted).toDF()
+    } else {
+      val call = (key: K, events: Iterator[Ev], state: GroupState[Kept]) => actor(key, events, state)
+      keyed.flatMapGroupsWithState[Kept, Ev](output, timeout)(call)(state, emitted).toDF()
+    }
+  }
+}

@@ -1,0 +1,221 @@
+"""State rebuilt from the log of calls, and compared with Spark's own rows.
+
+The write rules of the two kinds of function, for a call that left the timer `set` (-1 if it set
+none) and found `stored` in state:
+
+* Scala: removed and no timer: the row goes. Otherwise, if the function updated or removed, or if
+  the timer is not the stored one, the state (or null) is put with the new timer.
+* Python: the same, but a timer is compared with -1 in place of the stored one. So a call that does
+  nothing leaves the old timer in place.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+Call = dict[str, Any]
+
+NO_TIMER = -1
+NO_TIMER_FIELD = -9
+"""What ``store.jsonl`` has where the value has no field for a timer."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The row of one key, and how it came to be.
+
+    `previous_timer` is the timer that the row had before its last put, None if there was no row.
+    `quiet_calls` counts the calls since the last put, which wrote nothing.
+    """
+
+    timer: int
+    null: bool
+    last_put_batch: int
+    last_put_run: int
+    last_put_timed: bool
+    last_put_act: str
+    previous_timer: int | None
+    first_put_batch: int
+    quiet_calls: int = 0
+    last_call: Call | None = None
+
+
+State = dict[str, Entry]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What lies in the folder of one workload."""
+
+    folder: Path
+    name: str
+    spec: dict[str, str]
+    problem: str
+    calls: list[Call]
+    batches: dict[int, dict[str, Any]]
+    store: list[dict[str, Any]]
+
+    @property
+    def is_pandas(self) -> bool:
+        """Whether the function is Python's."""
+        return self.spec["op"].startswith("pd")
+
+    def committed_calls(self) -> list[Call]:
+        """Calls of the attempts whose batch was committed."""
+        return [
+            call
+            for call in self.calls
+            if call["b"] in self.batches and self.batches[call["b"]]["run"] == call["run"]
+        ]
+
+
+def read(folder: Path) -> Workload:
+    """Read all of a workload but its checkpoint."""
+    line, *rest = (folder / "spec.txt").read_text(encoding="utf-8").splitlines()
+    name, *words = line.split()
+    problem = rest[0].removeprefix("# ") if rest else "unfinished"
+    return Workload(
+        folder,
+        name,
+        dict(word.split("=", 1) for word in words),
+        "" if problem == "ok" else problem,
+        _lines(folder / "calls.jsonl"),
+        {batch["b"]: batch for batch in _lines(folder / "batches.jsonl")},
+        _lines(folder / "store.jsonl"),
+    )
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines if line.strip()]
+
+
+def replay(calls: Iterable[Call], *, pandas: bool = False) -> Iterator[tuple[int, State]]:
+    """Yield the state of one operator after each batch that called its function.
+
+    Args:
+        calls: Committed calls of one operator, in the order in which a task made them.
+        pandas: Whether the rules are those of applyInPandasWithState.
+
+    Yields:
+        A batch and the rows by key. The dictionary is a copy, which is the caller's.
+    """
+    by_batch: dict[int, list[Call]] = defaultdict(list)
+    for call in calls:
+        by_batch[call["b"]].append(call)
+    state: State = {}
+    for batch in sorted(by_batch):
+        for call in by_batch[batch]:
+            _apply(state, call, pandas=pandas)
+        yield batch, dict(state)
+
+
+def _apply(state: State, call: Call, *, pandas: bool) -> None:
+    """Do to the state what Spark does after a call."""
+    key, timer, letter = call["k"], call["set"], outcome(call)
+    old = state.get(key)
+    if letter == "R" and timer == NO_TIMER:
+        state.pop(key, None)
+        return
+    compared = NO_TIMER if pandas or old is None else old.timer
+    if letter == "N" and timer == compared:
+        if old is not None:
+            state[key] = replace(old, quiet_calls=old.quiet_calls + 1, last_call=call)
+        return
+    state[key] = Entry(
+        timer=timer,
+        null=_null_after(letter, old),
+        last_put_batch=call["b"],
+        last_put_run=call["run"],
+        last_put_timed=call["timed"],
+        last_put_act=call["act"],
+        previous_timer=old.timer if old else None,
+        first_put_batch=old.first_put_batch if old else call["b"],
+        last_call=call,
+    )
+
+
+def outcome(call: Call) -> str:
+    """What a call did to the state in the end: U, R or N; ``act`` has it with its detours."""
+    return str(call.get("o") or {"X": "R", "Y": "U", "S": "U"}.get(call["act"][0], call["act"][0]))
+
+
+def _null_after(letter: str, old: Entry | None) -> bool:
+    if letter == "N":
+        return old is None or old.null
+    return letter == "R"
+
+
+def operators_with_calls(workload: Workload) -> dict[int, list[Call]]:
+    """Committed calls by operator id, 0 nearest the sink."""
+    named = [
+        operator["op"]
+        for batch in list(workload.batches.values())[-1:]
+        for operator in batch["ops"]
+        if operator["name"] in ("flatMapGroupsWithState", "applyInPandasWithState")
+    ]
+    found: dict[int, list[Call]] = {operator: [] for operator in named}
+    for call in workload.committed_calls():
+        operator = call["op"] if call["op"] >= 0 else named[0]
+        found.setdefault(operator, []).append(call)
+    return found
+
+
+def check(workload: Workload) -> list[str]:
+    """Return how the replayed state differs from Spark's rows of the newest version."""
+    if workload.problem:
+        return [f"did not run: {workload.problem}"]
+    found = []
+    for operator, calls in operators_with_calls(workload).items():
+        state: State = {}
+        for _, state in replay(calls, pandas=workload.is_pandas):  # noqa: B007 - the last one counts
+            pass
+        ours = {
+            key_hex(key) if workload.is_pandas else key: (entry.timer, entry.null)
+            for key, entry in state.items()
+        }
+        found += _differences(operator, ours, _rows_of(workload, operator))
+    return found
+
+
+def _rows_of(workload: Workload, operator: int) -> dict[str, tuple[int, bool]]:
+    rows = {}
+    for row in workload.store:
+        if row["op"] == operator:
+            timer = NO_TIMER if row["t"] == NO_TIMER_FIELD else row["t"]
+            rows[row["k"]] = (timer, row["null0"])
+    return rows
+
+
+def _differences(
+    operator: int, ours: dict[str, tuple[int, bool]], theirs: dict[str, tuple[int, bool]]
+) -> list[str]:
+    return [
+        f"operator {operator}, key {key}: by the calls {ours.get(key)}, by Spark {theirs.get(key)}"
+        for key in sorted(ours.keys() | theirs.keys())
+        if ours.get(key) != theirs.get(key)
+    ]
+
+
+def key_hex(key: str) -> str:
+    """The UnsafeRow of a key of Python, given in JSON: strings, longs and nulls."""
+    values = json.loads(key)
+    nulls = sum(1 << ordinal for ordinal, value in enumerate(values) if value is None)
+    slots, tail = [struct.pack("<Q", nulls)], b""
+    for value in values:
+        if isinstance(value, str):
+            text = value.encode("utf-8", "surrogatepass")
+            offset = 8 * (len(values) + 1) + len(tail)
+            slots.append(struct.pack("<Q", offset << 32 | len(text)))
+            tail += text + b"\0" * (-len(text) % 8)
+        else:
+            slots.append(struct.pack("<q", value or 0))
+    return (b"".join(slots) + tail).hex()

@@ -1,0 +1,294 @@
+"""How the knobs of a random workload are drawn; families.py tells what the words mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+
+Knobs = dict[str, object]
+Family = Callable[[Random], Knobs]
+
+KEYS = ["long", "string", "int", "short", "byte", "boolean", "date", "time", "double", "float"]
+KEYS += ["dec10", "dec38", "binary"]
+NESTED_KEYS = ["pair", "opt", "nest", "seq"]
+PROFILES = ["healthy", "healthy", "healthy", "mixed", "mixed", "datamix", "lapse", "lapseN"]
+PROFILES += ["arm", "keep", "ignore", "rare"]
+JOINED_BY = ["range", "forward", "two", "one", "time", "time", "window", "window"]
+JOINED_BY += ["copy", "copylost", "copymeta", "none", "none"]
+PANDAS_KEYS = ["string", "string", "long", "two"]
+CODECS = ["lz4", "lz4", "snappy", "zstd", "lzf"]
+TIMEOUTS = ["event"] * 4 + ["processing"] * 3 + ["none"]
+DAY = 86_400_000
+DELAYS = [10_000] * 5 + [0, 0, 3_000, 3_000, 2 * DAY]
+
+
+def common(random: Random) -> Knobs:
+    """Knobs that every workload has."""
+    knobs: Knobs = {
+        "op": "",
+        "mode": "append",
+        "ticks": random.randint(8, 14),
+        "parts": random.choice([1, 1, 2, 2, 3, 4]),
+        "nodata": _word(random.random() < 0.75),
+        "codec": random.choice(CODECS),
+        "pdata": random.choice([0.5, 0.8, 0.8, 1]),
+        "perTick": random.choice([4, 8, 12]),
+        "keys": random.choice([10, 20, 40, 80]),
+        "jump": random.choice([1, 2, 3]),
+        "delay": random.choice(DELAYS),
+        "check": "false",
+    }
+    if random.random() < 0.3:
+        knobs |= {"pLate": 0, "pVery": 0}
+    if random.random() < 0.35:
+        knobs |= {"ahead": random.choice([DAY, -DAY, 365 * DAY, -365 * DAY])}
+    if random.random() < 0.25:
+        retain = random.randint(2, 6)
+        knobs |= {"maint": 0.5, "minDeltas": random.randint(2, 4), "retain": retain}
+    return knobs | _restarts(random, int(str(knobs["ticks"])))
+
+
+def _restarts(random: Random, ticks: int) -> Knobs:
+    knobs: Knobs = {}
+    if random.random() < 0.4:
+        at = sorted(random.sample(range(2, ticks - 1), random.randint(1, 3)))
+        knobs["restarts"] = ",".join(map(str, at))
+        if random.random() < 0.3:
+            knobs["back"] = random.choice([15_000, 40_000, 200_000])
+    if random.random() < 0.15:
+        knobs |= {"failAt": random.randint(1, 6), "failHow": random.choice(["function", "sink"])}
+    return knobs
+
+
+def _word(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def functions(random: Random) -> Knobs:
+    """What a function of group state does, and how timers lie."""
+    knobs: Knobs = {
+        "timeout": random.choice(TIMEOUTS),
+        "profile": random.choice(PROFILES),
+        "patience": random.choice([1, 1, 2, 2, 3, 6]),
+    }
+    if random.random() < 0.2:
+        knobs["fixed"] = random.choice([1_000, 15_000, 60_000])
+    if knobs["timeout"] == "none":
+        knobs["profile"] = random.choice(["mixed", "datamix", "healthy"])
+    if knobs["timeout"] == "processing" and random.random() < 0.5:
+        knobs["wm"] = "false"
+    if str(knobs["profile"]).startswith("lapse"):
+        knobs |= _lapse(str(knobs["timeout"]))
+    return knobs
+
+
+def _lapse(timeout: str) -> Knobs:
+    """Nearly all keys get data in the very batch in which their timer is due."""
+    knobs: Knobs = {"keys": 12, "hot": 0, "perTick": 24, "pdata": 1, "pLate": 0, "pVery": 0}
+    knobs |= {"ticks": 8, "patience": 1}
+    if timeout == "event":
+        return knobs | {"delay": 0, "fixed": 1}
+    return knobs | {"tick": 1_000, "jump": 9}
+
+
+def group_state(random: Random) -> Knobs:
+    """One function in Scala."""
+    knobs: Knobs = {"op": random.choice(["fm", "fm", "mg"])}
+    knobs["mode"] = random.choice(["update", "append"]) if knobs["op"] == "fm" else "update"
+    knobs["key"] = random.choice(random.choice([KEYS, NESTED_KEYS]))
+    knobs |= functions(random)
+    if knobs["profile"] in ("healthy", "ignore", "keep") and random.random() < 0.3:
+        knobs["fmt"] = 1  # cannot hold a timer without state
+    return knobs | _sources(random)
+
+
+def _sources(random: Random) -> Knobs:
+    if random.random() < 0.75:
+        return {}
+    idle: list[Knobs] = [{}, {"idle": "true"}, {"idleFrom": random.randint(2, 7)}]
+    return {"two": "true"} | random.choice(idle)
+
+
+def lapse(random: Random) -> Knobs:
+    """One function in Scala, data when the timer is due."""
+    knobs = group_state(random) | {"timeout": random.choice(["event", "processing"]), "wm": "true"}
+    knobs.pop("fmt", None)
+    return (
+        knobs
+        | {"profile": random.choice(["lapse", "lapseN", "once"])}
+        | _lapse(str(knobs["timeout"]))
+    )
+
+
+def switch(random: Random) -> Knobs:
+    """The kind of timeout changes at a restart."""
+    knobs = group_state(random) | {"timeout": random.choice(["event", "processing"])}
+    if knobs["profile"] in ("lapse", "lapseN"):
+        knobs["profile"] = "mixed"
+    knobs.pop("fmt", None)
+    return knobs | {"switchAt": 1, "restarts": random.choice(["5", "8", "4,9"]), "wm": "true"}
+
+
+def pandas_switch(random: Random) -> Knobs:
+    """The same with a function in Python."""
+    return switch(random) | _pandas(random)
+
+
+def pandas_state(random: Random) -> Knobs:
+    """One function in Python."""
+    return group_state(random) | _pandas(random) | {"fmt": 2}
+
+
+def _pandas(random: Random) -> Knobs:
+    knobs: Knobs = {"op": "pd", "key": random.choice(PANDAS_KEYS)}
+    return knobs | {"mode": random.choice(["update", "append"])}
+
+
+def pandas_idle(random: Random) -> Knobs:
+    """Two sources, of which one is idle, so that no timer of event time is ever due.
+
+    The batch clock passes the timers, unless it is far behind; event time goes as fast as it.
+    """
+    knobs = pandas_state(random) | {"two": "true", "idle": "true", "timeout": "event", "wm": "true"}
+    knobs |= {"fixed": random.choice([20_000, 60_000]), "jump": 3, "step": 20_000}
+    knobs |= {"pLate": 0, "pVery": 0}
+    return knobs | {"profile": random.choice(["healthy", "healthy", "mixed", "datamix"])}
+
+
+def below(random: Random, upstream: list[str]) -> Knobs:
+    """A function with an operator below it."""
+    up = random.choice(upstream)
+    knobs = functions(random) | {"op": f"fm_{up}", "key": random.choice(["long", "string", "opt"])}
+    knobs |= {"wm": "true", "mod": random.choice([10, 20, 40])}
+    if knobs["profile"] in ("lapse", "lapseN"):
+        knobs["profile"] = "healthy"
+    if up == "join":
+        knobs |= {"how": random.choice(["left_outer", "right_outer", "full_outer", "inner"])}
+        knobs |= {"cond": random.choice(["range", "forward", "time"])}
+    if up == "sess":
+        knobs["timeout"] = "processing"  # session windows hand no watermark on
+    if up == "agg":
+        knobs["end"] = _word(knobs["timeout"] != "event" and random.random() < 0.5)
+    if knobs["timeout"] != "event":
+        knobs["keep"] = _word(random.random() < 0.5)
+    return knobs | _whole(knobs) | (_sources(random) if up in ("agg", "dedup") else {})
+
+
+def _whole(knobs: Knobs) -> Knobs:
+    return (
+        {"whole": "true"} if knobs.get("cond") in ("time", "copy", "copymeta", "copylost") else {}
+    )
+
+
+def pandas_below(random: Random) -> Knobs:
+    """A function in Python with an operator below it."""
+    knobs = below(random, ["join", "join", "agg", "dedup"])
+    op = str(knobs["op"]).replace("fm_", "pd_")
+    return knobs | {"op": op, "key": random.choice(["long", "string"])}
+
+
+def two_functions(random: Random) -> Knobs:
+    """A function above a function; emitted rows carry no watermark, but the query has one."""
+    knobs: Knobs = {"op": "fm_fm", "key": random.choice(["long", "string", "pair"])}
+    knobs |= {"timeout0": "processing", "timeout1": random.choice(["processing", "event"])}
+    for operator in (0, 1):
+        knobs[f"profile{operator}"] = random.choice(["healthy", "mixed", "datamix", "arm", "rare"])
+    return knobs | {"patience": random.choice([1, 2, 3])}
+
+
+def join(random: Random) -> Knobs:
+    """Two streams."""
+    condition = random.choice(JOINED_BY)
+    knobs: Knobs = {
+        "op": "join",
+        "cond": condition,
+        "how": "inner",
+        "keys": random.choice([4, 8, 20]),
+    }
+    if condition == "none":
+        marks = random.choice([(False, False), (True, False), (True, True)])
+        return knobs | {"wmLeft": _word(marks[0]), "wmRight": _word(marks[1])}
+    if condition in ("range", "forward", "two", "time", "window"):
+        hows = ["inner", "left_outer", "right_outer", "full_outer", "left_semi"]
+        knobs["how"] = random.choice(hows)
+    elif random.random() < 0.3 and condition == "one":
+        knobs |= {"wmRight": "false"}
+    if random.random() < 0.2:
+        knobs["joinFmt"] = 1
+    return knobs | _whole(knobs) | ({"idle": "true"} if random.random() < 0.1 else {})
+
+
+def aggregation(random: Random) -> Knobs:
+    """Windows, sessions, or no time in the key."""
+    op = random.choice(["agg", "agg", "agg", "agg_notime", "sess"])
+    knobs: Knobs = {"op": op, "mode": random.choice(["append", "append", "update", "complete"])}
+    if op == "agg_notime":
+        knobs["mode"] = random.choice(["update", "complete"])
+    elif op == "sess":
+        knobs["mode"] = random.choice(["append", "append", "complete"])
+    elif random.random() < 0.3:
+        knobs["slide"] = 5
+    if random.random() < 0.2:
+        knobs["aggFmt"] = 1
+    return knobs | _sources(random)
+
+
+def deduplication(random: Random) -> Knobs:
+    """Deduplication by time, by other columns, within the watermark; and a limit above it."""
+    ops = ["dedup_ts", "dedup_ts", "dedup_nots", "dedup_nowm", "ddw", "ddw", "limit"]
+    return {"op": random.choice(ops)} | _sources(random)
+
+
+def cleanup(random: Random) -> Knobs:
+    """Operators that clean up a part of what has expired."""
+    knobs: Knobs = {
+        "op": random.choice(["dedup_ts", "agg", "ddw"]),
+        "cleanup": random.randint(1, 3),
+    }
+    return knobs | {"mode": "append", "pLate": 0}
+
+
+def chain(random: Random) -> Knobs:
+    """Two operators without functions."""
+    op = random.choice(["join_agg", "join_agg", "join_dedup", "agg_agg", "dedup_agg", "sess_agg"])
+    knobs: Knobs = {"op": op}
+    if op.startswith("join"):
+        knobs |= {"how": "inner", "cond": random.choice(["time", "range", "forward"])}
+        knobs["keys"] = random.choice([4, 8, 20])
+        if op == "join_agg" and random.random() < 0.5:
+            knobs["how"] = "left_outer"
+    return knobs | _whole(knobs)
+
+
+def small(random: Random) -> Knobs:
+    """Few keys in small batches, in situations that inspectors are known to misread."""
+    knobs: Knobs = {"parts": 1, "perTick": 3, "keys": 12, "hot": 0, "pLate": 0, "pVery": 0}
+    knobs |= {"profile": "healthy", "delay": 10_000, "codec": "lz4", "nodata": "true"}
+    return knobs | random.choice(SMALL)
+
+
+_PANDAS: Knobs = {"op": "pd", "key": "string", "mode": "update", "jump": 3, "step": 20_000}
+_PANDAS |= {"fixed": 60_000, "keys": 30, "ticks": 12}
+SMALL: list[Knobs] = [
+    # The function below an outer join hears of a row when the join gives up on it: its watermark
+    # lies behind that of the batch.
+    Knobs()
+    | {"op": "fm_join", "how": "left_outer", "cond": "forward", "timeout": "event"}
+    | {"key": "long", "fixed": 25_000, "jump": 1, "pdata": 1, "ahead": DAY, "keys": 60, "mod": 3}
+    | {"perTick": 2, "step": 20_000},
+    {"op": "fm_join", "how": "left_outer", "cond": "forward", "timeout": "processing"}
+    | {"key": "long", "fixed": 15_000, "jump": 1, "pdata": 1, "keys": 60, "mod": 3}
+    | {"perTick": 2, "step": 20_000},
+    # A key with a null struct, and one with a struct of nulls: their order, and data in the batch
+    # of the due timer.
+    {"op": "fm", "mode": "update", "key": "opt", "timeout": "event", "profile": "once"}
+    | {"nodata": "false", "delay": 0, "fixed": 1, "pdata": 1, "ticks": 3, "keys": 6}
+    | {"perTick": 6},
+    # The watermark of two sources, one of which is idle, is none: no timer is ever due.
+    _PANDAS | {"two": "true", "idle": "true", "timeout": "event", "pdata": 1},
+    # A timer of the clock, found by a query of event time.
+    _PANDAS | {"timeout": "processing", "switchAt": 1, "restarts": 5, "step": 2_000},
+    # Rows of a window come when it closes, so that timers are set in batches without data.
+    {"op": "fm_agg", "timeout": "event", "key": "long", "mod": 3, "fixed": 25_000}
+    | {"jump": 1, "pdata": 0.5, "ahead": DAY, "step": 30_000, "delay": 3_000},
+]

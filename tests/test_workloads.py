@@ -1,0 +1,136 @@
+"""Random workloads: what the functions say of their calls accounts for every row of Spark's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from workloads import account, families, judge
+
+SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "make_workloads.py"
+SEED, COUNT = 7, 5
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> list[account.Workload]:
+    """A few workloads of the families with functions, and one join, by the installed Spark."""
+    folder = tmp_path_factory.mktemp("workloads")
+    chosen = ["--seed", str(SEED), "--count", str(COUNT), "--only", "^[RJPLD]"]
+    command = [sys.executable, str(SCRIPT), "--out", str(folder / "out"), *chosen]
+    subprocess.run([*command, "--cache", str(folder / "cache")], check=True, timeout=600)
+    return [account.read(path) for path in sorted((folder / "out").iterdir())]
+
+
+@pytest.mark.spark
+def test_the_calls_account_for_all_rows(made: list[account.Workload]) -> None:
+    assert len(made) == COUNT
+    assert [workload.name for workload in made if account.check(workload)] == []
+    assert any(workload.is_pandas for workload in made)
+    assert sum(len(workload.committed_calls()) for workload in made) > 100
+
+
+@pytest.mark.spark
+def test_nothing_wrong_is_said_of_them(made: list[account.Workload]) -> None:
+    scores = [judge.judge(workload) for workload in made]
+    total = sum(scores, judge.Score())
+    assert total.examples == []
+    assert total.judged > 100
+    assert not total.wrong
+    assert not total.warnings
+
+
+def test_what_is_said_is_held_against_all_that_is_known() -> None:
+    workload = account.Workload(Path(), "one", {"op": "fm"}, "", [], {}, [])
+    truth = judge.Truth("rearmed", batch=4, timer=90, first=3, fired=2)
+    said = {"class": "rearmed", "expired_batch": 4, "first_expired_batch": 3, "clock_ms": 90}
+    said |= {"fired": 2, "certainty": "proven", "reason": None}
+    wrong: list[dict[str, object]] = [
+        {"class": "kept_without_timeout"},
+        {"expired_batch": 3},
+        {"expired_batch": 5},
+        {"first_expired_batch": 2},
+        {"clock_ms": 91},
+        {"fired": 3},
+    ]
+    assert judge.fault(workload, 5, said, truth) == ""
+    assert judge.fault(workload, 5, said, None)
+    assert [change for change in wrong if not judge.fault(workload, 5, said | change, truth)] == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "clock", "right"),
+    [("complete", 7, True), ("complete", 8, False), ("append", 7, False)],
+)
+def test_a_covered_row_is_left_over_in_complete_mode_alone(
+    mode: str, clock: int, right: bool
+) -> None:
+    batches = {3: {"ops": [{"op": 0, "evict": 7}]}}
+    workload = account.Workload(Path(), "one", {"op": "agg", "mode": mode}, "", [], batches, [])
+    said = {"class": "past_watermark", "operator_id": 0, "clock_ms": clock}
+    assert (judge.fault(workload, 3, said, None) == "") is right
+
+
+def _call(batch: int, act: str, timer: int, *, timed: bool = False) -> account.Call:
+    return {"run": 0, "b": batch, "k": "aa", "timed": timed, "act": act, "o": act[0], "set": timer}
+
+
+@pytest.mark.parametrize(
+    ("calls", "pandas", "found"),
+    [
+        ([_call(0, "UT", 5), _call(1, "N", -1, timed=True)], False, "kept_without_timeout"),
+        ([_call(0, "UT", 5), _call(1, "N", -1, timed=True)], True, "ignored_timeout"),
+        ([_call(0, "UT", 5), _call(1, "NT", 50, timed=True)], False, "rearmed"),
+        ([_call(0, "UT", 5), _call(1, "N", -1)], False, None),
+        ([_call(0, "UT", 50)], True, None),
+    ],
+)
+def test_a_leftover_is_what_its_last_put_or_its_timer_says(
+    calls: list[account.Call], pandas: bool, found: str | None
+) -> None:
+    *_, (batch, state) = account.replay(calls, pandas=pandas)
+    truth = judge.Runs(calls, pandas=pandas).truth("aa", state["aa"], batch, due_at=10)
+    assert (truth and truth.kind) == found
+
+
+def test_the_table_adds_families_up() -> None:
+    right, wrong = judge.Score(judged=3), judge.Score(judged=4)
+    right.right["proven", ""] = 2
+    wrong.wrong["inferred", "kept-by-habit"] = 1
+    table = judge.table({"G": right, "J": wrong}).splitlines()
+    assert table[2] == "| G | 0 | 3 | 0 | 2 | 0 | 0 | 0 | 0 | 0 | 0 |"
+    assert table[-1] == "| all | 0 | 7 | 0 | 2 | 0 | 0 | 1 | 0 | 0 | 0 |"
+    assert judge.inferences(right + wrong) == ["kept-by-habit: 0 of 1 right"]
+
+
+def test_a_workload_is_the_same_whenever_it_is_asked_for() -> None:
+    once = families.lines(3, 40, "4.3.0")
+    assert once == families.lines(3, 40, "4.3.0")
+    assert once[:20] == families.lines(3, 20, "4.3.0")
+    assert not set(once) & set(families.lines(4, 40, "4.3.0"))
+
+
+def test_a_row_that_the_calls_do_not_explain_is_told(tmp_path: Path) -> None:
+    (tmp_path / "spec.txt").write_text("one op=fm\n# ok\n")
+    (tmp_path / "batches.jsonl").write_text(
+        '{"b":0,"run":0,"ops":[{"op":0,"name":"flatMapGroupsWithState"}]}\n'
+    )
+    (tmp_path / "calls.jsonl").write_text(
+        '{"run":0,"op":-1,"b":0,"k":"aa","timed":false,"act":"UT","set":5}\n'
+    )
+    store = tmp_path / "store.jsonl"
+    store.write_text('{"op":0,"k":"aa","t":5,"null0":false}\n')
+    assert account.check(account.read(tmp_path)) == []
+    store.write_text('{"op":0,"k":"aa","t":6,"null0":false}\n')
+    assert account.check(account.read(tmp_path)) == [
+        "operator 0, key aa: by the calls (5, False), by Spark (6, False)"
+    ]
+
+
+@pytest.mark.parametrize(("pandas", "timer"), [(False, -1), (True, 9)])
+def test_a_call_that_does_nothing_ends_the_timer_of_scala_only(pandas: bool, timer: int) -> None:
+    armed = {"run": 0, "b": 0, "k": "a", "timed": False, "act": "UT", "set": 9}
+    calls = [armed, armed | {"b": 1, "act": "N", "set": -1}]
+    *_, (batch, state) = account.replay(calls, pandas=pandas)
+    assert (batch, state["a"].timer, state["a"].null) == (1, timer, False)
