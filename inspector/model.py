@@ -7,8 +7,9 @@ Batch ``N`` reads state version ``N`` and writes state version ``N + 1``
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NewType
+from typing import Any, NewType
 
 Version = NewType("Version", int)
 BatchId = NewType("BatchId", int)
@@ -154,3 +155,23 @@ class Problem:
     offset: int | None = None
     store: StoreId | None = None
     version: int | None = None
+
+    @classmethod
+    def from_row(cls, row: Mapping[str, Any]) -> Problem:
+        """The inverse of :meth:`to_row`, from a row of whatever table."""
+        store = StoreId(row["operator_id"], row["store_name"], row["partition_id"])
+        return cls(row["slug"], row["message"], row["path"], row["offset"], store, row["version"])
+
+    def to_row(self) -> dict[str, Any]:
+        """Its columns :data:`inspector.schemas.PROBLEM`, by name."""
+        store = self.store
+        return {
+            "operator_id": None if store is None else store.operator_id,
+            "store_name": None if store is None else store.store_name,
+            "partition_id": None if store is None else store.partition_id,
+            "version": self.version,
+            "slug": self.slug,
+            "message": self.message,
+            "path": self.path,
+            "offset": self.offset,
+        }

@@ -38,7 +38,7 @@ PROBLEM = tuple(name for name, _ in (*_STORE, *_PROBLEM))
 
 _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
 TASKS = pa.schema(_task)
-"""One row per task; ``spec`` is a :class:`inspector.pipeline.tasks.Task` as JSON."""
+"""One row per task; ``spec`` is a :class:`inspector.discovery.tasks.Task` as JSON."""
 
 COUNTS = (
     "stores",
@@ -66,7 +66,7 @@ COUNTS = (
     "snapshot_bytes",
     "raw_bytes",
 )
-"""Names of the additive counts of :class:`inspector.measure.versions.VersionFacts`."""
+"""Names of the additive counts of :class:`inspector.facts.versions.VersionFacts`."""
 
 HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
 
@@ -77,7 +77,7 @@ PREFIX_COUNTS = (
     "new_prefix_bytes",
     "gone_prefixes",
 )
-"""Names of the additive counts of :class:`inspector.measure.heap_prefixes.PrefixFacts`."""
+"""Names of the additive counts of :class:`inspector.facts.heap_prefixes.PrefixFacts`."""
 
 FIELD_LISTS = ("nulls", "word_bytes", "variable_bytes", "padding_bytes")
 """Names and order of the additive counts of :class:`inspector.decode.field_sizes.FieldBytes`."""
@@ -92,7 +92,7 @@ HABITS = (
     "timeout_removed",
     "armed_keys",
 )
-"""Names of the additive counts of :class:`inspector.measure.timer_runs.TimerCalls`."""
+"""Names of the additive counts of :class:`inspector.facts.timer_runs.TimerCalls`."""
 
 _numbers: _Columns = [(name, pa.int64()) for name in COUNTS]
 _lists: _Columns = [(name, pa.list_(pa.int64())) for name in HISTOGRAMS]
@@ -145,7 +145,7 @@ FACTS = pa.schema(_facts)
 * ``leftover``: one expired key that is still there; ``key_bytes``, ``puts`` ... are its. Where its
   timer may follow either clock, ``timeout_kind`` is the one it was judged by, ``kind_version`` the
   version whose batch has to have used it, ``either`` whether it is a leftover by the other too, and
-  ``needs`` what else has to hold (:mod:`inspector.pipeline.resolution`).
+  ``needs`` what else has to hold (:mod:`inspector.merge.resolution`).
 * ``leftovers``: how many and how large those of one class are (``rows``, ``key_bytes``,
   ``value_bytes``; ``expired_version`` of the oldest, the longest run of ``fired``, keys by what
   became of their state), whether or not they are listed.
@@ -164,7 +164,7 @@ FACTS = pa.schema(_facts)
   versions in a row.
 * ``top``: a live key that ranks high by ``top_by``, with the ``amount`` of it.
 * ``join``: what is wrong between a join's counters and its rows, and how many rows speak for and
-  against a time in the join key (:mod:`inspector.pipeline.join_times`), by ``slug``.
+  against a time in the join key (:mod:`inspector.passes.join_times`), by ``slug``.
 * ``matched``: live rows of a join's side that have found a partner, and that have not, where the
   rows have such a flag (state format 2).
 * ``fields``: what the keys or the values (``side``) of the live ``rows`` take: ``null_bit_bytes``

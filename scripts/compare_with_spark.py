@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from changes_with_spark import compare_changes, feed_of
 
 from inspector import api
-from inspector.pipeline.discovery import open_checkpoint
+from inspector.discovery.checkpoint import open_checkpoint
 
 
 class Verdict(NamedTuple):

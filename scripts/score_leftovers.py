@@ -28,8 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from inspector import api
+from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
 from inspector.operators.rule import event_time_field
-from inspector.pipeline.discovery import Checkpoint, open_checkpoint
 from inspector.sparktypes import StructType, parse_schema_json
 
 Label = tuple[str, str, int | None]

@@ -28,19 +28,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
+from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
-from inspector.measure.heap import NO_PREFIXES, Heap, Part, Prefixes, Versions, peak, retained
-from inspector.measure.heap_layout import COMPRESSED_UP_TO, Layout
-from inspector.measure.heap_prefixes import LivePrefixes
-from inspector.measure.versions import VersionFacts
+from inspector.estimates.heap import NO_PREFIXES, Heap, Part, Prefixes, Versions, peak, retained
+from inspector.estimates.heap_layout import COMPRESSED_UP_TO, Layout
+from inspector.facts.heap_prefixes import LivePrefixes
+from inspector.facts.versions import VersionFacts
+from inspector.merge.collect import collect
 from inspector.model import StoreId
-from inspector.pipeline.collect import collect
-from inspector.pipeline.discovery import Checkpoint, open_checkpoint
-from inspector.pipeline.plan import Wanted, plan
-from inspector.pipeline.reading import StoreReader
-from inspector.pipeline.run import run_tasks
-from inspector.pipeline.tasks import StoreTask, Task
+from inspector.passes.run import run_tasks
+from inspector.passes.store_reader import StoreReader
 from inspector.schemas import FACTS
 from inspector.sparktypes import parse_schema_json
 from inspector.state.chain import StoreFiles, replay_steps

@@ -16,18 +16,18 @@ from unittest import mock
 
 import numpy as np
 
-from inspector.decode.kernel import ENVIRONMENT, kernel
 from inspector.decode.records import RecordBlock
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.engine import BatchFunction
-from inspector.measure.sizes import LiveSizes, SizeCounts
-from inspector.measure.versions import VersionFacts, measure_version
+from inspector.facts.sizes import LiveSizes, SizeCounts
+from inspector.facts.versions import VersionFacts, measure_version
+from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.model import FileKind, StoreFile, Version
 from inspector.operators.rule import Clock, ExpiryField, Side
-from inspector.pipeline.audit import tracking
-from inspector.pipeline.discovery import open_checkpoint
-from inspector.pipeline.plan import Wanted, plan
-from inspector.pipeline.run import run_tasks
-from inspector.pipeline.tasks import StoreTask, Task
+from inspector.passes.observe import tracking
+from inspector.passes.run import run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import (
     LONG,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from inspector.discovery.checkpoint import open_checkpoint
 from inspector.operators.join import VALUE_STORES
-from inspector.pipeline.discovery import open_checkpoint
 from inspector.sparktypes import TIMESTAMP, DataType, StringType, StructType
 from tests import cases, encode
 from tests.encode import Record

@@ -9,16 +9,16 @@ from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
 
-from inspector.measure.clocks import Clocks
-from inspector.measure.expired import LeftoverClass
-from inspector.measure.timer_runs import TimerRuns
-from inspector.measure.timers import Calls, Place, TimerRecords, calls_of
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.clocks import Clocks
+from inspector.facts.expired import LeftoverClass
+from inspector.facts.timer_runs import TimerRuns
+from inspector.facts.timers import Calls, Place, TimerRecords, calls_of
+from inspector.merge.collect import Facts, collect
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, Certainty, StoreId, TimeoutKind
-from inspector.pipeline.audit import tracking
-from inspector.pipeline.collect import Facts, collect
-from inspector.pipeline.lifetime import Lifetime
-from inspector.pipeline.reading import StoreReader
-from inspector.pipeline.tasks import StoreTask, Task
+from inspector.passes.lifetime import Lifetime
+from inspector.passes.observe import tracking
+from inspector.passes.store_reader import StoreReader
 from inspector.schemas import FACTS, batch_of
 from inspector.sparktypes import to_json
 from inspector.state.replay import StateMap

@@ -24,18 +24,18 @@ MODULES = sorted(
 MOST_LINES = 400
 
 LONGER = {
-    "decode/_kernel_py.py": "the definition of the C kernel: one file beside one file",
+    "kernel/_kernel_py.py": "the definition of the C kernel: one file beside one file",
 }
 """Files that may be longer, each with its reason."""
 
 TESTED_ELSEWHERE = {
     "__main__.py": "tests/cli/test_main.py runs the package",
-    "decode/_arguments.py": "the kernel's arguments: tests/decode/test_kernel.py and its like",
+    "kernel/_arguments.py": "the kernel's arguments: tests/kernel/test_loader.py and its like",
     "decode/_cells.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_columns.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_source.py": "private parts of decode.frames and its codecs: tests/decode",
     "engines/engine.py": "a protocol and a value without behaviour: tests/engines/test_local.py",
-    "decode/_kernel_py.py": "tests/decode/test_kernel.py runs one list over both kernels",
+    "kernel/_kernel_py.py": "tests/kernel/test_loader.py runs one list over both kernels",
 }
 """Modules without a test file of their own, each with the place of its tests."""
 
@@ -55,7 +55,7 @@ ONLY_IMPORTERS = {
     "fsspec": {"checkpoint/storage.py"},
     "click": {"cli/"},
     "pyspark": {"engines/spark.py", "engines/session.py", "engines/hadoop.py", "spark/"},
-    "rich": {"report/text.py", "cli/"},
+    "rich": {"render/text.py", "cli/"},
 }
 """Library -> files or folders of the package that may import it."""
 
@@ -95,13 +95,12 @@ PLANTED = {
         ("model", "inspector.schemas"),
         ("checkpoint.names", "inspector.decode.frames"),
         ("decode.frames", "inspector.checkpoint.storage"),
-        ("state.chain", "inspector.measure.sizes"),
-        ("findings.finding", "inspector.report.model"),
-        ("report.text", "inspector.engines.local"),
-        ("pipeline.run", "inspector.api"),
+        ("state.chain", "inspector.facts.sizes"),
+        ("findings.finding", "inspector.render.report"),
+        ("render.text", "inspector.engines.local"),
         ("api", "inspector.cli.main"),
     ],
-    "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("pipeline.run", "fsspec")],
+    "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.run", "fsspec")],
 }
 """Contract -> imports that break it: module, and what it must not import."""
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from inspector.decode.field_sizes import FieldBytes
-from inspector.measure.versions import VersionFacts
+from inspector.facts.versions import VersionFacts
 from inspector.schemas import (
     COUNTS,
     FACTS,

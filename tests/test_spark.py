@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.pipeline.discovery import open_checkpoint
+from inspector.discovery.checkpoint import open_checkpoint
 from inspector.schemas import FACTS, TASKS
 from scripts.compare_with_spark import Pairs, equal
 from tests.cli.support import checkpoint_of, copy_of, replace_state

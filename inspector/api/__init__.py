@@ -1,7 +1,7 @@
-"""What the package does, as calls: each returns a finished :class:`~inspector.report.model.Report`.
+"""What the package does, as calls: each returns a :class:`~inspector.render.report.Report`.
 
-A report's tables hold plain rows; hand it to :func:`inspector.report.render.render` for text. Calls
-are imported when they are first named: those that read state take a while, and ``info`` does not.
+A report's tables hold plain rows; :func:`inspector.render.formats.render` makes text of it. Calls
+are imported when they are first named: those that read state take a while, ``info`` does not.
 """
 
 from importlib import import_module

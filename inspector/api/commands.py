@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from inspector.api.judging import findings
+from inspector.analyses import reports as build
 from inspector.api.run import Options, Run
 from inspector.findings.finding import Finding
 from inspector.findings.integrity import judge_problems
+from inspector.findings.judge import judge
 from inspector.model import Problem
-from inspector.report.build import reports as build
-from inspector.report.keys import Redact
-from inspector.report.model import Report
+from inspector.render.keys import Redact
+from inspector.render.report import Report
 
 
 def audit(path: str, options: Options | None = None) -> Report:
@@ -23,12 +23,20 @@ def audit(path: str, options: Options | None = None) -> Report:
     facts = run.facts(fit=True, leftover_limit=build.AUDIT_KEYS)
     redact = run.options.redact or Redact.HASH
     problems = run.problems(facts)
-    return build.audit(run.checkpoint, run.version, facts, problems, findings(run, facts), redact)
+    return build.audit(
+        run.checkpoint,
+        run.version,
+        facts,
+        problems,
+        judge(run.checkpoint, run.version, facts, problems),
+        redact,
+    )
 
 
 def findings_of(run: Run) -> tuple[Finding, ...]:
     """The findings of an audit."""
-    return findings(run, run.facts(fit=True))
+    facts = run.facts(fit=True)
+    return judge(run.checkpoint, run.version, facts, run.problems(facts))
 
 
 def verified(run: Run) -> tuple[Problem, ...]:
@@ -95,8 +103,8 @@ def leftovers(path: str | Run, options: Options | None = None, *, limit: int = 0
     run = Run.start(path, options)
     # The table of the largest is the same whatever the limit.
     facts = run.facts(leftover_limit=max(limit, build.LARGEST) if limit else 0, matched=True)
-    found = [f for f in findings(run, facts) if f.kind.id.startswith("SS2")]
+    problems = run.problems(facts)
+    found = judge(run.checkpoint, run.version, facts, problems)
+    lifetime = [f for f in found if f.kind.id.startswith("SS2")]
     redact = run.options.redact or Redact.NONE
-    return build.leftovers(
-        run.checkpoint, run.version, facts, run.problems(facts), found, redact, limit
-    )
+    return build.leftovers(run.checkpoint, run.version, facts, problems, lifetime, redact, limit)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from inspector.analyses import reports as build
 from inspector.api.run import Options, Run
 from inspector.api.tables import history
-from inspector.measure.expired import LeftoverClass
-from inspector.report.build import reports as build
-from inspector.report.model import Report
+from inspector.facts.expired import LeftoverClass
+from inspector.render.report import Report
 
 
 def explain(path: str, what: str, options: Options | None = None) -> Report:

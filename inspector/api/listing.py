@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from inspector.analyses import listing
 from inspector.api.run import Options, Run
-from inspector.pipeline.identity import see_bytes
-from inspector.report.build import listing
-from inspector.report.model import Report
+from inspector.discovery.formats import see_bytes
+from inspector.render.report import Report
 
 
 def info(path: str, options: Options | None = None) -> Report:

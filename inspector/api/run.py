@@ -9,28 +9,28 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from inspector.checkpoint.roots import Selection
-from inspector.engines.choose import EngineWanted, choose, given_engine
-from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
-from inspector.engines.local import stream_tasks
-from inspector.exceptions import CheckpointError, EngineError
-from inspector.model import Problem, TimeoutKind
-from inspector.operators.given import GivenRules
-from inspector.pipeline.discovery import (
+from inspector.discovery.checkpoint import (
     Checkpoint,
     checkpoint_at,
     open_checkpoint,
     state_file_bytes,
 )
-from inspector.pipeline.given_rules import with_rules
-from inspector.pipeline.given_schemas import GivenSchemas
-from inspector.pipeline.held_back import with_unknown_watermarks
-from inspector.pipeline.plan import Wanted, listing_problems, plan
-from inspector.pipeline.tasks import Task
-from inspector.report.keys import Redact
+from inspector.discovery.plan import Wanted, listing_problems, plan
+from inspector.discovery.tasks import Task
+from inspector.discovery.unknown_watermarks import with_unknown_watermarks
+from inspector.discovery.user_rules import with_rules
+from inspector.discovery.user_schemas import GivenSchemas
+from inspector.engines.choose import EngineWanted, choose, given_engine
+from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
+from inspector.engines.local import stream_tasks
+from inspector.exceptions import CheckpointError, EngineError
+from inspector.model import Problem, TimeoutKind
+from inspector.operators.user_rules import GivenRules
+from inspector.render.keys import Redact
 from inspector.schemas import FACTS
 
 if TYPE_CHECKING:
-    from inspector.pipeline.collect import Facts
+    from inspector.merge.collect import Facts
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Options:
         engine: where the tasks run; in this process if not said otherwise.
         timeout_kind: which clock the timers of group state follow, where the bytes do not tell.
         event_time_fields, operator_rules, join_retention: rules that the checkpoint does not tell,
-            as :mod:`inspector.operators.given` reads them.
+            as :mod:`inspector.operators.user_rules` reads them.
         key, where: only these keys, in commands about rows: a JSON object of key fields or the
             key row in hex; ``NAME=VALUE`` each.
         key_schemas, value_schemas: state schemas in place of those in the checkpoint, each
@@ -138,10 +138,10 @@ class Run:
         Args:
             partitions: those of single partitions are needed for older versions too; else only
                 their sums may be told.
-            asked: fields of :class:`inspector.pipeline.plan.Wanted`; one leftover key of each class
+            asked: fields of :class:`inspector.discovery.plan.Wanted`; one leftover key of a class
                 is listed if nothing else is said.
         """
-        from inspector.pipeline.collect import collect  # noqa: PLC0415 - as in inspector.api
+        from inspector.merge.collect import collect  # noqa: PLC0415 - as in inspector.api
 
         return collect(self._told(self.tasks(**asked), partitions))
 
@@ -151,8 +151,8 @@ class Run:
         return plan(self.checkpoint, Wanted(self.version, **asked))
 
     def _told(self, tasks: Sequence[Task], partitions: bool) -> Iterator[pa.RecordBatch]:
-        from inspector.pipeline.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
-        from inspector.pipeline.run import run_tasks  # noqa: PLC0415
+        from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
+        from inspector.passes.run import run_tasks  # noqa: PLC0415
 
         files = sum(len(store.files) for task in tasks for store in task.stores)
         if partitions or files <= MANY:

@@ -21,28 +21,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from inspector.api.commands import findings_of, verified
-from inspector.api.run import Options, Run
-from inspector.api.tables import Place
-from inspector.api.typed import Typed, typed_tasks
-from inspector.engines.engine import BatchFunction, Work
-from inspector.exceptions import CheckpointError
-from inspector.model import DEFAULT_STORE, Problem
-from inspector.operators.rule import Clock
-from inspector.pipeline.on_problem import OnProblem, problem_row, refuse, told
-from inspector.pipeline.resolution import Resolution
-from inspector.pipeline.typed import TypedTask, run_typed, typed_schema
-from inspector.report import plain
-from inspector.report.build.common import operator_names
-from inspector.report.build.flat_tables import FLAT, FlatTask, flat_schema, run_flat
-from inspector.report.build.made_tables import (
+from inspector.analyses.common import operator_names
+from inspector.analyses.flat_tables import FLAT, FlatTask, flat_schema, run_flat
+from inspector.analyses.made_tables import (
     file_rows,
     made_schema,
     made_spec,
     made_specs,
     run_made,
 )
-from inspector.report.keys import Redact
+from inspector.api.commands import findings_of, verified
+from inspector.api.run import Options, Run
+from inspector.api.tables import Place
+from inspector.api.typed import Typed, typed_tasks
+from inspector.engines.engine import BatchFunction, Work
+from inspector.exceptions import CheckpointError
+from inspector.merge.resolution import Resolution
+from inspector.model import DEFAULT_STORE, Problem
+from inspector.operators.rule import Clock
+from inspector.passes.problem_mode import ProblemMode, problem_batches, refuse
+from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
+from inspector.render import plain
+from inspector.render.keys import Redact
 
 TYPED = ("rows", "changes")
 TABLES = (*TYPED, "versions", "leftovers", "files", "findings", "problems")
@@ -134,7 +134,7 @@ def _names(places: Mapping[Place, Any]) -> str:
     return ", ".join(repr(store) for _, store in places) or "none"
 
 
-def flat(run: Run, table: str, mode: OnProblem) -> SpreadTable:
+def flat(run: Run, table: str, mode: ProblemMode) -> SpreadTable:
     """``versions`` or ``leftovers`` of a run; see :func:`spread`."""
     resolution = Resolution()
     if table == "leftovers" and _needs_all(run):
@@ -147,7 +147,7 @@ def flat(run: Run, table: str, mode: OnProblem) -> SpreadTable:
     ]
     schema, listed = flat_schema(table, mode), _listed(run, mode)
     if not tasks:
-        made = tuple(Work(made_spec(batch)) for batch in told(schema, mode, listed))
+        made = tuple(Work(made_spec(batch)) for batch in problem_batches(schema, mode, listed))
         return SpreadTable(schema, run_made, made, run)
     tasks[0] = replace(tasks[0], listed=listed)
     return SpreadTable(schema, run_flat, work_of(tasks), run)
@@ -173,11 +173,11 @@ def _needs_all(run: Run) -> bool:
 
 
 def _listed(
-    run: Run, mode: OnProblem, places: Sequence[Place] | None = None
+    run: Run, mode: ProblemMode, places: Sequence[Place] | None = None
 ) -> tuple[dict[str, Any], ...]:
     """What the listing told, of these stores if any are given."""
-    rows = tuple(problem_row(found) for found in run.listed if _is_of(found, places))
-    if mode is OnProblem.FAILFAST:
+    rows = tuple(found.to_row() for found in run.listed if _is_of(found, places))
+    if mode is ProblemMode.FAILFAST:
         refuse(rows)
     return rows
 

@@ -8,20 +8,20 @@ from typing import Any
 
 import pyarrow as pa
 
+from inspector.analyses import reports as build
+from inspector.analyses.changes import ChangeRows
 from inspector.api.run import Options, Run
+from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.tasks import Task
 from inspector.exceptions import CheckpointError
+from inspector.merge.collect import collect
 from inspector.model import Problem
-from inspector.pipeline.changes import ChangesTask, run_changes
-from inspector.pipeline.collect import collect
-from inspector.pipeline.diff import DiffTask, run_diff
-from inspector.pipeline.key_filter import KeyFilter, check_filter
-from inspector.pipeline.plan import Wanted, plan
-from inspector.pipeline.run import run_fields, run_rows
-from inspector.pipeline.tasks import Task
-from inspector.report.build import reports as build
-from inspector.report.build.changes import ChangeRows
-from inspector.report.keys import Redact
-from inspector.report.model import Report
+from inspector.passes.changes import ChangesTask, run_changes
+from inspector.passes.diff import DiffTask, run_diff
+from inspector.passes.key_filter import KeyFilter, check_filter
+from inspector.passes.run import run_fields, run_rows
+from inspector.render.keys import Redact
+from inspector.render.report import Report
 
 Place = tuple[int, str]
 

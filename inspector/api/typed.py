@@ -7,19 +7,18 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from inspector.analyses.common import operator_names
 from inspector.api.run import Options, Run
 from inspector.api.tables import Place, by_store, table_name, tasks_of
 from inspector.model import Problem
-from inspector.pipeline.on_problem import (
+from inspector.passes.problem_mode import (
     COLUMN,
-    OnProblem,
-    problem_row,
+    ProblemMode,
     problems_in,
     refuse,
     without_problems,
 )
-from inspector.pipeline.typed import TypedTask, run_typed, typed_schema
-from inspector.report.build.common import operator_names
+from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Typed:
     changes: bool = False
     from_batch: int = 0
     raw: bool = False
-    mode: OnProblem = OnProblem.PERMISSIVE
+    mode: ProblemMode = ProblemMode.PERMISSIVE
 
 
 @dataclass(frozen=True)
@@ -69,10 +68,10 @@ def typed_tables(
     """
     wanted = wanted or Typed()
     run = Run.start(path, options)
-    if wanted.mode is OnProblem.FAILFAST:
-        refuse(map(problem_row, run.listed))
+    if wanted.mode is ProblemMode.FAILFAST:
+        refuse(map(Problem.to_row, run.listed))
     tables = [_table(run, place, tasks) for place, tasks in typed_tasks(run, wanted).items()]
-    if wanted.mode is OnProblem.PERMISSIVE:
+    if wanted.mode is ProblemMode.PERMISSIVE:
         for each in tables[:1]:
             each.problems.extend(run.listed)
     return tables

@@ -11,9 +11,9 @@ import click
 from inspector.cli.exits import Exit
 from inspector.cli.writing import destination, outside, write
 from inspector.findings.finding import Severity
-from inspector.report.model import Report
-from inspector.report.render import render
-from inspector.report.text import problem_line
+from inspector.render.formats import render
+from inspector.render.report import Report
+from inspector.render.text import problem_line
 
 NEVER = "never"
 FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)

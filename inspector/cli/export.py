@@ -25,7 +25,7 @@ from inspector.cli.table_files import (
 from inspector.cli.writing import outside
 from inspector.engines.local import LocalEngine
 from inspector.model import READABLE, Problem
-from inspector.report.text import problem_line
+from inspector.render.text import problem_line
 
 
 @click.command()

@@ -26,9 +26,9 @@ from inspector.cli.rule_options import rule_options
 from inspector.cli.table_files import written
 from inspector.cli.writing import outside
 from inspector.engines.local import LocalEngine
-from inspector.report.as_arrow import arrow_table
-from inspector.report.render import FORMATS
-from inspector.report.text import problem_line
+from inspector.render.as_arrow import arrow_table
+from inspector.render.formats import FORMATS
+from inspector.render.text import problem_line
 
 PARQUET = "parquet"
 

@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from inspector import api
+from inspector.analyses.memory import MemoryWanted
 from inspector.cli.command import finish
 from inspector.cli.key_options import schema_options
 from inspector.cli.options import api_options, checkpoint_options, output_options, work_options
 from inspector.cli.sizes_of import ByteSize
-from inspector.report.build.memory import MemoryWanted
 
 
 @click.command()

@@ -10,8 +10,8 @@ import click
 from inspector.api import Options
 from inspector.engines.choose import AUTO, IO, NAMES, EngineWanted
 from inspector.model import TimeoutKind
-from inspector.report.keys import Redact
-from inspector.report.render import FORMATS
+from inspector.render.formats import FORMATS
+from inspector.render.keys import Redact
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from inspector.api.typed import TypedTable
 from inspector.cli.writing import write
-from inspector.report.model import Report
-from inspector.report.render import render
+from inspector.render.formats import render
+from inspector.render.report import Report
 
 SUFFIXES: Mapping[str, str] = {
     "parquet": ".parquet",

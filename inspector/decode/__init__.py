@@ -6,7 +6,6 @@
     records    raw blocks       -> RecordBlock      spans of keys and values over one buffer
     rows       spans            -> Arrow            UnsafeRow by schema, or one clock column of it
     checksums  row checksums, Hadoop's and Spark's side files
-    kernel     the compiled loops, or their Python twin
 
 No module here does I/O: bytes come in, values or a :class:`~inspector.exceptions.DecodeError` come
 out, whatever the bytes are. Offsets in errors are offsets in the file as it lies on storage, unless

@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.decode._cells import Bools, Cells, Page, Regions, regions
-from inspector.decode.kernel import kernel
 from inspector.exceptions import LimitError
+from inspector.kernel.loader import kernel
 from inspector.sparktypes import SLOT_BYTES, AtomicType, DataType, DecimalType, StringType
 
 Array: TypeAlias = "pa.Array[Any]"

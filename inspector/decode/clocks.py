@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from inspector.decode._cells import WORD, Bools, Int64s, Page, bitset_bytes
-from inspector.decode.kernel import kernel
 from inspector.exceptions import DecodeError
+from inspector.kernel.loader import kernel
 from inspector.sparktypes import AtomicType, StructType, storage_type, type_name
 
 _KINDS = ("long", "timestamp", "timestamp_ntz", "time", "day_time")

@@ -19,7 +19,10 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode._order_py import (
+from inspector.decode.records import RecordBlock
+from inspector.decode.row_check import RowCheck
+from inspector.exceptions import LimitError
+from inspector.kernel._order_py import (
     BIG_NUMBER,
     BYTES,
     DOUBLE,
@@ -31,10 +34,7 @@ from inspector.decode._order_py import (
     NOTHING,
     UNORDERED,
 )
-from inspector.decode.kernel import kernel
-from inspector.decode.records import RecordBlock
-from inspector.decode.row_check import RowCheck
-from inspector.exceptions import LimitError
+from inspector.kernel.loader import kernel
 from inspector.sparktypes import (
     BINARY_COLLATION,
     ArrayType,
@@ -108,7 +108,7 @@ def _spans(block: RecordBlock) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArra
 
 
 def _fields(schema: StructType) -> tuple[int, ...]:
-    """The program of a row or struct, see :mod:`inspector.decode._order_py`."""
+    """The program of a row or struct, see :mod:`inspector.kernel._order_py`."""
     programs = (_order(field.data_type) for field in schema.fields)
     return (len(schema.fields), *(number for program in programs for number in program))
 

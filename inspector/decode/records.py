@@ -1,6 +1,6 @@
 """Raw blocks to records: puts and removals, as spans over one buffer.
 
-The framing is :func:`inspector.decode._kernel_py.scan`; this module feeds it bounded buffers and
+The framing is :func:`inspector.kernel._kernel_py.scan`; this module feeds it bounded buffers and
 holds what a file must be as a whole: an end mark, nothing behind it, no removal in a snapshot.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.decode import checksums
-from inspector.decode.kernel import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN, kernel
 from inspector.exceptions import LimitError, RecordError, TruncatedError
+from inspector.kernel.loader import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN, kernel
 from inspector.model import LIMITS, Limits
 
 Int64s = npt.NDArray[np.int64]

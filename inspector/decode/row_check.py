@@ -1,6 +1,6 @@
 """Whether rows fit their schema, without decoding them.
 
-The kernel finds the rows that are in doubt (:func:`inspector.decode._kernel_py.check_rows`); only
+The kernel finds the rows that are in doubt (:func:`inspector.kernel._kernel_py.check_rows`); only
 those are decoded, which tells whether they are misfits, and why. Rows of sound files are in doubt
 only where a field is of a kind that the kernel does not know: an array, a map, a wide decimal.
 """
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from inspector.decode._cells import Int64s
-from inspector.decode._rows_py import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
-from inspector.decode.kernel import kernel
 from inspector.decode.rows import RowDecoder
+from inspector.kernel._rows_py import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
+from inspector.kernel.loader import kernel
 from inspector.sparktypes import (
     AtomicType,
     DataType,

@@ -12,7 +12,7 @@ from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 
 BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""The form of ``mapInArrow``'s argument, such as :func:`inspector.pipeline.run_tasks`."""
+"""The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.run.run_tasks`."""
 
 FSSPEC, HADOOP = "fsspec", "hadoop"
 """How files are read: by fsspec, in whatever process needs them, or by the engine's Spark."""

@@ -58,7 +58,7 @@ def question(modules: tuple[str, ...] = NEEDED) -> Callable[[Any], str]:
         }
         try:
             package = importlib.import_module("inspector")
-            kernel = importlib.import_module("inspector.decode.kernel")
+            kernel = importlib.import_module("inspector.kernel.loader")
             told["inspector"] = package.__version__
             told["kernel"] = kernel.kernel_name()
         except ImportError as error:

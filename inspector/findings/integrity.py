@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import (
     BAD_CHECKSUM,
     BAD_ROW,
@@ -17,7 +18,6 @@ from inspector.findings.finding import (
     Finding,
     Kind,
 )
-from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty, Problem
 
 SAME_VALUE_SHARE = 0.5

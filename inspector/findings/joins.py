@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from inspector.facts.versions import VersionFacts
 from inspector.findings.durations import duration_text
 from inspector.findings.finding import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, Finding
 from inspector.findings.lifetime import WINDOW
-from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty
 
 

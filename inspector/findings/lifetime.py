@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from inspector.facts.ages import Ages
+from inspector.facts.expired import LeftoverClass
+from inspector.facts.timer_runs import TimerCalls
+from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import (
     NEVER_EXPIRES,
     NO_REMOVES,
@@ -16,10 +20,6 @@ from inspector.findings.finding import (
     Kind,
 )
 from inspector.findings.watermarks import DATA_BATCHES
-from inspector.measure.ages import Ages
-from inspector.measure.expired import LeftoverClass
-from inspector.measure.timer_runs import TimerCalls
-from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty
 from inspector.operators.rule import Clock, StoreRule
 

@@ -10,13 +10,13 @@ from inspector.api.spread import spread
 from inspector.api.typed import Typed
 from inspector.engines.choose import EngineWanted
 from inspector.engines.spark import SparkEngine
-from inspector.pipeline.on_problem import OnProblem
-from inspector.report.model import Report
+from inspector.passes.problem_mode import ProblemMode
+from inspector.render.report import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-FAILFAST = OnProblem.FAILFAST.value
+FAILFAST = ProblemMode.FAILFAST.value
 
 
 def audit(spark: SparkSession, path: str, options: api.Options | None = None) -> Report:
@@ -53,7 +53,7 @@ def rows(
         mode: what becomes of what cannot be read: ``failfast``, ``permissive`` or
             ``dropmalformed``.
     """
-    return table(spark, path, "rows", options, Typed(raw=raw, mode=OnProblem(mode)))
+    return table(spark, path, "rows", options, Typed(raw=raw, mode=ProblemMode(mode)))
 
 
 def changes(
@@ -75,7 +75,7 @@ def changes(
         raw: with the UnsafeRow bytes, as ``key_row``, ``value_row`` and ``old_value_row``.
         mode: as for :func:`rows`.
     """
-    wanted = Typed(from_batch=from_batch, raw=raw, mode=OnProblem(mode))
+    wanted = Typed(from_batch=from_batch, raw=raw, mode=ProblemMode(mode))
     return table(spark, path, "changes", options, wanted)
 
 
@@ -83,7 +83,7 @@ def versions(
     spark: SparkSession, path: str, options: api.Options | None = None, *, mode: str = FAILFAST
 ) -> DataFrame:
     """Sizes, changes and sharing of each version, one row for each store and partition."""
-    return table(spark, path, "versions", options, Typed(mode=OnProblem(mode)))
+    return table(spark, path, "versions", options, Typed(mode=ProblemMode(mode)))
 
 
 def leftovers(
@@ -94,7 +94,7 @@ def leftovers(
     Where one partition alone cannot be sure (timers of group state, times of joins) all are read
     once when this is called, and once more for the rows.
     """
-    return table(spark, path, "leftovers", options, Typed(mode=OnProblem(mode)))
+    return table(spark, path, "leftovers", options, Typed(mode=ProblemMode(mode)))
 
 
 def files(spark: SparkSession, path: str, options: api.Options | None = None) -> DataFrame:

@@ -46,6 +46,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
+from inspector.analyses.flat_tables import FLAT
 from inspector.api.run import Options
 from inspector.api.spread import TABLES, TYPED, schema_of, spread
 from inspector.api.typed import Typed
@@ -55,8 +56,7 @@ from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
 from inspector.model import TimeoutKind
 from inspector.operators.join import SIDES, VALUE_STORES
-from inspector.pipeline.on_problem import OnProblem
-from inspector.report.build.flat_tables import FLAT
+from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import task_batch
 
 _STORAGE = "storage."
@@ -196,7 +196,7 @@ def _asked(options: Mapping[str, str]) -> tuple[str, str, Options, Typed]:
         timeout_kind=None if kind is None else _word(given, "timeoutkind", TimeoutKind),
         **numbers,
     )
-    mode = _word({"mode": "failfast"} | given, "mode", OnProblem)
+    mode = _word({"mode": "failfast"} | given, "mode", ProblemMode)
     wanted = Typed(from_batch=from_batch, raw=_flag(given, "raw"), mode=mode)
     return given["path"], given.get("table", TABLES[0]), asked, wanted
 

@@ -23,8 +23,8 @@ from inspector.engines import session as sessions
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import EngineError
 from inspector.model import Problem
-from inspector.pipeline.on_problem import COLUMN, OnProblem, problem_of_text
-from inspector.pipeline.typed import run_typed, typed_schema
+from inspector.passes.problem_mode import COLUMN, ProblemMode, problem_of_text
+from inspector.passes.typed_rows import run_typed, typed_schema
 
 _TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
@@ -80,7 +80,7 @@ def write_leftovers(run: Run, output: str, form: str, *, force: bool) -> Written
 
     What cannot be read is left out: whoever made the report has told it.
     """
-    table = flat(run, "leftovers", OnProblem.DROPMALFORMED)
+    table = flat(run, "leftovers", ProblemMode.DROPMALFORMED)
     frame = _engine(run).frame(table.function, table.schema, table.work)
     with _engine(run).reading():
         _write(frame, output, form, force=force)

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode._table_py import FLAGS, NUMBERS, SIZES, SUMS
-from inspector.decode.kernel import kernel
+from inspector.kernel._table_py import FLAGS, NUMBERS, SIZES, SUMS
+from inspector.kernel.loader import kernel
 
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
+from inspector.kernel.loader import kernel
 from inspector.state.change import Bools, Int64s
 from inspector.state.replay import UInt64s
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
+from inspector.kernel.loader import kernel
 from inspector.state.change import Bools, Int64s
 
 _FILE_SHIFT = 40

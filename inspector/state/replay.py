@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.decode import _table_py
-from inspector.decode._table_py import COUNTS, FRESH, REBASED, ROW, TIMED, TOUCH
-from inspector.decode.kernel import Interner, kernel
 from inspector.decode.records import RecordBlock
+from inspector.kernel import _table_py
+from inspector.kernel._table_py import COUNTS, FRESH, REBASED, ROW, TIMED, TOUCH
+from inspector.kernel.loader import Interner, kernel
 from inspector.state.change import Adder, Bools, Change, Int64s, RecordCounts, TouchedKeys
 
 UInt64s = npt.NDArray[np.uint64]
@@ -63,7 +63,7 @@ _LARGEST_KEPT = 1 << 24
 class StateMap:
     """The live keys of one store at the version that was replayed last.
 
-    The columns are views into one table of :data:`~inspector.decode._table_py.ROW`, so that what
+    The columns are views into one table of :data:`~inspector.kernel._table_py.ROW`, so that what
     is known of a key lies in one place: the kernel meets keys in any order. One value per key id
     (``[:len(state)]`` of each is valid):
 

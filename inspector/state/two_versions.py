@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.decode.kernel import kernel
 from inspector.decode.records import RecordBlock
+from inspector.kernel.loader import kernel
 from inspector.state.change import Bools, Int64s
 from inspector.state.events import value_hashes
 

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.decode.frames import inflate
-from inspector.decode.kernel import ENVIRONMENT, kernel
 from inspector.decode.records import RecordBlock, read_records
 from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path
-from inspector.measure.sizes import LiveSizes
-from inspector.measure.versions import measure_version
+from inspector.facts.sizes import LiveSizes
+from inspector.facts.versions import measure_version
+from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.sparktypes import parse_ddl
 from inspector.state.replay import StateMap, Tracking
 

@@ -24,12 +24,12 @@ from workloads.account import (
 )
 
 from inspector import api
-from inspector.measure.expired import LeftoverClass, Needs
-from inspector.measure.timed_out import AMONG_DATA, BEFORE
+from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.timed_out import AMONG_DATA, BEFORE
+from inspector.merge.resolution import NEIGHBOURS
 from inspector.model import Certainty
 from inspector.operators.aggregation import COMPLETE
-from inspector.pipeline.resolution import NEIGHBOURS
-from inspector.report.model import Report
+from inspector.render.report import Report
 
 Key = tuple[int, str]
 """Operator id, and the key's UnsafeRow in hex."""

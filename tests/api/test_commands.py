@@ -9,9 +9,9 @@ import pytest
 from inspector import api
 from inspector.api.run import Run
 from inspector.exceptions import CheckpointError, NotACheckpointError
-from inspector.report.keys import Redact
-from inspector.report.model import Report
-from inspector.report.render import FORMATS, render
+from inspector.render.formats import FORMATS, render
+from inspector.render.keys import Redact
+from inspector.render.report import Report
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))

@@ -31,6 +31,6 @@ def test_they_import_nothing_that_reads_state(command: str) -> None:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
     imported = done.stdout.decode().split()
     assert "inspector.api.listing" in imported
-    assert not [name for name in imported if name.startswith("inspector.measure")]
+    assert not [name for name in imported if name.startswith("inspector.facts")]
     assert "inspector.state.replay" not in imported
-    assert "inspector.pipeline.run" not in imported
+    assert "inspector.passes.run" not in imported

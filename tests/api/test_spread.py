@@ -16,14 +16,14 @@ from inspector.api.spread import TABLES, SpreadTable, schema_of, spread
 from inspector.api.typed import Typed, typed_tables
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.pipeline.on_problem import OnProblem
-from inspector.report.as_arrow import arrow_table
-from inspector.report.plain import finding_row, problem_row
+from inspector.passes.problem_mode import ProblemMode
+from inspector.render.as_arrow import arrow_table
+from inspector.render.plain import finding_row, problem_row
 from tests.cli.support import checkpoint_of, copy_of
 
 Row = dict[str, Any]
-PERMISSIVE = Typed(mode=OnProblem.PERMISSIVE)
-STRICT = Typed(mode=OnProblem.FAILFAST)
+PERMISSIVE = Typed(mode=ProblemMode.PERMISSIVE)
+STRICT = Typed(mode=ProblemMode.FAILFAST)
 FLAT = ("versions", "leftovers")
 
 
@@ -45,9 +45,9 @@ def spoilt(folder: Path, case: str = "agg_append") -> Path:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("mode", OnProblem)
+@pytest.mark.parametrize("mode", ProblemMode)
 def test_the_schema_is_known_before_anything_is_read(
-    table: str, mode: OnProblem, monkeypatch: pytest.MonkeyPatch
+    table: str, mode: ProblemMode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, wanted = str(checkpoint_of("fmgws_event_ignore")), Typed(mode=mode, raw=True)
     schema = spread(path, table, None, wanted).schema
@@ -55,7 +55,7 @@ def test_the_schema_is_known_before_anything_is_read(
     assert schema_of(path, table, Options(), wanted) == schema
     moded = table in ("rows", "changes", *FLAT)
     column = "problem" in schema.names and schema.names[-1] == "problem"
-    assert column is (moded and mode is OnProblem.PERMISSIVE)
+    assert column is (moded and mode is ProblemMode.PERMISSIVE)
 
 
 # --- rows and changes ------------------------------------------------------------------------
@@ -182,7 +182,7 @@ def test_what_the_listing_tells_is_told_once_and_with_no_partition_left_out(
     assert [each.partition_id for each in found.work] == [None, 1]
     with pytest.raises(InspectorError, match=r"state/0/1: .*'permissive' tells it"):
         spread(str(path), table, None, STRICT)
-    dropped = spread(str(path), table, None, Typed(mode=OnProblem.DROPMALFORMED))
+    dropped = spread(str(path), table, None, Typed(mode=ProblemMode.DROPMALFORMED))
     good = [row for row in rows_of(found) if row.pop("problem") is None]
     assert rows_of(dropped) == good
     assert good or table == "leftovers"
@@ -206,6 +206,6 @@ def test_where_there_is_no_partition_at_all_that_is_told(table: str, tmp_path: P
     found = spread(str(path), table, None, PERMISSIVE)
     (problem,) = problems(rows_of(found))
     assert problem["slug"] == "missing-partition"
-    assert rows_of(spread(str(path), table, None, Typed(mode=OnProblem.DROPMALFORMED))) == []
+    assert rows_of(spread(str(path), table, None, Typed(mode=ProblemMode.DROPMALFORMED))) == []
     with pytest.raises(InspectorError, match="partitions 0-1 are missing"):
         spread(str(path), table, None, STRICT)

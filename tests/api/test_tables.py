@@ -9,9 +9,9 @@ import pytest
 
 from inspector import api
 from inspector.api.tables import by_store
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import Wanted, plan
 from inspector.exceptions import CheckpointError
-from inspector.pipeline.discovery import open_checkpoint
-from inspector.pipeline.plan import Wanted, plan
 from tests.cases import small_checkpoint
 from tests.cli.support import checkpoint_of, copy_of
 

@@ -12,13 +12,13 @@ from inspector import api
 from inspector.api.run import Options, Run
 from inspector.api.typed import Typed, TypedTable, typed_tables, typed_tasks
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.pipeline.on_problem import OnProblem
-from inspector.pipeline.typed import typed_schema
+from inspector.passes.problem_mode import ProblemMode
+from inspector.passes.typed_rows import typed_schema
 from tests.cli.support import checkpoint_of, copy_of, tree
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 JOIN = str(checkpoint_of("join_left_outer"))
-MODES = tuple(OnProblem)
+MODES = tuple(ProblemMode)
 
 
 def rows_of(table: TypedTable) -> list[dict[str, Any]]:
@@ -26,7 +26,7 @@ def rows_of(table: TypedTable) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_rows_are_those_of_the_report(mode: OnProblem) -> None:
+def test_rows_are_those_of_the_report(mode: ProblemMode) -> None:
     (table,) = typed_tables(GROUPS, wanted=Typed(mode=mode))
     assert table.name == "operator-0.default"
     told = [(row["partition_id"], row["key"]) for row in rows_of(table)]
@@ -37,7 +37,7 @@ def test_rows_are_those_of_the_report(mode: OnProblem) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("raw", [False, True])
-def test_the_last_column_is_one_of_the_table_s_own(mode: OnProblem, raw: bool) -> None:
+def test_the_last_column_is_one_of_the_table_s_own(mode: ProblemMode, raw: bool) -> None:
     (table,) = typed_tables(GROUPS, wanted=Typed(changes=True, raw=raw, mode=mode))
     assert table.schema.names[-1] == ("old_value_row" if raw else "old_value")
     assert all(batch.schema == table.schema for batch in table.batches)
@@ -96,13 +96,13 @@ def test_permissive_tells_problems_beside_the_rows(tmp_path: Path) -> None:
 
 def test_failfast_ends_at_what_the_listing_lacks(tmp_path: Path) -> None:
     with pytest.raises(InspectorError, match="mode 'dropmalformed'"):
-        typed_tables(str(spoilt(tmp_path)), wanted=Typed(mode=OnProblem.FAILFAST))
+        typed_tables(str(spoilt(tmp_path)), wanted=Typed(mode=ProblemMode.FAILFAST))
 
 
 def test_failfast_ends_at_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     root = copy_of("fmgws_event_ignore", tmp_path)
     (root / "state/0/1/3.delta").write_bytes(b"junk")
-    (table,) = typed_tables(str(root), wanted=Typed(changes=True, mode=OnProblem.FAILFAST))
+    (table,) = typed_tables(str(root), wanted=Typed(changes=True, mode=ProblemMode.FAILFAST))
     with pytest.raises(InspectorError) as caught:
         rows_of(table)
     assert (caught.value.path, caught.value.offset) == (str(root / "state/0/1/3.delta"), 0)
@@ -110,7 +110,7 @@ def test_failfast_ends_at_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 def test_dropmalformed_is_silent(tmp_path: Path) -> None:
     root = spoilt(tmp_path)
-    wanted = Typed(changes=True, mode=OnProblem.DROPMALFORMED)
+    wanted = Typed(changes=True, mode=ProblemMode.DROPMALFORMED)
     tables = typed_tables(str(root), wanted=wanted)
     permissive = typed_tables(str(root), wanted=Typed(changes=True))
     assert [rows_of(table) for table in tables] == [rows_of(table) for table in permissive]

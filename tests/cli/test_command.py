@@ -10,8 +10,8 @@ from inspector.cli.command import FAIL_ON, code_of, write_report
 from inspector.cli.exits import Exit
 from inspector.findings.finding import SAME_VALUE, TIMEOUT_KEPT, Finding, Kind
 from inspector.model import Certainty, Problem
-from inspector.report.keys import Redact
-from inspector.report.model import Column, Report, Table
+from inspector.render.keys import Redact
+from inspector.render.report import Column, Report, Table
 from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, run, tree
 
 CASES = ("agg_update", "fmgws_event_ignore", "join_left_outer")

@@ -8,7 +8,7 @@ import pytest
 from inspector.api import Options
 from inspector.cli.options import api_options
 from inspector.model import TimeoutKind
-from inspector.report.keys import Redact
+from inspector.render.keys import Redact
 from tests.cli.support import checkpoint_of, run
 
 GIVEN = {"storage_option": {"anon": "true"}}

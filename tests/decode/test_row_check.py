@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.decode.kernel import ENVIRONMENT
 from inspector.decode.row_check import RowCheck
 from inspector.exceptions import DecodeError
+from inspector.kernel.loader import ENVIRONMENT
 from inspector.sparktypes import AtomicType, StructField, StructType, parse_ddl
 from tests import encode
 from tests.cases import kernel_of

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from inspector.checkpoint.storage import Storage
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.copies import Copy, Listed, Needed, needed, new_copy, opened, relative
 from inspector.exceptions import EngineError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
-from inspector.pipeline.changes import ChangesTask
-from inspector.pipeline.diff import DiffTask
-from inspector.pipeline.tasks import StoreTask, Task
+from inspector.passes.changes import ChangesTask
+from inspector.passes.diff import DiffTask
 
 ROOT = "hdfs://nn/queries/state/mine"
 

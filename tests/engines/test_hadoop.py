@@ -20,9 +20,9 @@ from inspector.engines.engine import Work
 from inspector.engines.slots import keys_of_slots
 from inspector.engines.staging import PIECE_BYTES
 from inspector.exceptions import EngineError, NotACheckpointError
-from inspector.pipeline.run import run_tasks
-from inspector.report.as_json import render_json
-from inspector.report.model import Report
+from inspector.passes.run import run_tasks
+from inspector.render.as_json import render_json
+from inspector.render.report import Report
 from inspector.schemas import FACTS
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
 from tests.spark_support import WITH_SPARK

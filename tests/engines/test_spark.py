@@ -15,13 +15,13 @@ import pytest
 from inspector.api import Options, Typed
 from inspector.api.run import Run
 from inspector.api.typed import typed_tasks
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import Wanted, plan
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
-from inspector.pipeline.discovery import open_checkpoint
-from inspector.pipeline.plan import Wanted, plan
-from inspector.pipeline.run import run_fields, run_tasks
-from inspector.pipeline.typed import run_typed, typed_schema
+from inspector.passes.run import run_fields, run_tasks
+from inspector.passes.typed_rows import run_typed, typed_schema
 from inspector.schemas import FACTS, ROWS, TASKS, batch_of
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, flip
 from tests.spark_support import WITH_SPARK, driver

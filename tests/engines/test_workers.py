@@ -93,10 +93,10 @@ def test_a_worker_with_the_package_names_its_version_and_kernel() -> None:
 
 
 def test_a_package_that_lacks_a_library_names_it(tmp_path: Path) -> None:
-    kernel = tmp_path / "inspector" / "decode"
+    kernel = tmp_path / "inspector" / "kernel"
     kernel.mkdir(parents=True)
     (tmp_path / "inspector" / "__init__.py").write_text("__version__ = '9'")
-    (kernel / "kernel.py").write_text("import no_such_library")
+    (kernel / "loader.py").write_text("import no_such_library")
     assert asked_of(tmp_path, modules=())["missing"] == ["no_such_library"]
 
 
@@ -220,8 +220,8 @@ def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
     assert (told["missing"], told["inspector"]) == ([], inspector.__version__)
     assert told["kernel"] == "python"
     program = (
-        "from inspector.pipeline.run import run_tasks, run_fields\n"
-        "from inspector.pipeline.typed import run_typed\n"
+        "from inspector.passes.run import run_tasks, run_fields\n"
+        "from inspector.passes.typed_rows import run_typed\n"
         "import inspector; print(inspector.__file__, list(run_tasks([])), list(run_typed([])))"
     )
     where, *facts = plain(program, libraries(), path).split()

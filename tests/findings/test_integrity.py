@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from inspector.exceptions import DecodeError, FrameError, TruncatedError
+from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
 from inspector.findings.integrity import judge_format, judge_problems, judge_rewrites
-from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty, Problem, StoreId
 
 STORE = StoreId(3, "default", 1)

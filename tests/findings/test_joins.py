@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Severity
 from inspector.findings.joins import JoinLife, Retention, judge_join
-from inspector.measure.versions import VersionFacts
 
 SIDE = Retention(
     behind_ms={2: 4000, 9: 70_000},

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from inspector.facts.expired import LeftoverClass
+from inspector.facts.timer_runs import TimerCalls
+from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime import LeftoverTotal, StoreLife, judge
 from inspector.findings.watermarks import DATA_BATCHES
-from inspector.measure.expired import LeftoverClass
-from inspector.measure.timer_runs import TimerCalls
-from inspector.measure.versions import VersionFacts
 from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
 from tests.cases import KEY_TIME, TIMER

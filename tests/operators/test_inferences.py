@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from inspector.measure.expired import Needs
+from inspector.facts.expired import Needs
 from inspector.operators.inferences import INFERENCES, WARNS
 
 

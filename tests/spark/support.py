@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from inspector.analyses.made_tables import run_made
 from inspector.api.run import Options, Run
 from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
 from inspector.api.tables import by_store, tasks_of
@@ -19,15 +20,14 @@ from inspector.api.typed import Typed
 from inspector.engines.carried import PACKED, carried, packed, unpacked
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
-from inspector.pipeline.on_problem import OnProblem
-from inspector.report.build.made_tables import run_made
+from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import TASKS, batch_of, record_batch
 from tests.cli.support import FIXTURES, checkpoint_of, flip
 
 EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
 """The checkpoints of all nine releases."""
 
-PERMISSIVE = Typed(mode=OnProblem.PERMISSIVE)
+PERMISSIVE = Typed(mode=ProblemMode.PERMISSIVE)
 
 
 def spark_release() -> tuple[int, int]:

@@ -19,8 +19,8 @@ from inspector.api.run import Options
 from inspector.api.spread import TABLES, SpreadTable, spread
 from inspector.api.typed import Typed
 from inspector.exceptions import CheckpointError
-from inspector.pipeline.on_problem import OnProblem
-from inspector.report.as_json import render_json
+from inspector.passes.problem_mode import ProblemMode
+from inspector.render.as_json import render_json
 from tests.cli.support import checkpoint_of, copy_of
 from tests.cli.support import tree as tree_of
 from tests.spark.support import (
@@ -107,17 +107,17 @@ def assert_frame(frame: Any, path: Path, name: str, **asked: Any) -> None:
 def test_rows(spark: Any) -> None:
     path, store = checkpoint_of("join_left_outer"), Options(store_name="left-keyToNumValues")
     frame = on_spark.rows(spark, str(path), store)
-    assert_frame(frame, path, "rows", options=store, mode=OnProblem.FAILFAST)
+    assert_frame(frame, path, "rows", options=store, mode=ProblemMode.FAILFAST)
     assert frame.select("key.*", "value.value").count() == frame.count()
     raw = on_spark.rows(spark, str(path), replace(store, batch=3), raw=True)
     of_3 = replace(store, batch=3)
-    assert_frame(raw, path, "rows", options=of_3, mode=OnProblem.FAILFAST, raw=True)
+    assert_frame(raw, path, "rows", options=of_3, mode=ProblemMode.FAILFAST, raw=True)
 
 
 def test_changes(spark: Any) -> None:
     path = checkpoint_of("agg_append")
     frame = on_spark.changes(spark, str(path), from_batch=4, raw=True)
-    asked = {"mode": OnProblem.FAILFAST, "from_batch": 4, "raw": True}
+    asked = {"mode": ProblemMode.FAILFAST, "from_batch": 4, "raw": True}
     assert_frame(frame, path, "changes", **asked)
     assert frame.where("batch_id < 4").count() == 0 < frame.where("batch_id = 4").count()
 
@@ -126,7 +126,7 @@ def test_changes(spark: Any) -> None:
 def test_tables_of_all_stores(spark: Any, name: str) -> None:
     path = checkpoint_of("fmgws_event_ignore")
     frame = getattr(on_spark, name)(spark, str(path))
-    assert_frame(frame, path, name, mode=OnProblem.FAILFAST)
+    assert_frame(frame, path, name, mode=ProblemMode.FAILFAST)
 
 
 @pytest.mark.parametrize("name", ["files", "findings", "problems"])
@@ -185,11 +185,11 @@ def test_modes(spark: Any, tmp_path: Path, table_name: str) -> None:
     with pytest.raises(Exception, match=r"state/0/1/5\.delta: byte 0: .*'permissive'"):
         table(spark, str(path)).collect()
     permissive = table(spark, str(path), mode="permissive")
-    assert_frame(permissive, path, table_name, mode=OnProblem.PERMISSIVE)
+    assert_frame(permissive, path, table_name, mode=ProblemMode.PERMISSIVE)
     problems = [json.loads(row[0]) for row in permissive.select("problem").collect() if row[0]]
     assert {problem["path"] for problem in problems} >= {str(delta)}
     dropped = table(spark, str(path), mode="dropmalformed")
-    assert_frame(dropped, path, table_name, mode=OnProblem.DROPMALFORMED)
+    assert_frame(dropped, path, table_name, mode=ProblemMode.DROPMALFORMED)
     assert dropped.count() == permissive.where("problem IS NULL").count() > 0
 
 
@@ -204,7 +204,7 @@ def test_errors_of_the_asking(spark: Any, tmp_path: Path) -> None:
     path = str(checkpoint_of("agg_append"))
     with pytest.raises(CheckpointError, match=r"no store 'x'|no such operator, store"):
         on_spark.rows(spark, path, Options(store_name="x"))
-    with pytest.raises(ValueError, match="'no' is not a valid OnProblem"):
+    with pytest.raises(ValueError, match="'no' is not a valid ProblemMode"):
         on_spark.rows(spark, path, mode="no")
     with pytest.raises(CheckpointError, match=r"nothing|no checkpoint|no such"):
         on_spark.rows(spark, str(tmp_path / "none"))
@@ -228,7 +228,7 @@ def elsewhere(spark: Any) -> Iterator[str]:
 def test_times_are_right_in_any_time_zone(spark: Any, case: str) -> None:
     path = checkpoint_of(case)
     frame = on_spark.rows(spark, str(path))
-    assert_frame(frame, path, "rows", mode=OnProblem.FAILFAST)
+    assert_frame(frame, path, "rows", mode=ProblemMode.FAILFAST)
 
 
 @pytest.mark.usefixtures("elsewhere")

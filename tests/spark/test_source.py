@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from inspector.analyses.made_tables import run_made
 from inspector.api.run import Options
 from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
 from inspector.api.typed import Typed
 from inspector.engines.carried import carried
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import TimeoutKind
-from inspector.pipeline.on_problem import OnProblem
-from inspector.report.build.made_tables import run_made
+from inspector.passes.problem_mode import ProblemMode
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of
 from tests.spark.support import (
     CHOSEN,
@@ -36,7 +36,7 @@ pytestmark = [
 ]
 since_4_1 = pytest.mark.skipif(spark_release() < (4, 1), reason="4.0 hands over no filters")
 
-STRICT = Typed(mode=OnProblem.FAILFAST)
+STRICT = Typed(mode=ProblemMode.FAILFAST)
 AGG = checkpoint_of("agg_append")
 JOIN = checkpoint_of("join_left_outer")
 MODED = (*TYPED, "versions", "leftovers")
@@ -125,7 +125,7 @@ def test_a_table_without_tasks_is_read_as_empty() -> None:
         ({"snapshotPartitionId": "1"}, Options(partition_id=1), {}),
         ({"raw": "true"}, Options(), {"raw": True}),
         ({"raw": "False"}, Options(), {}),
-        ({"mode": "PERMISSIVE"}, Options(), {"mode": OnProblem.PERMISSIVE}),
+        ({"mode": "PERMISSIVE"}, Options(), {"mode": ProblemMode.PERMISSIVE}),
         ({"table": "changes", "changeStartBatchId": "3"}, Options(), {"from_batch": 3}),
         ({"table": "changes", "changeEndBatchId": "3"}, Options(batch=3), {}),
         ({"table": "leftovers", "batchId": "3"}, Options(batch=3), {}),
@@ -135,7 +135,7 @@ def test_a_table_without_tasks_is_read_as_empty() -> None:
 )
 def test_options(options: dict[str, str], asked: Options, typed: dict[str, Any]) -> None:
     name = options.get("table", "rows")
-    table = spread(str(AGG), name, asked, Typed(**{"mode": OnProblem.FAILFAST} | typed))
+    table = spread(str(AGG), name, asked, Typed(**{"mode": ProblemMode.FAILFAST} | typed))
     reader = reader_of(AGG, **options)
     assert sorted(part.spec for part in reader.partitions()) == sorted(w.spec for w in table.work)
     assert read(reader, table.schema) == here(table)
@@ -251,7 +251,7 @@ def test_filters_leave_out_no_problem_that_the_listing_told(tmp_path: Path, tabl
 
 
 def schema_for(path: Path, table: str) -> pa.Schema:
-    return spread(str(path), table, None, Typed(mode=OnProblem.PERMISSIVE)).schema
+    return spread(str(path), table, None, Typed(mode=ProblemMode.PERMISSIVE)).schema
 
 
 def test_without_the_option_there_is_nothing_that_takes_filters() -> None:
@@ -292,7 +292,7 @@ def test_rows_and_changes_of_every_operator(registered: Any, case: str, table: s
 def test_the_other_tables(registered: Any, table: str, tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
-    here_of = spread(str(path), table, None, Typed(mode=OnProblem.PERMISSIVE))
+    here_of = spread(str(path), table, None, Typed(mode=ProblemMode.PERMISSIVE))
     mode = {"mode": "permissive"} if table in MODED else {}
     frame = load(registered, path, table=table, **mode)
     expected = here(here_of)

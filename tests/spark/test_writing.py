@@ -18,7 +18,7 @@ from inspector.cli.on_spark import FORMATS
 from inspector.engines.carried import carried_type, carry
 from inspector.engines.choose import EngineWanted
 from inspector.exceptions import EngineError
-from inspector.report.as_arrow import arrow_table
+from inspector.render.as_arrow import arrow_table
 from tests.cli.support import Outcome, checkpoint_of, copy_of, run
 from tests.spark.support import as_arrow, told
 from tests.spark_support import WITH_SPARK

@@ -1,0 +1,1 @@
+"""What each command computes: facts and findings to reports."""

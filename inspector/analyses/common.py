@@ -1,0 +1,76 @@
+"""Columns and lines that several reports have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.model import FileKind
+from inspector.render.report import Column, Unit
+
+if TYPE_CHECKING:
+    from inspector.merge.collect import Facts
+
+OPERATOR_ID = Column("operator_id", Unit.ID)
+OPERATOR_NAME = Column("operator_name")
+STORE_NAME = Column("store_name")
+PARTITION_ID = Column("partition_id", Unit.ID)
+VERSION = Column("version", Unit.ID)
+BATCH_ID = Column("batch_id", Unit.ID)
+STORE = (OPERATOR_ID, OPERATOR_NAME, STORE_NAME)
+
+
+def count(name: str) -> Column:
+    """A column of exact counts."""
+    return Column(name, Unit.COUNT)
+
+
+def size(name: str) -> Column:
+    """A column of exact bytes."""
+    return Column(name, Unit.BYTES)
+
+
+def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
+    """Operator id -> name."""
+    return {operator.operator_id: operator.name for operator in checkpoint.operators}
+
+
+def identity(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
+    """The head of every report: which checkpoint, which version, by which clocks."""
+    clock = checkpoint.clock(version)
+    committed = checkpoint.newest_version
+    head: dict[str, Any] = {
+        "checkpoint": checkpoint.root,
+        "query_id": checkpoint.logs.query_id,
+        "version": version,
+        "batch_id": version - 1 if version else None,
+        "committed": bool(version) and version <= committed,
+        "watermark_ms": clock.watermark_ms if clock and clock.watermark_ms else None,
+        "batch_timestamp_ms": clock.timestamp_ms if clock else None,
+    }
+    if checkpoint.uncommitted:
+        head["uncommitted_versions"] = uncommitted_text(checkpoint.uncommitted)
+    return head
+
+
+def uncommitted_text(versions: Mapping[int, int]) -> str:
+    """``5 (files in 2 stores)``: versions that have files and no commit."""
+    return ", ".join(f"{v} (files in {n} store{'s' * (n > 1)})" for v, n in versions.items())
+
+
+def coverage(checkpoint: Checkpoint, version: int, facts: Facts) -> dict[str, Any]:
+    """``stores_read`` where the version could not be made in every store: sums lack the others."""
+    stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
+    read = sum(of_version == version for _, of_version in facts.versions)
+    return {} if read == stores or not version else {"stores_read": f"{read} of {stores}"}
+
+
+def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:
+    """Bytes on storage of all files in the stores' folders, by kind."""
+    found: dict[FileKind, int] = {}
+    for operator in checkpoint.operators:
+        for store in operator.layout.stores:
+            for file in store.files:
+                found[file.kind] = found.get(file.kind, 0) + file.size
+    return found

@@ -1,0 +1,271 @@
+"""A checkpoint as it is found: identity, operators, stores, logs; from listings and small files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from inspector.checkpoint.layout import Layout, OperatorLayout, discover, is_rocksdb
+from inspector.checkpoint.logs import Logs, read_logs
+from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
+from inspector.checkpoint.roots import Selection, resolve_root
+from inspector.checkpoint.state_schema import StateSchema, read_state_schema
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.user_schemas import GivenPair, GivenSchemas, StoreName, with_given
+from inspector.exceptions import CheckpointError, UnsupportedProviderError
+from inspector.model import BatchClock, BatchId, FileKind, Problem
+from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
+from inspector.operators.rule import OperatorShape, StoreRule
+from inspector.state.chain import StoreFiles, restorable_versions
+
+CONF = "streaming."
+HOLDS_WATERMARK_BACK = ("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState")
+"""Operators that hand on less than the global watermark, or none (``WatermarkPropagator``)."""
+
+
+@dataclass(frozen=True)
+class Operator:
+    """One stateful operator of the query.
+
+    Attributes:
+        layout: its partitions, stores and files.
+        name: as Spark's metadata has it, or told from its schemas.
+        name_from: ``metadata`` or ``schemas``.
+        metadata: Spark's own, None up to 3.5.
+        schemas: by store name, where there is a file.
+        rules: by store name.
+        upstream: names of the operators whose output reaches it.
+    """
+
+    layout: OperatorLayout
+    name: str
+    name_from: str
+    metadata: OperatorMetadata | None
+    schemas: Mapping[str, StateSchema]
+    rules: Mapping[str, StoreRule]
+    upstream: tuple[str, ...] = ()
+
+    @property
+    def operator_id(self) -> int:
+        """0 is the operator nearest to the sink."""
+        return self.layout.operator_id
+
+    @property
+    def single_partition(self) -> bool:
+        """Whether Spark runs it in partition 0 alone: a limit, or an aggregation without keys."""
+        no_key = any(not schema.key.fields for schema in self.schemas.values())
+        return no_key or self.name in SINGLE_PARTITION
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A checkpoint, or the part of one that was asked for.
+
+    Attributes:
+        storage: opened at its root. selection: the part.
+        layout, logs: what lies in it. operators: by id, those selected.
+        problems: small files that could not be read.
+        query: every operator of the query, selected or not, with the rules that its files tell.
+    """
+
+    storage: Storage
+    selection: Selection
+    layout: Layout
+    logs: Logs
+    operators: tuple[Operator, ...]
+    problems: tuple[Problem, ...] = field(default=())
+    query: tuple[Operator, ...] = ()
+
+    @property
+    def root(self) -> str:
+        """The root as its user spelled it."""
+        return self.storage.root
+
+    @cached_property
+    def store_files(self) -> dict[str, StoreFiles]:
+        """Deltas and snapshots of every selected store, by its folder."""
+        layouts = [store for operator in self.operators for store in operator.layout.stores]
+        return {layout.directory: StoreFiles.of(layout.files) for layout in layouts}
+
+    @cached_property
+    def newest_version(self) -> int:
+        """The version that the last committed batch made.
+
+        Without a commit log (Spark 2.1 had none) it is the newest that every store can restore.
+        0 if nothing was committed.
+        """
+        if self.logs.last_committed is not None:
+            return self.logs.last_committed + 1
+        if self.logs.has_commits_dir or not self.store_files:
+            return 0
+        restorable = [set(restorable_versions(files)) for files in self.store_files.values()]
+        return max(set.intersection(*restorable), default=0)
+
+    @cached_property
+    def uncommitted(self) -> dict[int, int]:
+        """Versions newer than the last committed one that have files -> number of stores."""
+        found: dict[int, int] = {}
+        for files in self.store_files.values():
+            for version in {*files.deltas, *files.snapshots}:
+                if version > self.newest_version:
+                    found[version] = found.get(version, 0) + 1
+        return dict(sorted(found.items()))
+
+    def clock(self, version: int) -> BatchClock | None:
+        """The clocks of the batch that made a version."""
+        return self.logs.clocks.get(BatchId(version - 1))
+
+    def conf(self, version: int, key: str) -> str | None:
+        """A recorded conf, as it held for the batch that made a version."""
+        return self.logs.conf_for(version - 1, CONF + key).value
+
+    def version_of(self, batch: int | None = None, state_version: int | None = None) -> int:
+        """The version to judge: of a batch, a version itself, or else the newest committed one.
+
+        Raises:
+            CheckpointError: the version asked for is newer than the last committed one, and has
+                files in no store.
+        """
+        if batch is not None:
+            state_version = batch + 1
+        if state_version is None:
+            state_version = self.selection.version
+        if state_version is None:
+            return self.newest_version
+        if state_version > self.newest_version and state_version not in self.uncommitted:
+            raise CheckpointError(
+                f"state version {state_version} (batch {state_version - 1}) does not exist, "
+                f"the newest committed one is {self.newest_version} "
+                f"(batch {self.newest_version - 1})",
+                self.root,
+            )
+        return state_version
+
+
+def open_checkpoint(
+    url: str,
+    options: Mapping[str, str] | None = None,
+    selection: Selection | None = None,
+    given: GivenSchemas | None = None,
+) -> Checkpoint:
+    """Open a checkpoint by its root, or by any path below it.
+
+    Args:
+        url: path or URL.
+        options: the storage's options.
+        selection: narrows what the path means.
+        given: state schemas that take the place of those in the checkpoint.
+
+    Raises:
+        CheckpointError: a given schema is for no store of the part that was asked for.
+        NotACheckpointError: nothing is there, or something else.
+        UnsupportedProviderError: RocksDB wrote its state.
+        EngineError: no driver for the URL.
+        OSError: the storage does not answer.
+    """
+    root, meant = resolve_root(url, options)
+    return checkpoint_at(Storage.open(root, options), meant, selection, given)
+
+
+def checkpoint_at(
+    storage: Storage,
+    meant: Selection,
+    selection: Selection | None = None,
+    given: GivenSchemas | None = None,
+) -> Checkpoint:
+    """A checkpoint whose root is open.
+
+    Args:
+        storage: opened at the root.
+        meant: the part that the user's path names.
+        selection: narrows it.
+        given: state schemas that take the place of those in the checkpoint.
+
+    Raises:
+        CheckpointError: as :func:`open_checkpoint`.
+    """
+    chosen = _narrowed(meant, selection or Selection())
+    whole = discover(storage)
+    logs = read_logs(storage)
+    if is_rocksdb(whole, logs.provider_class):
+        raise UnsupportedProviderError(
+            "got state of RocksDBStateStoreProvider, expected HDFSBackedStateStoreProvider; "
+            "read it with spark.read.format('statestore') of Spark 4.0 or later",
+            storage.root,
+        )
+    problems = [*whole.problems, *logs.problems]
+    selected = whole.select(chosen)
+    query = _operators(storage, whole, selected, problems, given or GivenSchemas())
+    layouts = {operator.operator_id: operator for operator in selected.operators}
+    operators = tuple(
+        replace(operator, layout=layouts[operator.operator_id])
+        for operator in query
+        if operator.operator_id in layouts
+    )
+    return Checkpoint(storage, chosen, selected, logs, operators, tuple(problems), query)
+
+
+def state_file_bytes(checkpoint: Checkpoint) -> int:
+    """Bytes on storage of all deltas and snapshots of the selected stores."""
+    layouts = [store for operator in checkpoint.operators for store in operator.layout.stores]
+    files = [layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT) for layout in layouts]
+    return sum(file.size for of_store in files for file in of_store)
+
+
+def _narrowed(meant: Selection, asked: Selection) -> Selection:
+    """What the path means, narrowed by what was asked for."""
+    given = {name: value for name, value in vars(asked).items() if value is not None}
+    return replace(meant, **given)
+
+
+def _operators(
+    storage: Storage,
+    whole: Layout,
+    selected: Layout,
+    problems: list[Problem],
+    given: GivenSchemas,
+) -> tuple[Operator, ...]:
+    """Every operator of the query, by id."""
+    found: list[Operator] = []
+    in_place = given.of_stores(selected)
+    for layout in reversed(whole.operators):
+        metadata, trouble = read_operator_metadata(storage, layout.operator_id)
+        problems.extend(trouble)
+        schemas = _schemas(storage, layout, problems, in_place)
+        pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
+        name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
+        upstream = tuple(operator.name for operator in found)
+        shape = OperatorShape(layout.operator_id, name, pairs, upstream)
+        rules = {store: rule_for(shape, store) for store in layout.store_names}
+        found.append(
+            Operator(
+                layout,
+                name,
+                "metadata" if metadata else "schemas",
+                metadata,
+                schemas,
+                rules,
+                upstream,
+            )
+        )
+    return tuple(reversed(found))
+
+
+def _schemas(
+    storage: Storage,
+    layout: OperatorLayout,
+    problems: list[Problem],
+    given: Mapping[StoreName, GivenPair],
+) -> dict[str, StateSchema]:
+    schemas: dict[str, StateSchema] = {}
+    for store in layout.store_names:
+        schema, trouble = read_state_schema(storage, layout.operator_id, store)
+        place = (layout.operator_id, store)
+        if place in given:
+            schema = with_given(schema, given[place], place)
+        else:
+            problems.extend(trouble)
+        if schema is not None:
+            schemas[store] = schema
+    return schemas

@@ -1,0 +1,94 @@
+"""What the first bytes of a few files tell: the codec in use, and the formats of the logs."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+
+from inspector.checkpoint.logfile import split_log
+from inspector.checkpoint.logs import COMMITS, OFFSETS
+from inspector.decode.frames import sniff
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.exceptions import InspectorError
+from inspector.model import FileKind, StoreFile
+from inspector.operators.join import VALUE_STORES
+
+_HEAD = 16
+"""Bytes by which a codec is told."""
+
+_ANY_FORMAT = 1 << 30
+_TRANSFORM = "transformWithState"
+_FIRST_ROCKSDB_JOIN = 3
+
+
+@dataclass(frozen=True)
+class SeenBytes:
+    """What was seen.
+
+    Attributes:
+        codec: of the newest state file; None if there is none, or it is none of Spark's.
+        codec_file, codec_version: that file, below the root, and the state version in its name.
+        offset_log_format, commit_log_format: of the newest entry of each; None without one.
+    """
+
+    codec: str | None = None
+    codec_file: str | None = None
+    codec_version: int = 0
+    offset_log_format: int | None = None
+    commit_log_format: int | None = None
+
+
+def see_bytes(checkpoint: Checkpoint) -> SeenBytes:
+    """Read them; what cannot be read is left out, for it is a problem of the logs already."""
+    newest = _newest_file(checkpoint)
+    codec = path = None
+    if newest is not None:
+        path = checkpoint.storage.relative(newest.path)
+        with suppress(OSError):
+            codec = sniff(next(checkpoint.storage.stream(path, _HEAD), b""))
+    logs = checkpoint.logs
+    return SeenBytes(
+        codec,
+        path,
+        (newest.version or 0) if newest else 0,
+        _format(checkpoint, OFFSETS, logs.last_offset),
+        _format(checkpoint, COMMITS, logs.last_committed),
+    )
+
+
+def needs_rocksdb(checkpoint: Checkpoint, operator: Operator) -> str | None:
+    """Why an operator cannot run on this provider; None if it can."""
+    name, metadata = operator.name, operator.metadata
+    if name.startswith(_TRANSFORM):
+        return f"{name} needs RocksDB: Spark refuses it on this provider"
+    properties = {} if metadata is None else metadata.properties
+    logs = checkpoint.logs
+    recorded = logs.conf_for(logs.last_offset or 0, "streaming.join.stateFormatVersion").value
+    new_format = (recorded or "").isdecimal() and int(recorded or 0) >= _FIRST_ROCKSDB_JOIN
+    # 4.3 plans such a join as format 2 and records that; 4.1 and 4.2 tried and failed.
+    old_stores = set(operator.layout.store_names) & set(VALUE_STORES)
+    if "useVirtualColumnFamilies" in properties or (
+        name == "symmetricHashJoin" and new_format and not old_stores
+    ):
+        return f"{name} of state format 3 or 4 needs RocksDB: it cannot run on this provider"
+    return None
+
+
+def _newest_file(checkpoint: Checkpoint) -> StoreFile | None:
+    files = [
+        file
+        for operator in checkpoint.operators
+        for store in operator.layout.stores
+        for file in store.of_kind(FileKind.DELTA, FileKind.SNAPSHOT)
+    ]
+    # Deltas first among those of a version: a snapshot may have been written much later.
+    return max(files, key=lambda f: (f.version or 0, f.kind is FileKind.DELTA), default=None)
+
+
+def _format(checkpoint: Checkpoint, folder: str, batch: int | None) -> int | None:
+    if batch is None:
+        return None
+    try:
+        return split_log(checkpoint.storage.read(f"{folder}/{batch}"), _ANY_FORMAT)[0]
+    except (InspectorError, OSError):
+        return None

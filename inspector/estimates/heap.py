@@ -1,0 +1,332 @@
+"""The JVM heap that a store's versions take in an executor, object by object.
+
+``HDFSBackedStateStoreProvider`` keeps the newest ``maxBatchesToRetainInMemory`` versions
+(``loadedMaps``), each a ``ConcurrentHashMap`` of its own. Key rows and value rows are shared
+between versions by reference; nodes and tables are not. How many objects there are follows exactly
+from the facts of each version: an object is in the version before, or it is new. What one object
+takes is the JVM's doing (:class:`Layout`), so a result is an estimate whose counts are exact.
+
+The functions take one store in one partition, because a table's size depends on its rows alone;
+the heaps of several add.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import NamedTuple
+
+from inspector.estimates.heap_layout import Layout, set_slots, table_slots
+from inspector.facts.heap_prefixes import PrefixFacts
+from inspector.facts.versions import VersionFacts
+
+RETAINED_BY_DEFAULT = 2
+"""``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)."""
+
+READ_AND_WRITE = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+"""Operators whose restore half copies the map to read it, beside the copy that is written.
+
+(``StateStoreRestoreExec``, ``SessionWindowStateStoreRestoreExec``: this provider's ``getReadStore``
+copies as ``getStore`` does.)
+"""
+
+
+class Part(NamedTuple):
+    """Objects of one kind, and what they take."""
+
+    objects: int = 0
+    bytes: int = 0
+
+
+_NONE = Part()
+
+
+@dataclass(frozen=True)
+class Heap:
+    """Objects and bytes by kind. Adds; the zero is empty.
+
+    Attributes:
+        unsafe_rows: ``UnsafeRow``: keys, values, and the prefixes of session windows.
+        byte_arrays: the ``byte[]`` behind each.
+        wrappers: ``StateStoreRow`` or ``StateStoreRowWithChecksum`` around each value.
+        nodes: ``ConcurrentHashMap$Node``, one per row and version; also one per prefix.
+        tables: ``ConcurrentHashMap$Node[]``.
+        maps: ``ConcurrentHashMap`` and ``HDFSBackedStateStoreMap`` objects.
+        prefixes: the ``HashSet`` of each prefix and version, with its table and nodes.
+    """
+
+    unsafe_rows: Part = _NONE
+    byte_arrays: Part = _NONE
+    wrappers: Part = _NONE
+    nodes: Part = _NONE
+    tables: Part = _NONE
+    maps: Part = _NONE
+    prefixes: Part = _NONE
+
+    def __add__(self, other: Heap) -> Heap:
+        pairs = zip(self.parts.values(), other.parts.values(), strict=True)
+        return Heap(*(Part(a.objects + b.objects, a.bytes + b.bytes) for a, b in pairs))
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Every kind by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @property
+    def objects(self) -> int:
+        """How many objects; exact."""
+        return sum(part.objects for part in self.parts.values())
+
+    @property
+    def total(self) -> int:
+        """How many bytes; an estimate."""
+        return sum(part.bytes for part in self.parts.values())
+
+
+@dataclass(frozen=True)
+class HeapFacts:
+    """The row objects that some versions have between them, each counted once. Adds.
+
+    Attributes:
+        keys, key_bytes: key rows, and the bytes in their arrays.
+        values, value_bytes: value rows.
+        prefixes, prefix_bytes: prefix rows of session windows.
+    """
+
+    keys: int = 0
+    key_bytes: int = 0
+    values: int = 0
+    value_bytes: int = 0
+    prefixes: int = 0
+    prefix_bytes: int = 0
+
+    def __add__(self, other: HeapFacts) -> HeapFacts:
+        return HeapFacts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @classmethod
+    def all_of(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
+        """The objects of one version."""
+        more = prefixes or PrefixFacts()
+        return cls(
+            keys=facts.rows,
+            key_bytes=facts.key_bytes,
+            values=facts.rows,
+            value_bytes=facts.value_bytes,
+            prefixes=more.prefixes,
+            prefix_bytes=more.prefix_bytes,
+        )
+
+    @classmethod
+    def new_in(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
+        """Those that the version before did not have.
+
+        A put over a present key keeps the key object (``ConcurrentHashMap.put``); a key that was
+        removed and put again has new ones.
+        """
+        more = prefixes or PrefixFacts()
+        return cls(
+            keys=facts.rows - facts.shared_keys,
+            key_bytes=facts.key_bytes - facts.shared_key_bytes,
+            values=facts.rows - facts.shared_rows,
+            value_bytes=facts.value_bytes - facts.shared_value_bytes,
+            prefixes=more.new_prefixes,
+            prefix_bytes=more.new_prefix_bytes,
+        )
+
+    def heap(self, layout: Layout) -> Heap:
+        """What these objects take."""
+        rows = self.keys + self.values + self.prefixes
+        n_bytes = self.key_bytes + self.value_bytes + self.prefix_bytes
+        wrapped = self.values if layout.wrapper_bytes else 0
+        return Heap(
+            unsafe_rows=Part(rows, rows * layout.unsafe_row),
+            byte_arrays=Part(rows, layout.arrays(rows, n_bytes)),
+            wrappers=Part(wrapped, wrapped * layout.wrapper_bytes),
+        )
+
+    def saved_by_shorter_keys(self, n_bytes: int) -> int:
+        """Bytes saved if every key row were shorter by ``n_bytes``; rows are multiples of 8."""
+        return (self.keys + self.prefixes) * (n_bytes // 8 * 8)
+
+    def saved_by_format_2(self, key_fields: int) -> int:
+        """Bytes saved if the values did not repeat the key's columns, as they do in format 1.
+
+        (``StreamingAggregationStateManagerImplV1``; SPARK-24763.) The mean key stands for each.
+        """
+        fields_bytes = self.key_bytes - self.keys * (key_fields + 63) // 64 * 8
+        return self.values * fields_bytes // self.keys if self.keys else 0
+
+
+Versions = Mapping[int, VersionFacts]
+"""Facts of one store in one partition, by state version."""
+
+Prefixes = Mapping[int, PrefixFacts]
+"""The same of a session window's prefixes; empty for every other operator."""
+
+NO_PREFIXES: Prefixes = {}
+
+
+# --- versions between batches ------------------------------------------------------------------
+
+
+def held(versions: Versions, n: int) -> list[int]:
+    """Which versions are counted when ``n`` are retained: the newest, oldest first.
+
+    Fewer than ``n`` where less history is known. It ends at a version that only a snapshot made,
+    because what that one shares with the version before is not known.
+    """
+    found: list[int] = []
+    for version in sorted(versions, reverse=True):
+        unbroken = not found or (version == found[-1] - 1 and not versions[found[-1]].rebased)
+        if len(found) == n or not unbroken:
+            break
+        found.append(version)
+    return found[::-1]
+
+
+def distinct(versions: Versions, n: int, prefixes: Prefixes = NO_PREFIXES) -> HeapFacts:
+    """The row objects of the newest ``n`` versions, shared ones once."""
+    total = HeapFacts()
+    for i, version in enumerate(held(versions, n)):
+        count = HeapFacts.new_in if i else HeapFacts.all_of
+        total += count(versions[version], prefixes.get(version))
+    return total
+
+
+def retained(versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO_PREFIXES) -> Heap:
+    """What the newest ``n`` versions take together, as Spark holds them between batches."""
+    return distinct(versions, n, prefixes).heap(layout) + _maps(versions, layout, n, prefixes)
+
+
+def without_sharing(
+    versions: Versions, layout: Layout, n: int, prefixes: Prefixes = NO_PREFIXES
+) -> Heap:
+    """What they would take if each version had row objects of its own."""
+    each = (HeapFacts.all_of(versions[v], prefixes.get(v)) for v in held(versions, n))
+    return sum(each, HeapFacts()).heap(layout) + _maps(versions, layout, n, prefixes)
+
+
+def of_rows(rows: int, key_bytes: int, value_bytes: int, layout: Layout, n: int) -> Heap:
+    """What rows that no version changes take in ``n`` retained versions: what removing them saves.
+
+    Without their part of the tables, whose sizes are powers of two.
+    """
+    nodes = Heap(nodes=Part(n * rows, n * rows * layout.node))
+    return HeapFacts(rows, key_bytes, rows, value_bytes).heap(layout) + nodes
+
+
+# --- during a batch ----------------------------------------------------------------------------
+
+
+def peak(
+    versions: Versions,
+    layout: Layout,
+    n: int,
+    prefixes: Prefixes = NO_PREFIXES,
+    *,
+    read_copy: bool = False,
+) -> Heap:
+    """What the store took at most in the batch that made the newest version.
+
+    The ``n`` versions before it; the working copy that became the newest, before it removed any
+    row; and with ``read_copy`` the copy that the restore half reads (:data:`READ_AND_WRITE`), which
+    is still there when the delta is closed. With ``n`` 0 the version before is read from its files
+    for the batch, and counts as retained.
+    """
+    order = held(versions, max(n, 1) + 1)
+    if not order:
+        return Heap()
+    newest = order[-1]
+    facts = versions[newest]
+    total = retained(versions, layout, len(order), prefixes)
+    removed = most_rows(facts) - facts.rows
+    total += Heap(nodes=Part(removed, removed * layout.node))
+    before = _fresh_copy(facts, layout, prefixes.get(newest - 1, prefixes.get(newest)))
+    if len(order) == 1 and newest > 1:
+        total += before  # the version before is not known; this one stands for it
+    return total + before if read_copy and newest > 1 else total
+
+
+def previous_rows(facts: VersionFacts) -> int:
+    """Rows of the version before; as many as now where the change is not known."""
+    return facts.rows if facts.rebased else facts.rows - facts.new_rows + facts.removed_rows
+
+
+def most_rows(facts: VersionFacts) -> int:
+    """Rows at most while the version was made, since new keys come before expired ones go."""
+    return facts.rows + facts.removed_rows
+
+
+# --- maps --------------------------------------------------------------------------------------
+
+
+def _maps(versions: Versions, layout: Layout, n: int, prefixes: Prefixes) -> Heap:
+    return sum((_map(versions[v], v, layout, prefixes) for v in held(versions, n)), Heap())
+
+
+def _map(facts: VersionFacts, version: int, layout: Layout, prefixes: Prefixes) -> Heap:
+    """What a version has for itself: nodes, tables, map objects."""
+    slots = table_slots(previous_rows(facts), version == 1, most_rows(facts))
+    return _of_map(facts.rows, slots, layout, prefixes.get(version))
+
+
+def _fresh_copy(facts: VersionFacts, layout: Layout, prefixes: PrefixFacts | None) -> Heap:
+    """``getLoadedMapForStore`` of the version before: ``putAll`` and nothing else."""
+    rows = previous_rows(facts)
+    return _of_map(rows, table_slots(rows, built_by_put=False), layout, prefixes)
+
+
+def _of_map(rows: int, slots: int, layout: Layout, prefixes: PrefixFacts | None) -> Heap:
+    heap = Heap(
+        nodes=Part(rows, rows * layout.node),
+        tables=Part(int(slots > 0), layout.table(slots)),
+        maps=Part(1 + int(layout.map_wrapper > 0), layout.concurrent_map + layout.map_wrapper),
+    )
+    return heap if prefixes is None else heap + _prefix_map(rows, layout, prefixes)
+
+
+def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts) -> Heap:
+    """The second map of a session window: its table was always made by puts."""
+    most = facts.prefixes + facts.gone_prefixes
+    slots = table_slots(facts.prefixes, built_by_put=True, peak=most)
+    tables = sum(n * layout.table(set_slots(size)) for size, n in facts.set_sizes.counts.items())
+    sets = facts.prefixes * layout.hash_set + rows * layout.hash_set_node + tables
+    more = layout.prefix_wrapper - layout.map_wrapper
+    return Heap(
+        nodes=Part(facts.prefixes, facts.prefixes * layout.node),
+        tables=Part(int(slots > 0), layout.table(slots)),
+        maps=Part(1, layout.concurrent_map + more),  # one wrapper in place of the other
+        prefixes=Part(2 * facts.prefixes + rows, sets),
+    )
+
+
+# --- executors ---------------------------------------------------------------------------------
+
+
+class Spread(NamedTuple):
+    """Bytes on one executor: partitions spread evenly, and the largest of them together."""
+
+    even: int
+    worst: int
+
+
+def per_executor(
+    retained_bytes: Sequence[int], peak_bytes: Sequence[int], executors: int, cores: int
+) -> Spread:
+    """What an executor needs for state while it works on as many partitions as it has cores.
+
+    Args:
+        retained_bytes: of every partition between batches.
+        peak_bytes: of the same during one.
+        executors: that share the partitions, each as many.
+        cores: tasks that one executor runs at a time.
+    """
+    more = [max(0, most - usual) for usual, most in zip(retained_bytes, peak_bytes, strict=True)]
+    share = -(-len(more) // executors)
+    at_work = min(cores, share)
+    even = sum(retained_bytes) // executors + (sum(more) * at_work // len(more) if more else 0)
+    return Spread(even, max(even, _largest(retained_bytes, share) + _largest(more, at_work)))
+
+
+def _largest(numbers: Iterable[int], count: int) -> int:
+    return sum(sorted(numbers, reverse=True)[:count])

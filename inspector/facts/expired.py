@@ -1,0 +1,167 @@
+"""Rows that outlived the clock of a batch that ran: the rules of every operator but group state.
+
+A row whose field the watermark of a processed batch covered, and that is still there.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.facts.clocks import Clocks, first_reached, running_max
+from inspector.model import Certainty, TimeoutKind
+from inspector.operators.rule import Clock, ExpiryField
+from inspector.state.change import Bools, Int64s
+from inspector.state.replay import NO_CLOCK, StateMap
+
+
+class LeftoverClass(enum.Enum):
+    """Why an expired key is still there."""
+
+    PAST_WATERMARK = "past_watermark"
+    PAST_PROCESSING_TIME = "past_processing_time"
+    KEPT_WITHOUT_TIMEOUT = "kept_without_timeout"
+    IGNORED_TIMEOUT = "ignored_timeout"
+    REARMED = "rearmed"
+
+
+class StateChange(enum.IntEnum):
+    """What the call that answered a timeout did with the state beside the timer."""
+
+    UNTOUCHED = 0
+    CHANGED = 1
+    EMPTY = 2
+
+    @property
+    def word(self) -> str:
+        """The name as reports have it."""
+        return self.name.lower()
+
+
+class Needs(enum.Enum):
+    """What all partitions together have to show for an undecided leftover.
+
+    * ``..._BY_HABIT``, ``BEFORE_WINDOW``: habits of the function, for it to be inferred; the value
+      names the inference in :mod:`inspector.operators.inferences`.
+    * ``UNLESS_...``: that the last batch went by the other clock; by this one its new timer has run
+      out again, and it is reported as ignored.
+    """
+
+    KEPT_BY_HABIT = "kept-by-habit"
+    REARMED_BY_HABIT = "rearmed-by-habit"
+    BEFORE_WINDOW = "kept-before-window"
+    UNLESS_EVENT = "unless_event"
+    UNLESS_PROCESSING = "unless_processing"
+
+
+@dataclass(frozen=True)
+class Leftovers:
+    """Leftover keys of one store and class; arrays run parallel to ``ids``.
+
+    Attributes:
+        kind: class; certainty: of all of them.
+        timeout_kind: the clock that their timers are taken to follow; None for rules without any.
+        ids: key ids in the StateMap.
+        expired_step: step whose batch proves that the key had expired.
+        clock_ms: the field at that batch, ms; NO_CLOCK where it is not known any more.
+        threshold_ms: what it was held against.
+        fired: batches in which the timer fired in a row, up to the judged version, at least; 1 for
+            rules without a timer; 0 where it is not known.
+        first_step: step of the first of those; None where it is ``expired_step``.
+        change: a :class:`StateChange` each; None for rules without a timer.
+        reason: why it is no more than inferred; what the judgement rests on.
+        needs: what makes an undecided one inferred; None if nothing does.
+        kind_step: step of the batch whose clock matters; None where there is no timer.
+        either: it is a leftover of this class by the other clock too.
+    """
+
+    kind: LeftoverClass
+    certainty: Certainty
+    timeout_kind: TimeoutKind | None
+    ids: Int64s
+    expired_step: Int64s
+    clock_ms: Int64s
+    threshold_ms: Int64s
+    fired: Int64s
+    first_step: Int64s | None = None
+    change: npt.NDArray[np.int8] | None = None
+    reason: str = ""
+    needs: Needs | None = None
+    kind_step: Int64s | None = None
+    either: Bools | None = None
+
+    @property
+    def before_window(self) -> bool:
+        """Whether they expired before the oldest version that can be restored."""
+        return self.needs is Needs.BEFORE_WINDOW
+
+
+def past_clock(
+    state: StateMap,
+    expiry: ExpiryField,
+    clocks: Clocks,
+    certainty: Certainty,
+    reason: str = "",
+) -> Iterator[Leftovers]:
+    """Rows whose field the watermark, or the processing time, of a processed batch covered.
+
+    A row counts from the first batch that covered it and had it from its start or put it; the
+    judged version shows that it outlived that batch. With ``expiry.previous_bound`` a batch is
+    sure to remove only what the watermark of the batch before it covers: with
+    ``statefulOperator.incrementalCleanupFactor``, which no log records, it goes by that one, and
+    what its own covers besides waits for the next (``StreamingDeduplicateExec`` of Spark 4.3).
+
+    Args:
+        state: the map; every step of it is a processed batch.
+        expiry: the rule.
+        clocks: by step of ``state``.
+        certainty: of the rule.
+        reason: what it rests on, if not on the operator's own rule alone.
+    """
+    by_watermark = expiry.clock is Clock.WATERMARK
+    times = clocks.watermark_ms if by_watermark else clocks.timestamp_ms
+    if not len(times):
+        return
+    # The watermark never goes back: where its log entry is gone, it was at least that of the batch
+    # before. The processing time may, on a machine whose clock was set.
+    risen = running_max(times)
+    if expiry.previous_bound:
+        risen = np.concatenate([[NO_CLOCK], risen[:-1]])
+    # A watermark of zero is none yet.
+    reached = np.where(risen > 0, risen - expiry.delay_ms, NO_CLOCK)
+    # In Python's numbers: the clock in units of the field could overflow.
+    least, most = NO_CLOCK + 1, int(reached[-1]) * expiry.per_ms - (not expiry.inclusive)
+    if most < least:
+        return
+    most = min(most, -least)
+    ids = state.where(
+        lambda some: state.live[some] & (state.clock[some] >= least) & (state.clock[some] <= most)
+    )
+    if not len(ids):
+        return
+    clock = state.clock[ids]
+    # Rounded so that the comparison in milliseconds says what the one in the field's units does.
+    clock_ms = -(-clock // expiry.per_ms) if expiry.inclusive else clock // expiry.per_ms + 1
+    since = (state.born_step if expiry.side.value == "key" else state.put_step)[ids]
+    begin = np.maximum(since.astype(np.int64), state.base_step)
+    if not by_watermark:
+        reached = np.where(times > 0, times - expiry.delay_ms, NO_CLOCK)
+    step = first_reached(reached, begin, clock_ms)
+    ids, clock, step = (each[step >= 0] for each in (ids, clock, step))
+    if not len(ids):
+        return
+    yield Leftovers(
+        LeftoverClass.PAST_WATERMARK if by_watermark else LeftoverClass.PAST_PROCESSING_TIME,
+        certainty,
+        None,
+        ids,
+        step,
+        -(-clock // expiry.per_ms),
+        reached[step] + expiry.delay_ms,
+        np.ones(len(ids), np.int64),
+        reason=reason,
+    )

@@ -1,0 +1,124 @@
+"""The prefixes of a session window's keys: which sessions one group has at a time.
+
+``PrefixScannableHDFSBackedStateStoreMap`` (Spark 3.2 and later) keeps, beside the map of rows, a
+``ConcurrentHashMap<UnsafeRow, mutable.HashSet<UnsafeRow>>`` from the grouping columns, which are a
+key without its last field, to the keys that begin with them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+
+from inspector.facts.sizes import SizeCounts
+from inspector.kernel.loader import Interner, kernel
+from inspector.schemas import PREFIX_COUNTS
+from inspector.state.change import Change, Int64s
+from inspector.state.replay import StateMap
+
+
+@dataclass(frozen=True)
+class PrefixFacts:
+    """Prefixes of one version of one store. Adds.
+
+    Attributes:
+        prefixes, prefix_bytes: live in the version, and the bytes of their rows.
+        new_prefixes, new_prefix_bytes: those whose row object the version before did not have.
+        gone_prefixes: those that the version before had and this one has not.
+        set_sizes: how many prefixes have each number of keys.
+    """
+
+    prefixes: int = 0
+    prefix_bytes: int = 0
+    new_prefixes: int = 0
+    new_prefix_bytes: int = 0
+    gone_prefixes: int = 0
+    set_sizes: SizeCounts = field(default_factory=SizeCounts)
+
+    def __add__(self, other: PrefixFacts) -> PrefixFacts:
+        both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
+        return PrefixFacts(**both)
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of :data:`inspector.schemas.FACTS` that these facts fill."""
+        return {name: getattr(self, name) for name in PREFIX_COUNTS} | {
+            "set_sizes": self.set_sizes.flat()
+        }
+
+    @classmethod
+    def from_columns(cls, row: Mapping[str, Any]) -> PrefixFacts:
+        """The inverse of :meth:`columns`."""
+        counts = {name: row[name] for name in PREFIX_COUNTS}
+        return cls(**counts, set_sizes=SizeCounts.from_flat(row["set_sizes"]))
+
+
+class LivePrefixes:
+    """The prefixes of one store, version after version; exact.
+
+    Args:
+        key_fields: fields of the key, the session's start being the last.
+    """
+
+    def __init__(self, key_fields: int) -> None:
+        bits = (key_fields + 63) // 64 * 8
+        self._slot = bits + 8 * (key_fields - 1)
+        self._shorter = 8 + bits - (key_fields + 62) // 64 * 8
+        self._clear()
+
+    def _clear(self) -> None:
+        self._interner: Interner = kernel().Interner()
+        self._of_key: Int64s = np.empty(0, np.int64)
+        self._keys: Int64s = np.empty(0, np.int64)
+        self._bytes: Int64s = np.empty(0, np.int64)
+
+    def update(self, change: Change, state: StateMap) -> PrefixFacts:
+        """Take one version's change over and tell its facts; ``state`` is the map after it.
+
+        A prefix row lives as long as its set is not empty. The operator removes a group's old
+        sessions before it puts the new ones (``StreamingSessionWindowStateManager.putRows``), so
+        that the row outlives the batch exactly if one of its keys does.
+        """
+        if change.rebased:
+            self._clear()
+        self._learn(state)
+        had = self._keys
+        touched = state.touched_keys()
+        ids, was, now = touched.ids, touched.was_live, touched.now_live
+        outlives = now & ~touched.reborn
+        gone = self._count(ids[was & ~outlives])
+        self._keys = had - gone + self._count(ids[now & ~outlives])
+        live = self._keys > 0
+        new = live & (had - gone == 0)
+        sizes, counts = np.unique(self._keys[live], return_counts=True)
+        return PrefixFacts(
+            prefixes=int(live.sum()),
+            prefix_bytes=int(self._bytes[live].sum()),
+            new_prefixes=int(new.sum()),
+            new_prefix_bytes=int(self._bytes[new].sum()),
+            gone_prefixes=int((~live & (had > 0)).sum()),
+            set_sizes=SizeCounts(Counter(dict(zip(sizes.tolist(), counts.tolist(), strict=True)))),
+        )
+
+    def _count(self, ids: Int64s) -> Any:
+        return np.bincount(self._of_key[ids], minlength=len(self._bytes))
+
+    def _learn(self, state: StateMap) -> None:
+        """Number the prefixes of keys not met before: their bytes with the last slot made zero."""
+        fresh = np.arange(len(self._of_key), len(state), dtype=np.int64)
+        if not len(fresh):
+            return
+        ends = np.zeros(len(fresh) + 1, np.int64)
+        data = np.frombuffer(bytearray(state.interner.gather(fresh, ends)), np.uint8)
+        starts = ends[:-1][np.diff(ends) >= self._slot + 8]  # a shorter key does not fit its schema
+        data[(starts[:, None] + np.arange(self._slot, self._slot + 8)).ravel()] = 0
+        numbers = np.empty(len(fresh), np.int64)
+        self._interner.intern(data, ends[:-1].copy(), np.diff(ends), numbers)
+        self._of_key = np.concatenate([self._of_key, numbers])
+        grown = len(self._interner) - len(self._bytes)
+        self._keys = np.concatenate([self._keys, np.zeros(grown, np.int64)])
+        self._bytes = np.concatenate([self._bytes, np.zeros(grown, np.int64)])
+        self._bytes[numbers] = np.diff(ends) - self._shorter

@@ -1,0 +1,111 @@
+"""A join's counters held against its rows: for each join key, the indices 0 to count - 1.
+
+``SymmetricHashJoinStateManager`` keeps both in step. Rows that no counter knows are never joined
+and never removed; a counter without rows keeps its key for ever.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.kernel.loader import Interner, kernel
+from inspector.sparktypes import StructType
+from inspector.state.change import Int64s
+from inspector.state.replay import StateMap
+
+_WORD = 8
+_ROWS_AT_ONCE = 1 << 16
+
+
+@dataclass(frozen=True)
+class JoinSide:
+    """What is wrong between the two stores of one side of a join in one partition.
+
+    Attributes:
+        missing_rows: indices below a counter that no row has.
+        counters_without_rows: counters above zero of keys without any row.
+        dangling_rows: rows at or above their key's counter, or of keys without one.
+        rows: live rows.
+    """
+
+    missing_rows: int = 0
+    counters_without_rows: int = 0
+    dangling_rows: int = 0
+    rows: int = 0
+
+
+def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinSide:
+    """Hold one side's counters against its rows, at the version that was replayed last.
+
+    Args:
+        counters: ``keyToNumValues``; its clock is the number.
+        rows: ``keyWithIndexToValue``.
+        row_key: key schema of the rows: the join key's fields and the index.
+    """
+    keys = kernel().Interner()
+    ids = np.flatnonzero(counters.live[: len(counters)])
+    _intern(keys, counters, ids)
+    counts = np.maximum(counters.clock[ids], 0)
+    have = np.zeros(len(ids), np.int64)
+    dangling = total = 0
+    every = np.flatnonzero(rows.live[: len(rows)])
+    for owners, indices in _join_keys(keys, rows, every, row_key):
+        known = owners < len(ids)
+        good = known.copy()
+        good[known] = (indices[known] >= 0) & (indices[known] < counts[owners[known]])
+        np.add.at(have, owners[good], 1)
+        dangling += int((~good).sum())
+        total += len(owners)
+    return JoinSide(
+        missing_rows=int((counts - have).sum()),
+        counters_without_rows=int(((counts > 0) & (have == 0)).sum()),
+        dangling_rows=dangling,
+        rows=total,
+    )
+
+
+def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
+    for start in range(0, len(ids), _ROWS_AT_ONCE):
+        some = ids[start : start + _ROWS_AT_ONCE]
+        lengths = state.key_size[some].astype(np.int64)
+        data, out = b"".join(state.keys(some)), np.empty(len(some), np.int64)
+        keys.intern(data, np.cumsum(lengths) - lengths, lengths, out)
+
+
+def _join_keys(
+    keys: Interner, rows: StateMap, ids: Int64s, schema: StructType
+) -> Iterator[tuple[Int64s, Int64s]]:
+    """Of some rows each: the id of the join key, and the index."""
+    order = ids[np.argsort(rows.key_size[ids], kind="stable")]
+    sizes = rows.key_size[order]
+    cuts = np.flatnonzero(np.diff(sizes)) + 1
+    for of_size in np.split(order, cuts):
+        for start in range(0, len(of_size), _ROWS_AT_ONCE):
+            some = of_size[start : start + _ROWS_AT_ONCE]
+            data, size = b"".join(rows.keys(some)), int(rows.key_size[some[0]])
+            words = np.frombuffer(data, "<i8").reshape(len(some), size // _WORD)
+            join_keys, indices = _without_index(words, schema)
+            raw, length = join_keys.tobytes(), join_keys.shape[1] * _WORD
+            owners = np.empty(len(some), np.int64)
+            at = np.arange(len(some), dtype=np.int64)
+            keys.intern(raw, at * length, np.full(len(some), length, np.int64), owners)
+            yield owners, indices
+
+
+def _without_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
+    """Key rows less their last field, as Spark writes them without it; and that field."""
+    fields = len(schema.fields)
+    old_bits, new_bits = (fields + 63) // 64, (fields - 1 + 63) // 64
+    slots = words[:, old_bits : old_bits + fields - 1].copy()
+    shift = np.int64((old_bits - new_bits + 1) * _WORD) << np.int64(32)
+    for ordinal, column in enumerate(schema.fields[:-1]):
+        if column.data_type.fixed_width is None:
+            # A slot without an offset is a null; one with it moves with its bytes.
+            moved = slots[:, ordinal] >> 32 != 0
+            slots[moved, ordinal] -= shift
+    indices = words[:, old_bits + fields - 1]
+    rest = words[:, old_bits + fields :]
+    return np.ascontiguousarray(np.hstack([words[:, :new_bits], slots, rest])), indices

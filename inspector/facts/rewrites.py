@@ -1,0 +1,43 @@
+"""Keys that every version writes anew: is the update really needed?"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.facts.sizes import SizeCounts
+from inspector.state.change import Change
+from inspector.state.replay import StateMap
+
+
+class Rewrites:
+    """Follows, per key, in how many versions in a row it was put; 8 bytes a key."""
+
+    def __init__(self) -> None:
+        self._step = -1
+        self._last: npt.NDArray[np.int32] = np.empty(0, np.int32)
+        self._run: npt.NDArray[np.int32] = np.empty(0, np.int32)
+
+    def update(self, change: Change, state: StateMap) -> None:
+        """Take one version's change over; one that a snapshot brought breaks every row."""
+        self._step += 1
+        if change.rebased:
+            self._last, self._run = np.empty(0, np.int32), np.empty(0, np.int32)
+        more = len(state) - len(self._last)
+        if more > 0:
+            room = more + (len(self._last) >> 3)
+            self._last = np.concatenate([self._last, np.full(room, -2, np.int32)])
+            self._run = np.concatenate([self._run, np.zeros(room, np.int32)])
+        if change.rebased:
+            return
+        touched = state.touched_keys()
+        ids = touched.ids[touched.written]
+        again = self._last[ids] == self._step - 1
+        self._run[ids] = np.where(again, self._run[ids] + 1, 1)
+        self._last[ids] = self._step
+
+    def lengths(self, state: StateMap) -> SizeCounts:
+        """How many live keys were put in exactly so many of the newest versions in a row."""
+        count = len(state)
+        fresh = state.live[:count] & (self._last[:count] == self._step)
+        return SizeCounts.of(self._run[:count][fresh].astype(np.int64))

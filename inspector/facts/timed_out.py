@@ -1,0 +1,332 @@
+"""Group-state keys whose timeout fired and that are still there, and what the function did.
+
+All of it is read off the final :class:`~inspector.state.replay.StateMap` at once: the timer, the
+step of the last put and the timer that it replaced are kept per key while the versions pass.
+
+Which clock the timers follow, all partitions together decide, for each batch apart. So each
+leftover is found under both clocks, and says of which batch the clock matters (``kind_step``) and
+whether it is one under the other clock too (``either``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.facts.clocks import Clocks, first_due
+from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
+from inspector.facts.timer_runs import TimerRuns
+from inspector.facts.timers import EVENT, PROCESSING, Calls, Place, is_timer
+from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
+from inspector.state.change import Bools, Int64s
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
+
+AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"
+HELD_BACK = "the operator's own watermark may lag behind that of the query"
+NO_LOG_ENTRY = "the log entry of its batch is gone, so that the clock at that time is not known"
+BY_BOTH = "both the watermark and the processing time had passed its timer, whichever it follows"
+BEFORE = "no timeout when the window of proof began, in which each call for data set one"
+
+_OTHER = {EVENT: PROCESSING, PROCESSING: EVENT}
+
+
+@dataclass(frozen=True)
+class TimerView:
+    """What is known of a store's timers when its leftovers are found.
+
+    Attributes:
+        kinds: the clocks that they may follow.
+        place: of the operator.
+        calls: who made the records of each version.
+        runs: how often in a row each timer fired; None if it was not followed.
+        empty_size: size of a value whose state is null; -1 where none is known by its size.
+    """
+
+    kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)
+    place: Place = field(default_factory=Place)
+    calls: Mapping[int, Calls] = field(default_factory=dict)
+    runs: TimerRuns | None = None
+    empty_size: int = -1
+
+
+def timed_out(state: StateMap, clocks: Clocks, view: TimerView) -> Iterator[Leftovers]:
+    """The leftovers under each clock that the timers may follow."""
+    if not len(clocks.versions):
+        return
+    for kind in view.kinds:
+        found = _TimedOut(state, clocks, kind, view)
+        yield from found.ignored()
+        yield from found.answered()
+        yield from found.before_window()
+
+
+class _Puts(NamedTuple):
+    """Last puts that replaced a timer; arrays run parallel to ``ids``.
+
+    Attributes:
+        ids: the keys. timer: that it left. put: its step. over: the timer that it replaced.
+        position: of its record. kept: it left no timer. sure: a timeout made it.
+    """
+
+    ids: Int64s
+    timer: Int64s
+    put: Int64s
+    over: Int64s
+    position: Int64s
+    kept: Bools
+    sure: Bools
+
+
+class _TimedOut:
+    """The leftovers under one clock.
+
+    A timer is due by the operator's own clock. Where its watermark may lag behind that of the
+    query, the query's bounds it: what that has not reached is not due; of the rest, nobody knows.
+    """
+
+    def __init__(self, state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView) -> None:
+        self._state, self._kind, self._view = state, kind, view
+        self._lags = view.place.lags(kind)
+        self._due_at = clocks.threshold_ms(kind)
+        self._other_due_at = clocks.threshold_ms(_OTHER[kind])
+        calls = [view.calls.get(version, Calls()) for version in clocks.versions.tolist()]
+        self._sure_from = np.array([one.sure_from for one in calls], np.int64)
+        self._last_data, self._other_last_data = (
+            np.array([one.last_data.get(of, -1) for one in calls], np.int64)
+            for of in (kind, _OTHER[kind])
+        )
+        self._excluded = np.array([kind in one.against for one in calls], np.bool_)
+        self._excluded &= ~np.array([_OTHER[kind] in one.against for one in calls], np.bool_)
+        self._single = len(view.kinds) == 1
+
+    def ignored(self) -> Iterator[Leftovers]:
+        """Timers that have run out and still stand: only applyInPandasWithState leaves them.
+
+        Such a timer fires again in every batch.
+        """
+        state, last = self._state, len(self._due_at) - 1
+        if self._view.place.clears_timers or self._excluded[last]:
+            return
+        ids = state.where(
+            lambda some: (
+                state.live[some]
+                & is_timer(state.clock[some])
+                & (state.clock[some] < self._due_at[last])
+            )
+        )
+        if not len(ids):
+            return
+        either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
+        if self._lags:
+            yield self._ignored(ids, either, self._due_at, (Certainty.UNDECIDED, HELD_BACK))
+            return
+        yield self._ignored(ids, either, self._due_at, (Certainty.PROVEN, ""))
+        if self._kind is EVENT and either.any():
+            # Where the clock stays unknown: since when both had passed them.
+            both = np.minimum(self._due_at, self._other_due_at)
+            found = self._ignored(ids[either], either[either], both, (Certainty.PROVEN, BY_BOTH))
+            yield replace(found, timeout_kind=None)
+
+    def _ignored(
+        self, ids: Int64s, either: Bools, due_at: Int64s, how: tuple[Certainty, str]
+    ) -> Leftovers:
+        state, (certainty, reason) = self._state, how
+        put = np.maximum(state.put_step[ids], state.base_step - 1).astype(np.int64)
+        step, often = first_due(due_at, put, state.clock[ids])
+        return Leftovers(
+            LeftoverClass.IGNORED_TIMEOUT,
+            certainty,
+            self._kind,
+            ids,
+            step,
+            state.clock[ids],
+            np.full(len(ids), NO_CLOCK) if self._lags else due_at[step],
+            often,
+            change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
+            reason=reason,
+            kind_step=np.full(len(ids), len(due_at) - 1),
+            either=either,
+        )
+
+    def answered(self) -> Iterator[Leftovers]:
+        """Keys whose last put a timeout made, or may have made: without a timer, or with another.
+
+        Surely made by one (:class:`~inspector.facts.timers.Calls`), the key is a leftover by
+        whatever clock its timer ran out. In between new data may have made it as well: undecided,
+        unless the function's habits speak for the timeout.
+        """
+        puts = self._puts()
+        groups, kind_step, either, ours = self._groups(puts)
+        for group in np.unique(groups[ours]).tolist():
+            some = np.flatnonzero(ours & (groups == group))
+            yield self._answer(puts.ids[some], kind_step[some], either[some], group)
+
+    def _puts(self) -> _Puts:
+        state = self._state
+        ids = state.where(self._replaced)
+        put, timer = state.put_step[ids].astype(np.int64), state.clock[ids]
+        return _Puts(
+            ids,
+            timer,
+            put,
+            state.put_over_clock[ids],
+            state.record[ids].astype(np.int64),
+            timer == NO_TIMEOUT,
+            state.record[ids] >= self._sure_from[put],
+        )
+
+    def _groups(self, puts: _Puts) -> tuple[Int64s, Int64s, Bools, Bools]:
+        """What is to be said of each put, where its clock matters, and whether it is a leftover.
+
+        Returns:
+            The group (see :meth:`_answer`), the step whose batch's clock matters, whether the other
+            clock says the same, and whether this one makes a leftover of it.
+        """
+        _, timer, put, over, _, kept, sure = puts
+        last = len(self._due_at) - 1
+        # Of a timer that was set anew the clock of the last batch matters, too: one that has run
+        # out again is reported as ignored, once.
+        rearmed = ~kept & (not self._view.place.clears_timers)
+        again, other_again = (
+            rearmed & (timer < due_at[last]) for due_at in (self._due_at, self._other_due_at)
+        )
+        by_last = rearmed & sure
+        kind_step = np.where(by_last, last, put)
+        likely, other_likely = self._likely(puts)
+        other_due = over < _bound(self._other_due_at)[put]
+        either = np.where(by_last, ~other_again, other_due)
+        either &= (sure | other_likely) & (not self._single)
+        ours = likely | (sure & (by_last | (over < _bound(self._due_at)[put])))
+        ours &= ~(again & (sure | other_again)) & ~self._excluded[kind_step]
+        again_by = np.where(sure, 0, (again & ~other_again) + 2 * (other_again & ~again))
+        known = self._due_at[put] != NO_CLOCK
+        same = self._state.put_same_state[puts.ids]
+        return 16 * again_by + 8 * sure + 4 * known + 2 * kept + same, kind_step, either, ours
+
+    def _likely(self, puts: _Puts) -> tuple[Bools, Bools]:
+        """Which puts a timeout may have made, by this clock and by the other."""
+        due_at = self._due_at[puts.put]
+        # By a clock that is not known any timer may have run out; said of those that are left none.
+        due = np.where(due_at == NO_CLOCK, puts.kept, puts.over < due_at)
+        other_due = puts.over < _bound(self._other_due_at)[puts.put]
+        return (
+            ~puts.sure & due & (puts.position > self._last_data[puts.put]),
+            ~puts.sure & other_due & (puts.position > self._other_last_data[puts.put]),
+        )
+
+    def _replaced(self, some: slice) -> Bools:
+        state = self._state
+        put, over = state.put_step[some], state.put_over_clock[some]
+        replaced: Bools = state.live[some] & (put != BEFORE_WINDOW) & is_timer(over)
+        found = np.flatnonzero(replaced)
+        put, over, position = put[found], over[found], state.record[some][found]
+        likely = position >= self._sure_from[put]
+        for due_at, last_data in (
+            (self._due_at, self._last_data),
+            (self._other_due_at, self._other_last_data),
+        ):
+            likely |= (over < _bound(due_at)[put]) & (position > last_data[put])
+        replaced[found] = likely
+        return replaced
+
+    def _answer(self, ids: Int64s, kind_step: Int64s, either: Bools, group: int) -> Leftovers:
+        """The leftovers of one group.
+
+        Its bits say: a sure timeout, a known clock, kept, same state; and, above them, by which
+        clock alone the timer has run out again: 1 for ours, 2 for the other.
+        """
+        state = self._state
+        sure, known, kept, same = (bool(group & bit) for bit in (8, 4, 2, 1))
+        step = state.put_step[ids].astype(np.int64)
+        fired, first = self._runs_of(ids, step)
+        over = state.put_over_clock[ids]
+        ours, other = self._due_at[step], self._other_due_at[step]
+        if self._lags:
+            ours = np.full(len(ids), NO_CLOCK)
+        return Leftovers(
+            LeftoverClass.KEPT_WITHOUT_TIMEOUT if kept else LeftoverClass.REARMED,
+            Certainty.PROVEN if sure else Certainty.UNDECIDED,
+            self._kind,
+            ids,
+            step,
+            over,
+            np.where(over < self._due_at[step], ours, other),
+            fired,
+            first_step=first,
+            change=_change(state, ids, self._view),
+            reason=NO_LOG_ENTRY if not known else "" if sure else AMONG_DATA,
+            needs=None if sure else self._needs(group >> 4, kept=kept, same=same),
+            kind_step=kind_step,
+            either=either,
+        )
+
+    def _needs(self, again_by: int, *, kept: bool, same: bool) -> Needs | None:
+        if again_by:
+            by = self._kind if again_by == 1 else _OTHER[self._kind]
+            return Needs.UNLESS_EVENT if by is EVENT else Needs.UNLESS_PROCESSING
+        if kept:
+            return Needs.KEPT_BY_HABIT
+        return Needs.REARMED_BY_HABIT if same else None
+
+    def _runs_of(self, ids: Int64s, step: Int64s) -> tuple[Int64s, Int64s]:
+        """How often in a row the timeout of some keys fired, at least, and the first step of it."""
+        run = self._view.runs.by_kind.get(self._kind) if self._view.runs is not None else None
+        if run is None:
+            return np.ones(len(ids), np.int64), step
+        counted = run.fired[ids].astype(np.int64)
+        first = np.where(counted > 0, run.first[ids].astype(np.int64), step)
+        return np.maximum(counted, 1), first
+
+    def before_window(self) -> Iterator[Leftovers]:
+        """Keys without a timer since before the window.
+
+        Where every call for data leaves a timer, only a timeout can have taken it. Whether it is
+        so, all partitions together decide.
+        """
+        state = self._state
+        if self._view.runs is None:
+            return
+        ever_armed = self._view.runs.ever_armed
+
+        def never(some: slice) -> Bools:
+            before: Bools = state.put_step[some] == BEFORE_WINDOW
+            if before.any():
+                before &= ~ever_armed[some] & state.live[some] & (state.clock[some] == NO_TIMEOUT)
+            return before
+
+        ids = state.where(never)
+        if not len(ids):
+            return
+        unknown = np.full(len(ids), NO_CLOCK)
+        base = np.full(len(ids), state.base_step, np.int64)
+        yield Leftovers(
+            LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+            Certainty.UNDECIDED,
+            self._kind,
+            ids,
+            base,
+            unknown,
+            unknown,
+            np.zeros(len(ids), np.int64),
+            reason=BEFORE,
+            needs=Needs.BEFORE_WINDOW,
+            kind_step=base,
+            either=np.full(len(ids), not self._single),
+        )
+
+
+def _bound(times: Int64s) -> Int64s:
+    """What no timer that ran out can lie at or behind; by a clock that is not known, any may."""
+    bound: Int64s = np.where(times == NO_CLOCK, np.iinfo(np.int64).max, times)
+    return bound
+
+
+def _change(state: StateMap, ids: Int64s, view: TimerView) -> npt.NDArray[np.int8]:
+    change = np.where(state.put_same_state[ids], StateChange.UNTOUCHED, StateChange.CHANGED)
+    if view.empty_size >= 0:
+        change = np.where(state.value_size[ids] == view.empty_size, StateChange.EMPTY, change)
+    return change.astype(np.int8)

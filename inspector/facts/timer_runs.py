@@ -1,0 +1,223 @@
+"""How often in a row each key's timeout fired, and what is known of the function's habits.
+
+Kept per key while the versions pass, under each clock that the timers may follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.facts.clocks import first_due, running_max
+from inspector.facts.timers import Calls, Place, TimerRecords, is_timer
+from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
+from inspector.schemas import HABITS
+from inspector.state.change import Bools, Int64s
+from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
+
+Int32s = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class TimerCalls:
+    """What a store's history shows of its function, under one clock. Adds; the zero is empty.
+
+    Attributes:
+        armed_by_data, unarmed_by_data: puts that a call for data surely made, by whether they left
+            a timer.
+        changed_by_data, untouched_by_data: those of them over a row that was there, by whether
+            they changed its state.
+        timeout_kept, timeout_rearmed, timeout_removed: records that a timeout surely made, by what
+            became of the key: no timer any more, another one, gone.
+        armed_keys: keys that had a timer at some version of the window.
+        never_armed_rows, never_armed_bytes: live rows that had none, and their key and value bytes.
+    """
+
+    armed_by_data: int = 0
+    unarmed_by_data: int = 0
+    changed_by_data: int = 0
+    untouched_by_data: int = 0
+    timeout_kept: int = 0
+    timeout_rearmed: int = 0
+    timeout_removed: int = 0
+    armed_keys: int = 0
+    never_armed_rows: int = 0
+    never_armed_bytes: int = 0
+
+    def __add__(self, other: TimerCalls) -> TimerCalls:
+        return TimerCalls(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+    @classmethod
+    def from_columns(cls, row: Mapping[str, Any]) -> TimerCalls:
+        """From a row of kind ``calls`` of :data:`inspector.schemas.FACTS`."""
+        return cls(
+            **{name: row[name] for name in HABITS},
+            never_armed_rows=row["rows"],
+            never_armed_bytes=row["key_bytes"] + row["value_bytes"],
+        )
+
+
+@dataclass
+class Run:
+    """One clock: the timed-out calls with which each key's history ends, and the habits it shows.
+
+    Attributes:
+        fired: at least how many; 0 after what may be a call for data. first: step of the first.
+        standing: by step, whether a timer outlived it that had run out by this clock.
+        calls: the habits.
+    """
+
+    fired: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    first: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    standing: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    calls: TimerCalls = field(default_factory=TimerCalls)
+
+
+class TimerRuns:
+    """The runs of all keys of a store, version after version.
+
+    Attributes:
+        by_kind: the run of each key under each clock.
+        ever_armed: keys that had a timer at some version of the window.
+        thresholds: under each clock, by step, what timers were held against; NO_CLOCK where it is
+            not known.
+    """
+
+    def __init__(self, kinds: Iterable[TimeoutKind] = (), place: Place | None = None) -> None:
+        self.by_kind = {kind: Run() for kind in kinds}
+        self.ever_armed: Bools = np.zeros(0, np.bool_)
+        self.thresholds: dict[TimeoutKind, list[int]] = {kind: [] for kind in self.by_kind}
+        self._place = place or Place()
+        self._put: Int32s = np.zeros(0, np.int32)
+
+    def update(
+        self, records: TimerRecords, state: StateMap, clock: BatchClock | None, calls: Calls
+    ) -> None:
+        """Add one version's records; ``state`` is the map after it."""
+        rebased = records.change.rebased
+        if rebased:
+            self._put, self.ever_armed = np.zeros(0, np.int32), np.zeros(0, np.bool_)
+        step = len(state.versions) - 1
+        self._reserve(len(state), rebased)
+        timed = records.was_timed
+        put_before = np.maximum(self._put[records.ids[timed]], state.base_step - 1).astype(np.int64)
+        for kind, run in self.by_kind.items():
+            known = None if clock is None else clock.time_ms(kind)
+            times = self.thresholds[kind]
+            times += [NO_CLOCK if known is None else known] * (step + 1 - len(times))
+            if rebased:
+                continue
+            self._stood(kind, records.before[timed], put_before, step)
+            self._advance(kind, records, put_before, (step, calls))
+            if calls.last_data:
+                run.calls += _habits(records, calls, kind)
+        put = records.ids[records.put]
+        self._put[put] = BEFORE_WINDOW if rebased else step
+        self.ever_armed[put[records.after[records.put] != NO_TIMEOUT]] = True
+
+    def stood_at_end(self, state: StateMap) -> None:
+        """Note the timers that stand in the last version."""
+        for some in state.portions():
+            timers = state.clock[some]
+            armed = np.flatnonzero(state.live[some] & is_timer(timers))
+            since = np.maximum(state.put_step[some][armed], state.base_step - 1).astype(np.int64)
+            for kind in self.by_kind:
+                self._stood(kind, timers[armed], since, len(state.versions))
+
+    def _reserve(self, keys: int, anew: bool) -> None:
+        if anew:
+            for run in self.by_kind.values():
+                run.fired, run.first = np.zeros(0, np.int32), np.zeros(0, np.int32)
+        room = keys + (keys >> 3) if keys > len(self._put) else len(self._put)
+        _lengthen(self, "_put", room, BEFORE_WINDOW)
+        _lengthen(self, "ever_armed", room, False)
+        for run in self.by_kind.values():
+            _lengthen(run, "fired", room, 0)
+            _lengthen(run, "first", room, 0)
+
+    def _stood(self, kind: TimeoutKind, timers: Int64s, since: Int64s, until: int) -> None:
+        """Note the steps that a timer outlived though it had run out by this clock.
+
+        It is proof against the clock where no timer outlives its batch (premise
+        ``clears-timers``), and where the clock is the operator's own.
+
+        Args:
+            kind: the clock.
+            timers: some timers.
+            since: step of the put that set each, which it outlived by nature.
+            until: step that ended them.
+        """
+        run, times = self.by_kind[kind], np.array(self.thresholds[kind], np.int64)
+        if len(run.standing) < len(times):
+            run.standing = np.append(run.standing, np.zeros(len(times) - len(run.standing), bool))
+        if not self._place.clears_timers or self._place.lags(kind) or not len(timers):
+            return
+        reached = running_max(times[:until])
+        first = np.maximum(np.searchsorted(reached, timers, side="right"), since + 1)
+        starts = np.bincount(first[first < until], minlength=until)[:until]
+        # Where the clock had gone back, nothing is said.
+        run.standing[:until] |= (np.cumsum(starts) > 0) & (times[:until] == reached)
+
+    def _advance(
+        self,
+        kind: TimeoutKind,
+        records: TimerRecords,
+        put_before: Int64s,
+        at: tuple[int, Calls],
+    ) -> None:
+        """Lengthen the runs of timers that surely fired; end all others that were touched."""
+        run, (step, calls) = self.by_kind[kind], at
+        times = np.array(self.thresholds[kind][: step + 1], np.int64)
+        timed = records.was_timed
+        fires = records.put[timed] & (records.before[timed] < times[-1])
+        fires &= records.positions[timed] >= calls.sure_from
+        ids = records.ids[timed[fires]]
+        if self._place.clears_timers or self._place.lags(kind):
+            # In this batch alone it is known to have fired.
+            started = np.full(len(ids), step, np.int64)
+            often = np.ones(len(ids), np.int64)
+        else:
+            started, often = first_due(times, put_before[fires], records.before[timed[fires]])
+        fired = run.fired[ids]
+        run.fired[records.ids] = 0
+        run.first[ids] = np.where(fired > 0, run.first[ids], started)
+        run.fired[ids] = fired + often
+
+
+def _habits(records: TimerRecords, calls: Calls, kind: TimeoutKind) -> TimerCalls:
+    """What the records of one version show of the function."""
+    by_timeout = records.positions >= calls.sure_from
+    timed = is_timer(records.before)
+    # A put whose timer had not run out, or that stands before one which data made.
+    by_data = records.put & ~by_timeout & (records.positions <= calls.last_data[kind])
+    left = is_timer(records.after)
+    there = by_data & (records.before != NO_CLOCK)
+    return TimerCalls(
+        armed_by_data=_count(by_data & left),
+        unarmed_by_data=_count(by_data & ~left),
+        changed_by_data=_count(there & ~records.same_state),
+        untouched_by_data=_count(there & records.same_state),
+        timeout_kept=_count(by_timeout & timed & records.put & ~left),
+        timeout_rearmed=_count(by_timeout & timed & records.put & left),
+        timeout_removed=_count(by_timeout & timed & ~records.put),
+    )
+
+
+def _count(mask: Bools) -> int:
+    return int(np.count_nonzero(mask))
+
+
+def _lengthen(owner: object, name: str, room: int, fill: int) -> None:
+    """Lengthen a column, without a copy if nobody else looks at it."""
+    had = len(getattr(owner, name))
+    try:
+        getattr(owner, name).resize(room)
+    except ValueError:
+        longer = np.empty(room, getattr(owner, name).dtype)
+        longer[:had] = getattr(owner, name)
+        setattr(owner, name, longer)
+    getattr(owner, name)[had:] = fill

@@ -1,0 +1,138 @@
+"""The facts of one version: what it holds, what it changed, what it shares with the one before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspector.facts.sizes import LiveSizes, SizeCounts
+from inspector.schemas import COUNTS, HISTOGRAMS
+from inspector.state.change import Change, ChangeSums
+from inspector.state.replay import StateMap
+
+
+@dataclass(frozen=True)
+class VersionFacts:
+    """Facts of one version of one store; ``a + b`` are the facts of both stores together.
+
+    All numbers are exact, bytes are UnsafeRow bytes unless the name says otherwise.
+
+    Attributes:
+        stores: stores counted. rebased: those of them whose version could only be loaded from a
+            snapshot, so that nothing is known of its change: they add nothing to the change counts.
+        rows, key_bytes, value_bytes: live in the version.
+        puts ... absent_removals: see :class:`inspector.state.change.RecordCounts`.
+        new_rows, changed_rows, same_value_rows, removed_rows: keys against the version before: not
+            there; there with another value; put again with an equal value; no longer there.
+        shared_rows: rows whose key *and* value object are those of the version before.
+        shared_keys: rows whose key object is (each shared row, and each row put over).
+        shared_key_bytes, shared_value_bytes: bytes of those objects.
+        previous_row_bytes: key and value bytes of the version before.
+        delta_bytes, snapshot_bytes: file bytes of the version. raw_bytes: of the file that was
+            replayed, decompressed.
+        key_sizes, value_sizes, row_sizes: distributions over the live rows.
+    """
+
+    stores: int = 0
+    rebased: int = 0
+    rows: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+    puts: int = 0
+    inserts: int = 0
+    updates: int = 0
+    same_value_puts: int = 0
+    same_value_put_bytes: int = 0
+    removals: int = 0
+    absent_removals: int = 0
+    new_rows: int = 0
+    changed_rows: int = 0
+    same_value_rows: int = 0
+    removed_rows: int = 0
+    shared_rows: int = 0
+    shared_keys: int = 0
+    shared_key_bytes: int = 0
+    shared_value_bytes: int = 0
+    previous_row_bytes: int = 0
+    delta_bytes: int = 0
+    snapshot_bytes: int = 0
+    raw_bytes: int = 0
+    key_sizes: SizeCounts = field(default_factory=SizeCounts)
+    value_sizes: SizeCounts = field(default_factory=SizeCounts)
+    row_sizes: SizeCounts = field(default_factory=SizeCounts)
+
+    def __add__(self, other: VersionFacts) -> VersionFacts:
+        names = (*COUNTS, *HISTOGRAMS)  # dataclasses.fields() takes longer than the sums
+        return VersionFacts(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+    @property
+    def row_bytes(self) -> int:
+        """Key and value bytes of the live rows."""
+        return self.key_bytes + self.value_bytes
+
+    @property
+    def two_versions_unshared_bytes(self) -> int:
+        """Row bytes of this version and the one before, if nothing were shared."""
+        return self.row_bytes + self.previous_row_bytes
+
+    @property
+    def two_versions_bytes(self) -> int:
+        """The same with every shared key and value object counted once, as Spark holds them."""
+        return self.two_versions_unshared_bytes - self.shared_key_bytes - self.shared_value_bytes
+
+    def columns(self) -> dict[str, Any]:
+        """The columns of :data:`inspector.schemas.FACTS` that these facts fill."""
+        row: dict[str, Any] = {name: getattr(self, name) for name in COUNTS}
+        return row | {name: getattr(self, name).flat() for name in HISTOGRAMS}
+
+    @classmethod
+    def from_columns(cls, row: dict[str, Any]) -> VersionFacts:
+        """The inverse of :meth:`columns`."""
+        facts: dict[str, Any] = {name: row[name] for name in COUNTS}
+        facts |= {name: SizeCounts.from_flat(row[name]) for name in HISTOGRAMS}
+        return cls(**facts)
+
+
+def measure_version(
+    change: Change, state: StateMap, sizes: LiveSizes, files: dict[str, int]
+) -> VersionFacts:
+    """The facts of the version that ``change`` made.
+
+    Args:
+        change: what it changed.
+        state: the map after it.
+        sizes: the running distributions; brought up to date here.
+        files: ``delta_bytes``, ``snapshot_bytes`` and ``raw_bytes``.
+    """
+    sizes.update(change)
+    key_sizes, value_sizes, row_sizes = sizes.snapshot()
+    sharing = {} if change.rebased else _sharing(change.sums, state)
+    counts = {} if change.rebased else vars(change.counts)
+    return VersionFacts(
+        stores=1,
+        rebased=int(change.rebased),
+        rows=state.rows,
+        key_bytes=state.key_bytes,
+        value_bytes=state.value_bytes,
+        key_sizes=key_sizes,
+        value_sizes=value_sizes,
+        row_sizes=row_sizes,
+        **counts,
+        **sharing,
+        **files,
+    )
+
+
+def _sharing(sums: ChangeSums, state: StateMap) -> dict[str, int]:
+    grown = sums.now_key_bytes - sums.was_key_bytes + sums.now_value_bytes - sums.was_value_bytes
+    return {
+        "new_rows": sums.new_rows,
+        "changed_rows": sums.changed_rows,
+        "same_value_rows": sums.same_value_rows,
+        "removed_rows": sums.removed_rows,
+        "shared_rows": state.rows - sums.written_rows,
+        "shared_keys": state.rows - sums.reborn_rows,
+        "shared_key_bytes": state.key_bytes - sums.reborn_key_bytes,
+        "shared_value_bytes": state.value_bytes - sums.written_value_bytes,
+        "previous_row_bytes": state.key_bytes + state.value_bytes - grown,
+    }

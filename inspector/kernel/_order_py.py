@@ -1,0 +1,241 @@
+"""The part of the kernel that compares UnsafeRows; their layout is in ``rows_nested``."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from inspector.kernel._arguments import checked_spans, integers
+
+BYTES = 0
+"""Variable part of unsigned bytes; what is only a beginning comes first."""
+WIDEST = 8
+"""Up to here, a signed number of so many bytes."""
+FLOAT = 9
+"""Floating-point number of 4 bytes: NaN equals NaN and comes last, zeros are equal."""
+DOUBLE = 10
+"""The same of 8 bytes."""
+BIG_NUMBER = 11
+"""Variable part of 1 to 16 bytes that is a big-endian signed number."""
+INSTANT = 12
+"""Variable part of 16 bytes: a signed number of 8, then one of 2."""
+EQUAL_BYTES = 13
+"""Variable part of which is known only that equal bytes are equal values."""
+NOTHING = 14
+"""Field whose values are all equal, null or not."""
+FIELDS = 15
+"""Struct; operands: how many numbers its program has, then that program."""
+ELEMENTS = 16
+"""Array; operands: how many numbers follow, then what each element is compared by."""
+UNORDERED = -1
+"""Field of which nothing is known, not even that null comes first."""
+
+_EQUAL = 0
+_UNKNOWN = 2
+_NO_FIT = 3
+_WORD = 8  # bytes of a slot, and of a word of null bits
+_BIG = 16  # bytes of the largest number
+_DEEPEST = 64  # structs and arrays within each other
+_MOST_FIELDS = (1 << 31) - 1
+_WIDTHS = {**{width: width for width in range(1, WIDEST + 1)}, FLOAT: 4}
+_REALS = {FLOAT: struct.Struct("<f"), DOUBLE: struct.Struct("<d")}
+_INSTANT = struct.Struct("<qh")
+
+
+def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) -> int:
+    """Find the UnsafeRows that are below the row before them.
+
+    Rows and structs are compared field by field, arrays element by element and then by length,
+    nulls first. What is behind the first difference is not looked at, nor what is behind a field
+    whose order is unknown: such a row is not below.
+
+    Args:
+        buffer: what the rows lie in.
+        offsets: where each row starts.
+        lengths: bytes of each row.
+        program: the number of fields, then for each of them a word of this module with its
+            operands. It ends in zeros.
+        below: one byte per row, 1 where it is below the one before.
+
+    Returns:
+        How many are below; -1 (and nothing of meaning in ``below``) if something that was looked
+        at does not fit: a row without room for its fields or not of whole words, a variable part
+        outside of what contains it or that shares bytes with another one, a number of a wrong size.
+
+    Raises:
+        ValueError: a row outside of the buffer, or arrays of different length.
+    """
+    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    order, found = _Order(integers(program).tolist()), memoryview(below).cast("B")
+    if len(found) != len(starts):
+        raise ValueError("arrays differ in length")
+    before: memoryview | None = None
+    for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        row = view[start : start + size]
+        way = _EQUAL if before is None else order.rows(before, row, 0, 0)
+        if way == _NO_FIT:
+            return -1
+        found[i], before = way == 1, row
+    return sum(found)
+
+
+class _Parts:
+    """A row, struct or array whose fields or elements are compared."""
+
+    __slots__ = ("_budget", "_data", "_fixed", "_nulls", "_values", "_width", "fits")
+
+    def __init__(self, data: memoryview, count: int, nulls: int, width: int) -> None:
+        self._data = data
+        self._nulls = nulls
+        self._values = nulls + (count + 63) // 64 * _WORD
+        self._width = width
+        self._fixed = self._values + count * width
+        self._budget = len(data) - self._fixed  # values never share bytes, see Containers
+        self.fits = self._budget >= 0
+
+    def there(self, i: int) -> bool:
+        """Whether a value is not null."""
+        return not self._data[self._nulls + (i >> 3)] >> (i & 7) & 1
+
+    def value(self, i: int) -> memoryview:
+        """The bytes of a value, or of its slot."""
+        at = self._values + i * self._width
+        return self._data[at : at + self._width]
+
+    def part(self, i: int) -> memoryview | None:
+        """The variable part of a value, if it lies where it may."""
+        slot = int.from_bytes(self.value(i), "little")
+        offset, size = slot >> 32, slot & 0xFFFFFFFF
+        if offset < self._fixed or len(self._data) - offset < size or self._budget < size:
+            return None
+        self._budget -= size
+        return self._data[offset : offset + size]
+
+
+class _Order:
+    """How one value stands to another by a program.
+
+    Below 0 if it comes first, 0 if they are equal, 1 if the other comes first; or unknown, or
+    that they do not fit.
+    """
+
+    def __init__(self, program: list[int]) -> None:
+        self._program = program
+
+    def rows(self, one: memoryview, other: memoryview, at: int, depth: int) -> int:
+        """Of two rows or structs, by what stands in the program from a place on."""
+        fields = self._number(at)
+        if not 0 <= fields <= _MOST_FIELDS or depth > _DEEPEST:
+            return _UNKNOWN
+        first, second = _Parts(one, fields, 0, _WORD), _Parts(other, fields, 0, _WORD)
+        if not (first.fits and second.fits) or len(one) % _WORD or len(other) % _WORD:
+            return _NO_FIT
+        at += 1
+        for i in range(fields):
+            if way := self._values(first, second, i, at, depth):
+                return way
+            at = self._behind(at)
+        return _EQUAL
+
+    def arrays(self, one: memoryview, other: memoryview, at: int, depth: int) -> int:
+        """Of two arrays, by what stands at a place in the program."""
+        if depth > _DEEPEST:
+            return _UNKNOWN
+        width = _WIDTHS.get(self._number(at), _WORD)
+        counts = [_count(one), _count(other)]
+        if counts[0] is None or counts[1] is None:
+            return _NO_FIT
+        first = _Parts(one, counts[0], _WORD, width)
+        second = _Parts(other, counts[1], _WORD, width)
+        if not (first.fits and second.fits):
+            return _NO_FIT
+        for i in range(min(counts[0], counts[1])):
+            if way := self._values(first, second, i, at, depth):
+                return way
+        return _sign(counts[0], counts[1])
+
+    def _values(self, one: _Parts, other: _Parts, i: int, at: int, depth: int) -> int:
+        """Of the same field, or element, of two."""
+        kind = self._number(at)
+        if kind == NOTHING:
+            return _EQUAL
+        if not BYTES <= kind <= ELEMENTS:
+            return _UNKNOWN
+        there = one.there(i)
+        if not there or not other.there(i):
+            return there - other.there(i)
+        if kind in _REALS:
+            return _reals(_REALS[kind], one.value(i), other.value(i))
+        if BYTES < kind <= WIDEST:
+            return _sign(_signed(one.value(i)[:kind]), _signed(other.value(i)[:kind]))
+        return self._spans(kind, one.part(i), other.part(i), at + 1, depth)
+
+    def _spans(
+        self, kind: int, one: memoryview | None, other: memoryview | None, at: int, depth: int
+    ) -> int:
+        if one is None or other is None:
+            return _NO_FIT
+        if kind == FIELDS:
+            return self.rows(one, other, at + 1, depth + 1)
+        if kind == ELEMENTS:
+            return self.arrays(one, other, at + 1, depth + 1)
+        return _SPANS[kind](one, other)
+
+    def _behind(self, at: int) -> int:
+        if self._number(at) not in (FIELDS, ELEMENTS):
+            return at + 1
+        length = self._number(at + 1)
+        return at + 2 + length if 0 <= length <= len(self._program) else len(self._program)
+
+    def _number(self, at: int) -> int:
+        return self._program[at] if at < len(self._program) else 0
+
+
+def _count(array: memoryview) -> int | None:
+    """How many elements an array claims; None if it cannot have them."""
+    if len(array) < _WORD:
+        return None
+    count = int.from_bytes(array[:_WORD], "little")
+    return count if count <= len(array) else None
+
+
+def _sign(one: Any, other: Any) -> int:
+    return int(other < one) - int(one < other)
+
+
+def _signed(number: memoryview) -> int:
+    return int.from_bytes(number, "little", signed=True)
+
+
+def _reals(form: struct.Struct, one: memoryview, other: memoryview) -> int:
+    first, second = form.unpack_from(one)[0], form.unpack_from(other)[0]
+    return _sign((first != first, first), (second != second, second))
+
+
+def _bytes(one: memoryview, other: memoryview) -> int:
+    return _sign(bytes(one), bytes(other))
+
+
+def _equal_bytes(one: memoryview, other: memoryview) -> int:
+    return _EQUAL if one == other else _UNKNOWN
+
+
+def _big_numbers(one: memoryview, other: memoryview) -> int:
+    if not (1 <= len(one) <= _BIG and 1 <= len(other) <= _BIG):
+        return _NO_FIT
+    return _sign(*(int.from_bytes(each, "big", signed=True) for each in (one, other)))
+
+
+def _instants(one: memoryview, other: memoryview) -> int:
+    if not len(one) == len(other) == _BIG:
+        return _NO_FIT
+    return _sign(_INSTANT.unpack_from(one), _INSTANT.unpack_from(other))
+
+
+_SPANS: Mapping[int, Callable[[memoryview, memoryview], int]] = {
+    BYTES: _bytes,
+    EQUAL_BYTES: _equal_bytes,
+    BIG_NUMBER: _big_numbers,
+    INSTANT: _instants,
+}

@@ -1,0 +1,335 @@
+"""The part of the kernel that keeps a table of keys: what each record and version does to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.kernel._arguments import integers, structs, writable
+
+NO_CLOCK = -(1 << 63)
+"""In place of a clock that is null, unreadable or not there."""
+BEFORE_WINDOW = -1
+"""Step of a put that came before the oldest version that can be restored."""
+ROW = np.dtype(
+    [
+        ("value_hash", "<u8"),
+        ("clock", "<i8"),
+        ("key_size", "<i4"),
+        ("value_size", "<i4"),
+        ("put_step", "<i4"),
+        ("born_step", "<i4"),
+        ("touched", "<i4"),
+        ("puts", "<i4"),
+        ("record", "<i4"),
+        ("live", "?"),
+        ("same_state", "?"),
+        ("unused", "V2"),
+    ]
+)
+"""What is kept of a key; see :class:`inspector.state.replay.StateMap` for the words.
+
+``touched`` is one more than the step that touched the key last. A row of zeros is that of a key
+which no step has touched; :func:`apply` makes it :data:`FRESH`.
+"""
+FRESH = np.array(
+    [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, 0, 0, -1, False, False, b"")], ROW
+)
+"""The row of a key that was never put."""
+TOUCH = np.dtype(
+    [
+        ("id", "<i8"),
+        ("hash", "<u8"),
+        ("clock", "<i8"),
+        ("size", "<i4"),
+        ("live", "?"),
+        ("unused", "V3"),
+    ]
+)
+"""What the version before held of a key that this version touches."""
+COUNTS = (
+    "puts",
+    "inserts",
+    "updates",
+    "same_value_puts",
+    "same_value_put_bytes",
+    "removals",
+    "absent_removals",
+)
+"""What :func:`apply` counts; see :class:`inspector.state.change.RecordCounts`."""
+NUMBERS = ("ids", "key_size", "was_size", "now_size", "was_clock")
+"""Columns of numbers that :func:`settle` fills; see :class:`inspector.state.change.TouchedKeys`."""
+FLAGS = ("was_live", "now_live", "written", "reborn", "same_state", "same_value")
+"""Its columns of single bytes."""
+SUMS = (
+    "was_rows",
+    "now_rows",
+    "new_rows",
+    "removed_rows",
+    "written_rows",
+    "reborn_rows",
+    "changed_rows",
+    "same_value_rows",
+    "was_key_bytes",
+    "now_key_bytes",
+    "was_value_bytes",
+    "now_value_bytes",
+    "reborn_key_bytes",
+    "written_value_bytes",
+)
+"""What :func:`tally` adds up; see :class:`inspector.state.change.ChangeSums`."""
+SIZES = ("key", "value", "row")
+"""Of what :func:`tally` counts the sizes."""
+REBASED = 1
+"""Flag of a version: its records are a snapshot's, so that no put is one of this version."""
+TIMED = 2
+"""Flag of a version: clocks are left out of the hashes, and compared apart."""
+
+_MOST = (1 << 31) - 1
+_WORD = (1 << 64) - 1
+
+
+def apply(  # noqa: PLR0913 - the columns of the records, and four results
+    table: Any,
+    ids: Any,
+    key_sizes: Any,
+    value_sizes: Any,
+    hashes: Any,
+    clocks: Any,
+    step: int,
+    first_record: int,
+    flags: int,
+    touched: Any,
+    counts: Any,
+    sums: Any,
+    by_size: Any,
+) -> tuple[int, int]:
+    """Apply records to a table of keys, one after the other.
+
+    Args:
+        table: one :data:`ROW` per key.
+        ids: which key each record names.
+        key_sizes: bytes of the key of each record.
+        value_sizes: of its value; negative for a removal.
+        hashes: of its value.
+        clocks: clock of each record; None to leave the clocks of the table alone.
+        step: number of the version, from 0 on.
+        first_record: ordinal of the first of these records in its file.
+        flags: :data:`REBASED` and :data:`TIMED`.
+        touched: filled with one :data:`TOUCH` for each key that the version touches for the first
+            time; room for as many as there are records.
+        counts: one number per name in :data:`COUNTS`, which are added to.
+        sums: as of :func:`tally`, of the keys that are touched for the first time, as they are
+            behind that record. So they are those of the version if each of its records touches
+            another key; else :func:`tally` tells.
+        by_size: likewise.
+
+    Returns:
+        How many of ``touched`` were filled, and the largest size, as :func:`tally`.
+
+    Raises:
+        ValueError: an id without a row, arrays of different length, or no room in ``touched``.
+    """
+    work = _Apply(structs(table, ROW), structs(touched, TOUCH), step, flags)
+    tally = _Tally(sums, by_size)
+    columns = [integers(each) for each in (ids, key_sizes, value_sizes)]
+    columns.append(integers(hashes, np.uint64))
+    columns.append(columns[0] if clocks is None else integers(clocks))
+    totals = writable(counts, np.int64)
+    if len(totals) != len(COUNTS) or len({len(column) for column in columns}) != 1:
+        raise ValueError("arrays differ in length")
+    if len(work.touched) < len(columns[0]):
+        raise ValueError("no room for every key that may be touched")
+    records = zip(*(column.tolist() for column in columns), strict=True)
+    for ordinal, (key, key_size, size, value_hash, clock) in enumerate(records, first_record):
+        if not 0 <= key < len(work.rows):
+            raise ValueError("an id without a row")
+        was = work.touch(key, key_size, ordinal)
+        if size < 0:
+            work.remove(key)
+        else:
+            work.put(key, size, value_hash, None if clocks is None else clock)
+        if was is not None:
+            tally.add(_Became(was, work.rows[key], step, flags))
+    totals += np.array([work.counts[name] for name in COUNTS])
+    tally.close()
+    return work.touches, tally.largest
+
+
+class _Apply:
+    """One call of :func:`apply`."""
+
+    def __init__(
+        self, rows: npt.NDArray[Any], touched: npt.NDArray[Any], step: int, flags: int
+    ) -> None:
+        self.rows, self.touched, self.touches = rows, touched, 0
+        self.counts = dict.fromkeys(COUNTS, 0)
+        self._step, self._flags = step, flags
+        self._made = _made(step, flags)
+
+    def touch(self, key: int, key_size: int, ordinal: int) -> Any:
+        """Note a key as it was, and return that; None if the version has touched it before."""
+        row, was = self.rows[key], None
+        if not row["touched"]:
+            self.rows[key] = FRESH[0]
+        if row["touched"] != self._step + 1:
+            row["touched"] = self._step + 1
+            held = (key, row["value_hash"], row["clock"], row["value_size"], row["live"], b"")
+            self.touched[self.touches] = held
+            was = self.touched[self.touches]
+            self.touches += 1
+        row["key_size"], row["record"] = key_size, ordinal & _MOST
+        return was
+
+    def remove(self, key: int) -> None:
+        row = self.rows[key]
+        self.counts["removals"] += 1
+        self.counts["absent_removals"] += not row["live"]
+        row["live"] = False
+
+    def put(self, key: int, size: int, value_hash: int, clock: int | None) -> None:
+        row, made = self.rows[key], self._made
+        clock = int(row["clock"]) if clock is None else clock
+        same = row["live"] and row["value_hash"] == value_hash and row["value_size"] == size
+        if same and (not self._flags & TIMED or row["clock"] == clock):
+            self.counts["same_value_puts"] += 1
+            self.counts["same_value_put_bytes"] += int(row["key_size"]) + size
+        self.counts["puts"] += 1
+        self.counts["updates" if row["live"] else "inserts"] += 1
+        row["born_step"] = row["born_step"] if row["live"] else made
+        row["put_step"], row["live"] = made, True
+        row["puts"] = min(int(row["puts"]) + (made != BEFORE_WINDOW), _MOST)
+        row["value_hash"], row["value_size"], row["clock"] = value_hash, size, clock
+
+
+def _made(step: int, flags: int) -> int:
+    """The step that the puts of a version have in the table."""
+    return BEFORE_WINDOW if flags & REBASED else step
+
+
+class _Became:
+    """What became of a touched key; attributes as the columns :data:`NUMBERS` and :data:`FLAGS`."""
+
+    def __init__(self, was: Any, now: Any, step: int, flags: int) -> None:
+        made = _made(step, flags)
+        self.ids, self.key_size = int(was["id"]), int(now["key_size"])
+        self.was_size, self.now_size = int(was["size"]), int(now["value_size"])
+        self.was_live, self.now_live = bool(was["live"]), bool(now["live"])
+        self.was_clock = int(was["clock"]) if self.was_live else NO_CLOCK
+        self.written = self.now_live and now["put_step"] == made
+        self.reborn = self.now_live and now["born_step"] == made
+        same = self.was_live and self.written and now["value_hash"] == was["hash"]
+        self.same_state = same and self.was_size == self.now_size
+        same_clock = not flags & TIMED or now["clock"] == was["clock"]
+        self.same_value = self.same_state and same_clock
+
+
+def _touched(table: Any, touched: Any, step: int, flags: int) -> list[_Became]:
+    rows, before = structs(table, ROW, writable=False), structs(touched, TOUCH, writable=False)
+    if not all(0 <= key < len(rows) for key in before["id"].tolist()):
+        raise ValueError("an id without a row")
+    return [_Became(was, rows[was["id"]], step, flags) for was in before]
+
+
+def settle(  # noqa: PLR0913 - the tables, the version, and two results
+    table: Any, touched: Any, step: int, flags: int, first: int, numbers: Any, told: Any
+) -> None:
+    """Tell what became of touched keys.
+
+    Args:
+        table: one :data:`ROW` per key, after the version.
+        touched: one :data:`TOUCH` per key that it touched.
+        step: number of the version.
+        flags: of the version, as :func:`apply` takes them.
+        first: entry of the columns at which these keys begin.
+        numbers: the columns :data:`NUMBERS`, one after the other; filled from ``first`` on.
+        told: the columns :data:`FLAGS`, one byte each; likewise.
+
+    Raises:
+        ValueError: an id without a row, or arrays of different length.
+    """
+    columns, bits = writable(numbers, np.int64), memoryview(told).cast("B")
+    length, rest = divmod(len(bits), len(FLAGS))
+    count = len(structs(touched, TOUCH, writable=False))
+    if rest or not 0 <= first <= length - count or len(columns) != len(NUMBERS) * length:
+        raise ValueError("arrays differ in length")
+    for i, became in enumerate(_touched(table, touched, step, flags), first):
+        columns[i::length] = [getattr(became, name) for name in NUMBERS]
+        bits[i::length] = bytes(bool(getattr(became, name)) for name in FLAGS)
+
+
+def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any) -> int:
+    """Add up what became of touched keys. Sums that overflow wrap.
+
+    Args:
+        table: one :data:`ROW` per key, after the version.
+        touched: one :data:`TOUCH` per key that it touched.
+        step: number of the version.
+        flags: of the version, as :func:`apply` takes them.
+        sums: one number per name in :data:`SUMS`, which are added to.
+        by_size: for each of :data:`SIZES` how many live rows there are more than before, by bytes;
+            they are added to. Sizes for which there is no room are left out.
+
+    Returns:
+        The largest size of any row that came, went or changed its size: if it is one for which
+        there is no room, some were left out.
+
+    Raises:
+        ValueError: an id without a row, or arrays of different length.
+    """
+    adding = _Tally(sums, by_size)
+    for became in _touched(table, touched, step, flags):
+        adding.add(became)
+    adding.close()
+    return adding.largest
+
+
+class _Tally:
+    """Sums on their way into a caller's arrays."""
+
+    def __init__(self, sums: Any, by_size: Any) -> None:
+        self._totals = writable(sums, np.int64).view(np.uint64)
+        self._counts = writable(by_size, np.int64)
+        if len(self._totals) != len(SUMS) or len(self._counts) % len(SIZES):
+            raise ValueError("arrays differ in length")
+        self._room = len(self._counts) // len(SIZES)
+        self._sums = [0] * len(SUMS)
+        self.largest = 0
+
+    def add(self, key: _Became) -> None:
+        was, now, size = key.was_live, key.now_live, key.key_size
+        adds = (
+            was,
+            now,
+            now and not was,
+            was and not now,
+            key.written,
+            key.reborn,
+            was and key.written and not key.same_value,
+            key.same_value,
+            was * size,
+            now * size,
+            was * key.was_size,
+            now * key.now_size,
+            key.reborn * size,
+            key.written * key.now_size,
+        )
+        self._sums = [sum_ + int(each) for sum_, each in zip(self._sums, adds, strict=True)]
+        if was and now and key.was_size == key.now_size:
+            return  # as many of every size as before
+        if was:
+            self._row(size, key.was_size, -1)
+        if now:
+            self._row(size, key.now_size, 1)
+
+    def _row(self, key: int, value: int, rows: int) -> None:
+        for kind, size in enumerate((key, value, key + value)):
+            self.largest = max(self.largest, size)
+            if 0 <= size < self._room:
+                self._counts[kind * self._room + size] += rows
+
+    def close(self) -> None:
+        """Add the sums to the caller's."""
+        self._totals += np.array([each & _WORD for each in self._sums], np.uint64)

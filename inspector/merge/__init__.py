@@ -1,0 +1,1 @@
+"""Facts of many tasks to those of the whole query, on the driver."""

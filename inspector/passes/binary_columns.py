@@ -1,0 +1,50 @@
+"""Spans of records as Arrow columns of binary."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from inspector.decode.records import RecordBlock
+from inspector.kernel.loader import kernel
+
+Int64s = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.bool_] | Int64s
+
+
+def keys_of(block: RecordBlock, rows: Rows) -> Any:
+    """The keys of some records of a block."""
+    return binary(block.buffer, block.key_offset[rows], block.key_length[rows])
+
+
+def values_of(block: RecordBlock, rows: Rows) -> Any:
+    """The values of some records of a block, null for a removal."""
+    return binary(block.buffer, block.value_offset[rows], block.value_length[rows])
+
+
+def binary(buffer: bytes, offsets: Int64s, lengths: Int64s) -> Any:
+    """An Arrow array of byte strings, copied out of a buffer; a negative length is null."""
+    valid = lengths >= 0
+    offsets = np.where(valid, offsets, 0)
+    lengths = np.maximum(lengths, 0)
+    ends: Any = np.zeros(len(lengths) + 1, np.int32)
+    np.cumsum(lengths, out=ends[1:])
+    data = kernel().gather(buffer, offsets, lengths)
+    bits = None if valid.all() else pa.py_buffer(np.packbits(valid, bitorder="little").tobytes())
+    return pa.Array.from_buffers(
+        pa.binary(),
+        len(lengths),
+        [bits, pa.py_buffer(memoryview(ends)), pa.py_buffer(data)],
+    )
+
+
+def repeated(columns: dict[str, Any], rows: int) -> dict[str, Any]:
+    """Columns that hold one value in every row; those without a value are left out."""
+    return {
+        name: pa.repeat(pa.scalar(value), rows)
+        for name, value in columns.items()
+        if value is not None
+    }

@@ -1,0 +1,271 @@
+"""The rows in which two versions of a store differ, in one checkpoint or in two.
+
+Memory holds the distinct keys of one unit (a partition; of two checkpoints with different numbers
+of partitions the whole store): their bytes and some 50 bytes each. The old values of changed keys
+wait for their new ones, so at most :data:`PAIRING_BYTES` of them are held; where a unit has more,
+its files are read again for the next so many.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from inspector.checkpoint.storage import Storage
+from inspector.decode.records import RecordBlock
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.exceptions import MissingVersionError
+from inspector.model import FileKind, StoreFile
+from inspector.passes.binary_columns import keys_of, repeated, values_of
+from inspector.passes.key_filter import BoundFilter, chosen, filter_of
+from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.schemas import DIFF, batch_of, record_batch
+from inspector.state.chain import StoreFiles, chain_for
+from inspector.state.two_versions import Differences, Places, Side, TwoVersions
+
+PAIRING_BYTES = 64 << 20
+"""Old values that wait for their new ones, at most; one longer value is held whole."""
+
+_HELD = 128
+"""What a held value costs beside its bytes."""
+
+Int64s = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DiffTask:
+    """Two versions of a store, or of one partition of it.
+
+    Attributes:
+        old, new: the partitions of each version, each task with this one store.
+        limit: rows that are told at most; 0 for all.
+    """
+
+    old: tuple[Task, ...]
+    new: tuple[Task, ...]
+    limit: int = 0
+
+    def to_json(self) -> str:
+        """The task as text."""
+        sides = {name: [t.to_json() for t in getattr(self, name)] for name in ("old", "new")}
+        return json.dumps(sides | {"limit": self.limit})
+
+    @classmethod
+    def from_json(cls, text: str) -> DiffTask:
+        """The inverse of :meth:`to_json`."""
+        raw = json.loads(text)
+        old, new = (tuple(Task.from_json(t) for t in raw[name]) for name in ("old", "new"))
+        return cls(old, new, raw["limit"])
+
+
+def run_diff(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Tell in which rows versions differ; the form of :func:`inspector.passes.run.run_tasks`.
+
+    A version of which a file cannot be read is not compared: half of it would be a wrong answer.
+
+    Args:
+        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`DiffTask`.
+
+    Yields:
+        Batches of schema :data:`inspector.schemas.DIFF`.
+    """
+    for batch in batches:
+        for spec in batch.column("spec").to_pylist():
+            unit = _Unit(DiffTask.from_json(str(spec)))
+            yield from unit.tell()
+            if problems := unit.problems():
+                yield batch_of(DIFF, problems)
+
+
+class _Part(NamedTuple):
+    """One partition of one version."""
+
+    task: Task
+    store: StoreTask
+    reader: StoreReader
+    filter: BoundFilter | None
+
+
+def _part(task: Task) -> _Part:
+    (store,) = task.stores
+    storage = Storage(task.url, task.options, task.root)
+    reader = StoreReader(task, storage, task.store_id(store))
+    return _Part(task, store, reader, filter_of(task, store))
+
+
+_File = tuple[_Part, StoreFile]
+
+
+class _Unit:
+    """What one task compares."""
+
+    def __init__(self, wanted: DiffTask) -> None:
+        self._limit = wanted.limit
+        self._sides = [[_part(task) for task in tasks] for tasks in (wanted.old, wanted.new)]
+        self._files: list[list[_File]] = [[], []]
+        self._unreadable: set[str] = set()
+        self._keys = TwoVersions()
+
+    def problems(self) -> list[dict[str, Any]]:
+        """What could not be read; each file is read more than once and told of once."""
+        found = [p for parts in self._sides for part in parts for p in part.reader.problems]
+        return list({(p["slug"], p["path"], p["message"]): p for p in found}.values())
+
+    def tell(self) -> Iterator[pa.RecordBatch]:
+        if not all(self._learn(side) for side in Side):
+            return
+        differ = self._keys.differences()
+        yield self._counts(differ)
+        told = 0
+        for batch in self._rows(differ):
+            left = self._limit - told if self._limit else batch.num_rows
+            yield batch.slice(0, left)
+            told += batch.num_rows
+            if self._limit and told >= self._limit:
+                return
+
+    # -- first pass --------------------------------------------------------------------------
+
+    def _learn(self, side: Side) -> bool:
+        """Read a version; False if it cannot be restored.
+
+        A snapshot that cannot be read is passed over for an older chain of the same version.
+        """
+        while True:
+            try:
+                files = [file for part in self._sides[side] for file in self._chain(part)]
+            except MissingVersionError:
+                return False
+            bad = self._read(side, files)
+            if bad is None:
+                self._files[side] = files
+                return True
+            if bad.kind is not FileKind.SNAPSHOT:
+                return False
+            self._unreadable.add(bad.path)
+            self._keys.forget(side)
+
+    def _chain(self, part: _Part) -> list[_File]:
+        usable = (file for file in part.store.files if file.path not in self._unreadable)
+        try:
+            chain = chain_for(StoreFiles.of(usable), part.task.version)
+        except MissingVersionError as error:
+            part.reader.report(error.slug, error.message)
+            raise
+        return [(part, file) for file in chain.files]
+
+    def _read(self, side: Side, files: Sequence[_File]) -> StoreFile | None:
+        """Learn the keys of some files; the one that could not be read, if there is one."""
+        known = 0
+        old = self._files[Side.OLD]
+        if side is Side.NEW and old and _paths(files)[: len(old)] == _paths(old):
+            self._keys.start_from_old()
+            known = len(old)
+        for number, (part, file) in enumerate(files[known:], known):
+            try:
+                for block, ordinals in chosen(part.reader.blocks(file), part.filter):
+                    self._keys.learn(side, number, block, ordinals)
+            except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
+                part.reader.failed(error, file)
+                return file
+        return None
+
+    def _counts(self, differ: Differences) -> pa.RecordBatch:
+        (first, *_) = [part for parts in self._sides for part in parts]
+        place = first.reader.row("count", self._sides[Side.NEW][0].task.version)
+        if max(map(len, self._sides)) > 1:
+            place["partition_id"] = None
+        sides = {"added": (Side.NEW,), "removed": (Side.OLD,), "changed": (Side.OLD, Side.NEW)}
+        names = {Side.OLD: "old_value_bytes", Side.NEW: "value_bytes"}
+        rows = []
+        for change, live in sides.items():
+            ids = getattr(differ, change)
+            sizes = {names[s]: int(self._keys.value_sizes(s, ids).sum()) for s in live}
+            counted = {"rows": len(ids), "key_bytes": self._keys.key_bytes(ids)}
+            rows.append(place | {"change": change} | counted | sizes)
+        return batch_of(DIFF, rows)
+
+    # -- second pass -------------------------------------------------------------------------
+
+    def _rows(self, differ: Differences) -> Iterator[pa.RecordBatch]:
+        """Removed rows, then added and changed ones in the order of the new version's files."""
+        rounds = self._rounds(differ.changed)
+        for number, changed in enumerate(rounds):
+            first = number == 0
+            old = np.concatenate([changed, differ.removed]) if first else changed
+            new = np.concatenate([changed, differ.added]) if first else changed
+            held: dict[int, bytes] = {}
+            waiting = np.sort(changed)
+            for part, block, rows, ids in self._found(Side.OLD, old):
+                pair = _among(ids, waiting)
+                values = values_of(block, rows[pair]).to_pylist()
+                held.update(zip(ids[pair].tolist(), values, strict=True))
+                gone = rows[~pair]
+                if len(gone):
+                    value = values_of(block, gone)
+                    yield _batch(part, "removed", keys_of(block, gone), value, None)
+            for part, block, rows, ids in self._found(Side.NEW, new):
+                yield from _of_new(part, block, rows, ids, held)
+
+    def _rounds(self, changed: Int64s) -> list[Int64s]:
+        """Changed keys in shares whose old values may be held at once; at least one share."""
+        sizes = self._keys.value_sizes(Side.OLD, changed) + _HELD
+        share = (np.cumsum(sizes) - sizes) // PAIRING_BYTES
+        cuts = np.flatnonzero(np.diff(share)) + 1
+        return list(np.split(changed, cuts))
+
+    def _found(
+        self, side: Side, ids: Int64s
+    ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
+        """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
+        places = self._keys.places(side, ids)
+        for number, (part, file) in enumerate(self._files[side]):
+            if places.any_in(number):
+                yield from _in_file(part, file, number, places)
+
+
+def _in_file(
+    part: _Part, file: StoreFile, number: int, places: Places
+) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
+    try:
+        for block in part.reader.blocks(file):
+            ordinals = np.arange(block.first_record, block.first_record + block.count)
+            rows, ids = places.find(number, ordinals)
+            if len(rows):
+                yield part, block, rows, ids
+    except READ_ERRORS as error:
+        # It could be read a moment ago: the query has replaced or removed it meanwhile.
+        part.reader.failed(error, file)
+
+
+def _of_new(
+    part: _Part, block: RecordBlock, rows: Int64s, ids: Int64s, held: dict[int, bytes]
+) -> Iterator[pa.RecordBatch]:
+    old = [held.pop(each, None) for each in ids.tolist()]
+    pair = np.array([value is not None for value in old], np.bool_)
+    added, changed = rows[~pair], rows[pair]
+    if len(added):
+        yield _batch(part, "added", keys_of(block, added), None, values_of(block, added))
+    if len(changed):
+        before = pa.array([value for value in old if value is not None], pa.binary())
+        yield _batch(part, "changed", keys_of(block, changed), before, values_of(block, changed))
+
+
+def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordBatch:
+    columns = repeated(part.reader.row("row", part.task.version) | {"change": change}, len(key))
+    return record_batch(DIFF, columns | {"key": key, "old_value": old, "value": new}, len(key))
+
+
+def _among(ids: Int64s, wanted: Int64s) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = np.isin(ids, wanted, assume_unique=True)
+    return found
+
+
+def _paths(files: Sequence[_File]) -> list[str]:
+    return [file.path for _, file in files]

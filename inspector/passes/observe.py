@@ -1,0 +1,276 @@
+"""The one pass: every restorable version of a store, oldest first, each file read once."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from inspector.decode.key_order import KeyOrder
+from inspector.decode.records import RecordBlock
+from inspector.decode.row_check import RowCheck
+from inspector.decode.rows import Int64Path, fixed_slot_offset
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.heap_prefixes import LivePrefixes
+from inspector.facts.rewrites import Rewrites
+from inspector.facts.sizes import LiveSizes
+from inspector.facts.versions import measure_version
+from inspector.model import StoreFile
+from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.passes.lifetime import Lifetime
+from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.passes.top import tell_top
+from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
+from inspector.state.chain import Step, StoreFiles, replay_steps
+from inspector.state.change import Change, Int64s
+from inspector.state.compare import compare_snapshot
+from inspector.state.replay import NO_CLOCK, StateMap, Tracking
+
+MISFITS_LISTED = 3
+"""Rows of one file that are named when they do not fit their schema; the others are counted."""
+
+
+def audit_store(
+    task: Task, store: StoreTask, reader: StoreReader
+) -> Generator[dict[str, Any], None, StateMap | None]:
+    """Replay a store and tell its facts; problems stay with ``reader``.
+
+    Returns:
+        The map of the judged version; None if it could not be made.
+    """
+    pass_ = _Pass(task, store, reader)
+    files = StoreFiles.of(store.files)
+    steps = replay_steps(files, task.version)
+    reader.expect([file for step in steps for file in step.files])
+    for step in steps:
+        change = pass_.take(step)
+        if change is not None:
+            yield from pass_.tell_version(change, step)
+    if pass_.whole and pass_.state.versions[-1:] == [task.version]:
+        yield from pass_.life.tell()
+        yield from pass_.tell_rewrites()
+        yield from tell_top(task, store, reader, pass_.state)
+        return pass_.state
+    return None
+
+
+class _Pass:
+    """A store on its way through its versions.
+
+    Attributes:
+        state: the map so far.
+        whole: the map is that of the step taken last; False after a file that could not be read.
+        life: what is to be told of its rows' lives.
+    """
+
+    def __init__(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
+        self._task, self._store, self._reader = task, store, reader
+        self._fit = _Fit(store, reader) if task.fit else None
+        self.state = StateMap(tracking(store))
+        self.whole = True
+        self._sizes = LiveSizes()
+        fields = store.session_fields
+        self._prefixes = LivePrefixes(fields) if fields else None
+        self._rewrites = Rewrites() if task.rewrites else None
+        self.life = Lifetime(task, store, reader, self.state)
+
+    # -- replay ------------------------------------------------------------------------------
+
+    def take(self, step: Step) -> Change | None:
+        """Take one step; None if its version could not be made."""
+        if step.base is not None:
+            return self._load(step.base)
+        assert step.delta is not None
+        change: Change | None = None
+        if self.whole:
+            change = self._apply(step.delta)
+        else:
+            self._pass_over(step.delta)
+        if change is None:
+            return self._load(step.check) if step.check is not None else None
+        if step.check is not None:
+            self._compare(step.check)
+        return change
+
+    def _load(self, file: StoreFile) -> Change | None:
+        self.state.begin(file.version or 0, rebase=True)
+        return self._run(file)
+
+    def _apply(self, file: StoreFile) -> Change | None:
+        self.state.begin(file.version or 0)
+        return self._run(file)
+
+    def _run(self, file: StoreFile) -> Change | None:
+        try:
+            for block in self._checked(file):
+                self.state.apply(block)
+        except READ_ERRORS as error:
+            self._reader.failed(error, file)
+            self.whole = False
+            return None
+        self.whole = True
+        return self.state.end()
+
+    def _pass_over(self, file: StoreFile) -> None:
+        """Only see whether a file can be read: its version cannot be made."""
+        try:
+            for _ in self._checked(file):
+                pass
+        except READ_ERRORS as error:
+            self._reader.failed(error, file)
+
+    def _compare(self, file: StoreFile) -> None:
+        raw_bytes = self._reader.raw_bytes
+        try:
+            difference = compare_snapshot(self.state, self._checked(file))
+        except READ_ERRORS as error:
+            self._reader.failed(error, file)
+        else:
+            if difference:
+                self._reader.report(
+                    "snapshot-differs",
+                    f"{difference.missing} keys are missing, {difference.extra} are too many and "
+                    f"{difference.different} have another value, "
+                    "expected what the deltas up to this version make",
+                    file,
+                )
+        self._reader.raw_bytes = raw_bytes
+
+    def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
+        blocks = self._reader.blocks(file)
+        return blocks if self._fit is None else self._fit.check(file, blocks)
+
+    # -- facts -------------------------------------------------------------------------------
+
+    def tell_version(self, change: Change, step: Step) -> Iterator[dict[str, Any]]:
+        """The facts of the version that a step made."""
+        snapshot = step.base or step.check
+        files = {
+            "delta_bytes": step.delta.size if step.delta else 0,
+            "snapshot_bytes": snapshot.size if snapshot else 0,
+            "raw_bytes": self._reader.raw_bytes,
+        }
+        facts = measure_version(change, self.state, self._sizes, files)
+        yield self._reader.row("version", change.version) | facts.columns()
+        if self._prefixes is not None:
+            found = self._prefixes.update(change, self.state)
+            yield self._reader.row("prefixes", change.version) | found.columns()
+        if self._rewrites is not None:
+            self._rewrites.update(change, self.state)
+        yield from self.life.take(change)
+
+    def tell_rewrites(self) -> Iterator[dict[str, Any]]:
+        """How many of the newest versions in a row put each key, if that was asked for."""
+        if self._rewrites is not None:
+            runs = self._rewrites.lengths(self.state).flat()
+            yield self._reader.row("rewrites", self._task.version) | {"set_sizes": runs}
+
+
+class _Fit:
+    """Holds every row against its schema.
+
+    Spark does so with the first row of a partition
+    (``UnsafeRowUtils.validateStructuralIntegrity``).
+    """
+
+    def __init__(self, store: StoreTask, reader: StoreReader) -> None:
+        key, value = schemas(store)
+        self._checks = [
+            (name, RowCheck(schema), name == "value")
+            for name, schema in (("key", key), ("value", value))
+            if schema is not None
+        ]
+        self._reader = reader
+
+    def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:
+        """Hand the blocks on; report the rows that do not fit."""
+        misfits = 0
+        for block in blocks:
+            for name, check, is_value in self._checks:
+                misfits += self._of_block(file, block, name, check, is_value, misfits)
+            yield block
+        if misfits > MISFITS_LISTED:
+            self._reader.report(
+                "bad-row", f"{misfits} rows of the file do not fit their schema", file
+            )
+
+    def _of_block(
+        self,
+        file: StoreFile,
+        block: RecordBlock,
+        name: str,
+        check: RowCheck,
+        is_value: bool,
+        before: int,
+    ) -> int:
+        rows, offsets, lengths = _puts(block) if is_value else _keys(block)
+        misfits = check.misfits(block.buffer, offsets, lengths)
+        for index, message in misfits[: max(0, MISFITS_LISTED - before)]:
+            record = block.first_record + (index if rows is None else int(rows[index]))
+            raw = block.raw_offset + int(offsets[index])
+            self._reader.report(
+                "bad-row", f"{name} of record {record} at raw byte {raw}: {message}", file
+            )
+        return len(misfits)
+
+
+def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
+    """Key and value schema of a store as its rows are laid out, None where unknown.
+
+    A group state of format 1 declares its timer ``integer`` and stores 64 bits.
+    """
+    key = None if store.key_schema is None else parse_schema_json(store.key_schema)
+    value = None if store.value_schema is None else parse_schema_json(store.value_schema)
+    return key, None if value is None else widen_timeout(value)
+
+
+def tracking(store: StoreTask) -> Tracking:
+    """What has to be read from every record to judge it by the store's rule."""
+    expiry = store.expiry or store.event_time or store.number
+    key, value = schemas(store)
+    schema = None if expiry is None else (key if expiry.side is Side.KEY else value)
+    if expiry is None or schema is None:
+        return Tracking()
+    clock = _clock_reader(expiry, schema)
+    if expiry.clock is not Clock.TIMEOUT:
+        return Tracking(clock)
+    descends = None if key is None else KeyOrder(key).descends
+    return Tracking(clock, fixed_slot_offset(schema, expiry.path[0]), descends)
+
+
+def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
+    field = Int64Path(schema, expiry.path)
+    of_key = expiry.side is Side.KEY
+
+    def read(block: RecordBlock) -> Int64s:
+        rows, offsets, lengths = _puts(block)
+        if of_key:
+            offsets, lengths = block.key_offset, block.key_length
+            if rows is not None:
+                offsets, lengths = offsets[rows], lengths[rows]
+        values, valid = field.read(block.buffer, offsets, lengths)
+        if not valid.all():
+            values[~valid] = NO_CLOCK
+        if rows is None:
+            return values
+        clocks = np.full(block.count, NO_CLOCK)
+        clocks[rows] = values
+        return clocks
+
+    return read
+
+
+_Part = tuple[Int64s | None, Int64s, Int64s]
+"""Which records (None for all), and where a part of each starts and ends."""
+
+
+def _keys(block: RecordBlock) -> _Part:
+    return None, block.key_offset, block.key_length
+
+
+def _puts(block: RecordBlock) -> _Part:
+    if block.puts_only:
+        return None, block.value_offset, block.value_length
+    rows = np.flatnonzero(block.value_length >= 0)
+    return rows, block.value_offset[rows], block.value_length[rows]

@@ -1,0 +1,95 @@
+"""Error handling of tables whose rows are data and not facts: the modes of Spark's own sources."""
+
+from __future__ import annotations
+
+import enum
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.exceptions import InspectorError
+from inspector.model import READABLE, Problem
+from inspector.schemas import PROBLEM, batch_of
+
+Row = Mapping[str, Any]
+
+COLUMN = "problem"
+
+
+class ProblemMode(enum.Enum):
+    """How what cannot be read is handled; the words of Spark's own sources.
+
+    ``failfast``: an error. ``permissive``: a row whose column ``problem`` says what, as JSON, and
+    which else names only the store. ``dropmalformed``: nothing.
+    """
+
+    FAILFAST = "failfast"
+    PERMISSIVE = "permissive"
+    DROPMALFORMED = "dropmalformed"
+
+
+def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode) -> pa.Schema:
+    """The schema of a table: its columns, and ``problem`` where problems are rows."""
+    more = [(COLUMN, pa.string())] if mode is ProblemMode.PERMISSIVE else []
+    return pa.schema([*columns, *more])
+
+
+def problem_batches(
+    schema: pa.Schema, mode: ProblemMode, rows: Iterable[Row]
+) -> Iterator[pa.RecordBatch]:
+    """Rows of kind ``problem`` as a table has them.
+
+    Args:
+        schema: of :func:`with_problems`.
+        mode: how they are handled.
+        rows: with the columns :data:`inspector.schemas.PROBLEM`.
+
+    Raises:
+        InspectorError: the first of which nothing could be read, in mode ``failfast``.
+    """
+    problems = [{name: row.get(name) for name in PROBLEM} for row in rows]
+    if mode is ProblemMode.FAILFAST:
+        refuse(problems)
+    if mode is ProblemMode.PERMISSIVE and problems:
+        shared = [name for name in PROBLEM if name in schema.names]
+        named = [
+            {name: row[name] for name in shared} | {COLUMN: json.dumps(row, ensure_ascii=False)}
+            for row in problems
+        ]
+        yield batch_of(schema, named)
+
+
+def refuse(problems: Iterable[Row]) -> None:
+    """Raise the first problem of which nothing could be read.
+
+    Raises:
+        InspectorError: there is one.
+    """
+    for row in problems:
+        if row["slug"] not in READABLE:
+            message = (
+                f"{row['message']} (mode 'dropmalformed' leaves out what cannot be read, "
+                "'permissive' tells it in a column)"
+            )
+            raise InspectorError(message, row["path"], row["offset"])
+
+
+def problem_of_text(text: str) -> Problem:
+    """The problem that a row of the column ``problem`` tells."""
+    return Problem.from_row(json.loads(text))
+
+
+def problems_in(batch: pa.RecordBatch) -> list[Problem]:
+    """The problems among the rows of a batch of mode ``permissive``."""
+    texts: Any = batch.column(COLUMN)
+    return [problem_of_text(text) for text in texts.drop_null().to_pylist()]
+
+
+def without_problems(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The rows of such a batch, without its column ``problem``."""
+    texts: Any = batch.column(COLUMN)
+    rows: Any = batch.drop_columns([COLUMN])
+    kept: pa.RecordBatch = rows if texts.null_count == len(texts) else rows.filter(texts.is_null())
+    return kept

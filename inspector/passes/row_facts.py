@@ -1,0 +1,54 @@
+"""Facts for which the live rows of the judged version are read: bytes by field, flags of joins.
+
+The map that a pass keeps has no values any more, so these rows are read from the files, block by
+block. What is told adds up over the partitions of a store.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from inspector.decode.field_sizes import RowBytes, measure_rows
+from inspector.decode.flags import count_flags
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.operators.join import VALUE_STORES, matched_field
+from inspector.passes.live_rows import live_rows
+from inspector.passes.observe import schemas
+from inspector.passes.store_reader import StoreReader
+from inspector.schemas import spans_of
+
+
+def tell_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[dict[str, Any]]:
+    """Facts of kind ``fields``: where the bytes of the keys and of the values are.
+
+    Of a store without a schema nothing is told; its files are read all the same, and problems stay
+    with ``reader``.
+    """
+    both = zip(("key", "value"), schemas(store), strict=True)
+    known = {side: schema for side, schema in both if schema is not None}
+    found = {side: RowBytes.none(schema) for side, schema in known.items()}
+    for batch in live_rows(task, store, reader):
+        for side, schema in known.items():
+            found[side] += measure_rows(schema, *spans_of(batch.column(side)))
+    for side, measured in found.items():
+        yield reader.row("fields", task.version) | {"side": side} | measured.columns()
+
+
+def tell_matched(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[dict[str, Any]]:
+    """A fact of kind ``matched``: how many rows of a join's side have found a partner.
+
+    Only where the rows have the flag (state format 2). Problems stay with ``reader``; the pass over
+    the same files has told them.
+    """
+    _, value = schemas(store) if store.store_name in VALUE_STORES else (None, None)
+    ordinal = None if value is None else matched_field(value)
+    if value is None or ordinal is None:
+        return
+    counts = np.zeros(2, np.int64)
+    for batch in live_rows(task, store, reader):
+        counts += count_flags(value, ordinal, *spans_of(batch.column("value")))
+    told = {"matched_rows": int(counts[0]), "unmatched_rows": int(counts[1])}
+    yield reader.row("matched", task.version) | told

@@ -1,0 +1,217 @@
+"""Rows and changes of one store with their types, made where the files are read.
+
+``key`` and ``value`` are structs with the types of :mod:`inspector.decode.arrow_types`; where the
+state schema is not known they are the UnsafeRow bytes. What cannot be read is a row too: its column
+``problem`` says what, as JSON, and all that is about a key is null.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from inspector.decode.rows import RowDecoder
+from inspector.discovery.tasks import Task
+from inspector.passes.changes import ChangesTask, run_changes
+from inspector.passes.observe import schemas
+from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
+from inspector.passes.run import run_rows
+from inspector.schemas import spans_of, task_batch
+from inspector.sparktypes import StructType
+
+_STORE: list[tuple[str, pa.DataType]] = [
+    ("operator_id", pa.int32()),
+    ("operator_name", pa.string()),
+    ("store_name", pa.string()),
+    ("partition_id", pa.int32()),
+    ("version", pa.int64()),
+    ("batch_id", pa.int64()),
+]
+_EVENT: list[tuple[str, pa.DataType]] = [
+    ("event", pa.string()),
+    ("same_value", pa.bool_()),
+    ("record", pa.int64()),
+    ("old_value_bytes", pa.int64()),
+]
+_SIZES: list[tuple[str, pa.DataType]] = [("key_bytes", pa.int64()), ("value_bytes", pa.int64())]
+_RAW = ("key_row", "value_row")
+
+_KNOWN = ("insert", "update", "same_value")
+"""Events of which it is known whether they wrote the value that was there."""
+
+
+@dataclass(frozen=True)
+class TypedTask:
+    """The rows, or the changes, of one store of one partition.
+
+    Attributes:
+        task: the partition, with this one store.
+        operator_name: of its operator.
+        changes: every change, else the rows of the task's version.
+        first_version: changes of older versions are left out.
+        raw: with the UnsafeRow bytes beside the decoded key and value.
+        mode: what becomes of what cannot be read.
+        listed: problems that the listing shows, as rows; emitted with the task's own.
+    """
+
+    task: Task
+    operator_name: str
+    changes: bool = False
+    first_version: int = 0
+    raw: bool = False
+    mode: ProblemMode = ProblemMode.PERMISSIVE
+    listed: tuple[Mapping[str, Any], ...] = ()
+
+    def to_json(self) -> str:
+        """The task as text."""
+        return json.dumps(vars(self) | {"task": self.task.to_json(), "mode": self.mode.value})
+
+    @classmethod
+    def from_json(cls, text: str) -> TypedTask:
+        """The inverse of :meth:`to_json`."""
+        raw = json.loads(text)
+        return cls(
+            **(
+                raw
+                | {
+                    "task": Task.from_json(raw["task"]),
+                    "mode": ProblemMode(raw["mode"]),
+                    "listed": tuple(raw["listed"]),
+                }
+            )
+        )
+
+
+def typed_schema(wanted: TypedTask) -> pa.Schema:
+    """The columns of what :func:`run_typed` yields for a task; the same for a store's partitions.
+
+    Raises:
+        DecodeError: the state schema has a type that is not known.
+    """
+    (store,) = wanted.task.stores
+    key, value = (_Side(schema).type for schema in schemas(store))
+    columns: list[tuple[str, pa.DataType]] = [
+        *_STORE,
+        *(_EVENT if wanted.changes else ()),
+        *_SIZES,
+        ("key", key),
+        ("value", value),
+        *([("old_value", value)] if wanted.changes else ()),
+    ]
+    if wanted.raw:
+        raw = (*_RAW, "old_value_row") if wanted.changes else _RAW
+        columns += [(name, pa.binary()) for name in raw]
+    return with_problems(columns, wanted.mode)
+
+
+def run_typed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.run`.
+
+    Args:
+        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`TypedTask`. All
+            tasks are of one store.
+
+    Yields:
+        Batches of :func:`typed_schema`.
+
+    Raises:
+        InspectorError: something cannot be read, and ``mode`` is ``failfast``.
+    """
+    for batch in batches:
+        for spec in batch.column("spec").to_pylist():
+            yield from _Typed(TypedTask.from_json(str(spec))).read()
+
+
+class _Side:
+    """Keys, or values, of one store."""
+
+    def __init__(self, schema: StructType | None) -> None:
+        self._decoder = None if schema is None else RowDecoder(schema)
+        self.type = pa.binary() if self._decoder is None else self._decoder.arrow_type
+        self.misfits = 0
+
+    def decode(self, rows: Any) -> Any:
+        """Binary rows as the side's type; null stays null, a misfit becomes it."""
+        if self._decoder is None:
+            return rows
+        there = rows.is_valid().to_numpy(zero_copy_only=False)
+        data, starts, lengths = spans_of(rows)
+        decoded = self._decoder.decode(memoryview(data), starts[there], lengths[there])
+        self.misfits += len(decoded.misfits)
+        if there.all():
+            return decoded.array
+        return decoded.array.take(pa.array(np.cumsum(there) - 1, mask=~there))
+
+
+@dataclass
+class _Typed:
+    wanted: TypedTask
+    schema: pa.Schema = field(init=False)
+
+    def __post_init__(self) -> None:
+        (store,) = self.wanted.task.stores
+        self.schema = typed_schema(self.wanted)
+        key, value = schemas(store)
+        self._key, self._value, self._old = _Side(key), _Side(value), _Side(value)
+
+    def read(self) -> Iterator[pa.RecordBatch]:
+        yield from self._problems(self.wanted.listed)
+        for batch in self._untyped():
+            if batch.column("kind")[0].as_py() == "problem":
+                yield from self._problems(batch.to_pylist())
+            else:
+                yield self._batch(batch)
+        misfits = self._key.misfits + self._value.misfits
+        if misfits:
+            (store,) = self.wanted.task.stores
+            place = vars(self.wanted.task.store_id(store))
+            folder = store.files[0].path.rpartition("/")[0]
+            message = f"{misfits} keys or values do not fit the schema and are null, see verify"
+            problem = {"slug": "bad-row", "message": message, "path": folder}
+            yield from self._problems([place | problem])
+
+    def _untyped(self) -> Iterator[pa.RecordBatch]:
+        wanted = self.wanted
+        if wanted.changes:
+            changes = ChangesTask(wanted.task, first_version=wanted.first_version, old_values=True)
+            return run_changes([task_batch(changes.to_json())])
+        if not wanted.task.version:
+            return iter(())
+        return run_rows([task_batch(wanted.task.to_json())])
+
+    def _problems(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
+        return problem_batches(self.schema, self.wanted.mode, rows)
+
+    def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+
+        columns: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
+        keys, values, rows = columns["key"], columns["value"], batch.num_rows
+        columns |= {
+            "operator_name": pa.repeat(pa.scalar(self.wanted.operator_name), rows),
+            "batch_id": pc.subtract(columns["version"], 1),
+            "key_bytes": pc.binary_length(keys),
+            "value_bytes": pc.binary_length(values),
+            "key": self._key.decode(keys),
+            "value": self._value.decode(values),
+            "key_row": keys,
+            "value_row": values,
+            "problem": pa.nulls(rows, pa.string()),
+        }
+        if self.wanted.changes:
+            known = pc.is_in(columns["event"], pa.array(_KNOWN))
+            same = pc.equal(columns["event"], pa.scalar("same_value"))
+            columns["same_value"] = pc.if_else(known, same, pa.scalar(None, pa.bool_()))
+            columns["old_value_row"] = columns["old_value"]
+            # The value was told when it was put: it is not told again that it does not fit.
+            columns["old_value"] = self._old.decode(columns["old_value"])
+        arrays = [
+            columns[f.name] if columns[f.name].type == f.type else columns[f.name].cast(f.type)
+            for f in self.schema
+        ]
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)

@@ -1,0 +1,56 @@
+"""Rows of reports as Arrow, for files of data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.render.report import Column, Report, Unit
+
+_TYPES: dict[Unit, pa.DataType] = {
+    Unit.COUNT: pa.int64(),
+    Unit.BYTES: pa.int64(),
+    Unit.ID: pa.int64(),
+    Unit.TIME_MS: pa.timestamp("ms", "UTC"),
+    Unit.FLAG: pa.bool_(),
+}
+
+
+def arrow_table(report: Report) -> pa.Table:
+    """The rows of the command's own table; see :func:`columns_of`."""
+    table = report.primary
+    schema = pa.schema(columns_of(table.columns))
+    batch = record_batch_of(schema, table.columns, table.rows)
+    told = {"checkpoint": report.checkpoint, "command": report.command}
+    return pa.Table.from_batches([batch.replace_schema_metadata(told)])
+
+
+def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:
+    """A type for each unit: nested values as JSON; ``x_ms`` is the timestamp ``x``."""
+    return [(_name(column), _TYPES.get(column.unit, pa.string())) for column in columns]
+
+
+def record_batch_of(
+    schema: pa.Schema, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
+) -> pa.RecordBatch:
+    """Rows as a batch of a schema that begins with these columns; the others are null."""
+    listed = list(rows)
+    arrays = [
+        pa.array([_cell(row.get(column.name)) for row in listed], schema.field(i).type)
+        for i, column in enumerate(columns)
+    ]
+    more = [pa.nulls(len(listed), field.type) for field in list(schema)[len(arrays) :]]
+    return pa.RecordBatch.from_arrays([*arrays, *more], schema=schema)
+
+
+def _name(column: Column) -> str:
+    return column.name.removesuffix("_ms") if column.unit is Unit.TIME_MS else column.name
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (dict, list)):
+        return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    return value

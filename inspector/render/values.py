@@ -1,0 +1,264 @@
+"""Decoded values as JSON values, the way Spark's own JSON has them where it has one.
+
+=========================  ==========================================================
+timestamp                  RFC 3339 in UTC, microseconds: ``2024-01-01T00:00:00.000000Z``
+timestamp without zone     the same without ``Z``
+date                       ``2024-01-01``
+time of day                ``12:34:56.123456789`` without trailing zeros of the fraction
+binary                     base64
+decimal                    string, all digits of its scale
+integers                   numbers, also those above 2^53
+float, double              shortest number that reads back the same; ``NaN``, ``Infinity``, and
+                           ``-Infinity`` as strings
+struct                     object; a repeated field name is ``name#2``
+map                        object if its keys are strings or whole numbers, else an array of
+                           ``{"key": ..., "value": ...}``
+intervals                  as Spark words them (:mod:`inspector.render.intervals`)
+variant                    the JSON value it holds; a decimal that no double is equal to is a string
+nanosecond timestamps      one text with nine digits
+=========================  ==========================================================
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from inspector.decode.variant import Date, LocalTimestamp, Timestamp, json_value, variant_value
+from inspector.exceptions import RowError
+from inspector.render.intervals import calendar_text, day_time_text, year_month_text
+from inspector.sparktypes import ArrayType, DataType, MapType, StructType, UserDefinedType
+
+Array = Any
+"""A pyarrow array of any type: its stubs know no arrays of a type told at run time."""
+
+_US_PER_DAY = 86_400_000_000
+_DAYS_TO_CIVIL = 719_468
+"""Days from 0000-03-01 to 1970-01-01."""
+
+
+def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]:
+    """The values of an Arrow array as JSON values, null as None.
+
+    Args:
+        array: of any type that :mod:`inspector.decode.arrow_types` gives.
+        data_type: the Spark type that it holds; without it intervals and variants are told by
+            their parts.
+    """
+    special = None if data_type is None else _SPECIAL.get(getattr(data_type, "kind", ""))
+    if special is not None and data_type is not None:
+        return special(array, data_type)
+    if isinstance(data_type, UserDefinedType):
+        return to_json_values(array, data_type.sql_type)
+    nested = _NESTED.get(array.type.id)
+    if nested is not None:
+        return nested(array, data_type)
+    convert = _CONVERTERS.get(array.type.id)
+    values: list[Any] = array.to_pylist() if convert is None else convert(array)
+    return values
+
+
+def timestamp_text(micros: int, zone: str = "Z") -> str:
+    """Microseconds since the epoch as RFC 3339; any 64-bit number, also beyond the year 9999."""
+    days, rest = divmod(micros, _US_PER_DAY)
+    seconds, fraction = divmod(rest, 1_000_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    return f"{date_text(days)}T{hour:02}:{minute:02}:{second:02}.{fraction:06}{zone}"
+
+
+def time_ms_text(millis: int) -> str:
+    """Epoch milliseconds as RFC 3339 in UTC with milliseconds."""
+    return timestamp_text(millis * 1000)[:-4] + "Z"
+
+
+def date_text(days: int) -> str:
+    """Days since the epoch as a date; years beyond 9999 get a sign, as in ISO 8601."""
+    # datetime ends at the year 9999 and Spark does not: civil-from-days, Hinnant.
+    shifted = days + _DAYS_TO_CIVIL
+    era, day_of_era = divmod(shifted, 146_097)
+    year_of_era = (
+        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
+    ) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted_month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted_month + 2) // 5 + 1
+    month = shifted_month + (3 if shifted_month < 10 else -9)
+    year = year_of_era + era * 400 + (month <= 2)
+    sign = "" if 0 <= year <= 9999 else "-" if year < 0 else "+"
+    return f"{sign}{abs(year):04}-{month:02}-{day:02}"
+
+
+def time_text(nanos: int) -> str:
+    """Nanoseconds of a day as a time."""
+    seconds, fraction = divmod(nanos, 1_000_000_000)
+    minutes, second = divmod(seconds, 60)
+    hour, minute = divmod(minutes, 60)
+    tail = f".{fraction:09}".rstrip("0") if fraction else ""
+    return f"{hour:02}:{minute:02}:{second:02}{tail}"
+
+
+def _whole(array: Array, width: pa.DataType, word: Callable[[int], Any]) -> list[Any]:
+    return [None if v is None else word(v) for v in array.view(width).to_pylist()]
+
+
+def _timestamps(array: Array) -> list[Any]:
+    zone = "Z" if array.type.tz else ""
+    if array.type.unit == "ns":
+        return _whole(array, pa.int64(), lambda v: _nanos_text(v, zone))
+    return _whole(array, pa.int64(), lambda v: timestamp_text(v, zone))
+
+
+def _nanos_text(nanos: int, zone: str) -> str:
+    micros, rest = divmod(nanos, 1000)
+    return f"{timestamp_text(micros, '')}{rest:03}{zone}"
+
+
+def _floats(array: Array) -> list[Any]:
+    single = array.type.bit_width == 32
+    # A float of 32 bits widened to 64 shows digits that it never had.
+    word = (lambda v: _float_word(float(str(np.float32(v))))) if single else _float_word
+    return [None if v is None else word(v) for v in array.to_pylist()]
+
+
+def _float_word(value: float) -> Any:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+
+
+def _structs(array: Array, data_type: DataType | None) -> list[Any]:
+    names = [array.type.field(i).name for i in range(array.type.num_fields)]
+    types = [f.data_type for f in data_type.fields] if isinstance(data_type, StructType) else []
+    columns = [
+        to_json_values(child, types[i] if types else None)
+        for i, child in enumerate(array.flatten())
+    ]
+    valid = array.is_valid().to_pylist()
+    rows = zip(*columns, strict=True) if columns else iter([()] * len(array))
+    return [
+        dict(zip(names, row, strict=True)) if ok else None
+        for ok, row in zip(valid, rows, strict=True)
+    ]
+
+
+def _lists(array: Array, data_type: DataType | None) -> list[Any]:
+    element = data_type.element if isinstance(data_type, ArrayType) else None
+    return _slices(array, to_json_values(array.values, element))
+
+
+def _maps(array: Array, data_type: DataType | None) -> list[Any]:
+    types = (data_type.key, data_type.value) if isinstance(data_type, MapType) else (None, None)
+    keys = to_json_values(array.keys, types[0])
+    items = to_json_values(array.items, types[1])
+    entries = _slices(array, list(zip(keys, items, strict=True)))
+    return [None if pairs is None else _map(pairs) for pairs in entries]
+
+
+def _map(pairs: list[tuple[Any, Any]]) -> Any:
+    names = {
+        str(key) for key, _ in pairs if isinstance(key, (str, int)) and not isinstance(key, bool)
+    }
+    if len(names) == len(pairs):
+        return {str(key): value for key, value in pairs}
+    return [{"key": key, "value": value} for key, value in pairs]
+
+
+def _slices(array: Array, items: list[Any]) -> list[Any]:
+    ends = array.offsets.to_pylist()
+    valid = array.is_valid().to_pylist()
+    return [items[a:b] if ok else None for ok, a, b in zip(valid, ends[:-1], ends[1:], strict=True)]
+
+
+def _binaries(array: Array) -> list[Any]:
+    return [None if v is None else base64.b64encode(v).decode() for v in array.to_pylist()]
+
+
+def _decimals(array: Array) -> list[Any]:
+    return [None if v is None else f"{v:f}" for v in array.to_pylist()]
+
+
+def _year_months(array: Array, data_type: Any) -> list[Any]:
+    return [None if v is None else year_month_text(v, data_type.name) for v in array.to_pylist()]
+
+
+def _day_times(array: Array, data_type: Any) -> list[Any]:
+    return _whole(array, pa.int64(), lambda v: day_time_text(v, data_type.name))
+
+
+def _calendar(array: Array, _data_type: Any) -> list[Any]:
+    return [
+        None if v is None else calendar_text(v["months"], v["days"], v["microseconds"])
+        for v in array.to_pylist()
+    ]
+
+
+def _nanos(array: Array, _data_type: Any) -> list[Any]:
+    zone = "Z" if array.type.field("micros").type.tz else ""
+    micros, nanos = array.flatten()
+    return [
+        None if us is None or ns is None else f"{timestamp_text(us, '')}{ns:03}{zone}"
+        for us, ns in zip(micros.view(pa.int64()).to_pylist(), nanos.to_pylist(), strict=True)
+    ]
+
+
+def _variants(array: Array, _data_type: Any) -> list[Any]:
+    return [None if v is None else _variant(v["metadata"], v["value"]) for v in array.to_pylist()]
+
+
+def _variant(metadata: bytes, value: bytes) -> Any:
+    try:
+        return json_value(variant_value(metadata, value), _VARIANT_WORDS)
+    except RowError:
+        # Its row fits its schema: it is told by its bytes.
+        return {
+            name: base64.b64encode(v).decode()
+            for name, v in (("value", value), ("metadata", metadata))
+        }
+
+
+def _number(value: Decimal) -> Any:
+    double = float(value)
+    return double if math.isfinite(double) and Decimal(double) == value else f"{value:f}"
+
+
+_VARIANT_WORDS: dict[type, Callable[[Any], Any]] = {
+    Timestamp: timestamp_text,
+    LocalTimestamp: lambda micros: timestamp_text(micros, ""),
+    Date: date_text,
+    Decimal: _number,
+    float: _float_word,
+}
+
+_SPECIAL: dict[str, Callable[[Array, Any], list[Any]]] = {
+    "year_month": _year_months,
+    "day_time": _day_times,
+    "interval": _calendar,
+    "variant": _variants,
+    "timestamp_nanos": _nanos,
+    "timestamp_ntz_nanos": _nanos,
+}
+"""Spark types whose words their Arrow type does not tell, by :class:`AtomicType` kind."""
+
+_NESTED: dict[int, Callable[[Array, DataType | None], list[Any]]] = {
+    pa.lib.Type_STRUCT: _structs,
+    pa.lib.Type_LIST: _lists,
+    pa.lib.Type_MAP: _maps,
+}
+
+_CONVERTERS: dict[int, Callable[[Array], list[Any]]] = {
+    pa.lib.Type_TIMESTAMP: _timestamps,
+    pa.lib.Type_DATE32: lambda a: _whole(a, pa.int32(), date_text),
+    pa.lib.Type_TIME64: lambda a: _whole(a, pa.int64(), time_text),
+    pa.lib.Type_DURATION: lambda a: a.view(pa.int64()).to_pylist(),
+    pa.lib.Type_FLOAT: _floats,
+    pa.lib.Type_DOUBLE: _floats,
+    pa.lib.Type_BINARY: _binaries,
+    pa.lib.Type_DECIMAL128: _decimals,
+}

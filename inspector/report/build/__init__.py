@@ -1,1 +1,0 @@
-"""Facts and findings to reports, one function per command."""

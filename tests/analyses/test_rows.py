@@ -1,0 +1,66 @@
+"""Rows are decoded while they are read, and no further than asked for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.analyses.rows import RowsWanted, rows
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.model import Problem, StoreId
+from inspector.schemas import ROWS, batch_of
+from tests.cli.support import checkpoint_of, schema_of
+from tests.encode import row
+
+PLACE: dict[str, Any] = {
+    "operator_id": 0,
+    "store_name": "default",
+    "partition_id": 1,
+    "version": 10,
+}
+VALUE = schema_of(("count", "long"), ("sum", "long"), ("max", "timestamp"))
+
+
+def batch(*numbers: int) -> pa.RecordBatch:
+    return batch_of(
+        ROWS,
+        [PLACE | {"kind": "row", "key": b"k", "value": row(VALUE, [n, n, 0])} for n in numbers],
+    )
+
+
+def problem(slug: str, path: str | None) -> pa.RecordBatch:
+    return batch_of(ROWS, [PLACE | {"kind": "problem", "slug": slug, "message": "m", "path": path}])
+
+
+def test_rows_are_told_with_their_place_and_sizes() -> None:
+    checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
+    report = rows(checkpoint, 10, [batch(7)], [], RowsWanted(raw=True))
+    (found,) = report.primary.rows
+    assert found["key"] is None
+    assert found["value"] == {"count": 7, "sum": 7, "max": "1970-01-01T00:00:00.000000Z"}
+    assert (found["key_bytes"], found["value_bytes"], found["key_hex"]) == (1, 32, "6b")
+    assert (found["partition_id"], found["version"], found["batch_id"]) == (1, 10, 9)
+
+
+def test_no_batch_is_read_after_the_limit() -> None:
+    taken = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(5):
+            taken.append(number)
+            yield batch(number, number)
+
+    checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
+    report = rows(checkpoint, 10, batches(), [], RowsWanted(limit=3))
+    assert [found["value"]["count"] for found in report.primary.rows] == [0, 0, 1]
+    assert taken == [0, 1]
+
+
+def test_problems_are_kept_and_what_the_listing_told_is_not_told_again() -> None:
+    checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
+    listed = [Problem("missing-version", "m", "/ck", None, StoreId(0, "default", 1), 10)]
+    batches = [problem("missing-version", None), problem("truncated", "/ck/1.delta"), batch(1)]
+    report = rows(checkpoint, 10, batches, listed, RowsWanted())
+    assert len(list(report.primary.rows)) == 1
+    assert [found.slug for found in report.problems] == ["missing-version", "truncated"]
+    assert report.problems[1].path == "/ck/1.delta"

@@ -1,0 +1,67 @@
+"""``top``, on what Spark wrote."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from inspector import api
+from inspector.render.keys import Redact
+from scripts.compare_with_spark import truth
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
+
+
+def ranked(case: str, by: str, **options: Any) -> list[dict[str, Any]]:
+    """The rows of one ranking."""
+    report = api.top(str(FIXTURES / case / "checkpoint"), api.Options(**options), limit=4)
+    return [dict(row) for row in report.primary.rows if row["by"] == by]
+
+
+def test_the_biggest_rows_are_those_of_sparks_bytes() -> None:
+    recorded = truth(FIXTURES / "fmgws_event_ignore")
+    sizes = [len(row["kx"]) // 2 + len(row["vx"]) // 2 for row in recorded[max(recorded)]]
+    found = ranked("fmgws_event_ignore", "row_bytes")
+    assert [row["row_bytes"] for row in found] == sorted(sizes, reverse=True)[:4]
+    assert [row["rank"] for row in found] == [1, 2, 3, 4]
+
+
+def test_the_oldest_are_those_that_the_function_saw_longest_ago() -> None:
+    calls = (FIXTURES / "fmgws_no_timeout" / "calls.jsonl").read_text().splitlines()
+    last: dict[str, int] = {}
+    for call in map(json.loads, calls):
+        if call["action"] == "remove":
+            last.pop(call["key"], None)
+        else:
+            last[call["key"]] = call["batch"]
+    found = ranked("fmgws_no_timeout", "oldest")
+    assert [row["last_put_batch"] for row in found] == sorted(last.values())[:4]
+
+
+def test_rows_per_join_key_are_those_of_its_index() -> None:
+    recorded = truth(FIXTURES / "join_left_outer")
+    rows = Counter(
+        dict(row["k"])["field0"]
+        for row in recorded[max(recorded)]
+        if row["store"] == "left-keyWithIndexToValue"
+    )
+    found = ranked("join_left_outer", "join_rows", store_name="left-keyToNumValues")
+    assert [row["join_rows"] for row in found] == sorted(rows.values(), reverse=True)[:4]
+    assert all(rows[row["key"]["field0"]] == row["join_rows"] for row in found)
+
+
+def test_keys_can_be_hidden() -> None:
+    found = ranked("agg_update", "puts", redact=Redact.HASH)
+    assert all(str(row["key"]).startswith("sha256:") for row in found)
+    assert all(row["key_hex"] is None for row in found)
+
+
+def test_skew_is_over_partitions() -> None:
+    report = api.top(str(FIXTURES / "agg_two_levels" / "checkpoint"))
+    downstream, upstream = report.tables[1].rows
+    assert (downstream["partitions"], downstream["empty"]) == (2, 1)
+    partitions = api.sizes(str(FIXTURES / "agg_two_levels" / "checkpoint"), by="partition")
+    sizes = [row["row_bytes"] for row in partitions.primary.rows if row["operator_id"] == 1]
+    assert upstream["max_row_bytes"] == max(sizes)

@@ -1,0 +1,50 @@
+"""What the first bytes of a few files tell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from inspector.checkpoint.metadata import OperatorMetadata
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
+from tests import cases
+from tests.cases import Batch, small_checkpoint
+
+
+def test_the_codec_is_that_of_the_newest_file(tmp_path: Path) -> None:
+    cases.write_logs(tmp_path, [Batch(), Batch()])
+    cases.write_store(tmp_path / "state/0/0", {1: []}, codec="lz4")
+    cases.write_store(tmp_path / "state/0/0", {2: []}, codec="zstd")
+    seen = see_bytes(open_checkpoint(str(tmp_path)))
+    assert seen == SeenBytes("zstd", "state/0/0/2.delta", 2, 1, 1)
+
+
+def test_what_cannot_be_told_is_none(tmp_path: Path) -> None:
+    cases.write_logs(tmp_path, [Batch(committed=False)])
+    assert see_bytes(open_checkpoint(str(tmp_path))) == SeenBytes(offset_log_format=1)
+    cases.write_store(tmp_path / "state/0/0", {})
+    (tmp_path / "state/0/0/1.delta").write_bytes(b"")
+    (tmp_path / "offsets/0").write_bytes(b"nonsense")
+    seen = see_bytes(open_checkpoint(str(tmp_path)))
+    assert seen == SeenBytes(None, "state/0/0/1.delta", 1)
+
+
+def test_operators_of_rocksdb_are_named(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
+    join, dedupe = checkpoint.operators
+    assert needs_rocksdb(checkpoint, join) is None
+    assert needs_rocksdb(checkpoint, dedupe) is None
+    transform = replace(dedupe, name="transformWithStateExec")
+    assert "transformWithStateExec needs RocksDB" in str(needs_rocksdb(checkpoint, transform))
+    metadata = OperatorMetadata(0, join.name, properties={"useVirtualColumnFamilies": True})
+    assert "format 3 or 4" in str(needs_rocksdb(checkpoint, replace(join, metadata=metadata)))
+
+
+def test_a_join_that_was_planned_for_rocksdb_and_has_no_stores(tmp_path: Path) -> None:
+    conf = {"streaming.join.stateFormatVersion": "3"}
+    cases.write_logs(tmp_path, [Batch(committed=False)], conf)
+    cases.write_operator(tmp_path, 0, "symmetricHashJoin", "default")
+    (tmp_path / "state/0/0").mkdir(parents=True)
+    checkpoint = open_checkpoint(str(tmp_path))
+    assert "format 3 or 4" in str(needs_rocksdb(checkpoint, checkpoint.operators[0]))

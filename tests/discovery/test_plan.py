@@ -1,0 +1,330 @@
+"""The task list, and what the listing alone tells."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.roots import Selection
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import Wanted, listing_problems, plan
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.model import Certainty, Problem, StoreId, TimeoutKind
+from inspector.sparktypes import parse_ddl, to_json
+from tests import cases
+from tests.cases import Batch, small_checkpoint
+
+EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
+
+
+def planned(root: Path, wanted: Wanted | None = None) -> list[Task]:
+    return plan(open_checkpoint(str(root)), wanted or Wanted(4))
+
+
+def problems(root: Path, version: int = 4) -> list[Problem]:
+    return list(listing_problems(open_checkpoint(str(root)), version))
+
+
+# --- tasks -----------------------------------------------------------------------------------
+
+
+def test_a_task_is_one_partition_of_one_operator_with_all_its_stores(tmp_path: Path) -> None:
+    tasks = planned(small_checkpoint(tmp_path))
+    assert [(task.operator_id, task.partition_id) for task in tasks] == [
+        (operator, partition) for operator in (0, 1) for partition in range(cases.PARTITIONS)
+    ]
+    for task in tasks:
+        names = [store.store_name for store in task.stores]
+        assert names == (["default"] if task.operator_id else list(cases.JOIN_STORES))
+    assert {task.url for task in tasks} == {str(tmp_path)}
+
+
+def test_a_task_holds_what_its_worker_needs(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/1/.4.delta.0f-1.TID3.tmp").write_bytes(b"")
+    (root / "state/1/1/4.delta.crc").write_bytes(b"")
+    wanted = Wanted(3, fit=True, leftover_limit=7, matched=True)
+    task = next(t for t in planned(root, wanted) if (t.operator_id, t.partition_id) == (1, 1))
+    assert (task.version, task.fit, task.leftover_limit, task.matched) == (3, True, 7, True)
+    (store,) = task.stores
+    names = [Path(file.path).name for file in store.files]
+    assert names == ["1.delta", "2.delta", "3.delta", "3.snapshot", "4.delta"]
+    assert store.key_schema == to_json(cases.EVENT_TIME)
+    assert store.expiry == replace(cases.KEY_TIME)
+    # Of the judged version and those before it.
+    assert [clock.watermark_ms for clock in task.clocks] == [0, 1000, 3000]
+    assert [clock.has_new_data for clock in task.clocks] == [True, True, False]
+
+
+def test_an_empty_partition_folder_of_a_join_makes_no_task(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    for store in cases.JOIN_STORES:
+        shutil.rmtree(root / "state/0/2" / store)
+    tasks = planned(root)
+    assert (0, 2) not in [(task.operator_id, task.partition_id) for task in tasks]
+    assert len(tasks) == 5
+
+
+def test_codec_and_row_checksum_are_those_that_the_log_records_for_a_version(
+    tmp_path: Path,
+) -> None:
+    root = small_checkpoint(tmp_path)
+    conf = {"streaming.stateStore.compression.codec": "zstd"}
+    cases.write_logs(root, [Batch(0, 3000, 3)], conf, first=2)
+    conf |= {"streaming.stateStore.rowChecksum.enabled": "true"}
+    cases.write_logs(root, [Batch(0, 4000, 4)], conf, first=3)
+    assert planned(root)[0].codecs == {1: "lz4", 2: "lz4", 3: "zstd", 4: "zstd"}
+    assert planned(root, Wanted(4))[0].row_checksum
+    assert not planned(root, Wanted(3))[0].row_checksum
+
+
+@pytest.mark.parametrize(
+    "name", ["symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"]
+)
+def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
+    tmp_path: Path, name: str
+) -> None:
+    root = small_checkpoint(tmp_path)
+    cases.write_operator(root, 0, "dedupe", "default")
+    recorded_since_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
+    cases.write_logs(root, [Batch(3000, 4000, 3)], recorded_since_3_5, first=3)
+    assert {s.certainty for t in planned(root) for s in t.stores} == {Certainty.PROVEN}
+    cases.write_operator(root, 1, name, "default")
+    found = {t.operator_id: (t.stores[0].certainty, t.stores[0].reason) for t in planned(root)}
+    assert found == {
+        0: (Certainty.INFERRED, f"downstream of {name} the watermark lags"),
+        1: (Certainty.PROVEN, ""),
+    }
+    before = {t.operator_id: t.stores[0].certainty for t in planned(root, Wanted(3))}
+    assert before == dict.fromkeys((0, 1), Certainty.PROVEN)
+
+
+def test_where_the_output_mode_decides_leftovers_are_inferred(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    cases.write_operator(root, 1, "stateStoreSave", "default")
+    (store,) = planned(root)[-1].stores
+    assert store.certainty is Certainty.INFERRED
+    assert "complete mode" in store.reason
+
+
+@pytest.mark.parametrize(
+    ("conf", "lags"),
+    [
+        ("optimizer.pruneFiltersCanPruneStreamingSubplan", False),
+        ("dropDuplicates.deterministicKeyOrder.enabled", True),
+    ],
+)
+def test_since_spark_4_3_a_deduplication_may_evict_by_the_watermark_before(
+    tmp_path: Path, conf: str, lags: bool
+) -> None:
+    root = small_checkpoint(tmp_path)
+    cases.write_logs(root, [Batch(3000, 4000, 3)], {conf: "true"}, first=3)
+    (store,) = planned(root)[-1].stores
+    assert store.expiry == replace(cases.KEY_TIME, previous_bound=lags)
+
+
+# --- which clock timers follow ---------------------------------------------------------------
+
+
+def group_state_store(
+    root: Path,
+    batches: Sequence[Batch],
+    name: str | None = "flatMapGroupsWithState",
+    kind: TimeoutKind | None = None,
+    version: int = 1,
+) -> StoreTask:
+    cases.write_logs(root, batches, {"shuffle.partitions": "1"})
+    if name is not None:
+        cases.write_operator(root, 0, name, "default")
+    cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
+    cases.write_store(root / "state/0/0", {at + 1: [] for at in range(len(batches))})
+    task = planned(root, Wanted(version, timeout_kind=kind))[0]
+    return task.stores[0]
+
+
+@pytest.mark.parametrize(
+    ("batches", "idle"),
+    [
+        ([Batch(5, 1, 1), Batch(5, 2, 1)], (2,)),
+        ([Batch(5, 1, 1), Batch(5, 2, 1), Batch(5, 3, 2), Batch(5, 4, 2)], (2, 4)),
+        ([Batch(5, 1, 1), Batch(6, 2, 1)], ()),  # the watermark moved
+        ([Batch(5, 1, 1), Batch(5, 2, 2)], ()),  # there was data
+        ([Batch(5, 1, 1, committed=False), Batch(5, 2, 1)], ()),  # the batch before was run again
+        ([Batch(5, 1, 1)], ()),
+        ([Batch(0, 1, 1), Batch(0, 2, 2)], ()),  # no watermark: an idle source has none
+    ],
+)
+def test_a_batch_without_data_and_with_the_old_watermark_ran_for_processing_time(
+    tmp_path: Path, batches: list[Batch], idle: tuple[int, ...]
+) -> None:
+    store = group_state_store(tmp_path, batches, version=len(batches))
+    assert store.timeout_kinds == (EVENT, PROCESSING)
+    assert store.processing_versions == idle
+
+
+def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_path: Path) -> None:
+    batches = [Batch(5, 1, 1), Batch(5, 2, 1)]
+    for other in (cases.EXPIRES_AT, cases.GROUP_STATE):
+        root = tmp_path / str(len(other.fields))
+        cases.write_schema(root / "state/1/0", cases.USER, other)
+        cases.write_store(root / "state/1/0", {1: [], 2: []})
+        name = "stateStoreSave" if other is cases.EXPIRES_AT else "flatMapGroupsWithState"
+        cases.write_operator(root, 1, name, "default")
+        store = group_state_store(root, batches, version=2)
+        assert store.processing_versions == ((2,) if other is cases.EXPIRES_AT else ())
+        # One that is not selected has its timers all the same.
+        alone = open_checkpoint(str(root), selection=Selection(operator_id=0))
+        (task,) = plan(alone, Wanted(2))
+        assert task.stores[0].processing_versions == store.processing_versions
+    # Nor is it, where an operator's schema is gone.
+    shutil.rmtree(tmp_path / "1/state/1/0/_metadata")
+    (task, _) = planned(tmp_path / "1", Wanted(2))
+    assert task.stores[0].processing_versions == ()
+
+
+def test_what_came_after_the_judged_batch_says_nothing_of_it(tmp_path: Path) -> None:
+    batches = [Batch(5, 1, 1), Batch(5, 2, 2), Batch(5, 3, 2)]
+    assert group_state_store(tmp_path, batches, version=3).processing_versions == (3,)
+    assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
+    for version in (1, 2, 3):
+        (task,) = planned(tmp_path, Wanted(version))
+        assert [clock.batch_id for clock in task.clocks] == list(range(version))
+
+
+@pytest.mark.parametrize(
+    ("above", "fed"),
+    [
+        ((), True),
+        (("dedupe",), True),
+        (("stateStoreSave",), False),
+        (("dedupe", "symmetricHashJoin"), False),
+        (("applyInPandasWithState",), False),
+        (("unheard-of",), False),
+    ],
+)
+def test_what_an_operator_above_may_emit_is_new_data_below(
+    tmp_path: Path, above: tuple[str, ...], fed: bool
+) -> None:
+    for number, name in enumerate(above, 1):
+        cases.write_operator(tmp_path, number, name, "default")
+        cases.write_schema(tmp_path / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
+        cases.write_store(tmp_path / f"state/{number}/0", {1: []})
+    assert group_state_store(tmp_path, [Batch(5, 1, 1)]).fed_by_sources is fed
+
+
+def test_what_the_user_says_of_the_clock_counts(tmp_path: Path) -> None:
+    store = group_state_store(tmp_path, [Batch(0, 1, 1)], kind=EVENT)
+    assert store.timeout_kinds == (EVENT,)
+
+
+@pytest.mark.parametrize(
+    ("name", "clear"),
+    [("flatMapGroupsWithState", True), ("applyInPandasWithState", False), (None, False)],
+)
+def test_only_a_query_known_to_be_scala_clears_every_timer(
+    tmp_path: Path, name: str | None, clear: bool
+) -> None:
+    assert group_state_store(tmp_path, [Batch(0, 1, 1)], name).timers_always_clear == clear
+
+
+def test_a_query_without_timeouts_has_no_clock_to_read(tmp_path: Path) -> None:
+    root = tmp_path
+    group_state_store(root, [Batch(5, 1, 1)])
+    cases.write_schema(root / "state/0/0", cases.USER, parse_ddl("groupState struct<a: int>"))
+    (task,) = planned(root, Wanted(1))
+    assert (task.stores[0].timeout_kinds, task.stores[0].expiry) == ((), None)
+
+
+# --- the listing -----------------------------------------------------------------------------
+
+
+def test_a_whole_checkpoint_has_no_problem(tmp_path: Path) -> None:
+    assert problems(small_checkpoint(tmp_path)) == []
+
+
+def test_a_gap_names_every_missing_delta_and_what_can_be_restored(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    for version in (2, 3):
+        (root / f"state/1/0/{version}.delta").unlink()
+    place = StoreId(1, "default", 0)
+    folder = str(root / "state/1/0")
+    missing, gap = problems(root)
+    assert (missing.slug, missing.path, missing.store, missing.version) == (
+        *("missing-version", folder, place, 4),
+    )
+    assert "state version 4 (batch 3) cannot be restored here, restorable are 1" in missing.message
+    assert (gap.slug, gap.path, gap.store) == ("missing-delta", folder, place)
+    assert "versions 2-3 are missing" in gap.message
+    # The judged version is whole, and what is newer is not looked at.
+    assert problems(root, 1) == []
+
+
+def test_a_gap_that_a_snapshot_bridges_is_still_a_missing_delta(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/1/2.delta").unlink()
+    (gap,) = problems(root)
+    assert (gap.slug, gap.store) == ("missing-delta", StoreId(1, "default", 1))
+    assert "versions 2 are missing" in gap.message
+
+
+def test_files_that_spark_has_cleaned_up_are_not_missed(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    for version in (1, 2, 3):
+        (root / f"state/1/1/{version}.delta").unlink()
+    assert problems(root) == []
+
+
+def test_a_store_without_any_file_lacks_everything(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/1/2")
+    (root / "state/1/2").mkdir()
+    missing, gap = problems(root)
+    assert "restorable are none" in missing.message
+    assert "versions 1-4 are missing" in gap.message
+
+
+def test_missing_partitions_are_named_by_the_recorded_number(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/1/2")
+    shutil.rmtree(root / "state/1/1")
+    (missing,) = problems(root)
+    assert (missing.slug, missing.path) == ("missing-partition", str(root / "state/1"))
+    assert "partitions 1-2 are missing, expected 0 to 2" in missing.message
+    selected = open_checkpoint(str(root), selection=Selection(partition_id=0))
+    assert list(listing_problems(selected, 4)) == []
+
+
+def test_without_a_recorded_number_no_partition_is_missed(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/1/2")
+    cases.write_logs(root, [Batch(0, n, n) for n in range(4)])
+    assert problems(root) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [("globalLimit", "key void", "value long"), ("stateStoreSave", "", "count long")],
+)
+@pytest.mark.parametrize("with_metadata", [True, False])
+def test_operators_of_one_partition_miss_no_other(
+    tmp_path: Path, name: str, key: str, value: str, with_metadata: bool
+) -> None:
+    root = cases.write_logs(tmp_path, [Batch(0, 1, 1)], {"shuffle.partitions": "5"})
+    if with_metadata:
+        cases.write_operator(root, 0, name, "default")
+    cases.write_schema(root / "state/0/0", parse_ddl(key), parse_ddl(value))
+    cases.write_store(root / "state/0/0", {1: []})
+    assert open_checkpoint(str(root)).operators[0].name == name
+    assert problems(root, 1) == []
+
+
+def test_a_store_that_one_partition_lacks_is_missed(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/0/1" / cases.JOIN_STORES[0])
+    (missing,) = problems(root)
+    assert (missing.slug, missing.path) == ("missing-version", str(root / "state/0/1"))
+    assert repr(cases.JOIN_STORES[0]) in missing.message

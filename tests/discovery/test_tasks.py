@@ -1,0 +1,65 @@
+"""A task is one JSON text, and comes back from it as it was."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.model import BatchClock, BatchId, FileKind, StoreFile, StoreId, Version
+from inspector.operators.rule import ExpiryField
+
+files = st.builds(
+    StoreFile,
+    path=st.text(),
+    kind=st.sampled_from(FileKind),
+    version=st.integers(0, 1 << 62).map(Version),
+    size=st.integers(0, 1 << 40),
+    modified_ms=st.none() | st.integers(0, 1 << 50),
+)
+expiries = st.from_type(ExpiryField)
+stores = st.builds(
+    StoreTask,
+    store_name=st.text(),
+    files=st.lists(files, max_size=3).map(tuple),
+    expiry=st.none() | expiries,
+)
+clocks = st.builds(
+    BatchClock,
+    batch_id=st.integers(0, 1 << 40).map(BatchId),
+    timestamp_ms=st.none() | st.integers(),
+    watermark_ms=st.none() | st.integers(),
+    committed=st.booleans(),
+    has_new_data=st.none() | st.booleans(),
+    next_watermark_ms=st.none() | st.integers(),
+)
+tasks = st.builds(
+    Task,
+    options=st.dictionaries(st.text(), st.text()),
+    stores=st.lists(stores, max_size=2).map(tuple),
+    clocks=st.lists(clocks, max_size=3).map(tuple),
+    codecs=st.dictionaries(st.integers(0, 1 << 40), st.text()),
+)
+
+
+@given(tasks)
+def test_a_task_comes_back_from_its_text(task: Task) -> None:
+    text = task.to_json()
+    assert Task.from_json(text) == task
+    assert Task.from_json(text).to_json() == text
+
+
+@given(tasks)
+def test_a_tasks_text_is_plain_json(task: Task) -> None:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is no JSON")
+
+    assert isinstance(json.loads(task.to_json(), parse_constant=refuse), dict)
+
+
+def test_a_store_of_a_task_has_its_place() -> None:
+    store = StoreTask("left-keyToNumValues", ())
+    task = Task("/c", "/c", {}, 3, 5, 9, (store,))
+    assert task.store_id(store) == StoreId(3, "left-keyToNumValues", 5)

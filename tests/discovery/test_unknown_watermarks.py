@@ -1,0 +1,74 @@
+"""Operators whose watermark is not known: nothing is held against it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
+from inspector.discovery.unknown_watermarks import held_back, with_unknown_watermarks
+from inspector.discovery.user_rules import with_rules
+from inspector.operators.rule import StoreRule
+from inspector.operators.user_rules import GivenRules
+from tests import cases
+from tests.cases import Batch
+
+SINCE_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
+
+
+def chain(root: Path, *names: str, conf: dict[str, str] | None = None) -> Checkpoint:
+    """Operators from the sink upwards, each with a key that carries the watermark."""
+    cases.write_logs(root, [Batch(3000, 4000, 3)], SINCE_3_5 if conf is None else conf)
+    for number, name in enumerate(names):
+        cases.write_operator(root, number, name, "default")
+        cases.write_schema(root / "state" / str(number) / "0", cases.EVENT_TIME, cases.EXPIRES_AT)
+        cases.write_store(root / "state" / str(number) / "0", {1: []})
+    return open_checkpoint(str(root))
+
+
+def rule_of(checkpoint: Checkpoint, operator: int = 0) -> StoreRule:
+    return checkpoint.operators[operator].rules["default"]
+
+
+@pytest.mark.parametrize(
+    "above", ["symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"]
+)
+@pytest.mark.parametrize("name", ["dedupe", "stateStoreSave"])
+def test_below_a_join_or_group_state_the_rule_is_unknown_and_its_field_followed(
+    tmp_path: Path, name: str, above: str
+) -> None:
+    found = chain(tmp_path, name, "dedupe", above)
+    before = rule_of(found)
+    rule = rule_of(with_unknown_watermarks(found, 1))
+    assert (rule.expiry, rule.event_time) == (None, before.expiry)
+    assert f"downstream of {above}" in str(rule.unknown)
+    assert "'0=key." in str(rule.unknown)
+    assert rule_of(with_unknown_watermarks(found, 1), 1).expiry is None
+
+
+@pytest.mark.parametrize("above", ["stateStoreSave", "dedupe", "dedupeWithinWatermark"])
+def test_other_operators_hand_the_watermark_on(tmp_path: Path, above: str) -> None:
+    found = chain(tmp_path, "dedupe", above)
+    assert with_unknown_watermarks(found, 1) == found
+
+
+def test_before_spark_3_5_all_operators_saw_the_watermark_of_the_query(tmp_path: Path) -> None:
+    found = chain(tmp_path, "dedupe", "symmetricHashJoin", conf={})
+    assert held_back(found, found.operators[0], 1) is None
+    assert with_unknown_watermarks(found, 1) == found
+
+
+def test_what_is_upstream_keeps_its_rule(tmp_path: Path) -> None:
+    found = chain(tmp_path, "symmetricHashJoin", "dedupe")
+    assert rule_of(with_unknown_watermarks(found, 1), 1) == rule_of(found, 1)
+
+
+def test_what_the_user_said_of_an_operator_counts(tmp_path: Path) -> None:
+    found = chain(tmp_path, "dedupe", "symmetricHashJoin")
+    field = f"key.{cases.EVENT_TIME.fields[0].name}"
+    given = with_rules(found, GivenRules.parse(operator_rules=[f"0={field}<=watermark-1h"]))
+    assert with_unknown_watermarks(given, 1).operators == given.operators
+    # To name the field is not to name its lag.
+    named = with_rules(found, GivenRules.parse(event_time_fields=[f"0={field}"]))
+    assert rule_of(with_unknown_watermarks(named, 1)).expiry is None

@@ -1,0 +1,94 @@
+"""State schemas that the user gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.layout import discover
+from inspector.checkpoint.state_schema import StateSchema
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.user_schemas import GIVEN, GivenSchema, GivenSchemas, with_given
+from inspector.exceptions import CheckpointError
+from inspector.sparktypes import StructType, parse_ddl, to_json
+from tests.cases import JOIN_STORES, small_checkpoint
+
+USER, COUNT = parse_ddl("user string"), parse_ddl("n bigint")
+
+
+@pytest.mark.parametrize(
+    ("text", "operator", "store"),
+    [
+        ("user string", None, None),
+        ("1=user string", 1, None),
+        (" 0:left-keyToNumValues = user string", 0, "left-keyToNumValues"),
+        (to_json(USER), None, None),
+        (f"2:default={to_json(USER)}", 2, "default"),
+    ],
+)
+def test_a_schema_may_say_for_which_store_it_is(
+    text: str, operator: int | None, store: str | None
+) -> None:
+    assert GivenSchema.parse(text) == GivenSchema(USER, operator, store)
+
+
+def test_an_empty_schema_is_that_of_a_key_without_fields() -> None:
+    assert GivenSchema.parse("0=") == GivenSchema(StructType(), 0)
+
+
+@pytest.mark.parametrize("text", ["user text", "0={}", "{", "1:x=user"])
+def test_what_is_no_schema_is_refused(text: str) -> None:
+    with pytest.raises(CheckpointError, match="got the schema"):
+        GivenSchema.parse(text)
+
+
+def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
+    layout = discover(Storage(str(small_checkpoint(tmp_path))))
+    given = GivenSchemas.parse([f"0:{JOIN_STORES[0]}=user string", "1=user string"], ["1=n bigint"])
+    assert given.of_stores(layout) == {
+        (0, JOIN_STORES[0]): (USER, None),
+        (1, "default"): (USER, COUNT),
+    }
+    for text, words in (
+        ("user string", "say for which"),
+        ("0=user string", f"0:{JOIN_STORES[0]}="),
+    ):
+        with pytest.raises(CheckpointError, match=words):
+            GivenSchemas.parse([text], []).of_stores(layout)
+    for text in ("7=user string", "1:other=user string"):
+        with pytest.raises(CheckpointError, match="is no store; there are 0:left"):
+            GivenSchemas.parse([text], []).of_stores(layout)
+
+
+def test_what_was_not_given_comes_from_the_file() -> None:
+    read = StateSchema(2, COUNT, COUNT)
+    place = (0, "default")
+    assert with_given(read, (USER, None), place) == StateSchema(GIVEN, USER, COUNT)
+    assert with_given(read, (None, USER), place) == StateSchema(GIVEN, COUNT, USER)
+    assert with_given(None, (USER, COUNT), place) == StateSchema(GIVEN, USER, COUNT)
+    with pytest.raises(CheckpointError, match="--value-schema"):
+        with_given(None, (USER, None), place)
+    with pytest.raises(CheckpointError, match="--key-schema"):
+        with_given(None, (None, USER), place)
+
+
+def test_an_operator_without_metadata_is_told_from_the_given_schemas(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/_metadata/metadata").unlink()
+    (root / "state/1/0/_metadata/schema").unlink()
+    given = GivenSchemas.parse(["1=ts timestamp"], ["1=expiresAtMicros bigint"])
+    operators = {o.operator_id: o for o in open_checkpoint(str(root), given=given).operators}
+    assert operators[1].name == "dedupeWithinWatermark"
+    assert operators[1].schemas["default"].version == GIVEN
+    assert operators[1].rules["default"].expiry is not None
+    assert operators[0].schemas[JOIN_STORES[0]].version == 2
+
+
+def test_a_broken_schema_file_is_no_problem_where_a_schema_is_given(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/0/_metadata/schema").write_bytes(b"broken")
+    assert open_checkpoint(str(root)).problems
+    given = GivenSchemas.parse(["1=ts timestamp"], ["1=d void"])
+    assert not open_checkpoint(str(root), given=given).problems

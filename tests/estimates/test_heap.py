@@ -1,0 +1,297 @@
+"""The heap of one and of several versions, against formulas, and against real objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.estimates.heap import (
+    Heap,
+    HeapFacts,
+    Part,
+    distinct,
+    held,
+    of_rows,
+    peak,
+    per_executor,
+    retained,
+    without_sharing,
+)
+from inspector.estimates.heap_layout import Layout, table_slots
+from inspector.facts.heap_prefixes import PrefixFacts
+from inspector.facts.sizes import SizeCounts
+from inspector.facts.versions import VersionFacts
+from tests.cases import ObjectMap, Row, Step, replay
+from tests.encode import Record
+
+LAYOUT = Layout.of()
+OLD_SPARK = Layout.of(spark="4.1.4")
+
+# 100,000 rows with keys of 16 and values of 24 bytes; 10,000 of them put again in the last batch.
+FIRST = VersionFacts(
+    rows=100_000, key_bytes=1_600_000, value_bytes=2_400_000, new_rows=100_000, inserts=100_000
+)
+LAST = VersionFacts(
+    rows=100_000,
+    key_bytes=1_600_000,
+    value_bytes=2_400_000,
+    changed_rows=10_000,
+    puts=10_000,
+    updates=10_000,
+    shared_rows=90_000,
+    shared_keys=100_000,
+    shared_key_bytes=1_600_000,
+    shared_value_bytes=2_160_000,
+)
+TWO = {7: FIRST, 8: LAST}
+
+
+# --- formulas ----------------------------------------------------------------------------------
+
+
+def test_one_version_is_its_rows_nodes_table_and_map() -> None:
+    rows = 100_000 * (40 + (16 + 16) + 40 + (16 + 24) + 16 + 32)
+    assert retained(TWO, LAYOUT, 1).total == rows + (16 + 4 * 524_288) + 64 + 24
+    assert retained(TWO, OLD_SPARK, 1).total == rows - 100_000 * 16 + (16 + 4 * 524_288) + 64 + 24
+
+
+def test_two_versions_add_nodes_table_and_what_was_put_over() -> None:
+    one, two = retained(TWO, LAYOUT, 1), retained(TWO, LAYOUT, 2)
+    before = 32 * 100_000 + 16 + 4 * table_slots(0, built_by_put=False, peak=100_000) + 88
+    put_over = 10_000 * (40 + 40 + 16)
+    assert two.total == one.total + before + put_over
+
+
+def test_a_live_heap_had_these_objects() -> None:
+    """Spark 4.3.0, class histogram: 210,000 UnsafeRow, 110,000 StateStoreRow, two nodes a row."""
+    two = retained(TWO, LAYOUT, 2)
+    assert two.unsafe_rows == Part(210_000, 210_000 * 40)
+    assert two.byte_arrays.objects == 210_000
+    assert two.wrappers == Part(110_000, 110_000 * 16)
+    assert two.nodes == Part(200_000, 200_000 * 32)
+    assert (two.tables.objects, two.maps) == (2, Part(4, 176))
+    assert two.objects == 210_000 * 2 + 110_000 + 200_000 + 2 + 4
+
+
+def test_removed_rows_are_held_by_the_version_before() -> None:
+    gone = replace(
+        LAST,
+        rows=99_000,
+        key_bytes=1_584_000,
+        value_bytes=2_376_000,
+        removed_rows=1_000,
+        shared_rows=89_000,
+        shared_keys=99_000,
+        shared_key_bytes=1_584_000,
+        shared_value_bytes=2_136_000,
+    )
+    objects = distinct({7: FIRST, 8: gone}, 2)
+    assert objects == HeapFacts(100_000, 1_600_000, 110_000, 2_640_000)
+
+
+def test_the_first_version_of_all_was_made_by_puts() -> None:
+    assert retained({1: FIRST}, LAYOUT, 1).tables == Part(1, 16 + 4 * 262_144)
+    assert retained({1: VersionFacts()}, LAYOUT, 1).tables == Part(0, 0)
+    assert retained({2: VersionFacts()}, LAYOUT, 1).tables == Part(1, 24)
+
+
+def test_nothing_is_retained_of_no_versions() -> None:
+    assert retained(TWO, LAYOUT, 0) == retained({}, LAYOUT, 2) == Heap()
+    assert without_sharing({}, LAYOUT, 2) == peak({}, LAYOUT, 2) == Heap()
+
+
+# --- which versions ----------------------------------------------------------------------------
+
+
+def test_versions_are_counted_back_from_the_newest() -> None:
+    facts = dict.fromkeys(range(3, 9), LAST)
+    assert held(facts, 2) == [7, 8]
+    assert held(facts, 100) == [3, 4, 5, 6, 7, 8]
+    assert held(facts, 0) == []
+
+
+def test_a_gap_or_a_snapshot_ends_what_is_known() -> None:
+    assert held({3: LAST, 5: LAST, 6: LAST}, 5) == [5, 6]
+    assert held({4: LAST, 5: replace(LAST, rebased=1), 6: LAST}, 5) == [5, 6]
+
+
+def test_a_version_from_a_snapshot_has_a_copy_s_table() -> None:
+    rebased = VersionFacts(rebased=1, rows=1000, key_bytes=8000, value_bytes=8000)
+    assert retained({9: rebased}, LAYOUT, 2).tables == Part(1, 16 + 4 * 4096)
+
+
+# --- during a batch ----------------------------------------------------------------------------
+
+
+def test_a_batch_holds_the_working_copy_beside_what_is_retained() -> None:
+    three = {6: FIRST, 7: LAST, 8: LAST}
+    copy = 32 * 100_000 + 16 + 4 * 524_288 + 88
+    assert peak(three, LAYOUT, 2) == retained(three, LAYOUT, 3)
+    assert peak(three, LAYOUT, 2, read_copy=True).total == peak(three, LAYOUT, 2).total + copy
+
+
+def test_rows_to_be_removed_are_still_in_the_working_copy() -> None:
+    gone = replace(LAST, rows=99_000, removed_rows=1_500, new_rows=500, inserts=500)
+    two = {7: FIRST, 8: gone}
+    more = peak(two, LAYOUT, 1).nodes.objects - retained(two, LAYOUT, 2).nodes.objects
+    assert more == 1_500
+
+
+def test_without_retained_versions_the_version_before_is_read_for_the_batch() -> None:
+    assert peak(TWO, LAYOUT, 0) == peak(TWO, LAYOUT, 1)
+
+
+def test_the_first_batch_has_nothing_to_read() -> None:
+    assert peak({1: FIRST}, LAYOUT, 2, read_copy=True) == retained({1: FIRST}, LAYOUT, 1)
+
+
+def test_the_version_before_a_snapshot_is_taken_for_the_same() -> None:
+    rebased = {9: VersionFacts(rebased=1, rows=1000, key_bytes=8000, value_bytes=8000)}
+    copy = 32 * 1000 + 16 + 4 * 4096 + 88
+    assert peak(rebased, LAYOUT, 2).total == retained(rebased, LAYOUT, 1).total + copy
+
+
+# --- session windows ---------------------------------------------------------------------------
+
+
+def test_a_session_window_keeps_a_set_for_each_prefix() -> None:
+    facts = VersionFacts(rows=14, key_bytes=14 * 24, value_bytes=14 * 40, new_rows=14, inserts=14)
+    sets = SizeCounts.from_flat([1, 2, 12, 1])  # two prefixes with one key, one with twelve
+    prefixes = {1: PrefixFacts(3, 3 * 16, 3, 3 * 16, 0, sets)}
+    plain, heap = retained({1: facts}, LAYOUT, 1), retained({1: facts}, LAYOUT, 1, prefixes)
+    assert heap.unsafe_rows == Part(28 + 3, 31 * 40)
+    assert heap.byte_arrays.bytes == plain.byte_arrays.bytes + 3 * (16 + 16)
+    assert heap.nodes.objects == 14 + 3
+    assert heap.tables == Part(2, plain.tables.bytes + 16 + 4 * 16)
+    assert heap.prefixes == Part(3 + 3 + 14, 3 * 32 + 14 * 24 + 2 * (16 + 4 * 16) + (16 + 4 * 32))
+    assert heap.maps == Part(3, 64 + 64 + 32)
+
+
+def test_the_prefix_rows_are_shared_and_the_sets_are_not() -> None:
+    facts = {7: FIRST, 8: LAST}
+    sets = SizeCounts.from_flat([1, 100_000])
+    prefixes = {
+        7: PrefixFacts(100_000, 800_000, 100_000, 800_000, 0, sets),
+        8: PrefixFacts(100_000, 800_000, 0, 0, 0, sets),
+    }
+    two = retained(facts, LAYOUT, 2, prefixes)
+    assert two.unsafe_rows.objects == 210_000 + 100_000
+    assert two.prefixes.objects == 2 * 300_000
+
+
+# --- what if, and executors --------------------------------------------------------------------
+
+
+def test_fewer_bytes_in_the_key_count_in_words() -> None:
+    objects = HeapFacts(keys=10, key_bytes=320, values=30, prefixes=2)
+    assert objects.saved_by_shorter_keys(17) == 12 * 16
+    assert objects.saved_by_shorter_keys(7) == 0
+
+
+def test_format_2_does_not_repeat_the_key_in_each_value() -> None:
+    objects = HeapFacts(keys=10, key_bytes=10 * (8 + 24), values=30)
+    assert objects.saved_by_format_2(key_fields=3) == 30 * 24
+    assert HeapFacts().saved_by_format_2(3) == 0
+
+
+def test_an_executor_holds_its_share_and_works_on_as_many_as_it_has_cores() -> None:
+    usual, most = [10, 10, 10, 50], [15, 15, 15, 90]
+    assert per_executor(usual, most, executors=2, cores=1) == (40 + 13, 60 + 40)
+    assert per_executor(usual, most, executors=1, cores=8) == (80 + 55, 80 + 55)
+    assert per_executor([], [], executors=3, cores=4) == (0, 0)
+
+
+# --- properties --------------------------------------------------------------------------------
+
+KEYS = [bytes([n]) * 8 for n in range(6)]
+deltas = st.lists(
+    st.tuples(st.sampled_from(KEYS), st.sampled_from([b"v" * 8, b"w" * 16, None])), max_size=12
+)
+histories = st.lists(deltas, min_size=1, max_size=6)
+
+
+def _versions(history: list[list[Record]]) -> dict[int, VersionFacts]:
+    _, _, facts = replay([Step(records) for records in history])
+    return dict(enumerate(facts, 1))
+
+
+@settings(max_examples=200, deadline=None)
+@given(histories)
+def test_the_objects_of_n_versions_are_those_of_real_maps(history: list[list[Record]]) -> None:
+    spark, maps = ObjectMap(), []
+    for records in history:
+        spark.take(Step(records))
+        maps.append(spark.now)
+    versions = _versions(history)
+    for n in range(len(history) + 1):
+        newest = maps[len(maps) - n :]
+        keys = _by_identity(key for one in newest for key in one)
+        values = _by_identity(value for one in newest for value in one.values())
+        n_bytes = (sum(len(row.data) for row in rows) for rows in (keys, values))
+        key_bytes, value_bytes = n_bytes
+        objects = distinct(versions, n)
+        assert objects == HeapFacts(len(keys), key_bytes, len(values), value_bytes)
+        heap = retained(versions, LAYOUT, n)
+        assert heap.nodes.objects == sum(map(len, newest))
+        rows = [*keys, *values]
+        assert heap.byte_arrays == Part(len(rows), sum(LAYOUT.array(len(r.data)) for r in rows))
+
+
+def _by_identity(rows: Iterable[Row]) -> list[Row]:
+    return list({id(row): row for row in rows}.values())
+
+
+@settings(max_examples=100, deadline=None)
+@given(histories, st.sampled_from([LAYOUT, OLD_SPARK, Layout.of(1 << 40), Layout.of(1 << 40, 8)]))
+def test_more_versions_are_more_and_sharing_is_less(
+    history: list[list[Record]], layout: Layout
+) -> None:
+    versions = _versions(history)
+    totals = [retained(versions, layout, n).total for n in range(len(history) + 2)]
+    assert totals == sorted(totals)
+    for n in range(len(history) + 2):
+        assert retained(versions, layout, n).total <= without_sharing(versions, layout, n).total
+        assert peak(versions, layout, n).total >= retained(versions, layout, n).total or n > 1
+    assert without_sharing(versions, layout, 1) == retained(versions, layout, 1)
+
+
+parts = st.builds(Part, st.integers(0, 1 << 40), st.integers(0, 1 << 40))
+heaps = st.builds(Heap, *[parts] * 7)
+counts = st.integers(0, 1 << 40)
+all_facts = st.builds(HeapFacts, *[counts] * 6)
+
+
+@given(heaps, heaps, heaps)
+def test_heaps_add(a: Heap, b: Heap, c: Heap) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert a + Heap() == a
+    assert (a + b).total == a.total + b.total
+    assert (a + b).objects == a.objects + b.objects
+
+
+@given(all_facts, all_facts)
+def test_facts_add_and_so_do_their_heaps(a: HeapFacts, b: HeapFacts) -> None:
+    assert a + b == b + a
+    assert a + HeapFacts() == a
+    assert (a + b).heap(LAYOUT) == a.heap(LAYOUT) + b.heap(LAYOUT)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_the_heap_of_two_partitions_is_the_sum_of_both(n: int) -> None:
+    """But not the heap of their summed facts: two small tables are not one large."""
+    both = retained(TWO, LAYOUT, n) + retained(TWO, LAYOUT, n)
+    assert both.unsafe_rows == retained({v: f + f for v, f in TWO.items()}, LAYOUT, n).unsafe_rows
+    assert both.tables.objects == 2 * retained(TWO, LAYOUT, n).tables.objects
+
+
+def test_rows_that_no_version_changes_take_objects_once_and_nodes_each_time() -> None:
+    layout = Layout.of(spark="4.3.0")
+    one, two = (of_rows(10, 240, 720, layout, n) for n in (1, 2))
+    # Two UnsafeRows of 40, two arrays of 16 and their bytes, a wrapper of 16, a node of 32.
+    assert one.total == 10 * (40 + 40 + 16 + 16 + 16 + 32) + 240 + 720
+    assert two.total - one.total == 10 * 32

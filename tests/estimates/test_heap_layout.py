@@ -1,0 +1,133 @@
+"""Sizes as JOL and class histograms told them, JVM by JVM."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.estimates.heap_layout import Layout, align, set_slots, table_slots
+
+GIB = 1 << 30
+COMPRESSED = Layout.of()
+CLASSES_ONLY = Layout.of(32 * GIB)
+PLAIN = Layout.of(64 * GIB, jdk=11)
+
+
+@pytest.mark.parametrize(
+    ("attribute", "sizes"),
+    [
+        ("unsafe_row", (40, 40, 48)),
+        ("node", (32, 40, 48)),
+        ("wrapper_bytes", (16, 24, 24)),
+        ("concurrent_map", (64, 96, 104)),
+        ("map_wrapper", (24, 32, 32)),
+        ("hash_set", (32, 40, 40)),
+        ("hash_set_node", (24, 32, 40)),
+    ],
+)
+def test_an_object_has_the_size_that_jol_tells(attribute: str, sizes: tuple[int, ...]) -> None:
+    assert (
+        tuple(getattr(layout, attribute) for layout in (COMPRESSED, CLASSES_ONLY, PLAIN)) == sizes
+    )
+
+
+@pytest.mark.parametrize("n_bytes", [0, 1, 8, 12, 16, 1001])
+def test_a_byte_array_is_header_and_bytes_aligned(n_bytes: int) -> None:
+    assert COMPRESSED.array(n_bytes) == CLASSES_ONLY.array(n_bytes) == align(16 + n_bytes)
+    assert PLAIN.array(n_bytes) == align(24 + n_bytes)
+
+
+@pytest.mark.parametrize("layout", [COMPRESSED, CLASSES_ONLY, PLAIN])
+def test_many_arrays_are_the_sum_of_each(layout: Layout) -> None:
+    sizes = [0, 8, 24, 1024]
+    assert layout.arrays(len(sizes), sum(sizes)) == sum(layout.array(size) for size in sizes)
+
+
+def test_a_table_is_an_array_of_references() -> None:
+    assert [layout.table(16) for layout in (COMPRESSED, CLASSES_ONLY, PLAIN)] == [80, 144, 152]
+    assert COMPRESSED.table(1) == 24
+    assert COMPRESSED.table(0) == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "compressed_objects", "compressed_classes"),
+    [
+        ({}, True, True),
+        ({"heap_bytes": 32 * GIB - 1, "jdk": 8}, True, True),
+        ({"heap_bytes": 32 * GIB, "jdk": 15}, False, True),
+        ({"heap_bytes": 32 * GIB, "jdk": 14}, False, False),
+    ],
+)
+def test_the_pointers_follow_from_heap_and_jdk(
+    arguments: dict[str, Any], compressed_objects: bool, compressed_classes: bool
+) -> None:
+    layout = Layout.of(**arguments)
+    assert layout.reference == (4 if compressed_objects else 8)
+    assert layout.array_header == (16 if compressed_classes else 24)
+
+
+@pytest.mark.parametrize(
+    ("spark", "row_checksum", "wrappers", "map_wrapper"),
+    [
+        ("2.4.8", False, (0, 0, 0), 0),
+        ("3.1.3", False, (0, 0, 0), 0),
+        ("3.2.0", False, (0, 0, 0), 24),
+        ("4.1.4", True, (0, 0, 0), 24),
+        ("4.2.1", False, (16, 24, 24), 24),
+        ("4.3.0-SNAPSHOT", True, (24, 24, 32), 24),
+        ("10.0", False, (16, 24, 24), 24),
+    ],
+)
+def test_the_wrappers_follow_from_the_spark_version(
+    spark: str, row_checksum: bool, wrappers: tuple[int, ...], map_wrapper: int
+) -> None:
+    jvms: list[dict[str, int]] = [{}, {"heap_bytes": 32 * GIB}, {"heap_bytes": 32 * GIB, "jdk": 8}]
+    layouts = [Layout.of(**jvm, spark=spark, row_checksum=row_checksum) for jvm in jvms]
+    assert tuple(layout.wrapper_bytes for layout in layouts) == wrappers
+    assert layouts[0].map_wrapper == map_wrapper
+
+
+@pytest.mark.parametrize("spark", ["", "4", "4.x", "spark"])
+def test_no_version_is_an_error(spark: str) -> None:
+    with pytest.raises(ValueError, match="expected one such as"):
+        Layout.of(spark=spark)
+
+
+@pytest.mark.parametrize(
+    ("rows", "slots"),
+    [(0, 0), (1, 16), (11, 16), (12, 32), (767, 1024), (768, 2048), (100_000, 262_144)],
+)
+def test_puts_double_the_table_at_three_quarters(rows: int, slots: int) -> None:
+    assert table_slots(rows, built_by_put=True) == slots
+
+
+@pytest.mark.parametrize(
+    ("rows", "slots"),
+    [
+        (0, 1),
+        (1, 2),
+        (2, 8),
+        (10, 32),
+        (1000, 4096),
+        (100_000, 524_288),
+        (200_000, 1_048_576),
+        (1_000_000, 4_194_304),
+    ],
+)
+def test_put_all_makes_up_to_twice_that_table(rows: int, slots: int) -> None:
+    assert table_slots(rows, built_by_put=False) == slots
+
+
+@pytest.mark.parametrize(("peak", "slots"), [(0, 4096), (3071, 4096), (3072, 8192)])
+def test_a_batch_of_many_puts_grows_a_copy_further(peak: int, slots: int) -> None:
+    assert table_slots(1000, built_by_put=False, peak=peak) == slots
+
+
+def test_a_map_that_was_emptied_again_keeps_its_table() -> None:
+    assert table_slots(0, built_by_put=True, peak=12) == 32
+
+
+@pytest.mark.parametrize(("size", "slots"), [(1, 16), (11, 16), (12, 32), (23, 32), (24, 64)])
+def test_a_scala_set_grows_before_it_is_three_quarters_full(size: int, slots: int) -> None:
+    assert set_slots(size) == slots

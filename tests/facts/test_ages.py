@@ -1,0 +1,43 @@
+"""When live rows were last put."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from inspector.facts.ages import BEFORE, Ages, clock_range_ms, measure_ages
+from tests import cases
+from tests.cases import Step, replay, user
+
+A, B, C = user("a"), user("b"), user("c")
+ONE, TWO = cases.micros(1_500_001), cases.micros(9_000_000)
+
+
+def test_each_live_row_counts_at_its_last_put() -> None:
+    steps = [Step([(A, ONE), (B, ONE), (C, ONE)]), Step([(B, TWO)]), Step([(C, None)])]
+    state, _, _ = replay(steps)
+    assert list(measure_ages(state)) == [
+        (1, 1, len(A) + len(ONE)),
+        (2, 1, len(B) + len(TWO)),
+    ]
+
+
+def test_what_a_snapshot_brought_was_put_before_the_window() -> None:
+    steps = [Step([(A, ONE), (B, ONE)], rebase=True), Step([(B, ONE)])]
+    state, _, _ = replay(steps, first=7)
+    assert [(version, rows) for version, rows, _ in measure_ages(state)] == [(BEFORE, 1), (8, 1)]
+
+
+def test_the_range_of_times_is_rounded_up_and_skips_what_has_none() -> None:
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    state, _, _ = replay([Step([(A, ONE), (B, TWO), (C, cases.micros(None))])], track)
+    assert clock_range_ms(state, 1000) == (1501, 9000)
+    empty, _, _ = replay([Step([(C, cases.micros(None))])], track)
+    assert clock_range_ms(empty, 1000) is None
+
+
+def test_ages_add() -> None:
+    one = Ages(Counter({3: 1}), Counter({3: 10}), 1, 1, 5, 9)
+    two = Ages(Counter({3: 2, 4: 1}), Counter({3: 20, 4: 7}), 2, 3)
+    assert one + two == Ages(Counter({3: 3, 4: 1}), Counter({3: 30, 4: 7}), 2, 3, 5, 9)
+    assert one + Ages() == one
+    assert (one + two).total == (4, 37)

@@ -1,0 +1,67 @@
+"""The clocks that versions are judged by."""
+
+from __future__ import annotations
+
+from itertools import accumulate
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.facts.clocks import Clocks, first_due, running_max
+from inspector.state.replay import NO_CLOCK
+from tests.queries import EVENT, PROCESSING, clock, clocks_of
+
+
+def test_clocks_stand_by_step_and_say_what_is_not_known() -> None:
+    known = clocks_of([clock(2, 7, data=False), clock(3, 8, data=None)])
+    found = Clocks.of([1, 2, 3], known)
+    assert found.versions.tolist() == [1, 2, 3]
+    assert found.watermark_ms.tolist() == [NO_CLOCK, 7, 8]
+    assert found.threshold_ms(PROCESSING).tolist() == [NO_CLOCK, 2000, 3000]
+    assert found.threshold_ms(EVENT).tolist() == found.watermark_ms.tolist()
+
+
+def test_a_history_without_versions_has_no_clocks() -> None:
+    found = Clocks.of([], clocks_of([clock(1)]))
+    assert [len(column) for column in vars(found).values()] == [0, 0, 0]
+
+
+@settings(deadline=None)
+@given(st.lists(st.integers(-3, 3), min_size=1))
+def test_how_far_a_clock_had_come_never_goes_back(times: list[int]) -> None:
+    assert running_max(np.array(times, np.int64)).tolist() == list(accumulate(times, max))
+
+
+@pytest.mark.parametrize(
+    ("times", "since", "timer", "first", "often"),
+    [
+        ([10, 20, 30], -1, 5, 0, 3),
+        ([10, 20, 30], 0, 5, 1, 2),  # not in the batch that set it
+        ([10, 20, 30], 0, 20, 2, 1),  # strictly below
+        ([10, 30, 15, 30], 0, 20, 1, 2),  # the clock went back: step 2 did not fire it
+        ([40, 10, 30], 0, 20, 2, 1),  # what came before it was set fires nothing
+        ([10, NO_CLOCK, 30], 0, 20, 2, 1),
+    ],
+)
+def test_a_timer_fires_by_the_own_time_of_each_batch(
+    times: list[int], since: int, timer: int, first: int, often: int
+) -> None:
+    found = first_due(np.array(times), np.array([since]), np.array([timer]))
+    assert [int(one[0]) for one in found] == [first, often]
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(-1, 6), st.integers(0, 8)), max_size=6),
+)
+def test_first_due_says_what_counting_says(times: list[int], put: list[tuple[int, int]]) -> None:
+    times = [*times, 9]  # all are due at the last step
+    put = [(min(since, len(times) - 2), timer) for since, timer in put]
+    columns = np.array(put, np.int64).reshape(-1, 2).T
+    first, often = first_due(np.array(times, np.int64), columns[0], columns[1])
+    for i, (since, timer) in enumerate(put):
+        due = [step for step in range(since + 1, len(times)) if timer < times[step]]
+        assert (first[i], often[i]) == (due[0], len(due))

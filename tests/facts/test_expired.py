@@ -1,0 +1,215 @@
+"""Rows that outlived the clock of a batch that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.facts.clocks import Clocks
+from inspector.facts.expired import LeftoverClass, past_clock
+from inspector.model import BatchClock, Certainty
+from inspector.operators.rule import Clock, ExpiryField
+from inspector.state.replay import StateMap
+from tests import cases
+from tests.cases import Step, replay
+from tests.encode import Record
+from tests.queries import clock, clocks_by_step
+
+PAST = LeftoverClass.PAST_WATERMARK
+PROVEN = Certainty.PROVEN
+
+
+class Found(NamedTuple):
+    """One leftover key, by name and version."""
+
+    key: bytes
+    kind: LeftoverClass
+    certainty: Certainty
+    version: int
+    clock_ms: int
+    threshold_ms: int
+    fired: int
+
+
+def map_for(expiry: ExpiryField, steps: Sequence[Step]) -> StateMap:
+    by_key = expiry.side is cases.KEY_TIME.side
+    schemas = (cases.EVENT_TIME if by_key else cases.USER, cases.EXPIRES_AT)
+    return replay(steps, cases.tracked(expiry, *schemas))[0]
+
+
+def judge(
+    steps: Sequence[Step], clocks: Sequence[BatchClock], expiry: ExpiryField = cases.KEY_TIME
+) -> set[Found]:
+    """Replay a history, and find its leftovers."""
+    state = map_for(expiry, steps)
+    return {
+        Found(
+            key,
+            one.kind,
+            one.certainty,
+            state.versions[one.expired_step[i]],
+            int(one.clock_ms[i]),
+            int(one.threshold_ms[i]),
+            int(one.fired[i]),
+        )
+        for one in past_clock(state, expiry, clocks_by_step(state, clocks), PROVEN)
+        for i, key in enumerate(state.keys(one.ids))
+    }
+
+
+def key_time(us: int | None) -> Record:
+    return cases.micros(us), b""
+
+
+def past_watermark(*rows: Record, watermarks: Sequence[int | None]) -> list[tuple[bytes, int]]:
+    """Leftover keys by version, of rows that came with the first of some versions."""
+    steps = [Step(rows), *(Step([]) for _ in watermarks[1:])]
+    clocks = [clock(version, mark) for version, mark in enumerate(watermarks, 1)]
+    found = judge(steps, clocks)
+    assert all(one[1:3] == (PAST, PROVEN) for one in found)
+    return sorted((one.key, one.version) for one in found)
+
+
+@pytest.mark.parametrize(
+    ("us", "covered"), [(4_999_999, True), (5_000_000, True), (5_000_001, False), (None, False)]
+)
+def test_a_row_is_covered_up_to_the_watermark_to_the_microsecond(
+    us: int | None, covered: bool
+) -> None:
+    row = key_time(us)
+    expected = [(row[0], 2)] if covered else []
+    assert past_watermark(row, watermarks=(4999, 5000)) == expected
+
+
+def test_a_row_is_a_leftover_since_the_first_batch_that_covered_it() -> None:
+    early, late = key_time(1_000_000), key_time(3_000_000)
+    found = past_watermark(early, late, watermarks=(0, 1000, 2000, 3000, 9000))
+    assert found == sorted([(early[0], 2), (late[0], 4)])
+
+
+def test_a_row_that_a_batch_put_behind_its_own_watermark_is_a_leftover_of_that_batch() -> None:
+    row = key_time(1_000_000)
+    assert past_watermark(row, watermarks=(2000, 2000)) == [(row[0], 1)]
+
+
+@pytest.mark.parametrize("us", [0, -1, -5_000_000])
+def test_a_watermark_of_zero_is_none_yet_and_covers_nothing(us: int) -> None:
+    row = key_time(us)
+    assert past_watermark(row, watermarks=(0, 0)) == []
+    assert past_watermark(row, watermarks=(0, 0, 1)) == [(row[0], 3)]
+
+
+def test_what_batches_without_a_clock_covered_is_told_of_the_first_that_has_one() -> None:
+    row = key_time(1_000_000)
+    assert past_watermark(row, watermarks=(None, None, 5000, 6000)) == [(row[0], 3)]
+
+
+def test_the_watermark_of_a_batch_whose_entry_is_gone_is_at_least_the_one_before() -> None:
+    row, later = key_time(1_000_000), key_time(6_000_000)
+    assert past_watermark(row, later, watermarks=(0, 5000, None)) == [(row[0], 2)]
+
+
+def test_without_any_clock_or_version_there_are_no_leftovers() -> None:
+    assert past_watermark(key_time(0), watermarks=(None, None)) == []
+    assert judge([Step([])], []) == set()
+    nothing = map_for(cases.KEY_TIME, [])
+    assert list(past_clock(nothing, cases.KEY_TIME, Clocks.of([], {}), PROVEN)) == []
+
+
+def test_field_and_watermark_are_told_so_that_one_covers_the_other() -> None:
+    (found,) = judge([Step([key_time(1_000_001)])], [clock(1, 1001)])
+    assert (found.clock_ms, found.threshold_ms, found.fired) == (1001, 1001, 1)
+
+
+@pytest.mark.parametrize("certainty", Certainty)
+def test_what_the_judgement_rests_on_is_told_with_it(certainty: Certainty) -> None:
+    state = map_for(cases.KEY_TIME, [Step([key_time(0)])])
+    clocks = clocks_by_step(state, [clock(1, 5)])
+    (found,) = past_clock(state, cases.KEY_TIME, clocks, certainty, "because")
+    assert (found.certainty, found.reason) == (certainty, "because")
+    assert (found.timeout_kind, found.before_window, found.change) == (None, False, None)
+
+
+def test_a_retention_lets_the_rule_go_behind_the_watermark() -> None:
+    late = replace(cases.KEY_TIME, delay_ms=1000)
+    steps = [Step([key_time(4_000_000), key_time(4_000_001)]), Step([]), Step([])]
+    found = judge(steps, [clock(v, mark) for v, mark in ((1, 4000), (2, 4999), (3, 5000))], late)
+    assert [(one.key, one.version) for one in found] == [(cases.micros(4_000_000), 3)]
+    assert [(one.clock_ms, one.threshold_ms) for one in found] == [(4000, 5000)]
+
+
+@pytest.mark.parametrize(
+    ("inclusive", "covered"), [(True, {999_999, 1_000_000}), (False, {999_999})]
+)
+def test_a_rule_by_processing_time_is_held_against_the_time_of_the_batch(
+    inclusive: bool, covered: set[int]
+) -> None:
+    by_time = replace(cases.KEY_TIME, clock=Clock.PROCESSING_TIME, inclusive=inclusive)
+    times = (999_999, 1_000_000, 1_000_001)
+    found = judge([Step([key_time(us) for us in times])], [clock(1, 0, now=1000)], by_time)
+    assert {one.key for one in found} == {cases.micros(us) for us in covered}
+    assert {one.kind for one in found} == {LeftoverClass.PAST_PROCESSING_TIME}
+
+
+def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() -> None:
+    stepwise = replace(cases.KEY_TIME, previous_bound=True)
+    first, second = key_time(1_000_000), key_time(2_000_000)
+    steps = [Step([first, second]), Step([]), Step([])]
+    clocks = [clock(1, 1000), clock(2, 2000), clock(3, 2000)]
+    found = judge(steps[:1], clocks, stepwise)
+    assert found == set()
+    (one,) = judge(steps[:2], clocks, stepwise)
+    assert (one.key, one.version, one.certainty) == (cases.micros(1_000_000), 2, PROVEN)
+    assert (one.clock_ms, one.threshold_ms) == (1000, 1000)
+    # What waited goes with the next batch at the latest.
+    versions = {one.key: one.version for one in judge(steps, clocks, stepwise)}
+    assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
+
+
+time_rows = st.lists(
+    st.tuples(st.integers(0, 3), st.none() | st.integers(-2, 12).map(lambda half: half * 500)),
+    max_size=5,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    history=st.lists(time_rows, min_size=1, max_size=6),
+    marks=st.lists(st.integers(0, 3), min_size=6, max_size=6),
+    known_from=st.integers(0, 3),
+    base=st.integers(0, 3),
+)
+def test_leftovers_of_a_value_are_those_that_a_known_batch_covered_since_its_last_put(
+    history: list[list[tuple[int, int | None]]], marks: list[int], known_from: int, base: int
+) -> None:
+    """Rows with a time in the value: ``None`` removes them, a later put moves them."""
+    steps = [
+        Step([(cases.user(str(n)), None if us is None else cases.micros(us)) for n, us in records])
+        for records in history
+    ]
+    watermarks = [sum(marks[: at + 1]) for at in range(len(history))]
+    objects, versions = cases.ObjectMap(), []
+    for step in steps:
+        objects.take(step)
+        versions.append(objects.now)
+    base = min(base, len(steps) - 1)
+    if base:
+        loaded = [(key.data, value.data) for key, value in versions[base].items()]
+        steps[base] = Step(loaded, rebase=True)
+    clocks = [clock(at + 1, mark) for at, mark in enumerate(watermarks) if at >= known_from]
+    found = judge(steps, clocks, cases.VALUE_TIME)
+
+    expected = set()
+    for key, value in versions[-1].items():
+        us = int.from_bytes(value.data[8:16], "little", signed=True)
+        for at in range(max(known_from, base), len(versions)):
+            there = any(one is value for one in versions[at].values())
+            if there and watermarks[at] > 0 and us <= watermarks[at] * 1000:
+                expected.add((key.data, at + 1))
+                break
+    assert {(one.key, one.version) for one in found} == expected

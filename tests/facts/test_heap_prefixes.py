@@ -1,0 +1,147 @@
+"""Prefixes of session windows, against the sets and objects that Spark keeps."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.facts.heap_prefixes import LivePrefixes, PrefixFacts
+from inspector.facts.sizes import SizeCounts
+from inspector.sparktypes import LONG, TIMESTAMP, DataType, StringType, StructField, StructType
+from inspector.state.replay import StateMap
+from tests import encode
+from tests.cases import Row, Step, blocks
+from tests.encode import Record
+
+SESSION = StructType((StructField("user", StringType()), StructField("start", TIMESTAMP)))
+VALUE = b"\0" * 16
+
+
+def session(user: str, start: int) -> bytes:
+    return encode.row(SESSION, (user, start))
+
+
+def prefix(user: str) -> bytes:
+    return encode.row(StructType(SESSION.fields[:1]), (user,))
+
+
+def prefixes(steps: list[Step], fields: int = 2) -> list[PrefixFacts]:
+    state, live, found = StateMap(), LivePrefixes(fields), []
+    for version, step in enumerate(steps, 1):
+        state.begin(version, rebase=step.rebase)
+        for block in blocks(step.records):
+            state.apply(block)
+        found.append(live.update(state.end(), state))
+    return found
+
+
+def sizes(*of_sets: int) -> SizeCounts:
+    return sum((SizeCounts.from_flat([size, 1]) for size in of_sets), SizeCounts())
+
+
+def test_sessions_of_one_user_are_one_set() -> None:
+    users = ["ann", "ann", "bo", "a longer name"]
+    (facts,) = prefixes([Step([(session(user, n), VALUE) for n, user in enumerate(users)])])
+    n_bytes = sum(len(prefix(user)) for user in set(users))
+    assert facts == PrefixFacts(3, n_bytes, 3, n_bytes, 0, sizes(2, 1, 1))
+
+
+def test_a_prefix_row_outlives_the_batch_with_any_of_its_keys() -> None:
+    first = [(session("kept", 1), VALUE), (session("kept", 2), VALUE), (session("moved", 1), VALUE)]
+    second: list[Record] = [
+        (session("kept", 1), None),
+        (session("kept", 3), VALUE),
+        (session("moved", 1), None),  # the session begins earlier: another key
+        (session("moved", 0), VALUE),
+    ]
+    after = prefixes([Step(first), Step(second)])[1]
+    assert (after.prefixes, after.new_prefixes) == (2, 1)
+    assert after.new_prefix_bytes == len(prefix("moved"))
+    assert after.set_sizes == sizes(2, 1)
+
+
+def test_a_session_that_grows_keeps_key_and_prefix() -> None:
+    put = [(session("ann", 1), VALUE)]
+    assert prefixes([Step(put), Step(put)])[1].new_prefixes == 0
+
+
+def test_a_prefix_without_sessions_is_gone_and_comes_back_new() -> None:
+    put, gone = [(session("ann", 1), VALUE)], [(session("ann", 1), None)]
+    found = prefixes([Step(put), Step(gone), Step(put)])
+    assert [one.prefixes for one in found] == [1, 0, 1]
+    assert [one.new_prefixes for one in found] == [1, 0, 1]
+
+
+def test_a_snapshot_starts_anew() -> None:
+    put = [(session("ann", 1), VALUE)]
+    found = prefixes([Step(put), Step([(session("bo", 1), VALUE)], rebase=True)])
+    assert (found[1].prefixes, found[1].new_prefixes) == (1, 1)
+
+
+def test_the_shorter_row_may_need_one_word_less_for_its_nulls() -> None:
+    names = [StructField(f"c{n}", LONG) for n in range(65)]
+    key = encode.row(StructType(tuple(names)), range(65))
+    (facts,) = prefixes([Step([(key, VALUE)])], fields=65)
+    assert facts.prefix_bytes == len(encode.row(StructType(tuple(names[:64])), range(64)))
+
+
+def test_a_key_of_the_start_alone_has_one_empty_prefix() -> None:
+    schema: tuple[DataType, ...] = (TIMESTAMP,)
+    one = StructType(tuple(StructField("start", kind) for kind in schema))
+    (facts,) = prefixes([Step([(encode.row(one, (n,)), VALUE) for n in range(3)])], fields=1)
+    assert (facts.prefixes, facts.prefix_bytes) == (1, 0)
+    assert facts.set_sizes == sizes(3)
+
+
+# Spark's order: the old sessions of a group go before its new ones come.
+batches = st.lists(
+    st.dictionaries(st.sampled_from("abc"), st.sets(st.integers(0, 3), max_size=3)), max_size=5
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(batches)
+def test_prefixes_are_those_of_real_sets(history: list[dict[str, set[int]]]) -> None:
+    live: dict[str, set[int]] = {}
+    objects: dict[str, Row] = {}
+    steps, expected = [], []
+    for batch in history:
+        before = dict(objects)
+        records: list[Record] = []
+        for user, starts in sorted(batch.items()):
+            old = live.get(user, set())
+            records += [(session(user, start), None) for start in sorted(old - starts)]
+            records += [(session(user, start), VALUE) for start in sorted(starts)]
+            live[user] = set(starts)
+            if not starts & old:
+                objects.pop(user, None)
+            if starts:
+                objects.setdefault(user, Row(prefix(user)))
+        steps.append(Step(records))
+        new = [row for user, row in objects.items() if before.get(user) is not row]
+        expected.append((len(objects), len(new), sum(len(row.data) for row in new)))
+    found = prefixes(steps)
+    assert [(f.prefixes, f.new_prefixes, f.new_prefix_bytes) for f in found] == expected
+    if found:
+        assert found[-1].set_sizes == sizes(*(len(starts) for starts in live.values() if starts))
+
+
+counts = st.integers(0, 1 << 40)
+any_facts = st.builds(PrefixFacts, counts, counts, counts, counts, counts, st.just(sizes(1, 1, 5)))
+
+
+@given(any_facts, any_facts, any_facts)
+def test_facts_add(a: PrefixFacts, b: PrefixFacts, c: PrefixFacts) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert a + PrefixFacts() == a
+
+
+def test_a_key_too_short_for_its_schema_is_a_prefix_of_its_own() -> None:
+    (found,) = prefixes([Step([(b"", VALUE), (b"k" * 8, VALUE)])])
+    assert (found.prefixes, found.set_sizes.total) == (2, 2)
+
+
+def test_columns_give_the_facts_back() -> None:
+    facts = PrefixFacts(3, 72, 1, 24, 2, SizeCounts.from_flat([1, 2, 4, 1]))
+    assert PrefixFacts.from_columns(facts.columns()) == facts

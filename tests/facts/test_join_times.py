@@ -1,0 +1,109 @@
+"""A time in a join's key, held against the rows' event time and against their removals."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.facts.join_times import KeyTimes, Removed
+from inspector.model import BatchClock, BatchId
+from inspector.operators.join import key_times
+from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.sparktypes import StructType, parse_ddl
+from inspector.state.replay import StateMap
+from tests import cases, encode
+from tests.cases import Step, replay
+from tests.encode import Record
+
+VALUE = parse_ddl("ts timestamp")
+EVENT_TIME = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "ts")
+WINDOWED = parse_ddl("ad bigint, w struct<start: timestamp, end: timestamp>, index bigint")
+TIMED = parse_ddl("t timestamp, name string, index bigint")
+
+
+def rows_of(key: StructType, *deltas: list[tuple[tuple[object, ...], object]]) -> StateMap:
+    """Deltas of key fields and event time; ``...`` for a time removes the row."""
+    steps = []
+    for delta in deltas:
+        records: list[Record] = [
+            (encode.row(key, fields), None if time is ... else encode.row(VALUE, (time,)))
+            for fields, time in delta
+        ]
+        steps.append(Step(records))
+    return replay(steps, cases.tracked(EVENT_TIME, key, VALUE))[0]
+
+
+def read(state: StateMap, key: StructType, at: int = 0, watermark_ms: int = 0) -> KeyTimes:
+    return KeyTimes.read(state, key, key_times(key)[at], watermark_ms)
+
+
+def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> None:
+    both = parse_ddl("t timestamp, u timestamp, index bigint")
+    state = rows_of(
+        both,
+        [((5, 6, 0), 5), ((7, 7, 0), 7), ((8, 9, 0), 1), ((4, 4, 0), 4)],
+        [((4, 4, 0), ...)],
+    )
+    found = [read(state, both, at) for at in (0, 1)]
+    assert [(one.same, one.other) for one in found] == [(2, 1), (1, 2)]
+
+
+def test_of_a_window_the_end_is_the_time() -> None:
+    state = rows_of(WINDOWED, [((1, (10, 20), 0), 20), ((1, (20, 30), 0), 30)])
+    found = read(state, WINDOWED)
+    assert (found.same, found.other, found.field.name) == (2, 0, "w.end")
+
+
+def test_a_null_speaks_against_a_time_and_not_against_another_null() -> None:
+    rows: list[tuple[tuple[object, ...], object]] = [
+        ((None, "a", 0), None),
+        ((None, "a", 1), 3),
+        ((3, "a", 0), None),
+    ]
+    found = read(rows_of(TIMED, rows), TIMED)
+    assert (found.same, found.other) == (0, 2)
+
+
+@pytest.mark.parametrize(("watermark", "covered"), [(0, 0), (8, 0), (9, 1), (10, 2), (10**9, 2)])
+def test_live_rows_at_or_below_the_watermark_are_covered(watermark: int, covered: int) -> None:
+    rows: list[tuple[tuple[object, ...], object]] = [
+        ((9_000, "a", 0), 1),
+        ((9_001, "a longer name", 0), None),
+        ((None, "n", 0), None),
+        ((-5, "gone", 0), 1),
+    ]
+    state = rows_of(TIMED, rows, [((-5, "gone", 0), ...)])
+    assert read(state, TIMED, watermark_ms=watermark).covered == covered
+
+
+CLOCKS = [BatchClock(BatchId(n), watermark_ms=watermark) for n, watermark in enumerate((0, 1, 9))]
+
+
+@pytest.mark.parametrize(
+    ("time", "off"),
+    [
+        (9_000, 0),
+        (1_001, 0),
+        (1_000, 1),
+        (9_001, 1),
+        (None, 1),
+    ],
+    ids=["just covered", "just not covered before", "before", "not yet", "never"],
+)
+def test_a_row_goes_with_the_first_batch_that_covers_it(time: int | None, off: int) -> None:
+    key = (5, "a", 0)
+    deltas = [Step([put(key, time)]), Step([(encode.row(TIMED, key), None)])]
+    track = cases.tracked(EVENT_TIME, TIMED, VALUE)
+    state, changes, _ = replay(deltas, track)
+    found = Removed.of(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
+    assert found == Removed(1 - off, off)
+    # Without the batch before, nothing is late.
+    late = time == 1_000
+    found = Removed.of(changes[1], state, EVENT_TIME, CLOCKS[2], None)
+    assert found == Removed(1 - off + late, off - late)
+    assert Removed.of(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == Removed()
+    state, changes, _ = replay(deltas[:1], track)
+    assert Removed.of(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == Removed()
+
+
+def put(key: tuple[object, ...], time: int | None) -> Record:
+    return encode.row(TIMED, key), encode.row(VALUE, (time,))

@@ -1,0 +1,53 @@
+"""A join's counters against its rows."""
+
+from __future__ import annotations
+
+from inspector.facts.joins import JoinSide, compare_side
+from inspector.operators.join import COUNT
+from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.sparktypes import StructType, parse_ddl
+from tests import cases, encode
+from tests.cases import Step, replay
+from tests.encode import Record
+
+NUMBER = parse_ddl("value bigint")
+VALUE = parse_ddl("ts timestamp")
+TIME = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "ts")
+
+
+def side(
+    key: str, counts: list[tuple[tuple[object, ...], int]], rows: list[tuple[object, ...]]
+) -> JoinSide:
+    """Counters by key, and rows: the key's fields, the index and the event time."""
+    schema = parse_ddl(key)
+    with_index = StructType((*schema.fields, *parse_ddl("index bigint").fields))
+    counters: list[Record] = [
+        (encode.row(schema, fields), encode.row(NUMBER, (n,))) for fields, n in counts
+    ]
+    values: list[Record] = [
+        (encode.row(with_index, row[:-1]), encode.row(VALUE, (row[-1],))) for row in rows
+    ]
+    counted, _, _ = replay([Step(counters)], cases.tracked(COUNT, schema, NUMBER))
+    held, _, _ = replay([Step(values)], cases.tracked(TIME, with_index, VALUE))
+    return compare_side(counted, held, with_index)
+
+
+def test_keys_of_any_length_and_null_meet_their_counters() -> None:
+    keys: list[tuple[object, ...]] = [("a", 1), ("a longer one", 2), (None, None), ("", 3)]
+    rows = [(*key, index, 0) for key in keys for index in range(3)]
+    assert side("s string, n int", [(key, 3) for key in keys], rows) == JoinSide(rows=12)
+
+
+def test_each_disagreement_is_counted() -> None:
+    counts: list[tuple[tuple[object, ...], int]] = [(("a",), 3), (("b",), 1), (("c",), 2)]
+    rows: list[tuple[object, ...]] = [("a", 0, 0), ("a", 2, 0), ("b", 0, 0), ("b", 1, 0)]
+    rows.append(("d", 0, 0))
+    found = side("s string", counts, rows)
+    assert found == JoinSide(missing_rows=3, counters_without_rows=1, dangling_rows=2, rows=5)
+
+
+def test_63_fields_and_an_index_fill_one_more_word_of_nulls() -> None:
+    for count in (62, 63, 64, 65):
+        names = ", ".join(f"f{i} {'string' if i % 2 else 'bigint'}" for i in range(count))
+        key = tuple(f"v{i}" if i % 2 else i for i in range(count))
+        assert side(names, [(key, 2)], [(*key, 0, 0), (*key, 1, 0)]) == JoinSide(rows=2)

@@ -1,0 +1,56 @@
+"""Keys that are put in version after version."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.facts.rewrites import Rewrites
+from inspector.state.replay import StateMap
+from tests.cases import Step, blocks
+
+KEYS = [b"a" * 8, b"b" * 8, b"c" * 8]
+
+
+def runs(steps: list[Step]) -> dict[int, int]:
+    """How many live keys were put in exactly so many of the newest versions in a row."""
+    state, rewrites = StateMap(), Rewrites()
+    for version, step in enumerate(steps, 1):
+        state.begin(version, rebase=step.rebase)
+        for block in blocks(step.records):
+            state.apply(block)
+        rewrites.update(state.end(), state)
+    return dict(rewrites.lengths(state).counts)
+
+
+def test_a_version_without_the_key_starts_anew() -> None:
+    a, b, c = ((key, b"v" * 8) for key in KEYS)
+    assert runs([Step([a, b]), Step([a]), Step([a, b, c])]) == {3: 1, 1: 2}
+    assert runs([Step([a, b]), Step([])]) == {}
+    assert runs([Step([a, a]), Step([a])]) == {2: 1}
+
+
+def test_a_removed_key_is_no_row() -> None:
+    a = (KEYS[0], b"v" * 8)
+    assert runs([Step([a]), Step([a, (KEYS[0], None)])]) == {}
+    assert runs([Step([a]), Step([(KEYS[0], None), a])]) == {2: 1}
+
+
+def test_a_snapshot_is_no_put() -> None:
+    a = (KEYS[0], b"v" * 8)
+    assert runs([Step([a]), Step([a], rebase=True)]) == {}
+    assert runs([Step([a]), Step([a], rebase=True), Step([a])]) == {1: 1}
+
+
+@given(st.lists(st.sets(st.sampled_from(KEYS)), min_size=1, max_size=6))
+def test_it_is_the_length_of_the_last_run(puts: list[set[bytes]]) -> None:
+    expected: Counter[int] = Counter()
+    for key in KEYS:
+        run = 0
+        while run < len(puts) and key in puts[-1 - run]:
+            run += 1
+        if run:
+            expected[run] += 1
+    assert runs([Step([(key, b"v" * 8) for key in some]) for some in puts]) == dict(expected)

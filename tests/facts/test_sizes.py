@@ -1,0 +1,103 @@
+"""Size distributions: they add, and their quantiles are those of the sizes one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.facts.sizes import SizeCounts
+from tests.cases import Step, replay
+from tests.encode import Record
+
+sizes = st.lists(st.integers(0, 12).map(lambda words: 8 * words), max_size=40)
+
+
+def counts(values: list[int]) -> SizeCounts:
+    return SizeCounts(Counter(values))
+
+
+@given(sizes.filter(bool), st.sampled_from([0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0]))
+def test_a_quantile_is_the_nearest_rank(values: list[int], share: float) -> None:
+    assert counts(values).quantile(share) == np.quantile(values, share, method="inverted_cdf")
+
+
+@pytest.mark.parametrize(
+    ("share", "expected"), [(0.0, 8), (0.25, 8), (0.26, 16), (0.5, 16), (0.75, 16), (1.0, 400)]
+)
+def test_a_quantile_is_a_size_that_occurs(share: float, expected: int) -> None:
+    assert counts([8, 16, 16, 400]).quantile(share) == expected
+
+
+def test_nothing_has_no_quantile_and_no_maximum() -> None:
+    nothing = SizeCounts()
+    assert (nothing.quantile(0.5), nothing.max, nothing.total) == (None, None, 0)
+
+
+@given(sizes, sizes, sizes)
+def test_distributions_add(a: list[int], b: list[int], c: list[int]) -> None:
+    one, two, three = counts(a), counts(b), counts(c)
+    assert one + two == two + one == counts(a + b)
+    assert (one + two) + three == one + (two + three)
+    assert one + SizeCounts() == one
+    assert (one + two).total == len(a) + len(b)
+    assert one.max == max(a, default=None)
+
+
+@given(sizes)
+def test_the_flat_form_comes_back(values: list[int]) -> None:
+    one = counts(values)
+    flat = one.flat()
+    assert SizeCounts.from_flat(flat) == one
+    assert flat[::2] == sorted(set(values))
+
+
+def test_the_flat_form_is_sizes_and_counts_by_size() -> None:
+    assert counts([16, 8, 16]).flat() == [8, 1, 16, 2]
+    assert SizeCounts.from_flat(None) == SizeCounts()
+
+
+def test_a_flat_form_of_odd_length_is_refused() -> None:
+    with pytest.raises(ValueError, match="zip"):
+        SizeCounts.from_flat([8, 1, 16])
+
+
+def test_a_row_that_goes_leaves_no_empty_size_behind() -> None:
+    key = b"k" * 8
+    _, _, facts = replay([Step([(key, b"v" * 16)]), Step([(key, b"v" * 32)]), Step([(key, None)])])
+    assert [one.value_sizes.flat() for one in facts] == [[16, 1], [32, 1], []]
+    assert [one.row_sizes.flat() for one in facts] == [[24, 1], [40, 1], []]
+    assert [one.key_sizes.flat() for one in facts] == [[8, 1], [8, 1], []]
+
+
+def test_rows_of_any_size_are_counted() -> None:
+    large, value = b"k" * 8, 40_000
+    steps: list[list[Record]] = [
+        [(b"a", b"v" * 8), (large, b"v" * value)],
+        [(large, b"w" * value), (b"b" * 16_380, b"v" * 8)],
+        [(large, b"w" * 16), (b"b" * 16_380, None)],
+    ]
+    _, _, facts = replay([Step(records) for records in steps])
+    assert [one.value_sizes.flat() for one in facts] == [
+        [8, 1, value, 1],
+        [8, 2, value, 1],
+        [8, 1, 16, 1],
+    ]
+    assert [one.key_sizes.flat() for one in facts] == [
+        [1, 1, 8, 1],
+        [1, 1, 8, 1, 16_380, 1],
+        [1, 1, 8, 1],
+    ]
+    assert [one.row_sizes.flat() for one in facts] == [
+        [9, 1, value + 8, 1],
+        [9, 1, 16_388, 1, value + 8, 1],
+        [9, 1, 24, 1],
+    ]
+
+
+def test_sizes_start_anew_at_a_snapshot() -> None:
+    _, _, facts = replay([Step([(b"a", b"v" * 8)]), Step([(b"bb", b"")], rebase=True)])
+    assert (facts[1].key_sizes.flat(), facts[1].value_sizes.flat()) == ([2, 1], [0, 1])

@@ -1,0 +1,527 @@
+"""Group-state keys whose timeout fired: by hand, and against queries that keep an account."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.facts.clocks import Clocks
+from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
+from inspector.facts.timed_out import (
+    AMONG_DATA,
+    BEFORE,
+    HELD_BACK,
+    NO_LOG_ENTRY,
+    TimerView,
+    timed_out,
+)
+from inspector.facts.timers import Place
+from inspector.model import BatchClock, Certainty, TimeoutKind
+from inspector.state.replay import NO_CLOCK, StateMap
+from tests import cases
+from tests.cases import Step, put
+from tests.queries import (
+    EVENT,
+    LAGS,
+    NO_TIMER,
+    PANDAS,
+    PROCESSING,
+    SCALA,
+    Call,
+    Query,
+    Trigger,
+    clock,
+    clocks_by_step,
+    follow,
+    quiet_triggers,
+    triggers,
+)
+
+KEPT, IGNORED, REARMED = (
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+    LeftoverClass.IGNORED_TIMEOUT,
+    LeftoverClass.REARMED,
+)
+PROVEN, UNDECIDED = Certainty.PROVEN, Certainty.UNDECIDED
+BOTH = (EVENT, PROCESSING)
+A, B, C, D = (cases.user(name) for name in "abcd")
+
+
+class Found(NamedTuple):
+    """One leftover key, by name and version."""
+
+    key: bytes
+    kind: LeftoverClass
+    certainty: Certainty
+    version: int
+    clock_ms: int
+    threshold_ms: int
+    fired: int
+
+
+def view_of(
+    steps: Sequence[Step],
+    clocks: Sequence[BatchClock],
+    kinds: Sequence[TimeoutKind] = (EVENT,),
+    place: Place = PANDAS,
+    empty_size: int = -1,
+) -> tuple[StateMap, list[Leftovers]]:
+    """Replay a history; its leftovers, class by class, by what an audit knows of its timers."""
+    state, calls, runs = follow(steps, clocks, place, kinds)
+    view = TimerView(tuple(kinds), place, calls, runs, empty_size)
+    return state, list(timed_out(state, clocks_by_step(state, clocks), view))
+
+
+def judge(
+    steps: Sequence[Step],
+    clocks: Sequence[BatchClock],
+    kinds: Sequence[TimeoutKind] = (EVENT,),
+    place: Place = PANDAS,
+) -> set[Found]:
+    """The same, key by key; without what would be told as ignored by the only clock."""
+    state, leftovers = view_of(steps, clocks, kinds, place)
+    if len(kinds) == 1:
+        unless = {EVENT: Needs.UNLESS_EVENT, PROCESSING: Needs.UNLESS_PROCESSING}[kinds[0]]
+        leftovers = [one for one in leftovers if one.needs is not unless]
+    return {
+        Found(
+            key,
+            one.kind,
+            one.certainty,
+            state.versions[one.expired_step[i]],
+            int(one.clock_ms[i]),
+            int(one.threshold_ms[i]),
+            int(one.fired[i]),
+        )
+        for one in leftovers
+        for i, key in enumerate(state.keys(one.ids))
+    }
+
+
+def classes(found: set[Found]) -> dict[bytes, tuple[LeftoverClass, Certainty, int]]:
+    assert len({one.key for one in found}) == len(found), "a key is told twice"
+    return {one.key: (one.kind, one.certainty, one.version) for one in found}
+
+
+def conditions(
+    steps: Sequence[Step],
+    clocks: Sequence[BatchClock],
+    kind: TimeoutKind,
+    place: Place = PANDAS,
+) -> dict[bytes, tuple[LeftoverClass, int, bool]]:
+    """By one of two clocks: class, the version whose clock matters, and whether by both."""
+    state, leftovers = view_of(steps, clocks, BOTH, place)
+    return {
+        key: (one.kind, state.versions[one.kind_step[i]], bool(one.either[i]))
+        for one in leftovers
+        if one.timeout_kind is kind and one.kind_step is not None and one.either is not None
+        for i, key in enumerate(state.keys(one.ids))
+    }
+
+
+def test_a_timer_at_the_threshold_has_not_run_out() -> None:
+    steps = [Step([put(A, 50), put(B, 49)]), Step([])]
+    found = judge(steps, [clock(1), clock(2, 50)])
+    assert found == {Found(B, IGNORED, PROVEN, 2, 49, 50, 1)}
+
+
+def test_a_timer_that_stands_fires_in_every_batch_since_the_first_above_it() -> None:
+    steps = [Step([put(A, 10)]), *(Step([]) for _ in range(4))]
+    found = judge(steps, [clock(v, mark) for v, mark in enumerate((5, 10, 11, 11, 30), 1)])
+    assert found == {Found(A, IGNORED, PROVEN, 3, 10, 11, 3)}
+
+
+def test_a_quiet_batch_that_clears_a_due_timer_kept_the_key() -> None:
+    steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([])]
+    found = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 30)])
+    assert found == {Found(A, KEPT, PROVEN, 2, 10, 20, 1)}
+
+
+@pytest.mark.parametrize("visits", [1, 2])
+def test_a_quiet_batch_that_arms_a_due_timer_anew_kept_the_key(visits: int) -> None:
+    steps = [Step([put(A, 10)]), Step([put(A, 99, visits)])]
+    found = judge(steps, [clock(1), clock(2, 20, data=False)])
+    assert found == {Found(A, REARMED, PROVEN, 2, 10, 20, 1)}
+
+
+def test_a_timer_armed_anew_that_ran_out_again_is_told_once_as_ignored() -> None:
+    steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
+    found = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 40)])
+    assert classes(found) == {A: (IGNORED, PROVEN, 3)}
+
+
+def test_a_state_that_was_removed_while_its_timer_was_armed_anew_is_a_leftover() -> None:
+    steps = [Step([put(A, 10)]), Step([(A, cases.group_state(None, 99))])]
+    found = judge(steps, [clock(1), clock(2, 20, data=False)])
+    assert classes(found) == {A: (REARMED, PROVEN, 2)}
+
+
+def test_a_removed_key_and_one_without_timer_are_no_leftovers() -> None:
+    steps = [Step([put(A, 10), put(B, NO_TIMER)]), Step([(A, None)]), Step([put(B, 99)])]
+    clocks = [clock(1), clock(2, 20, data=False), clock(3, 30)]
+    assert judge(steps, clocks) == set()
+
+
+def test_a_timer_cleared_before_it_ran_out_was_cleared_by_data() -> None:
+    steps = [Step([put(A, 20)]), Step([put(A, NO_TIMER)])]
+    assert judge(steps, [clock(1), clock(2, 20)]) == set()
+
+
+def test_a_key_that_came_back_after_its_removal_answers_no_timer() -> None:
+    steps = [Step([put(A, 10)]), Step([(A, None)]), Step([put(A, NO_TIMER)])]
+    assert judge(steps, [clock(1), clock(2, 20), clock(3, 30)]) == set()
+
+
+def test_the_last_put_decides() -> None:
+    steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([put(A, 99)]), Step([])]
+    clocks = [clock(1), clock(2, 20, data=False), clock(3, 30), clock(4, 40)]
+    assert judge(steps, clocks) == set()
+    assert classes(judge(steps[:2], clocks)) == {A: (KEPT, PROVEN, 2)}
+
+
+def test_in_a_batch_with_data_the_order_of_the_records_decides() -> None:
+    """Data ascends by key; the first key below the one before it was called by its timeout."""
+    first = Step([put(key, 10) for key in (A, B, C, D)])
+    # A: before a record that only data can have made; C: no timer was due; B: behind the descent.
+    second = Step([put(A, NO_TIMER), put(cases.user("bb"), 99), put(D, NO_TIMER), put(B, NO_TIMER)])
+    found = judge([first, second], [clock(1), clock(2, 20)])
+    assert classes(found) == {
+        B: (KEPT, PROVEN, 2),
+        C: (IGNORED, PROVEN, 2),
+        D: (KEPT, UNDECIDED, 2),
+    }
+
+
+def test_armed_anew_by_data_or_by_timeout_is_not_told_by_the_bytes() -> None:
+    steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 99), put(B, 99, visits=2)])]
+    found = judge(steps, [clock(1), clock(2, 20)])
+    assert classes(found) == dict.fromkeys((A, B), (REARMED, UNDECIDED, 2))
+
+
+def test_what_would_decide_an_answer_among_data_is_told_with_it() -> None:
+    first = Step([put(key, 10) for key in (A, B, C, D)])
+    second = Step([put(A, 9000), put(B, 9000, visits=2), put(C, NO_TIMER), put(D, 99)])
+    state, found = view_of([first, second], [clock(1), clock(2, 20)])
+    needs = {
+        key: (one.reason, one.needs, one.certainty) for one in found for key in state.keys(one.ids)
+    }
+    assert needs == {
+        A: (AMONG_DATA, Needs.REARMED_BY_HABIT, UNDECIDED),
+        B: (AMONG_DATA, None, UNDECIDED),
+        C: (AMONG_DATA, Needs.KEPT_BY_HABIT, UNDECIDED),
+        # By the other clock it has run out again, and would be told as ignored.
+        D: (AMONG_DATA, Needs.UNLESS_PROCESSING, UNDECIDED),
+    }
+
+
+def test_a_descent_among_the_records_of_data_proves_nothing() -> None:
+    first = Step([put(key, 10) for key in (A, B)])
+    second = Step([put(D, 99), put(C, 99), put(B, NO_TIMER), put(A, NO_TIMER)])
+    found = judge([first, second], [clock(1), clock(2, 20)])
+    assert {one.certainty for one in found} == {UNDECIDED}
+
+
+def test_each_clock_has_its_own_leftovers() -> None:
+    steps = [Step([put(A, 1500), put(B, 30)]), Step([])]
+    clocks = [clock(1, 10, now=1000), clock(2, 40, now=2000)]
+    assert {one.key for one in judge(steps, clocks, (EVENT,))} == {B}
+    assert {one.key for one in judge(steps, clocks, (PROCESSING,))} == {A, B}
+    assert judge(steps, clocks, ()) == set()
+    assert conditions(steps, clocks, EVENT) == {B: (IGNORED, 2, True)}
+    assert conditions(steps, clocks, PROCESSING) == {
+        A: (IGNORED, 2, False),
+        B: (IGNORED, 2, True),
+    }
+
+
+def test_of_a_timer_that_was_cleared_the_clock_of_that_batch_matters() -> None:
+    first = Step([put(A, 1500), put(B, 30), put(C, 2500)])
+    steps = [first, Step([put(key, NO_TIMER) for key in (A, B, C)]), Step([])]
+    clocks = [clock(1, 10), clock(2, 2600, data=False), clock(3, 2700)]
+    for place in (PANDAS, SCALA):
+        assert conditions(steps, clocks, EVENT, place) == {
+            A: (KEPT, 2, True),
+            B: (KEPT, 2, True),
+            C: (KEPT, 2, False),
+        }
+        assert set(conditions(steps, clocks, PROCESSING, place)) == set()
+    # A batch without data whose watermark had not reached C says which clock it was.
+    slow = [clock(1, 10), clock(2, 1600, now=2600, data=False), clock(3, 1700)]
+    assert conditions(steps, slow, EVENT) == {}
+    assert {kind for kind, *_ in conditions(steps, slow, PROCESSING).values()} == {KEPT}
+
+
+def test_a_clock_that_its_own_batch_contradicts_has_no_leftovers_of_it() -> None:
+    steps = [Step([put(A, 1500)]), Step([put(A, NO_TIMER)])]
+    clocks = [clock(1, 10), clock(2, 20, data=False)]
+    assert conditions(steps, clocks, EVENT) == {}
+    assert conditions(steps, clocks, PROCESSING) == {A: (KEPT, 2, False)}
+
+
+def test_a_timer_that_stands_is_not_held_against_a_clock_that_the_last_batch_contradicts() -> None:
+    steps = [Step([put(A, 10)]), Step([put(B, 15)])]  # before the watermark
+    clocks = [clock(1), clock(2, 20, now=12)]
+    assert conditions(steps, clocks, EVENT) == {}
+    assert conditions(steps, clocks, PROCESSING) == {A: (IGNORED, 2, True)}
+    # Contradicted both, neither is known.
+    both = [clock(1), clock(2, 20)]
+    assert set(conditions(steps, both, EVENT)) == {A, B}
+    assert set(conditions(steps, both, PROCESSING)) == {A, B}
+
+
+def test_of_a_pandas_timer_set_anew_the_clock_of_the_last_batch_matters_too() -> None:
+    """By the one clock it has run out again, and is ignored; by the other it stands rearmed."""
+    steps = [Step([put(A, 10)]), Step([put(A, 2500)]), Step([])]
+    clocks = [clock(1), clock(2, 20, data=False), clock(3, 30)]
+    assert conditions(steps, clocks, EVENT) == {A: (REARMED, 3, False)}
+    assert conditions(steps, clocks, PROCESSING) == {A: (IGNORED, 3, False)}
+    early = [*clocks[:2], clock(3, 30, now=2500)]
+    assert conditions(steps, early, EVENT) == {A: (REARMED, 3, True)}
+    assert conditions(steps, early, PROCESSING) == {A: (REARMED, 3, True)}
+    # Scala clears what runs out: what stands was set anew, by whatever clock.
+    assert conditions(steps, clocks, EVENT, SCALA) == {A: (REARMED, 2, True)}
+    assert conditions(steps, clocks, PROCESSING, SCALA) == {A: (REARMED, 2, True)}
+
+
+def test_a_timer_set_anew_among_data_hangs_on_the_clock_by_which_it_has_run_out_again() -> None:
+    steps = [Step([put(A, 10)]), Step([put(A, 2500)]), Step([])]
+    clocks = [clock(1), clock(2, 20), clock(3, 30)]
+    assert classes(judge(steps, clocks)) == {A: (REARMED, UNDECIDED, 2)}
+    # By processing time it stands, and has run out.
+    assert classes(judge(steps, clocks, (PROCESSING,))) == {A: (IGNORED, PROVEN, 3)}
+    _, found = view_of(steps, clocks, BOTH)
+    of_clock = {one.timeout_kind: one.needs for one in found if one.kind is REARMED}
+    assert of_clock[EVENT] is Needs.UNLESS_PROCESSING
+    early = [*clocks[:2], clock(3, 30, now=2500)]
+    _, found = view_of(steps, early, BOTH)
+    assert {one.needs for one in found} == {Needs.REARMED_BY_HABIT}
+
+
+def test_among_data_a_leftover_is_one_by_both_clocks_only_if_both_had_passed_its_timer() -> None:
+    first = Step([put(A, 10), put(B, 1500)])
+    steps = [first, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
+    clocks = [clock(1), clock(2, 20)]
+    # By the watermark data made both: B's timer had not run out, and A stands before it.
+    assert conditions(steps, clocks, EVENT) == {}
+    assert conditions(steps, clocks, PROCESSING) == {A: (KEPT, 2, False), B: (KEPT, 2, False)}
+    late = [clock(1), clock(2, 1600)]
+    both = {A: (KEPT, 2, True), B: (KEPT, 2, True)}
+    assert conditions(steps, late, EVENT) == conditions(steps, late, PROCESSING) == both
+
+
+def test_where_one_clock_is_given_there_is_no_other() -> None:
+    steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, NO_TIMER)])]
+    _, found = view_of(steps, [clock(1), clock(2, 20, data=False)])
+    assert [one.either is not None and one.either.any() for one in found] == [False, False]
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_a_scala_function_never_leaves_a_timer_that_has_run_out(data: bool) -> None:
+    steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, 15)]), Step([])]
+    clocks = [clock(1), clock(2, 11, data=data), clock(3, 2500)]
+    kinds = {one.kind for one in judge(steps, clocks, BOTH, SCALA)}
+    assert kinds == {REARMED}
+    assert IGNORED in {one.kind for one in judge(steps, clocks, BOTH, PANDAS)}
+
+
+def test_a_timer_of_a_snapshot_has_fired_since_the_snapshot_at_least() -> None:
+    steps = [Step([put(A, 10), put(B, 30)], rebase=True), Step([]), Step([])]
+    found = judge(steps, [clock(v, mark) for v, mark in enumerate((20, 30, 40), 1)])
+    assert found == {
+        Found(A, IGNORED, PROVEN, 1, 10, 20, 3),
+        Found(B, IGNORED, PROVEN, 3, 30, 40, 1),
+    }
+
+
+def test_of_what_was_put_before_the_snapshot_only_that_is_said() -> None:
+    steps = [Step([put(A, 10)]), Step([put(A, NO_TIMER)]), Step([put(A, NO_TIMER)], rebase=True)]
+    found = judge(steps, [clock(v, 10 * v, data=False) for v in (1, 2, 3)])
+    assert found == {Found(A, KEPT, UNDECIDED, 3, NO_CLOCK, NO_CLOCK, 0)}
+
+
+def test_what_a_batch_cleared_whose_log_entry_is_gone_is_told_without_its_threshold() -> None:
+    steps = [Step([put(A, 10), put(B, 10)]), Step([put(B, NO_TIMER), put(A, NO_TIMER)]), Step([])]
+    state, found = view_of(steps, [clock(1), clock(3, 40)])
+    told = {
+        key: (one.kind, one.certainty, one.reason, int(one.threshold_ms[i]))
+        for one in found
+        for i, key in enumerate(state.keys(one.ids))
+    }
+    # A lies behind the descent of the keys; B may have been called for data as well.
+    assert told == {
+        A: (KEPT, PROVEN, NO_LOG_ENTRY, NO_CLOCK),
+        B: (KEPT, UNDECIDED, NO_LOG_ENTRY, NO_CLOCK),
+    }
+    # Of the last batch nothing is known without its entry.
+    assert judge([*steps[:1], Step([])], [clock(1), clock(2, None)]) == set()
+
+
+def test_a_null_timer_is_no_timer() -> None:
+    null = (A, cases.group_state(1, None))
+    steps = [Step([null]), Step([put(A, NO_TIMER)]), Step([null])]
+    assert judge(steps, [clock(v, 10 * v, data=False) for v in (1, 2, 3)]) == set()
+
+
+def test_no_versions_have_no_leftovers() -> None:
+    assert list(timed_out(StateMap(), Clocks.of([], {}), TimerView())) == []
+
+
+# --- what is told beside ---------------------------------------------------------------------
+
+
+def test_what_the_answer_did_with_the_state_is_told() -> None:
+    keys = (A, B, C, D)
+    answers = [put(A, 99), put(B, 99, visits=2), (C, cases.group_state(None, 99))]
+    steps = [Step([put(key, 10) for key in keys]), Step(answers)]
+    clocks = [clock(1), clock(2, 20, data=False)]
+    state, found = view_of(steps, clocks, empty_size=len(cases.group_state(None, 0)))
+    told = {
+        key: StateChange(int(one.change[i])).word
+        for one in found
+        if one.change is not None
+        for i, key in enumerate(state.keys(one.ids))
+    }
+    assert told == {A: "untouched", B: "changed", C: "empty", D: "untouched"}
+
+
+def test_where_the_watermark_may_lag_a_timer_that_stands_may_not_have_run_out() -> None:
+    first = Step([put(key, 10) for key in (A, B, C, D)])
+    quiet = [first, Step([put(B, NO_TIMER), put(A, NO_TIMER)])]
+    clocks = [clock(1), clock(2, 20, data=False)]
+    found = judge(quiet, clocks, place=LAGS)
+    assert classes(found) == {
+        **dict.fromkeys((A, B), (KEPT, PROVEN, 2)),
+        **dict.fromkeys((C, D), (IGNORED, UNDECIDED, 2)),
+    }
+    # What they were held against is not known.
+    assert {one.threshold_ms for one in found} == {NO_CLOCK}
+    _, leftovers = view_of(quiet, clocks, place=LAGS)
+    assert {one.kind: one.reason for one in leftovers} == {KEPT: "", IGNORED: HELD_BACK}
+    # The time of a batch lags behind nothing.
+    by_time = judge(quiet, clocks, (PROCESSING,), LAGS)
+    assert {one.certainty for one in by_time} == {PROVEN}
+    assert {one.threshold_ms for one in by_time} == {2000}
+    # What the query's watermark has not reached, the operator's has not either.
+    assert judge(quiet[:1], clocks[:1], place=LAGS) == set()
+
+
+def test_an_undecided_leftover_says_why() -> None:
+    steps = [Step([put(A, 10), put(B, 10)]), Step([put(A, NO_TIMER)])]
+    clocks = [clock(1), clock(2, 20)]
+    _, found = view_of(steps, clocks)
+    assert {one.kind: one.reason for one in found} == {KEPT: AMONG_DATA, IGNORED: ""}
+    _, found = view_of(steps, clocks, place=LAGS)
+    assert {one.kind: one.reason for one in found} == {KEPT: AMONG_DATA, IGNORED: HELD_BACK}
+
+
+def test_keys_that_had_no_timer_when_the_window_began_are_told_with_a_proviso() -> None:
+    base = Step([put(A, NO_TIMER), put(B, 9000), put(C, NO_TIMER), put(D, NO_TIMER)], rebase=True)
+    steps = [base, Step([put(C, 9000), (D, None)]), Step([put(C, NO_TIMER)])]
+    clocks = [clock(v, 10) for v in (1, 2, 3)]
+    state, (one,) = view_of(steps, clocks)
+    assert state.keys(one.ids) == [A]
+    assert (one.kind, one.certainty, one.before_window) == (KEPT, UNDECIDED, True)
+    assert (one.reason, one.needs, one.fired.tolist()) == (BEFORE, Needs.BEFORE_WINDOW, [0])
+    # Whatever clock it followed.
+    by_both = conditions(steps, clocks, EVENT)
+    assert by_both == conditions(steps, clocks, PROCESSING) == {A: (KEPT, 1, True)}
+
+
+# --- queries that keep their own account -----------------------------------------------------
+
+
+@settings(max_examples=250, deadline=None)
+@given(
+    pandas=st.booleans(),
+    kind=st.sampled_from(TimeoutKind),
+    history=st.lists(triggers, min_size=2, max_size=8),
+    base=st.sampled_from([0, 0, 1, 3]),
+    purged=st.sampled_from([0, 0, 2]),
+)
+def test_by_its_own_clock_what_is_proven_is_what_the_query_says_and_nothing_else(
+    pandas: bool, kind: TimeoutKind, history: list[Trigger], base: int, purged: int
+) -> None:
+    query = Query(pandas, kind)
+    for trigger in history:
+        query.run(trigger)
+    base, purged = min(base, len(history) - 1), min(purged, len(history) - 1)
+    truth, since = query.account(base), query.account(base, purged + 1)
+    place = PANDAS if pandas else SCALA
+    found = judge(query.on_disk(base), query.clocks[purged:], (kind,), place)
+    assert len({one.key for one in found}) == len(found)
+    said = {one.key: (one.kind, one.version) for one in found}
+    proven = {one.key for one in found if one.certainty is PROVEN}
+
+    # A timer that stands is known to have fired since the first clock that is known.
+    of_truth = {key: one[:2] for key, one in (truth | since).items()}
+    assert {key: said[key] for key in proven} == {key: of_truth.get(key) for key in proven}
+    times = {one.key: one.fired for one in found}
+    for key, one in since.items():
+        if one.kind is IGNORED:
+            assert times[key] == len(one.fired)
+        if one.kind is IGNORED or one.version in query.quiet:
+            assert key in proven
+        assert said[key] == one[:2]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    pandas=st.booleans(),
+    kind=st.sampled_from(TimeoutKind),
+    start=triggers,
+    history=st.lists(quiet_triggers, min_size=1, max_size=8),
+)
+def test_without_new_data_every_firing_in_a_row_is_counted(
+    pandas: bool, kind: TimeoutKind, start: Trigger, history: list[Trigger]
+) -> None:
+    query = Query(pandas, kind)
+    for trigger in (start, *history):
+        query.run(trigger)
+    state, found = view_of(query.deltas, query.clocks, (kind,), PANDAS if pandas else SCALA)
+    said = {
+        key: (int(one.fired[i]), state.versions[one.first_step[i]])
+        for one in found
+        if one.first_step is not None
+        for i, key in enumerate(state.keys(one.ids))
+    }
+    assert said == {
+        key: (len(one.fired), one.fired[0])
+        for key, one in query.account().items()
+        if one.kind is not IGNORED
+    }
+
+
+def test_no_scala_query_leaves_a_timer_that_has_run_out() -> None:
+    """The account itself, held against Spark's table of what a timeout leaves behind."""
+    leaves = {}
+    for call, name in (
+        (Call(), "nothing"),
+        (Call(update=True), "update"),
+        (Call(arm=5), "arm"),
+        (Call(update=True, arm=5), "update+arm"),
+        (Call(remove=True), "remove"),
+        (Call(remove=True, arm=5), "remove+arm"),
+    ):
+        for pandas in (False, True):
+            query = Query(pandas, EVENT)
+            query.run(Trigger(0, 1, {"a": Call(update=True, arm=1)}, {}, []))
+            query.run(Trigger(9, 1, None, {"a": call}, ["a"]))
+            leaves[name, pandas] = query.deltas[1].records, query.account().get(A, (None,))[0]
+    state = cases.group_state
+    assert leaves == {
+        ("nothing", False): ([(A, state(1, -1))], KEPT),
+        ("nothing", True): ([], IGNORED),
+        **dict.fromkeys([("update", False), ("update", True)], ([(A, state(2, -1))], KEPT)),
+        **dict.fromkeys([("arm", False), ("arm", True)], ([(A, state(1, 14))], REARMED)),
+        **dict.fromkeys(
+            [("update+arm", False), ("update+arm", True)], ([(A, state(2, 14))], REARMED)
+        ),
+        **dict.fromkeys([("remove", False), ("remove", True)], ([(A, None)], None)),
+        **dict.fromkeys(
+            [("remove+arm", False), ("remove+arm", True)], ([(A, state(None, 14))], REARMED)
+        ),
+    }

@@ -1,0 +1,286 @@
+"""Who made the records of a version, and which clock its timers cannot follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from inspector.facts.timers import (
+    NO_RECORD,
+    Calls,
+    Place,
+    TimerRecords,
+    due_before,
+    is_timer,
+)
+from inspector.model import BatchClock, BatchId, TimeoutKind
+from inspector.state.replay import NO_CLOCK
+from tests import cases
+from tests.cases import Step, put, replay
+from tests.encode import Record
+from tests.queries import (
+    BELOW,
+    EVENT,
+    LAGS,
+    NO_TIMER,
+    PANDAS,
+    PROCESSING,
+    Workload,
+    clock,
+    follow,
+    workloads,
+)
+
+A, B, C, D, E = (cases.user(name) for name in "abcde")
+BOTH = frozenset((EVENT, PROCESSING))
+NEITHER: frozenset[TimeoutKind] = frozenset()
+TRACK = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+
+
+def last_calls(steps: Sequence[Step], *clocks: BatchClock, place: Place = PANDAS) -> Calls:
+    """What the last version of a history tells."""
+    return follow(steps, clocks, place).calls[len(steps)]
+
+
+def against(steps: Sequence[Step], *clocks: BatchClock, place: Place = PANDAS) -> set[TimeoutKind]:
+    return set(last_calls(steps, *clocks, place=place).against)
+
+
+# --- what a version's records are ------------------------------------------------------------
+
+
+def test_the_records_of_a_version_tell_which_timers_they_met() -> None:
+    first = [put(A, 50), put(B, NO_TIMER), put(C, 70)]
+    second = [put(B, 80), put(A, NO_TIMER, 2), (C, None), put(D, 90)]
+    state, changes, _ = replay([Step(first), Step(second)], TRACK)
+    records = TimerRecords.of(changes[1], state)
+    told = {
+        key: (
+            int(records.positions[i]),
+            bool(records.put[i]),
+            int(records.before[i]),
+            int(records.after[i]),
+            bool(records.fresh[i]),
+        )
+        for i, key in enumerate(state.keys(records.ids))
+    }
+    assert told == {
+        B: (0, True, NO_TIMER, 80, True),
+        A: (1, True, 50, NO_TIMER, False),
+        C: (2, False, 70, NO_CLOCK, False),
+        D: (3, True, NO_CLOCK, 90, True),
+    }
+    assert {state.keys(records.ids)[i] for i in records.was_timed.tolist()} == {A, C}
+    same = dict(zip(state.keys(records.ids), records.same_state.tolist(), strict=True))
+    assert (same[B], same[A]) == (True, False)
+
+
+def test_a_timer_may_have_run_out_that_lies_before_the_clock_or_whose_clock_is_not_known() -> None:
+    steps = [
+        Step([put(A, 10), put(B, 20), put(C, NO_TIMER)]),
+        Step([put(k, 99) for k in (A, B, C)]),
+    ]
+    state, changes, _ = replay(steps, TRACK)
+    records = TimerRecords.of(changes[1], state)
+
+    def due(found: BatchClock) -> set[bytes]:
+        ids = records.ids[due_before(records, found, EVENT)]
+        return set(state.keys(ids))
+
+    assert due(clock(2, 20)) == {A}
+    assert due(clock(2, 21)) == {A, B}
+    assert due(clock(2, None)) == {A, B}
+    assert is_timer(np.array([5, NO_TIMER, NO_CLOCK])).tolist() == [True, False, False]
+
+
+# --- from where on timeouts made the records -------------------------------------------------
+
+FOUR = Step([put(key, 10) for key in (A, B, C, D)])
+
+
+def test_in_a_batch_that_no_data_reaches_timeouts_made_every_record() -> None:
+    steps = [FOUR, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
+    assert last_calls(steps, clock(1), clock(2, 20, data=False)).sure_from == 0
+    for data in (True, None):
+        assert last_calls(steps, clock(1), clock(2, 20, data=data)).sure_from == NO_RECORD
+
+
+def test_below_an_operator_that_emits_by_the_clock_data_may_come_in_any_batch() -> None:
+    quiet = clock(2, 20, data=False)
+    ascending = [FOUR, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
+    assert last_calls(ascending, clock(1), quiet, place=BELOW).sure_from == NO_RECORD
+    descending = [FOUR, Step([put(A, NO_TIMER), put(D, NO_TIMER), put(B, NO_TIMER)])]
+    assert last_calls(descending, clock(1), quiet, place=BELOW).sure_from == 2
+
+
+@pytest.mark.parametrize(
+    "by_data",
+    [
+        put(E, 99),  # no row was there
+        put(E, 99, 2),
+    ],
+)
+def test_a_record_that_only_data_can_have_made_refutes_that_none_could_come(
+    by_data: Record,
+) -> None:
+    quiet = clock(2, 20, now=1000, data=False)
+    alone = [FOUR, Step([put(A, NO_TIMER), by_data])]
+    assert last_calls(alone, clock(1), quiet).sure_from == NO_RECORD
+    # What is left is the order of the keys.
+    descends = [FOUR, Step([put(A, NO_TIMER), by_data, put(C, NO_TIMER)])]
+    assert last_calls(descends, clock(1), quiet).sure_from == 2
+
+
+def test_a_timer_that_no_clock_had_reached_was_met_by_data() -> None:
+    first = Step([put(A, 10), put(B, 2000)])
+    steps = [first, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
+    assert last_calls(steps, clock(1), clock(2, 20, now=2000, data=False)).sure_from == NO_RECORD
+    # One of the clocks is enough.
+    assert last_calls(steps, clock(1), clock(2, 20, now=2001, data=False)).sure_from == 0
+    assert last_calls(steps, clock(1), clock(2, 2001, now=20, data=False)).sure_from == 0
+    # And so is one that is not known.
+    assert last_calls(steps, clock(1), clock(2, None, now=20, data=False)).sure_from == 0
+
+
+def test_behind_the_first_descent_of_the_keys_timeouts_made_the_records() -> None:
+    steps = [FOUR, Step([put(A, 99), put(D, 99), put(B, 99), put(C, 99)])]
+    assert last_calls(steps, clock(1), clock(2, 20)).sure_from == 2
+
+
+def test_a_descent_before_a_record_of_data_is_none_of_timeouts() -> None:
+    steps = [FOUR, Step([put(D, 99), put(B, 99), put(E, 99), put(A, 99)])]
+    assert last_calls(steps, clock(1), clock(2, 20)).sure_from == NO_RECORD
+    # Of the record itself, too.
+    assert (
+        last_calls(
+            [FOUR, Step([put(E, 99), put(cases.user("aa"), 99)])], clock(1), clock(2, 20)
+        ).sure_from
+        == NO_RECORD
+    )
+
+
+def test_removals_count_for_the_order_like_puts() -> None:
+    steps = [FOUR, Step([(D, None), (B, None), (C, None)])]
+    assert last_calls(steps, clock(1), clock(2, 20)).sure_from == 1
+
+
+def test_without_its_log_entry_only_the_descent_tells() -> None:
+    ascends = [FOUR, Step([put(A, 99), put(B, 99)])]
+    descends = [FOUR, Step([put(B, 99), put(A, 99)])]
+    assert last_calls(ascends, clock(1)).sure_from == NO_RECORD
+    found = last_calls(descends, clock(1))
+    assert (found.sure_from, found.against) == (1, NEITHER)
+    # Any timer may have run out, but a key without one was called for data.
+    assert found.last_data == {EVENT: -1, PROCESSING: -1}
+    fresh = last_calls([FOUR, Step([put(A, 99), put(E, 99)])], clock(1))
+    assert fresh.last_data == {EVENT: 1, PROCESSING: 1}
+
+
+def test_a_snapshot_tells_nothing_of_calls() -> None:
+    rebased = Step([put(D, 10), put(A, NO_TIMER)], rebase=True)
+    assert last_calls([FOUR, rebased], clock(1), clock(2, 20, data=False)) == Calls()
+    assert (Calls().sure_from, Calls().last_data, Calls().against) == (NO_RECORD, {}, NEITHER)
+
+
+# --- up to where data made them --------------------------------------------------------------
+
+
+def test_up_to_the_last_record_of_data_all_were_made_for_data() -> None:
+    first = Step([put(A, 10), put(B, 1500), put(C, 10), put(D, 5000)])
+    second = [put(key, 9000) for key in (A, B, C)]
+    found = last_calls([first, Step(second)], clock(1), clock(2, 20, now=2000))
+    # By the watermark B had not run out.
+    assert found.last_data == {EVENT: 1, PROCESSING: -1}
+    found = last_calls([first, Step([*second, put(D, 9000)])], clock(1), clock(2, 20, now=2000))
+    assert found.last_data == {EVENT: 3, PROCESSING: 3}
+    found = last_calls([first, Step([*second, put(E, 9000)])], clock(1), clock(2, 20, now=2000))
+    assert found.last_data == {EVENT: 3, PROCESSING: 3}
+
+
+# --- the clock that a batch contradicts ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("timer", "expected"),
+    [
+        (49, {EVENT}),  # setTimeoutTimestamp refuses what is before the watermark
+        (50, set()),
+        (NO_TIMER, set()),
+    ],
+)
+def test_no_event_time_timer_is_set_before_the_watermark(
+    timer: int, expected: set[TimeoutKind]
+) -> None:
+    assert against([Step([put(A, timer)])], clock(1, 50, now=10)) == expected
+    # An operator whose watermark lags takes what the query's would refuse.
+    assert against([Step([put(A, timer)])], clock(1, 50, now=10), place=LAGS) == set()
+
+
+@pytest.mark.parametrize(("timer", "expected"), [(999, True), (1000, True), (1001, False)])
+@pytest.mark.parametrize("place", [PANDAS, LAGS])
+def test_no_processing_time_timer_is_set_at_or_before_its_batch(
+    timer: int, expected: bool, place: Place
+) -> None:
+    found = against([Step([put(A, timer)])], clock(1, 50, now=1000), place=place)
+    assert found == ({PROCESSING} if expected else set())
+
+
+@pytest.mark.parametrize("answer", [[put(A, NO_TIMER)], [(A, None)], [put(A, 9000)]])
+@pytest.mark.parametrize("place", [PANDAS, LAGS])
+def test_a_timer_that_fired_had_run_out(answer: list[Record], place: Place) -> None:
+    steps = [Step([put(A, 2500)]), Step(answer)]
+    for watermark in (100, 2500):
+        quiet = clock(2, watermark, now=3000, data=False)
+        assert against(steps, clock(1, 50, now=1000), quiet, place=place) == {EVENT}
+    quiet = clock(2, 2501, now=2500, data=False)
+    assert against(steps, clock(1, 50, now=1000), quiet, place=place) == {PROCESSING}
+    busy = clock(2, 100, now=3000, data=None)
+    assert against(steps, clock(1, 50, now=1000), busy, place=place) == set()
+    # Neither clock had reached it: it was called for data, and shows nothing.
+    early = clock(2, 100, now=2500, data=False)
+    assert against(steps, clock(1, 50, now=1000), early, place=place) == set()
+
+
+def test_removals_behind_the_descent_speak_of_the_clock() -> None:
+    first = Step([put(A, 10), put(B, 1500), put(D, 10)])
+    steps = [first, Step([(A, None), (D, None), (B, None)])]
+    assert against(steps, clock(1), clock(2, 20, now=2000)) == {EVENT}
+    steps = [first, Step([(A, None), (B, None), (D, None)])]
+    assert against(steps, clock(1), clock(2, 20, now=2000)) == set()
+
+
+def test_evidence_against_both_clocks_is_told_as_it_is() -> None:
+    assert against([Step([put(A, 10)])], clock(1, 50, now=1000)) == BOTH
+
+
+def test_a_clock_that_is_not_known_is_not_contradicted() -> None:
+    steps = [Step([put(A, 10)])]
+    assert against(steps, clock(1, None, now=1000)) == {PROCESSING}
+    assert against(steps, BatchClock(BatchId(0), None, 50)) == {EVENT}
+    assert against(steps) == set()
+
+
+def test_nothing_is_carried_from_one_batch_to_the_next() -> None:
+    steps = [Step([put(A, 49)]), Step([put(B, 70)])]
+    calls = follow(steps, [clock(1, 50, now=10), clock(2, 60, now=20)]).calls
+    assert [calls[version].against for version in (1, 2)] == [{EVENT}, NEITHER]
+
+
+@settings(max_examples=200, deadline=None)
+@given(workloads())
+def test_calls_say_of_no_query_what_it_did_not_do(workload: Workload) -> None:
+    for _ in workload.run():
+        pass
+    place = Place(not workload.below, not workload.lags)
+    for query in workload.partitions:
+        calls = follow(query.deltas, query.clocks, place).calls
+        for version, found in calls.items():
+            kind, made = query.kinds[version - 1], query.by_timeout[version - 1]
+            assert kind not in found.against
+            assert all(made[found.sure_from :])
+            assert not any(made[: found.last_data[kind] + 1])
+            if version in query.quiet and not workload.below:
+                assert found.sure_from == 0

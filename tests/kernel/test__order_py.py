@@ -1,0 +1,268 @@
+"""What compares rows: one list of cases over both kernels."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.kernel._order_py import (
+    BIG_NUMBER,
+    BYTES,
+    DOUBLE,
+    ELEMENTS,
+    EQUAL_BYTES,
+    FIELDS,
+    FLOAT,
+    INSTANT,
+    NOTHING,
+    UNORDERED,
+)
+from inspector.kernel.loader import ENVIRONMENT, Kernel, load
+
+NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+NAN, LOW_NAN, ALL_ONES = 0x7FF8 << 48, 0xFFF0_0000_0000_0001, (1 << 64) - 1
+
+
+@pytest.fixture(params=NAMES)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
+    return load(request.param)
+
+
+def int64s(*values: int) -> npt.NDArray[np.int64]:
+    return np.array(values, np.int64)
+
+
+def compare(kernel: Kernel, rows: list[bytes], *program: int) -> list[int] | None:
+    lengths = int64s(*map(len, rows))
+    out = np.full(len(rows), 7, np.uint8)
+    offsets = np.cumsum(lengths) - lengths
+    count = kernel.descents(b"".join(rows), offsets, lengths, int64s(*program), out)
+    assert count == (out == 1).sum() or count == -1
+    return None if count < 0 else [int(each) for each in out]
+
+
+def below(kernel: Kernel, rows: list[bytes], *kinds: int) -> list[int] | None:
+    """Of rows of fields without operands."""
+    return compare(kernel, rows, len(kinds), *kinds)
+
+
+def row(*slots: int, nulls: int = 0, rest: bytes = b"") -> bytes:
+    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + rest
+
+
+def text(value: bytes) -> bytes:
+    """A row of one variable part."""
+    return row(16 << 32 | len(value), rest=value + bytes(-len(value) % 8))
+
+
+def array(*values: int, nulls: int = 0, width: int = 8) -> bytes:
+    """A row of one array of up to 64 numbers."""
+    data = b"".join(value.to_bytes(width, "little") for value in values)
+    return text(struct.pack("<2Q", len(values), nulls) + data)
+
+
+def test_numbers_descend_as_signed_ones_of_their_width(kernel: Kernel) -> None:
+    for width in (1, 2, 4, 8):
+        least = 1 << (8 * width - 1)
+        rows = [row(least), row(least + 1), row(2 * least - 1), row(0), row(1), row(least - 1)]
+        assert below(kernel, rows, width) == [0] * 6
+        assert below(kernel, rows[::-1], width) == [0, 1, 1, 1, 1, 1]
+    assert below(kernel, [row(256), row(1)], 1) == [0, 0]  # what is above the width is no part
+
+
+def test_bytes_descend_as_unsigned_ones_and_a_beginning_comes_first(kernel: Kernel) -> None:
+    values = [b"", b"\0", b"a", b"a\0", b"ab", b"z" * 20, b"z" * 20 + b"\x80", b"\xff"]
+    rows = [text(value) for value in values]
+    assert below(kernel, rows, BYTES) == [0] * 8
+    assert below(kernel, rows[::-1], BYTES) == [0] + [1] * 7
+    assert below(kernel, [rows[4], rows[4]], BYTES) == [0, 0]
+
+
+def test_floating_point_numbers_descend_with_nan_last_and_equal_zeros(kernel: Kernel) -> None:
+    for kind, pack in ((DOUBLE, "<d"), (FLOAT, "<f")):
+        values = [-np.inf, -2.0, -1e-30, -0.0, 0.0, 1e-30, 3.0, np.inf]
+        bits = [int.from_bytes(struct.pack(pack, value), "little") for value in values]
+        nans = [NAN, LOW_NAN, ALL_ONES, NAN] if kind == DOUBLE else [0x7FC00000, 0xFF800001]
+        rows = [row(each) for each in (*bits, *nans)]
+        assert below(kernel, rows, kind) == [0] * len(rows)
+        there = len(nans) * [0]
+        assert below(kernel, rows[::-1], kind) == [*there, 1, 1, 1, 1, 0, 1, 1, 1]
+
+
+def test_big_numbers_descend_as_signed_ones(kernel: Kernel) -> None:
+    values = [b"\x80" + bytes(15), b"\xff\x7f", b"\x80", b"\xff", b"\0", b"\x01", b"\0\x80"]
+    rows = [text(value) for value in (*values, b"\x7f" * 16)]
+    assert below(kernel, rows, BIG_NUMBER) == [0] * 8
+    assert below(kernel, rows[::-1], BIG_NUMBER) == [0] + [1] * 7
+    assert below(kernel, [text(b"\0\0\x05"), text(b"\x05")], BIG_NUMBER) == [0, 0]
+    for wrong in (b"", bytes(17)):
+        assert below(kernel, [text(b"a"), text(wrong)], BIG_NUMBER) is None
+        assert below(kernel, [text(wrong), text(b"a")], BIG_NUMBER) is None
+
+
+def test_instants_descend_by_both_of_their_numbers(kernel: Kernel) -> None:
+    rows = [text(struct.pack("<qh6x", *each)) for each in ((-1, 5), (0, -1), (0, 3), (1, 0))]
+    assert below(kernel, rows, INSTANT) == [0] * 4
+    assert below(kernel, rows[::-1], INSTANT) == [0, 1, 1, 1]
+    assert below(kernel, [rows[1], text(struct.pack("<qh6s", 0, -1, b"padded"))], INSTANT) == [0, 0]
+    assert below(kernel, [rows[0], text(bytes(8))], INSTANT) is None
+    assert below(kernel, [text(bytes(24)), rows[0]], INSTANT) is None
+
+
+def test_the_first_field_that_differs_decides_and_nulls_come_first(kernel: Kernel) -> None:
+    rows = [row(1, 2), row(2, 1), row(2, 0), row(9, 9, nulls=1), row(9, 3, nulls=3), row(1, 0)]
+    assert below(kernel, rows, 8, 8) == [0, 0, 1, 1, 1, 0]
+    assert below(kernel, [b"", b""]) == [0, 0]
+    many = [row(*[0] * 64, last, nulls=0) for last in (5, 4)]
+    assert below(kernel, [one[:8] + bytes(8) + one[8:] for one in many], *[8] * 65) == [0, 1]
+
+
+def test_structs_descend_by_their_fields_and_null_comes_before_one_of_nulls(kernel: Kernel) -> None:
+    def nested(first: int, behind: int = 0, nulls: int = 0, null: int = 0) -> bytes:
+        return row(24 << 32 | 24, behind, nulls=null, rest=row(first, 7, nulls=nulls))
+
+    program = (2, FIELDS, 3, 2, 8, 8, 8)
+    rows = [nested(0, 4, null=1), nested(0, 5, null=1), nested(9, nulls=1), nested(3), nested(3, 1)]
+    assert compare(kernel, rows, *program) == [0] * 5
+    assert compare(kernel, rows[::-1], *program) == [0] + [1] * 4
+    short = row(24 << 32 | 16, 0, rest=row(1))
+    assert compare(kernel, [nested(1), short], *program) is None
+    odd = row(24 << 32 | 25, 0, rest=row(1, 7) + bytes(8))
+    assert compare(kernel, [nested(1), odd], *program) is None
+
+
+def test_arrays_descend_by_their_elements_and_then_their_length(kernel: Kernel) -> None:
+    for width in (1, 2, 4, 8):
+        least = 1 << (8 * width - 1)
+        sorted_ = [
+            row(0, nulls=1),
+            array(width=width),
+            array(0, nulls=1, width=width),
+            array(0, 0, nulls=1, width=width),
+            array(least, width=width),
+            array(1, width=width),
+            array(1, 9, nulls=2, width=width),
+            array(1, 2, width=width),
+            array(2, width=width),
+        ]
+        assert compare(kernel, sorted_, 1, ELEMENTS, 1, width) == [0] * 9
+        assert compare(kernel, sorted_[::-1], 1, ELEMENTS, 1, width) == [0] + [1] * 8
+    floats = [array(0x80000000, 0, width=4), array(0, 0x80000000, width=4)]
+    assert compare(kernel, [*floats, floats[0]], 1, ELEMENTS, 1, FLOAT) == [0, 0, 0]
+    assert compare(kernel, [array(NAN), array(0)], 1, ELEMENTS, 1, DOUBLE) == [0, 1]
+    many = [text(struct.pack("<3Q", 65, 0, 0) + bytes(520 - 1) + last) for last in (b"\2", b"\1")]
+    assert compare(kernel, many, 1, ELEMENTS, 1, 8) == [0, 1]
+
+
+def test_arrays_that_claim_more_than_they_hold_are_not_compared(kernel: Kernel) -> None:
+    for count in (3, 4, 1 << 40, 1 << 63, ALL_ONES):
+        wrong = text(struct.pack("<4Q", count, 0, 1, 2))
+        for rows in ([array(1, 2), wrong], [wrong, array(1, 2)]):
+            assert compare(kernel, rows, 1, ELEMENTS, 1, 8) is None
+    assert compare(kernel, [array(1), text(bytes(7))], 1, ELEMENTS, 1, 8) is None
+
+
+def test_behind_what_has_no_known_order_nothing_descends(kernel: Kernel) -> None:
+    for unknown in (UNORDERED, 17, 1 << 40, -(1 << 62)):
+        assert below(kernel, [row(1, 2), row(1, 1), row(0, 0)], 8, unknown) == [0, 0, 1]
+        assert below(kernel, [row(1, 2), row(0, 1)], unknown, 8) == [0, 0]
+        assert below(kernel, [row(1), row(1, nulls=1)], unknown) == [0, 0]
+    rows = [text(b"b"), text(b"a"), row(0, nulls=1), text(b"")]
+    assert below(kernel, rows, EQUAL_BYTES) == [0, 0, 1, 0]
+    same = [row(24 << 32 | 1, last, rest=b"b" + bytes(7)) for last in (5, 4)]
+    assert below(kernel, same, EQUAL_BYTES, 8) == [0, 1]
+    assert below(kernel, [row(1, 5), row(0, 4, nulls=1)], NOTHING, 8) == [0, 1]
+    assert compare(kernel, [array(1, 5), array(2, 4)], 1, ELEMENTS, 1, UNORDERED) == [0, 0]
+
+
+def test_rows_without_their_fields_are_not_compared(kernel: Kernel) -> None:
+    assert below(kernel, [row(1), row()], 8) is None
+    assert below(kernel, [row(), row(1)], 8) is None
+    assert below(kernel, [row(2), row(1, rest=b"x")], 8) is None
+    for offset, size in ((15, 1), (16, 9), (25, 0), (16, 1 << 31)):
+        outside = row(offset << 32 | size, rest=b"a" + bytes(7))
+        assert below(kernel, [text(b"a"), outside], BYTES) is None
+        assert below(kernel, [outside, text(b"a")], BYTES) is None
+    assert below(kernel, [row(1, 0), row(2, 0)], 8, BYTES) == [0, 0]  # the first has decided
+
+
+def test_parts_that_share_bytes_are_not_compared(kernel: Kernel) -> None:
+    shared = row(24 << 32 | 8, 24 << 32 | 8, rest=b"bytes..." * 2)
+    sound = row(24 << 32 | 8, 32 << 32 | 8, rest=b"bytes..." * 2)
+    assert below(kernel, [sound, sound, sound], BYTES, BYTES) == [0, 0, 0]
+    assert below(kernel, [shared, sound, shared], BYTES, BYTES) == [0, 0, 0]  # of 16 bytes
+    shared = row(24 << 32 | 8, 24 << 32 | 8, rest=b"bytes...")
+    assert below(kernel, [shared, shared], BYTES, BYTES) is None
+
+
+def test_arrays_within_each_other_that_are_one_end_soon(kernel: Kernel) -> None:
+    """Each of ten arrays is 64 times the next one: nobody looks at 64 ** 10 values."""
+    inner = b""
+    for _ in range(10):
+        slot = 8 + 8 + 64 * 8 << 32 | len(inner)
+        inner = struct.pack("<2Q", 64, 0) + struct.pack("<Q", slot) * 64 + inner
+    program = [n for depth in range(10) for n in (ELEMENTS, 2 * (9 - depth) + 1)]
+    assert compare(kernel, [text(inner)] * 2, 1, *program, 8) is None
+
+
+def test_a_program_of_nonsense_ends(kernel: Kernel) -> None:
+    rows = [text(bytes(8)), text(bytes(8))]
+    for program in ([], [-1], [1 << 62], [1], [1, FIELDS], [1, FIELDS, -9, 1], [1, ELEMENTS, 5]):
+        assert compare(kernel, rows, *program) in ([0, 0], None)
+    deep = struct.pack("<3Q", 1, 0, 24 << 32)
+    for _ in range(80):
+        deep = struct.pack("<3Q", 1, 0, 24 << 32 | len(deep)) + deep
+    assert compare(kernel, [text(deep)] * 2, 1, *[ELEMENTS, 99] * 99) == [0, 0]
+
+
+numbers = st.integers(-2, 20) | st.sampled_from([24, 1 << 40, -(1 << 63)])
+words = st.sampled_from(
+    [0, 1, 2, 5, NAN, 1 << 63, 16 << 32 | 8, 16 << 32 | 16, 16 << 32 | 24, 24 << 32 | 8, ALL_ONES]
+)
+any_row = st.lists(words, max_size=9).map(lambda each: struct.pack(f"<{len(each)}Q", *each))
+nested = st.lists(st.tuples(st.booleans(), any_row), max_size=3).map(
+    lambda each: [text(one) if within else one for within, one in each]
+)
+
+
+@BOTH
+@settings(max_examples=600, deadline=None)
+@given(nested, st.lists(numbers, max_size=8), st.booleans())
+def test_rows_are_compared_alike_in_both(
+    rows: list[bytes], program: list[int], twice: bool
+) -> None:
+    if twice:  # equal ones are looked at to their end
+        rows = [each for each in rows for _ in range(2)]
+    python, c = load("python"), load("c")
+    assert compare(c, rows, *program) == compare(python, rows, *program)
+
+
+@pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
+def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, length: int) -> None:
+    for program in (int64s(1, 8), int64s(-1)):
+        with pytest.raises(ValueError, match="outside"):
+            kernel.descents(bytes(8), int64s(offset), int64s(length), program, np.zeros(1, "u1"))
+
+
+def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+    one, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
+    calls: list[Any] = [
+        lambda: kernel.descents(bytes(8), one, one, one, np.zeros(2, np.uint8)),
+        lambda: kernel.descents(bytes(8), one, two, one, byte),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="differ in length"):
+            call()
+    with pytest.raises((TypeError, BufferError, ValueError)):
+        kernel.descents(bytes(8), one, one, int64s(), bytes(1))
+    with pytest.raises((TypeError, BufferError, ValueError)):
+        kernel.descents(bytes(8), one, one, one * 1.0, byte)

@@ -1,0 +1,139 @@
+"""What looks into rows: one list of cases over both kernels."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.kernel._rows_py import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
+from inspector.kernel.loader import ENVIRONMENT, Kernel, load
+
+NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+
+
+@pytest.fixture(params=NAMES)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
+    return load(request.param)
+
+
+def int64s(*values: int) -> npt.NDArray[np.int64]:
+    return np.array(values, np.int64)
+
+
+def check(kernel: Kernel, rows: list[bytes], *program: int) -> list[int]:
+    lengths = int64s(*map(len, rows))
+    out = np.full(len(rows), 7, np.uint8)
+    offsets = np.cumsum(lengths) - lengths
+    count = kernel.check_rows(b"".join(rows), offsets, lengths, int64s(*program), out)
+    assert count == int((out == 1).sum())
+    return [int(each) for each in out]
+
+
+def row(*slots: int, nulls: int = 0, rest: bytes = b"") -> bytes:
+    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + rest
+
+
+def test_a_row_has_room_and_whole_words(kernel: Kernel) -> None:
+    assert check(kernel, [row(1, 2), row(1), row(1, 2, 3), row(1, 2, rest=b"x")], 2) == [0, 1, 0, 1]
+    assert check(kernel, [b"", bytes(8), b"x"], 0) == [0, 0, 1]
+
+
+def test_the_words_of_a_program(kernel: Kernel) -> None:
+    assert check(kernel, [row(255), row(256), row(256, nulls=1)], 1, UNUSED, 8) == [0, 1, 0]
+    assert check(kernel, [row(5), row(6), row((1 << 64) - 1)], 1, RANGE, -1, 5) == [0, 1, 0]
+    assert check(kernel, [row(5), row(5, nulls=1)], 1, DOUBT) == [1, 0]
+    assert check(kernel, [row(5)], 1, 99) == [1]
+    inner = row(1)
+    good = row(16 << 32 | len(inner), rest=inner)
+    assert check(kernel, [good], 1, STRUCT, 3, 1, UNUSED, 1) == [0]
+    assert check(kernel, [good], 1, STRUCT, 3, 2, UNUSED, 1) == [1]
+    assert check(kernel, [row(0, 9, nulls=1)], 2, STRUCT, 3, 1, UNUSED, 1, UNUSED, 3) == [1]
+    assert check(kernel, [row(0, 7, nulls=1)], 2, STRUCT, 3, 1, UNUSED, 1, UNUSED, 3) == [0]
+
+
+def test_variable_parts_lie_behind_the_slots_and_share_nothing(kernel: Kernel) -> None:
+    for offset, size, doubt in ((16, 8, 0), (24, 0, 0), (15, 1, 1), (16, 9, 1), (25, 0, 1)):
+        assert check(kernel, [row(offset << 32 | size, rest=bytes(8))], 1, REGION) == [doubt]
+    both = [row(24 << 32 | 4, 24 << 32 | size, rest=bytes(8)) for size in (4, 5)]
+    assert check(kernel, both, 2, REGION, REGION) == [0, 1]
+    assert check(kernel, [row((1 << 64) - 1)], 1, REGION) == [1]
+
+
+def test_a_program_of_nonsense_ends(kernel: Kernel) -> None:
+    region = row(16 << 32 | 8, rest=bytes(8))
+    for program in ([], [-1], [1 << 62], [1], [1, STRUCT], [1, STRUCT, -9, 1], [1, RANGE, 5]):
+        assert check(kernel, [region], *program)[0] in (0, 1)
+    assert check(kernel, [row(0, nulls=1)], 1, STRUCT, -1) == [0]
+    nested = row(16 << 32 | 0)
+    assert check(kernel, [nested], *[1, STRUCT, 200] * 100) == [1]
+
+
+def slots(kernel: Kernel, rows: list[bytes], *path: int) -> list[int | None]:
+    lengths = int64s(*map(len, rows))
+    values, valid = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
+    offsets = np.cumsum(lengths) - lengths
+    kernel.read_slots(b"".join(rows), offsets, lengths, int64s(*path), values, valid)
+    pairs = zip(values.tolist(), valid.tolist(), strict=True)
+    assert all(there or not value for value, there in zip(values, valid, strict=True))
+    return [value if there else None for value, there in pairs]
+
+
+def test_a_slot_by_its_path(kernel: Kernel) -> None:
+    nested = row(5, 24 << 32 | 16, rest=row(9))
+    assert slots(kernel, [nested, row(5, 6), row(5, 6, nulls=2), b""], 2, 0) == [5, 5, 5, None]
+    assert slots(kernel, [nested, row(5, 6), row(5, 6, nulls=2)], 2, 1, 1, 0) == [9, None, None]
+    assert slots(kernel, [row((1 << 64) - 1)], 1, 0) == [-1]
+    assert slots(kernel, [row(5)], 1, 1) == slots(kernel, [row(5)]) == [None]
+    assert slots(kernel, [row(5)], 1, -1) == slots(kernel, [row(5)], -1, 0) == [None]
+
+
+numbers = st.integers(-2, 20) | st.sampled_from([8, 16, 24, 1 << 40, -(1 << 63)])
+words = st.sampled_from([0, 1, 5, 16 << 32 | 8, 24 << 32 | 16, 24 << 32 | 8, (1 << 64) - 1])
+any_rows = st.lists(
+    st.lists(words, max_size=8).map(lambda each: struct.pack(f"<{len(each)}Q", *each)), max_size=4
+)
+kinds = st.sampled_from([0, 1, 2, ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT])
+
+
+@BOTH
+@settings(max_examples=500, deadline=None)
+@given(any_rows, st.lists(kinds | numbers, max_size=12))
+def test_rows_are_the_same_in_both(rows: list[bytes], program: list[int]) -> None:
+    python, c = load("python"), load("c")
+    assert check(c, rows, *program) == check(python, rows, *program)
+    assert slots(c, rows, *program) == slots(python, rows, *program)
+
+
+@pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
+def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, length: int) -> None:
+    span = (bytes(8), int64s(offset), int64s(length))
+    with pytest.raises(ValueError, match="outside"):
+        kernel.check_rows(*span, int64s(1), np.zeros(1, np.uint8))
+    with pytest.raises(ValueError, match="outside"):
+        kernel.read_slots(*span, int64s(1, 0), int64s(0), np.zeros(1, np.uint8))
+
+
+def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+    one, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
+    calls: list[Any] = [
+        lambda: kernel.check_rows(bytes(8), one, one, one, np.zeros(2, np.uint8)),
+        lambda: kernel.check_rows(bytes(8), one, two, one, byte),
+        lambda: kernel.read_slots(bytes(8), one, one, one, two, byte),
+        lambda: kernel.read_slots(bytes(8), one, one, one, one.copy(), np.zeros(2, np.uint8)),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="differ in length"):
+            call()
+    with pytest.raises((TypeError, BufferError, ValueError)):
+        kernel.check_rows(bytes(8), one, one, one, bytes(1))
+    with pytest.raises((TypeError, BufferError, ValueError)):
+        kernel.check_rows(bytes(8), one, one, one * 1.0, byte)

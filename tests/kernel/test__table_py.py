@@ -1,0 +1,305 @@
+"""The table of keys: one list of cases over both kernels."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.kernel._table_py import (
+    BEFORE_WINDOW,
+    COUNTS,
+    FLAGS,
+    NO_CLOCK,
+    NUMBERS,
+    REBASED,
+    ROW,
+    SIZES,
+    SUMS,
+    TIMED,
+    TOUCH,
+)
+from inspector.kernel.loader import ENVIRONMENT, Kernel, load
+
+NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+MOST = (1 << 31) - 1
+
+
+@pytest.fixture(params=NAMES)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
+    return load(request.param)
+
+
+def int64s(*values: int) -> npt.NDArray[np.int64]:
+    return np.array(values, np.int64)
+
+
+def fresh(keys: int) -> npt.NDArray[Any]:
+    return np.zeros(keys, ROW)
+
+
+class Applied(NamedTuple):
+    """What applying records tells."""
+
+    touched: list[Any]
+    counts: dict[str, int]
+    sums: dict[str, int]
+    by_size: list[list[int]]
+    largest: int
+
+
+Put = tuple[int, int, int, int]
+"""Id, value size (negative: a removal), hash and clock."""
+
+
+def apply(  # noqa: PLR0913 - what a version is
+    kernel: Kernel,
+    table: npt.NDArray[Any],
+    records: list[Put],
+    *,
+    step: int = 0,
+    flags: int = 0,
+    clocks: bool = True,
+    first: int = 0,
+    room: int = 64,
+) -> Applied:
+    columns = np.array(records, np.int64).reshape(-1, 4).T.copy()
+    ids, sizes, hashes, times = columns
+    touched, counts = np.zeros(len(records), TOUCH), np.zeros(len(COUNTS), np.int64)
+    given_clocks = times if clocks else None
+    arrays = (ids, ids + 8, sizes, hashes.view(np.uint64), given_clocks)
+    sums, by_size = seven(room)
+    results = (touched, counts, sums, by_size)
+    count, largest = kernel.apply(table, *arrays, step, first, flags, *results)
+    return Applied(
+        touched[:count].tolist(),
+        dict(zip(COUNTS, counts.tolist(), strict=True)),
+        dict(zip(SUMS, (sums - 7).tolist(), strict=True)),
+        (by_size - 7).tolist(),
+        largest,
+    )
+
+
+def seven(room: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Where a tally goes, with something in it that is to be added to."""
+    return np.full(len(SUMS), 7, np.int64), np.full((len(SIZES), room), 7, np.int64)
+
+
+def tally(
+    kernel: Kernel,
+    table: npt.NDArray[Any],
+    touched: list[Any],
+    *,
+    step: int = 0,
+    flags: int = 0,
+    room: int = 64,
+) -> tuple[dict[str, int], list[list[int]], int]:
+    sums, by_size = seven(room)
+    largest = kernel.tally(table, np.array(touched, TOUCH), step, flags, sums, by_size)
+    return dict(zip(SUMS, (sums - 7).tolist(), strict=True)), (by_size - 7).tolist(), largest
+
+
+def settle(
+    kernel: Kernel, table: npt.NDArray[Any], touched: list[Any], step: int, flags: int = 0
+) -> dict[str, list[Any]]:
+    parts = np.array(touched, TOUCH)
+    numbers = np.full((len(NUMBERS), len(parts) + 1), 77, np.int64)
+    told = np.ones((len(FLAGS), len(parts) + 1), np.bool_)
+    kernel.settle(table, parts, step, flags, 1, numbers, told)
+    assert numbers[:, 0].tolist() == [77] * len(NUMBERS)  # in front of ``first`` nothing changes
+    assert told[:, 0].all()
+    found = dict(zip(NUMBERS, numbers[:, 1:].tolist(), strict=True))
+    return found | dict(zip(FLAGS, told[:, 1:].tolist(), strict=True))
+
+
+def test_puts_and_removals(kernel: Kernel) -> None:
+    table = fresh(3)
+    records = [(0, 8, 1, 9), (1, 16, 2, 9), (0, 8, 1, 9), (1, -1, 0, 9), (2, -1, 0, 9)]
+    touched, counts, *_ = apply(kernel, table, records, step=4, first=10)
+    assert [each[0] for each in touched] == [0, 1, 2]
+    assert list(counts.values()) == [3, 2, 1, 1, 16, 2, 1]
+    assert table["live"].tolist() == [True, False, False]
+    assert table["key_size"].tolist() == [8, 9, 10]
+    assert table["puts"].tolist() == [2, 1, 0]
+    assert table["record"].tolist() == [12, 13, 14]
+    assert table["put_step"].tolist() == [4, 4, BEFORE_WINDOW]
+    assert table["touched"].tolist() == [5, 5, 5]
+    found = settle(kernel, table, touched, 4)
+    assert (found["ids"], found["was_clock"]) == ([0, 1, 2], [NO_CLOCK] * 3)
+    assert (found["written"], found["reborn"]) == ([True, False, False], [True, False, False])
+
+
+def test_a_touched_key_is_told_once_as_it_was(kernel: Kernel) -> None:
+    table = fresh(1)
+    apply(kernel, table, [(0, 8, 1, 5)], step=0)
+    first = apply(kernel, table, [(0, 16, 2, 6)], step=1).touched
+    again = apply(kernel, table, [(0, 8, 1, 7)], step=1).touched
+    assert [each[:5] for each in first] == [(0, 1, 5, 8, True)]
+    assert again == []
+    found = settle(kernel, table, first, 1)
+    assert (found["was_size"], found["now_size"], found["was_clock"]) == ([8], [8], [5])
+    assert (found["same_state"], found["same_value"], found["reborn"]) == ([True], [True], [False])
+    assert settle(kernel, table, first, 1, TIMED)["same_value"] == [False]
+
+
+def test_a_clock_that_is_compared_apart(kernel: Kernel) -> None:
+    table = fresh(1)
+    apply(kernel, table, [(0, 8, 1, 5)], flags=TIMED)
+    assert apply(kernel, table, [(0, 8, 1, 6)], flags=TIMED).counts["same_value_puts"] == 0
+    assert apply(kernel, table, [(0, 8, 1, 6)], flags=TIMED).counts["same_value_puts"] == 1
+    assert apply(kernel, table, [(0, 8, 1, 9)]).counts["same_value_puts"] == 1
+
+
+def test_a_snapshot_makes_no_puts_of_its_version(kernel: Kernel) -> None:
+    table = fresh(1)
+    apply(kernel, table, [(0, 8, 1, 5)], step=3, flags=REBASED)
+    assert table[["put_step", "born_step", "puts"]].tolist() == [(-1, -1, 0)]
+
+
+def test_without_clocks_the_table_keeps_its_own(kernel: Kernel) -> None:
+    table = fresh(1)
+    apply(kernel, table, [(0, 8, 1, 5)], clocks=False)
+    assert table["clock"].tolist() == [NO_CLOCK]
+    apply(kernel, table, [(0, 8, 1, 5)])
+    apply(kernel, table, [(0, 8, 1, 6)], clocks=False)
+    assert table["clock"].tolist() == [5]
+
+
+def test_puts_do_not_overflow(kernel: Kernel) -> None:
+    table = fresh(1)
+    apply(kernel, table, [(0, 8, 1, 5)])
+    table["puts"] = MOST
+    apply(kernel, table, [(0, 8, 1, 5)], first=1 << 40)
+    assert table[["puts", "record"]].tolist() == [(MOST, 0)]
+
+
+@pytest.mark.parametrize("key", [-1, 2, 1 << 40, -(1 << 63)])
+def test_an_id_without_a_row_is_refused(kernel: Kernel, key: int) -> None:
+    with pytest.raises(ValueError, match="without a row"):
+        apply(kernel, fresh(2), [(0, 8, 1, 0), (1, 8, 1, 0), (key, 8, 1, 0)])
+    touched = [(key, 0, 0, 0, False, b"")]
+    with pytest.raises(ValueError, match="without a row"):
+        settle(kernel, fresh(2), touched, 0)
+    with pytest.raises(ValueError, match="without a row"):
+        tally(kernel, fresh(2), touched)
+
+
+def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+    one, two, counts = int64s(0), int64s(0, 0), np.zeros(len(COUNTS), np.int64)
+    hashes, touched = np.zeros(1, np.uint64), np.zeros(1, TOUCH)
+    numbers, told = np.zeros(len(NUMBERS), np.int64), np.zeros(len(FLAGS), np.bool_)
+    sums, by_size = np.zeros(len(SUMS), np.int64), np.zeros(6, np.int64)
+    table = fresh(1)
+    put = (table, one, one, one, hashes, None, 0, 0, 0)
+    calls: list[Any] = [
+        lambda: kernel.apply(
+            table, one, two, one, hashes, one, 0, 0, 0, touched, counts, sums, by_size
+        ),
+        lambda: kernel.apply(
+            table, one, one, one, hashes, two, 0, 0, 0, touched, counts, sums, by_size
+        ),
+        lambda: kernel.apply(*put, touched, one, sums, by_size),
+        lambda: kernel.apply(*put, touched[:0], counts, sums, by_size),
+        lambda: kernel.apply(*put, touched, counts, sums[1:], by_size),
+        lambda: kernel.apply(*put, touched, counts, sums, by_size[1:]),
+        lambda: kernel.settle(table, touched, 0, 0, 1, numbers, told),
+        lambda: kernel.settle(table, touched, 0, 0, -1, numbers, told),
+        lambda: kernel.settle(table, touched, 0, 0, 0, one, told),
+        lambda: kernel.settle(table, touched, 0, 0, 0, numbers, told[:5]),
+        lambda: kernel.tally(table, touched, 0, 0, sums[1:], by_size),
+        lambda: kernel.tally(table, touched, 0, 0, sums, by_size[1:]),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match=r"differ in length|no room"):
+            call()
+    results = (touched, counts, sums, by_size)
+    for call in (
+        lambda: kernel.apply(bytes(48), one, one, one, hashes, one, 0, 0, 0, *results),
+        lambda: kernel.apply(table, one, one, one, one * 1.0, one, 0, 0, 0, *results),
+        lambda: kernel.tally(table, touched, 0, 0, sums, bytes(48)),
+    ):
+        with pytest.raises((TypeError, BufferError, ValueError)):
+            call()
+
+
+def test_sums_over_what_became_of_keys(kernel: Kernel) -> None:
+    table = fresh(5)  # keys of 8 bytes to 12
+    apply(kernel, table, [(0, 16, 1, 0), (1, 16, 1, 0), (2, 32, 1, 0)])
+    records = [(0, 16, 1, 0), (1, 24, 2, 0), (2, -1, 0, 0), (3, 8, 1, 0), (4, -1, 0, 0)]
+    found = apply(kernel, table, records, step=1)
+    assert found.sums == {
+        "was_rows": 3,
+        "now_rows": 3,
+        "new_rows": 1,
+        "removed_rows": 1,
+        "written_rows": 3,
+        "reborn_rows": 1,
+        "changed_rows": 1,
+        "same_value_rows": 1,
+        "was_key_bytes": 8 + 9 + 10,
+        "now_key_bytes": 8 + 9 + 11,
+        "was_value_bytes": 16 + 16 + 32,
+        "now_value_bytes": 16 + 24 + 8,
+        "reborn_key_bytes": 11,
+        "written_value_bytes": 16 + 24 + 8,
+    }
+    more = [{size: n for size, n in enumerate(counts) if n} for counts in found.by_size]
+    assert more == [
+        {10: -1, 11: 1},
+        {8: 1, 16: -1, 24: 1, 32: -1},
+        {19: 1, 25: -1, 33: 1, 42: -1},
+    ]
+    assert found.largest == 42
+    assert tally(kernel, table, found.touched, step=1) == (found.sums, found.by_size, 42)
+
+
+def test_the_sums_of_a_key_with_several_records_are_told_behind_the_last(kernel: Kernel) -> None:
+    table = fresh(1)
+    apply(kernel, table, [(0, 8, 1, 0)])
+    found = apply(kernel, table, [(0, -1, 0, 0), (0, 16, 2, 0)], step=1)
+    assert found.sums["removed_rows"] == 1  # as it was behind the first
+    sums, by_size, largest = tally(kernel, table, found.touched, step=1)
+    assert (sums["removed_rows"], sums["changed_rows"], sums["reborn_rows"]) == (0, 1, 1)
+    assert (by_size[1][8], by_size[1][16], largest) == (-1, 1, 24)
+
+
+def test_sizes_without_room_are_left_out_and_told(kernel: Kernel) -> None:
+    found = apply(kernel, fresh(1), [(0, 64, 1, 0)])
+    assert [sum(counts) for counts in found.by_size] == [1, 0, 0]
+    assert found.largest == 72
+    table = fresh(1)
+    apply(kernel, table, [(0, 64, 1, 0)])
+    assert apply(kernel, table, [(0, 64, 2, 0)], step=1).largest == 0  # as many as before
+
+
+records = st.lists(
+    st.tuples(
+        st.integers(0, 3),
+        st.sampled_from([-1, 0, 1, MOST]),
+        st.integers(0, 1),
+        st.sampled_from([0, 1, NO_CLOCK]),
+    ),
+    max_size=40,
+)
+
+
+@BOTH
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(records, st.integers(0, 3)), max_size=4), st.booleans())
+def test_tables_are_the_same_in_both(versions: list[tuple[list[Put], int]], clocks: bool) -> None:
+    tables = [fresh(4), fresh(4)]
+    for step, (each, flags) in enumerate(versions):
+        found = []
+        for name, table in zip(NAMES, tables, strict=True):
+            told = apply(load(name), table, each, step=step, flags=flags, clocks=clocks)
+            changed = settle(load(name), table, told.touched, step, flags)
+            again = tally(load(name), table, told.touched, step=step, flags=flags, room=8)
+            found.append((told, changed, again, table.tolist()))
+        assert found[0] == found[1]

@@ -1,0 +1,366 @@
+"""One list of cases over both kernels, and the choice between them."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import struct
+import threading
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+import xxhash
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.exceptions import EngineError
+from inspector.kernel import _kernel_py
+from inspector.kernel.loader import (
+    BAD_KEY_LENGTH,
+    END,
+    ENVIRONMENT,
+    FULL,
+    MORE,
+    OVER_LIMIT,
+    SPAN,
+    Kernel,
+    load,
+)
+from tests import encode
+
+LIMIT = (1 << 31) - 1
+NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+Int64s = npt.NDArray[np.int64]
+
+
+@pytest.fixture(params=NAMES)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
+    return load(request.param)
+
+
+def int64s(*values: int) -> Int64s:
+    return np.array(values, np.int64)
+
+
+def spans_of(parts: list[bytes]) -> tuple[bytes, Int64s, Int64s]:
+    lengths = int64s(*map(len, parts))
+    return b"".join(parts), np.cumsum(lengths) - lengths, lengths
+
+
+# --- scan ------------------------------------------------------------------------------------
+
+
+def scan(
+    kernel: Kernel, data: bytes, *, start: int = 0, room: int = 8, limit: int = LIMIT
+) -> tuple[int, int, list[list[int]]]:
+    spans = np.zeros((room, SPAN), np.int64)
+    status, count, stop = kernel.scan(data, start, spans, limit)
+    return status, stop, spans[:count].tolist()
+
+
+PUT = encode.record(b"key", b"value678")
+REMOVAL = encode.record(b"gone", None)
+
+
+def test_scan_finds_puts_and_removals(kernel: Kernel) -> None:
+    data = PUT + REMOVAL + encode.END
+    found = [[4, 3, 11, 8], [len(PUT) + 4, 4, len(PUT) + 12, -1]]
+    assert scan(kernel, data) == (END, len(data), found)
+
+
+def test_scan_starts_where_it_is_told(kernel: Kernel) -> None:
+    assert scan(kernel, b"xx" + PUT + encode.END, start=2) == (
+        END,
+        len(PUT) + 6,
+        [[6, 3, 13, 8]],
+    )
+
+
+def test_scan_leaves_what_follows_the_end_mark(kernel: Kernel) -> None:
+    assert scan(kernel, encode.END + PUT) == (END, 4, [])
+
+
+def test_a_global_aggregate_has_an_empty_key(kernel: Kernel) -> None:
+    assert scan(kernel, encode.record(b"", b"")) == (MORE, 8, [[4, 0, 8, 0]])
+
+
+@pytest.mark.parametrize("cut", range(len(PUT)))
+def test_scan_stops_before_a_record_that_is_cut(kernel: Kernel, cut: int) -> None:
+    status, stop, found = scan(kernel, PUT + PUT[:cut])
+    assert (status, stop, len(found)) == (MORE, len(PUT), 1)
+
+
+def test_scan_stops_when_there_is_no_room(kernel: Kernel) -> None:
+    assert scan(kernel, PUT * 3, room=2)[:2] == (FULL, 2 * len(PUT))
+    assert scan(kernel, encode.END, room=0)[:2] == (FULL, 0)
+
+
+@pytest.mark.parametrize("length", [-2, -(1 << 31)])
+def test_scan_reports_an_impossible_key_length(kernel: Kernel, length: int) -> None:
+    data = PUT + struct.pack(">i", length)
+    assert scan(kernel, data)[:2] == (BAD_KEY_LENGTH, len(PUT))
+
+
+@pytest.mark.parametrize("length", [-1, -2, -(1 << 31)])
+def test_every_negative_value_length_is_a_removal(kernel: Kernel, length: int) -> None:
+    data = struct.pack(">i", 1) + b"k" + struct.pack(">i", length)
+    assert scan(kernel, data) == (MORE, 9, [[4, 1, 9, -1]])
+
+
+def test_scan_reports_lengths_above_the_limit_before_the_bytes_are_there(kernel: Kernel) -> None:
+    key = struct.pack(">i", 9)
+    assert scan(kernel, key, limit=8)[:2] == (OVER_LIMIT, 0)
+    value = encode.record(b"12345678", b"")[:-4] + key
+    assert scan(kernel, value, limit=8)[:2] == (OVER_LIMIT, 12)
+    assert scan(kernel, struct.pack(">i", LIMIT))[:2] == (MORE, 0)
+
+
+@pytest.mark.parametrize("start", [-1, 5, 1 << 62])
+def test_scan_refuses_a_start_outside(kernel: Kernel, start: int) -> None:
+    with pytest.raises(ValueError, match="outside"):
+        scan(kernel, b"1234", start=start)
+
+
+def test_arrays_of_another_kind_are_refused(kernel: Kernel) -> None:
+    for array in (np.zeros(8, np.int32), np.zeros(8, np.float64)):
+        with pytest.raises(TypeError):
+            kernel.scan(b"", 0, array, LIMIT)
+    with pytest.raises((TypeError, BufferError, ValueError)):
+        kernel.scan(b"", 0, np.zeros((8, 8), np.int64)[:, :4], LIMIT)
+    read_only = np.zeros(8, np.int64)
+    read_only.flags.writeable = False
+    with pytest.raises((TypeError, BufferError, ValueError)):
+        kernel.scan(b"", 0, read_only, LIMIT)
+
+
+# --- hash64 and gather -----------------------------------------------------------------------
+
+
+def hashes(kernel: Kernel, parts: list[bytes], skip: int = -1) -> list[int]:
+    data, offsets, lengths = spans_of(parts)
+    out = np.zeros(len(parts), np.uint64)
+    kernel.hash64(data, offsets, lengths, skip, out)
+    return out.tolist()
+
+
+def test_hash_is_xxh64(kernel: Kernel) -> None:
+    parts = [bytes(range(size)) for size in range(100)]
+    assert hashes(kernel, parts) == [xxhash.xxh64_intdigest(part) for part in parts]
+    assert hashes(kernel, [b""]) == [0xEF46DB3751D8E999]  # from the specification of xxHash
+
+
+def test_skipped_bytes_do_not_count(kernel: Kernel) -> None:
+    one, other = hashes(kernel, [b"ab" + b"1" * 8 + b"cd", b"ab" + b"2" * 8 + b"cd"], skip=2)
+    assert one == other
+    assert one == xxhash.xxh64_intdigest(b"cd", xxhash.xxh64_intdigest(b"ab"))
+    assert one != hashes(kernel, [b"ab" + b"1" * 8 + b"ce"], skip=2)[0]
+
+
+def test_a_span_without_the_skipped_bytes_is_hashed_whole(kernel: Kernel) -> None:
+    part = b"0123456789"
+    for skip in (3, 100, (1 << 63) - 1, -5):
+        assert hashes(kernel, [part], skip) == [xxhash.xxh64_intdigest(part)]
+    assert hashes(kernel, [part], 2) != [xxhash.xxh64_intdigest(part)]
+
+
+def test_gather_concatenates(kernel: Kernel) -> None:
+    assert kernel.gather(b"abcdef", int64s(4, 0, 6), int64s(2, 3, 0)) == b"efabc"
+    assert kernel.gather(b"", int64s(), int64s()) == b""
+    assert kernel.gather(memoryview(b"xabc")[1:], int64s(1), int64s(2)) == b"bc"
+
+
+OUTSIDE = [(-1, 1), (0, -1), (0, 5), (5, 0), (4, 1), (1 << 62, 1 << 62), (1, (1 << 63) - 1)]
+
+
+@pytest.mark.parametrize(("offset", "length"), OUTSIDE)
+def test_spans_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, length: int) -> None:
+    offsets, lengths = int64s(0, offset), int64s(4, length)
+    interner = kernel.Interner()
+    with pytest.raises(ValueError, match="outside"):
+        kernel.gather(b"1234", offsets, lengths)
+    with pytest.raises(ValueError, match="outside"):
+        kernel.hash64(b"1234", offsets, lengths, -1, np.zeros(2, np.uint64))
+    with pytest.raises(ValueError, match="outside"):
+        interner.intern(b"1234", offsets, lengths, np.zeros(2, np.int64))
+    assert len(interner) == 0
+
+
+def test_arrays_of_different_length_are_refused(kernel: Kernel) -> None:
+    one, two = int64s(0), int64s(0, 0)
+    calls: list[Any] = [
+        lambda: kernel.gather(b"", one, two),
+        lambda: kernel.hash64(b"", one, one, -1, np.zeros(2, np.uint64)),
+        lambda: kernel.Interner().intern(b"", one, one, two),
+        lambda: kernel.Interner().lengths(one),
+        lambda: kernel.Interner().gather(one, one),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError, match="differ in length"):
+            call()
+
+
+# --- Interner --------------------------------------------------------------------------------
+
+
+def intern(interner: Any, parts: list[bytes]) -> list[int]:
+    data, offsets, lengths = spans_of(parts)
+    out = np.full(len(parts), -9, np.int64)
+    interner.intern(data, offsets, lengths, out)
+    return out.tolist()
+
+
+def test_numbers_are_given_in_order_of_first_appearance(kernel: Kernel) -> None:
+    interner = kernel.Interner()
+    assert intern(interner, [b"b", b"a", b"b", b"", b"a"]) == [0, 1, 0, 2, 1]
+    assert intern(interner, [b"", b"c", b"b"]) == [2, 3, 0]
+    assert len(interner) == 4
+    assert [interner.find(key) for key in (b"b", b"a", b"", b"c", b"bb")] == [0, 1, 2, 3, -1]
+
+
+def test_an_empty_interner_has_nothing(kernel: Kernel) -> None:
+    interner = kernel.Interner()
+    assert (len(interner), interner.find(b"")) == (0, -1)
+    assert interner.gather(int64s(), np.full(1, 7, np.int64)) == b""
+    interner.lengths(int64s())
+
+
+def test_keys_come_back(kernel: Kernel) -> None:
+    keys = [b"x" * i for i in range(40)]
+    interner = kernel.Interner()
+    intern(interner, keys)
+    lengths = np.zeros(40, np.int64)
+    interner.lengths(lengths)
+    assert lengths.tolist() == list(range(40))
+    offsets = np.zeros(4, np.int64)
+    assert interner.gather(int64s(3, 0, 2), offsets) == b"xxxxx"
+    assert offsets.tolist() == [0, 3, 3, 5]
+
+
+@pytest.mark.parametrize("number", [-1, 2, 1 << 40, -(1 << 63)])
+def test_a_number_that_was_never_given_is_refused(kernel: Kernel, number: int) -> None:
+    interner = kernel.Interner()
+    intern(interner, [b"a", b"b"])
+    with pytest.raises(ValueError, match="never given"):
+        interner.gather(int64s(0, number), np.zeros(3, np.int64))
+
+
+def test_many_keys_and_long_ones(kernel: Kernel) -> None:
+    """Beyond the first tables, one chunk of bytes; and keys longer than a chunk."""
+    keys = [b"%d" % i for i in range(40_000)]
+    keys[100:100] = [b"L" * (3 << 20), b"M" * 300_000]
+    interner = kernel.Interner()
+    assert intern(interner, keys) == list(range(len(keys)))
+    assert intern(interner, keys[::-1]) == list(range(len(keys)))[::-1]
+    assert interner.nbytes > 3 << 20
+    offsets = np.zeros(len(keys) + 1, np.int64)
+    everything = interner.gather(np.arange(len(keys)), offsets)
+    assert everything == b"".join(keys)
+
+
+@pytest.mark.parametrize("alike", [1, 2, 1023, 1024, 1025, 5000])
+@pytest.mark.parametrize("size", [1, 16, 64, 65])
+@pytest.mark.parametrize("other", [b"", b"odd", b"L" * 300_000])
+def test_keys_of_one_size_and_then_another(
+    kernel: Kernel, alike: int, size: int, other: bytes
+) -> None:
+    first = list(
+        dict.fromkeys(i.to_bytes(8, "little").ljust(size, b"k")[:size] for i in range(alike))
+    )
+    keys = list(dict.fromkeys([*first, other, *(b"%d" % i for i in range(1500)), b"x" * 16]))
+    number = {key: i for i, key in enumerate(keys)}
+    interner = kernel.Interner()
+    for some in (first, first[::-1], keys, keys[::-1], first):
+        assert intern(interner, some) == [number[key] for key in some]
+    assert [interner.find(key) for key in keys] == list(range(len(keys)))
+    lengths = np.zeros(len(keys), np.int64)
+    interner.lengths(lengths)
+    assert lengths.tolist() == list(map(len, keys))
+    offsets = np.zeros(len(keys) + 1, np.int64)
+    assert interner.gather(np.arange(len(keys)), offsets) == b"".join(keys)
+
+
+@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+def test_keys_of_one_size_take_little_but_their_bytes() -> None:
+    """Twice their bytes where room was just doubled, and at most 22 for finding each."""
+    keys = [i.to_bytes(24, "big") for i in range(100_000)]
+    interner = load("c").Interner()
+    intern(interner, keys)
+    alike = interner.nbytes
+    assert alike < 100_000 * (2 * 24 + 22)
+    intern(interner, [b"another"])
+    assert interner.nbytes > alike
+
+
+def test_the_second_thread_is_refused(kernel: Kernel) -> None:
+    """Two threads that intern at once: numbers stay dense, or the second is told."""
+    interner = kernel.Interner()
+    parts = [b"%d" % i for i in range(30_000)]
+    refused: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            assert intern(interner, parts) == list(range(len(parts)))
+        except RuntimeError as error:
+            refused.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(interner) in (0, len(parts))
+    assert all("another thread" in str(error) for error in refused)
+
+
+# --- both alike ------------------------------------------------------------------------------
+
+framed = st.lists(st.tuples(st.binary(max_size=12), st.none() | st.binary(max_size=20))).map(
+    encode.records
+)
+
+
+@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@settings(max_examples=300)
+@given(st.binary(max_size=60) | framed, st.integers(0, 60), st.integers(0, 5), st.integers(0, 40))
+def test_scan_is_the_same_in_both(data: bytes, start: int, room: int, limit: int) -> None:
+    start = min(start, len(data))
+    expected = scan(load("python"), data, start=start, room=room, limit=limit)
+    assert scan(load("c"), data, start=start, room=room, limit=limit) == expected
+
+
+@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@given(st.lists(st.binary(max_size=90), max_size=20), st.integers(-1, 80))
+def test_the_rest_is_the_same_in_both(parts: list[bytes], skip: int) -> None:
+    python, c = load("python"), load("c")
+    assert hashes(c, parts, skip) == hashes(python, parts, skip)
+    assert c.gather(*spans_of(parts)) == python.gather(*spans_of(parts))
+    ours, theirs = c.Interner(), python.Interner()
+    assert intern(ours, parts) == intern(theirs, parts)
+    assert [ours.find(part) for part in parts] == [theirs.find(part) for part in parts]
+
+
+# --- choice ----------------------------------------------------------------------------------
+
+
+def test_an_unknown_kernel_is_an_error() -> None:
+    with pytest.raises(EngineError, match="'rust', expected 'c' or 'python'"):
+        load("rust")
+
+
+def test_asked_for_and_absent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> None:
+        raise ImportError(f"no {name}")
+
+    monkeypatch.setattr(importlib, "import_module", absent)
+    with pytest.raises(EngineError, match=r"not built: no inspector\.kernel\._kernel_c"):
+        load("c")
+    assert cast("Any", load("")) is _kernel_py
+
+
+def test_constants_agree() -> None:
+    for name in NAMES:
+        for constant in ("MORE", "FULL", "END", "BAD_KEY_LENGTH", "OVER_LIMIT", "SPAN"):
+            assert getattr(load(name), constant) == getattr(_kernel_py, constant)

@@ -1,0 +1,115 @@
+"""Facts merged before they reach the driver: every report is the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inspector import api
+from inspector.engines.engine import BatchFunction, Merge, Work
+from inspector.engines.local import LocalEngine
+from inspector.merge import combine
+from inspector.passes.run import run_tasks
+from inspector.render.formats import render
+from inspector.render.report import Report
+from inspector.schemas import FACTS, batch_of
+from tests.cli.support import checkpoint_of, copy_of
+
+CASES = (
+    *("fmgws_event_ignore", "agg_append", "session_window", "join_left_outer", "join_window_key"),
+    *("snapshots_cleaned", "agg_two_levels", "fmgws_snapshots_cleaned"),
+)
+
+
+@dataclass
+class Merging:
+    """An engine that merges as Spark does: facts with the same keys meet in one call."""
+
+    facts: list[int] = field(default_factory=list)
+
+    def map(
+        self,
+        function: BatchFunction,
+        schema: pa.Schema,
+        work: Sequence[Work],
+        merge: Merge | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        rows = [row for b in LocalEngine(1).map(function, schema, work) for row in b.to_pylist()]
+        if merge is not None:
+            groups: dict[Any, list[Any]] = {}
+            for row in reversed(rows):
+                groups.setdefault(tuple(row[key] for key in merge.keys), []).append(row)
+            rows = [
+                row
+                for group in groups.values()
+                for b in merge.function([batch_of(schema, [row]) for row in group])
+                for row in b.to_pylist()
+            ]
+        self.facts.append(len(rows))
+        yield batch_of(schema, rows)
+
+
+def text(report: Report) -> str:
+    return "".join(render(report, "json"))
+
+
+def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[int]]:
+    engine = Merging()
+    with monkeypatch.context() as patch:
+        patch.setattr("inspector.merge.combine.MANY", 0)
+        patch.setattr("inspector.api.run.given_engine", lambda *_: engine)
+        return text(command(str(path))), engine.facts
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "command",
+    [api.audit, api.verify, api.leftovers, api.sizes, api.top, api.sharing],
+)
+def test_reports_are_the_same(case: str, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = checkpoint_of(case)
+    assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
+
+
+def test_so_are_those_of_what_cannot_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/1/5.delta").write_bytes(b"junk")
+    assert merged(path, api.audit, monkeypatch)[0] == text(api.audit(str(path)))
+
+
+def test_partitions_are_kept_where_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = checkpoint_of("agg_append")
+
+    def sharing(place: str) -> Report:
+        return api.sharing(place, by="partition")
+
+    for command in (sharing, api.memory, api.timeline):
+        assert merged(path, command, monkeypatch)[0] == text(command(str(path)))
+
+
+def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
+    path = checkpoint_of("agg_append")
+    _, (few,) = merged(path, api.sizes, monkeypatch)
+    run = api.Run.start(str(path), None)
+    assert few < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks()))
+
+
+def test_merged_facts_may_be_merged_again() -> None:
+    run = api.Run.start(str(checkpoint_of("agg_append")), None)
+    facts = list(run.map(run_tasks, run.tasks()))
+    once = list(combine.combining(run.version)(facts))
+    twice = list(combine.combining(run.version)(reversed(once)))
+    assert all(batch.schema == FACTS for batch in once)
+
+    def rows(batches: list[pa.RecordBatch]) -> list[str]:
+        return sorted(json.dumps(row, default=repr) for b in batches for row in b.to_pylist())
+
+    assert rows(twice) == rows(once)

@@ -1,0 +1,493 @@
+"""What all partitions together say of leftovers: by hand, and of queries with their own account."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.timed_out import AMONG_DATA, BY_BOTH, HELD_BACK
+from inspector.facts.timer_runs import TimerCalls
+from inspector.merge import resolution as module
+from inspector.merge.collect import Facts
+from inspector.merge.resolution import (
+    KNOWN_ANSWERS,
+    KNOWN_CALLS,
+    NEIGHBOURS,
+    UNKNOWN_CLOCK,
+    ClockOf,
+    Resolution,
+    before_window,
+    habits_of,
+)
+from inspector.operators.inferences import INFERENCES
+from tests import cases
+from tests.cases import Step, put
+from tests.queries import (
+    EVENT,
+    NO_TIMER,
+    PROCESSING,
+    STORE,
+    Query,
+    Truth,
+    Workload,
+    clock,
+    facts_of,
+    workloads,
+)
+
+Row = dict[str, Any]
+NAME = (0, "default")
+NOT_EVENT, NOT_PROCESSING = frozenset({"event"}), frozenset({"processing"})
+CONTRADICTORY = NOT_EVENT | NOT_PROCESSING
+KEPT_BY, REARMED_BY, BEFORE_BY = (
+    Needs.KEPT_BY_HABIT.value,
+    Needs.REARMED_BY_HABIT.value,
+    Needs.BEFORE_WINDOW.value,
+)
+KEPT, IGNORED, REARMED = "kept_without_timeout", "ignored_timeout", "rearmed"
+
+
+def resolution(**against: frozenset[str]) -> Resolution:
+    """``v3=NOT_EVENT``: what the batch of version 3 shows."""
+    return Resolution({NAME: {int(name[1:]): kinds for name, kinds in against.items()}})
+
+
+def fact(kind: str | None = "event", version: int | None = 5, **more: Any) -> Row:
+    """A leftover by a clock whose batch of a version matters."""
+    return {
+        "operator_id": 0,
+        "store_name": "default",
+        "version": 9,
+        "timeout_kind": kind,
+        "kind_version": version,
+        "either": False,
+        "certainty": "proven",
+        "leftover_class": KEPT,
+        "reason": None,
+        "needs": None,
+        "expired_version": version,
+        "first_expired_version": version,
+        "fired": 1,
+    } | more
+
+
+def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
+    """Let an inference have been right so often of a hundred times."""
+    counted = replace(INFERENCES[name], right=right, of=100)
+    monkeypatch.setattr(module, "INFERENCES", {**INFERENCES, name: counted})
+
+
+# --- the clock of a batch --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (resolution(), ClockOf(None, False)),
+        (resolution(v5=NOT_EVENT), ClockOf("processing", True)),
+        (resolution(v5=NOT_PROCESSING), ClockOf("event", True)),
+        # Both contradicted: nothing is known, whatever its neighbours say.
+        (resolution(v5=CONTRADICTORY, v4=NOT_EVENT), ClockOf(None, False)),
+        (resolution(v4=NOT_EVENT), ClockOf("processing", False)),
+        (resolution(v9=NOT_PROCESSING), ClockOf("event", False)),
+        (resolution(v4=NOT_EVENT, v9=NOT_EVENT), ClockOf("processing", False)),
+        (resolution(v4=NOT_EVENT, v9=NOT_PROCESSING), ClockOf(None, False)),
+        (resolution(v4=NOT_EVENT, v9=CONTRADICTORY), ClockOf(None, False)),
+        # The nearest on either side.
+        (resolution(v1=NOT_PROCESSING, v4=NOT_EVENT, v6=NOT_EVENT), ClockOf("processing", False)),
+        (replace(resolution(v5=NOT_EVENT), given="event"), ClockOf("event", True)),
+    ],
+)
+def test_the_clock_of_a_batch_is_shown_by_it_or_told_by_those_around(
+    found: Resolution, expected: ClockOf
+) -> None:
+    assert found.clock_of(NAME, 5) == expected
+    assert found.clock_of((1, "default"), 5) == ClockOf(found.given, found.given is not None)
+
+
+def test_the_usual_clock_is_that_of_every_batch_that_shows_one() -> None:
+    assert resolution(v1=NOT_EVENT, v7=NOT_EVENT).usual_clock(NAME) == "processing"
+    assert resolution(v1=NOT_EVENT, v7=NOT_PROCESSING).usual_clock(NAME) is None
+    assert resolution().usual_clock(NAME) is None
+    assert replace(resolution(v1=NOT_EVENT), given="event").usual_clock(NAME) == "event"
+
+
+# --- facts by the clock ----------------------------------------------------------------------
+
+
+def test_a_fact_whose_batch_shows_its_clock_stays_as_it_is() -> None:
+    shown = resolution(v5=NOT_PROCESSING)
+    assert shown.resolve(fact()) == fact()
+    assert shown.resolve(fact("processing")) is None
+    assert shown.resolve(fact("processing", either=True)) is None
+    assert resolution(v5=NOT_EVENT).resolve(fact("processing")) == fact("processing")
+
+
+def test_a_fact_without_timers_needs_no_clock() -> None:
+    row = fact(None, None)
+    assert resolution(v5=CONTRADICTORY).resolve(row) == row
+
+
+@pytest.mark.parametrize(("right", "certainty"), [(95, "inferred"), (94, "undecided")])
+def test_what_only_the_neighbours_show_is_inferred_if_that_is_mostly_right(
+    right: int, certainty: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    precision(monkeypatch, "clock-of-neighbours", right)
+    near = resolution(v4=NOT_PROCESSING)
+    assert near.resolve(fact()) == fact() | {"certainty": certainty, "reason": NEIGHBOURS}
+    assert near.resolve(fact("processing")) is None
+    # By both clocks it is proven all the same.
+    assert near.resolve(fact(either=True)) == fact(either=True)
+    undecided = fact(certainty="undecided", reason=AMONG_DATA)
+    assert near.resolve(undecided) == undecided
+
+
+@pytest.mark.parametrize(
+    "unknown",
+    [resolution(), resolution(v5=CONTRADICTORY), resolution(v4=NOT_EVENT, v6=NOT_PROCESSING)],
+)
+def test_what_hangs_on_a_clock_that_nothing_shows_is_undecided(unknown: Resolution) -> None:
+    for kind in ("event", "processing"):
+        assert unknown.resolve(fact(kind)) == fact(kind) | {
+            "certainty": "undecided",
+            "reason": UNKNOWN_CLOCK,
+        }
+    held = fact(reason=HELD_BACK, certainty="undecided")
+    assert unknown.resolve(held) == held
+
+
+def test_what_holds_by_both_clocks_is_proven_once() -> None:
+    row = fact(either=True, fired=3, first_expired_version=2)
+    # How long it had gone on hangs on the clock.
+    once = {"fired": 1, "first_expired_version": 5, "reason": BY_BOTH}
+    assert resolution().resolve(row) == row | once
+    assert resolution().resolve(row | {"timeout_kind": "processing"}) is None
+    undecided = fact(either=True, certainty="undecided", reason=AMONG_DATA)
+    assert resolution().resolve(undecided) == undecided
+
+
+def test_of_a_timer_that_both_clocks_passed_the_fact_by_both_is_kept() -> None:
+    both = fact(None, leftover_class=IGNORED, either=True, reason=BY_BOTH)
+    of_event = fact("event", leftover_class=IGNORED, either=True)
+    assert resolution().resolve(both) == both
+    assert resolution().resolve(of_event) is None
+    assert resolution(v5=NOT_PROCESSING).resolve(both) is None
+    assert resolution(v5=NOT_PROCESSING).resolve(of_event) == of_event
+    assert resolution(v4=NOT_PROCESSING).resolve(of_event) == of_event
+
+
+def test_what_would_be_ignored_by_the_clock_of_the_last_batch_is_told_as_that() -> None:
+    row = fact(certainty="undecided", reason=AMONG_DATA, needs=Needs.UNLESS_PROCESSING.value)
+    shown = resolution(v5=NOT_PROCESSING)
+    assert shown.resolve(row) == row
+    assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(row) is None
+    assert resolution().resolve(row) is None
+    unless = row | {"needs": Needs.UNLESS_EVENT.value}
+    assert shown.resolve(unless) is None
+    assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(unless) == unless
+
+
+def test_the_clock_that_the_user_gives_counts() -> None:
+    given = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), given="event")
+    row = fact(fired=4, first_expired_version=2)
+    assert given.resolve(row) == row
+    assert given.resolve(fact("processing")) is None
+
+
+# --- a clock that changed in the middle ------------------------------------------------------
+
+
+def test_a_run_of_timeouts_begins_behind_the_batches_of_the_other_clock() -> None:
+    changed = resolution(v3=NOT_EVENT, v5=NOT_PROCESSING)
+    row = fact(first_expired_version=2, fired=4)
+    assert changed.resolve(row) == row | {"first_expired_version": 5, "fired": 1}
+    longer = resolution(v3=NOT_EVENT, v4=NOT_PROCESSING, v5=NOT_PROCESSING)
+    assert longer.resolve(row) == row | {"first_expired_version": 4, "fired": 2}
+    # Of a run with gaps only the last batch is sure to be left.
+    gaps = row | {"fired": 3}
+    assert longer.resolve(gaps) == gaps | {"first_expired_version": 5, "fired": 1}
+    # What shows neither does not begin it, nor does what came behind it.
+    neither = resolution(v3=NOT_EVENT, v4=CONTRADICTORY, v5=NOT_PROCESSING)
+    assert neither.resolve(row) == row | {"first_expired_version": 5, "fired": 1}
+    behind = resolution(v3=NOT_EVENT, v9=NOT_PROCESSING)
+    set_anew = row | {"kind_version": 9}
+    assert behind.resolve(set_anew) == set_anew | {"first_expired_version": 5, "fired": 1}
+    # What showed the other clock before the run leaves open when that ended.
+    before = resolution(v1=NOT_EVENT, v3=NOT_PROCESSING, v5=NOT_PROCESSING)
+    assert before.resolve(row) == row | {"first_expired_version": 3, "fired": 3}
+    known = resolution(v1=NOT_EVENT, v2=NOT_PROCESSING, v5=NOT_PROCESSING)
+    assert known.resolve(row) == row
+    # What shows its clock, or none, cuts nothing.
+    assert resolution(v3=NOT_PROCESSING, v5=NOT_PROCESSING).resolve(row) == row
+    assert resolution(v3=CONTRADICTORY, v5=NOT_PROCESSING).resolve(row) == row
+
+
+def test_a_timer_that_stands_has_fired_since_the_first_batch_that_shows_its_clock_again() -> None:
+    changed = resolution(v3=NOT_EVENT, v6=NOT_PROCESSING, v8=NOT_PROCESSING)
+    row = fact(leftover_class=IGNORED, expired_version=2, first_expired_version=2, fired=7) | {
+        "kind_version": 8
+    }
+    assert changed.resolve(row) == row | {
+        "expired_version": 6,
+        "first_expired_version": 6,
+        "fired": 3,
+        "threshold_ms": None,
+    }
+    total = row | {"first_expired_version": None, "fired": None}
+    assert changed.resolve(total) == total | {"expired_version": 6, "threshold_ms": None}
+
+
+# --- habits ----------------------------------------------------------------------------------
+
+ARMS = TimerCalls(armed_by_data=KNOWN_CALLS, timeout_kept=KNOWN_ANSWERS)
+CHANGES = TimerCalls(changed_by_data=KNOWN_CALLS, timeout_rearmed=KNOWN_ANSWERS)
+REMOVES = TimerCalls(timeout_removed=KNOWN_CALLS)
+
+
+@pytest.mark.parametrize(
+    ("calls", "expected"),
+    [
+        (TimerCalls(), set()),
+        (ARMS, {KEPT_BY, BEFORE_BY}),
+        (replace(ARMS, unarmed_by_data=1), set()),
+        (replace(ARMS, armed_by_data=KNOWN_CALLS - 1), set()),
+        (replace(ARMS, timeout_kept=KNOWN_ANSWERS - 1), set()),
+        (replace(ARMS, timeout_removed=1), set()),
+        (
+            replace(ARMS, timeout_kept=19, timeout_removed=1),
+            {KEPT_BY, BEFORE_BY, REARMED},
+        ),
+        (CHANGES, {REARMED_BY}),
+        (replace(CHANGES, untouched_by_data=1), set()),
+        (replace(CHANGES, changed_by_data=KNOWN_CALLS - 1), set()),
+        (replace(CHANGES, timeout_rearmed=KNOWN_ANSWERS - 1), set()),
+        (replace(CHANGES, timeout_kept=1), set()),
+        (REMOVES, {KEPT, REARMED}),
+        (replace(REMOVES, timeout_removed=KNOWN_CALLS - 1), set()),
+        (replace(REMOVES, timeout_kept=1), {REARMED}),
+        (replace(REMOVES, timeout_rearmed=1), {KEPT}),
+    ],
+)
+def test_a_habit_is_what_enough_calls_did_and_none_did_otherwise(
+    calls: TimerCalls, expected: set[str]
+) -> None:
+    assert habits_of({(NAME, "event"): calls}) == {(NAME, "event", habit) for habit in expected}
+
+
+def test_habits_make_what_is_undecided_inferred_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    precision(monkeypatch, KEPT_BY, 95)
+    needs = fact(certainty="undecided", reason=AMONG_DATA, needs=Needs.KEPT_BY_HABIT.value)
+    shown = resolution(v5=NOT_PROCESSING)
+
+    def with_habit(habit: str, kind: str = "event") -> Resolution:
+        return replace(shown, habits=frozenset({(NAME, kind, habit)}))
+
+    assert shown.resolve(needs) == needs
+    assert with_habit(KEPT_BY).resolve(needs) == needs | {"certainty": "inferred"}
+    assert with_habit(KEPT_BY, "processing").resolve(needs) == needs
+    assert with_habit(REARMED_BY).resolve(needs) == needs
+    # Timeouts never answer so: data made it.
+    assert with_habit(KEPT).resolve(needs) is None
+    assert with_habit(REARMED).resolve(needs) == needs
+    assert with_habit(KEPT).resolve(needs | {"reason": HELD_BACK}) == needs | {"reason": HELD_BACK}
+    precision(monkeypatch, KEPT_BY, 94)
+    assert with_habit(KEPT_BY).resolve(needs) == needs
+    # What is proven is no matter of habits.
+    assert with_habit(KEPT).resolve(fact()) == fact()
+
+
+def test_what_was_before_the_window_is_known_by_what_it_needs() -> None:
+    assert before_window(fact(needs=Needs.BEFORE_WINDOW.value))
+    assert not before_window(fact())
+    assert not before_window(fact(needs=Needs.KEPT_BY_HABIT.value))
+
+
+# --- as text ---------------------------------------------------------------------------------
+
+names = st.tuples(st.integers(0, 9), st.text(max_size=4))
+kinds = st.sampled_from(["event", "processing"])
+anything = st.builds(
+    Resolution,
+    st.dictionaries(
+        names, st.dictionaries(st.integers(1, 99), st.frozensets(kinds), max_size=3), max_size=3
+    ),
+    st.none() | kinds,
+    st.frozensets(st.tuples(names, kinds, st.text(max_size=4)), max_size=3),
+)
+
+
+@settings(deadline=None)
+@given(anything)
+def test_text_keeps_it_and_says_the_same_twice(found: Resolution) -> None:
+    text = found.to_json()
+    again = Resolution.from_json(text)
+    assert again == found
+    assert again.to_json() == text
+
+
+# --- partitions together ---------------------------------------------------------------------
+
+A, B = cases.user("a"), cases.user("b")
+
+
+def said(facts: Facts) -> dict[bytes, tuple[str, str, str | None, str | None]]:
+    rows = [*facts.leftovers, *facts.undecided]
+    found = {
+        row["key"]: (
+            row["leftover_class"],
+            row["certainty"],
+            row["timeout_kind"],
+            row["reason"],
+        )
+        for row in rows
+    }
+    assert len(found) == len(rows)
+    return found
+
+
+def test_one_partition_has_the_proof_and_another_the_leftover() -> None:
+    leftover = [Step([put(A, 1500)]), Step([])]
+    clocks = [clock(1, 10), clock(2, 20)]
+    open_ = {A: (IGNORED, "undecided", "processing", UNKNOWN_CLOCK)}
+    assert said(facts_of([leftover], clocks)) == open_
+    # After the watermark and the time of the batch: by either clock.
+    neither = [Step([]), Step([put(B, 2500)])]
+    assert said(facts_of([leftover, neither], clocks)) == open_
+    # Before the watermark: not event time. At or before the time of the batch: event time.
+    proofs = {2600: "processing", 20: "event"}
+    for watermark, kind in proofs.items():
+        ahead = [clock(1, 10), clock(2, watermark)]
+        timer = 2500 if kind == "processing" else 1900
+        found = said(facts_of([leftover, [Step([]), Step([put(B, timer)])]], ahead))
+        expected = {A: (IGNORED, "proven", "processing", None)} if kind == "processing" else {}
+        assert found == expected
+
+
+def test_a_clock_that_another_batch_shows_is_no_proof() -> None:
+    shows = Step([put(A, 1500), put(B, 9)])  # before the watermark, after no time
+    clocks = [clock(1, 10, now=5), clock(2, 20)]
+    found = said(facts_of([[shows, Step([])]], clocks))[A]
+    assert (found[0], found[2:]) == (IGNORED, ("processing", NEIGHBOURS))
+    assert found[1] != "proven"
+
+
+@pytest.mark.parametrize("kind", [EVENT, PROCESSING])
+def test_the_clock_that_is_given_leaves_nothing_open(kind: Any) -> None:
+    store = replace(STORE, timeout_kinds=(kind,))
+    found = said(facts_of([[Step([put(A, 1500)]), Step([])]], [clock(1, 10), clock(2, 20)], store))
+    assert found == ({A: (IGNORED, "proven", "processing", None)} if kind is PROCESSING else {})
+
+
+def test_a_batch_that_only_processing_time_can_have_called_for_shows_it() -> None:
+    steps, clocks = [Step([put(A, 1500)]), Step([])], [clock(1, 10), clock(2, 10, data=False)]
+    idle = replace(STORE, processing_versions=(2,))
+    assert said(facts_of([steps], clocks))[A][:2] == (IGNORED, "undecided")
+    assert said(facts_of([steps], clocks, idle)) == {A: (IGNORED, "proven", "processing", None)}
+
+
+def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
+    """Processing time first, then event time: what stands is held against the watermark."""
+    steps = [
+        Step([put(A, 1500), put(B, 1100)]),
+        Step([put(B, NO_TIMER)]),  # not by the watermark
+        Step([put(B, 1600, 2)]),  # not after the time of the batch
+        Step([]),
+    ]
+    clocks = [clock(1, 1050), clock(2, 1060, data=False), clock(3, 1400), clock(4, 1550)]
+    facts = facts_of([steps], clocks)
+    clocks_of = [facts.resolution.clock_of(NAME, version) for version in (1, 2, 3, 4)]
+    assert clocks_of == [
+        ClockOf("processing", False),
+        ClockOf("processing", True),
+        ClockOf("event", True),
+        ClockOf("event", False),
+    ]
+    # By the processing time A has fired since version 2; it did follow it there.
+    (row,) = [row for row in facts.leftovers if row["key"] == A]
+    assert (row["leftover_class"], row["timeout_kind"], row["expired_version"]) == (
+        IGNORED,
+        "event",
+        4,
+    )
+
+
+# --- queries that keep their own account -----------------------------------------------------
+
+
+@settings(max_examples=80, deadline=None)
+@given(workloads(), st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from([0, 0, 0, 1, 3]))
+def test_no_proof_is_wrong_and_no_leftover_is_passed_over(
+    workload: Workload, base: int, purged: int
+) -> None:
+    """At every version: class, batch and run of what is proven; all else is told, or left open.
+
+    The oldest file may be a snapshot of a version (``base``), and the log entries of the first
+    batches may be gone (``purged``).
+    """
+    queries = workload.partitions
+    for version in workload.run():
+        if version <= max(base, purged):
+            continue
+        first = max(base, 1)
+        partitions = [query.on_disk(base)[first - 1 :] for query in queries]
+        facts = facts_of(partitions, queries[0].clocks[purged:], workload.store, base)
+        for partition, query in enumerate(queries):
+            truths = query.account()
+            mine = [row for row in facts.leftovers if row["partition_id"] == partition]
+            keys = [row["key"] for row in mine]
+            assert len(keys) == len(set(keys))
+            for row in mine:
+                if row["certainty"] == "proven":
+                    _assert_right(row, truths.get(row["key"]), _hides_a_switch(facts, query, row))
+            open_ = {row["key"] for row in facts.undecided if row["partition_id"] == partition}
+            for key, truth in query.account(base, 1).items():
+                since = purged if truth.kind is LeftoverClass.REARMED else 0
+                ignored = truth.kind is LeftoverClass.IGNORED_TIMEOUT
+                inside = ignored or truth.version > max(base, since)
+                if inside and not _excused(facts, query, truth):
+                    assert key in keys or key in open_, truth
+
+
+def _excused(facts: Facts, query: Query, truth: Truth) -> bool:
+    """Whether a restart with the other clock hides a leftover.
+
+    Where a batch shows no clock, those around it are believed; a timer that may have been set anew
+    for data is told by the clock of its batch alone.
+    """
+    last = len(query.kinds)
+    versions = {
+        LeftoverClass.IGNORED_TIMEOUT: (last,),
+        LeftoverClass.KEPT_WITHOUT_TIMEOUT: (truth.version,),
+        LeftoverClass.REARMED: (truth.version, last),
+    }[truth.kind]
+    for version in versions:
+        found, kind = facts.resolution.clock_of(NAME, version), query.kinds[version - 1]
+        if found.kind not in (None, kind.value):
+            assert not found.shown
+            return True
+    return len({query.kinds[version - 1] for version in versions}) > 1
+
+
+def _hides_a_switch(facts: Facts, query: Query, row: Row) -> bool:
+    """Whether the run of a row goes over a switch before which no batch shows a clock."""
+    kind, last, found = row["timeout_kind"], row["kind_version"], facts.resolution
+    shown = {found.clock_of(NAME, at).kind for at in found.against.get(NAME, {}) if at <= last}
+    run = query.kinds[row["first_expired_version"] - 1 : last]
+    return shown == {kind} and any(of_batch.value != kind for of_batch in run)
+
+
+def _assert_right(row: Row, truth: Truth | None, hidden: bool) -> None:
+    assert truth is not None, row
+    assert row["leftover_class"] == truth.kind.value, (row, truth)
+    if truth.kind is not LeftoverClass.IGNORED_TIMEOUT:
+        assert row["expired_version"] == truth.version, (row, truth)
+    elif not hidden:
+        assert row["expired_version"] in truth.fired, (row, truth)
+    if not hidden:
+        assert row["first_expired_version"] in truth.fired, (row, truth)
+        assert 1 <= row["fired"] <= len(truth.fired), (row, truth)

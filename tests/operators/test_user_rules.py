@@ -1,0 +1,119 @@
+"""Rules that the user gives."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.exceptions import CheckpointError
+from inspector.operators.rule import Clock, Side, StoreRule
+from inspector.operators.user_rules import GivenRules, find_field, parse_duration
+from inspector.sparktypes import StructType, parse_ddl
+
+SCHEMAS: tuple[StructType, StructType] = (
+    parse_ddl("user string, window struct<start: timestamp, end: timestamp>"),
+    parse_ddl("expires bigint, seen timestamp, name string"),
+)
+UNKNOWN = StoreRule(unknown="not told")
+
+
+def applied(given: GivenRules, name: str = "stateStoreSave") -> StoreRule:
+    return given.apply(0, name, {"default": SCHEMAS}, {"default": UNKNOWN})["default"]
+
+
+@pytest.mark.parametrize(
+    ("text", "millis"),
+    [("250ms", 250), ("90s", 90_000), ("1h30m", 5_400_000), ("2d", 172_800_000), ("0s", 0)],
+)
+def test_durations(text: str, millis: int) -> None:
+    assert parse_duration(text) == millis
+
+
+@pytest.mark.parametrize("text", ["", "1", "h", "1.5h", "-1h", "1h x", "1w"])
+def test_what_is_no_duration(text: str) -> None:
+    with pytest.raises(ValueError, match="expected a duration"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize(
+    ("rule", "clock", "inclusive", "delay", "path"),
+    [
+        ("0=key.window<=watermark", Clock.WATERMARK, True, 0, (1, 1)),
+        ("0 = window.end <= watermark - 1h", Clock.WATERMARK, True, 3_600_000, (1, 1)),
+        ("0:default=value.expires<processing", Clock.PROCESSING_TIME, False, 0, (0,)),
+        ("0=value.seen<watermark-2s", Clock.WATERMARK, False, 2000, (1,)),
+    ],
+)
+def test_a_rule_is_a_field_held_against_a_clock(
+    rule: str, clock: Clock, inclusive: bool, delay: int, path: tuple[int, ...]
+) -> None:
+    found = applied(GivenRules.parse(operator_rules=[rule]))
+    assert found.given
+    assert found.expiry is not None
+    assert (found.expiry.clock, found.expiry.inclusive) == (clock, inclusive)
+    assert (found.expiry.delay_ms, found.expiry.path) == (delay, path)
+    assert found.source.startswith("--operator-rule")
+
+
+def test_never_is_a_rule() -> None:
+    found = applied(GivenRules.parse(operator_rules=["0=never"]))
+    assert (found.never is not None, found.expiry, found.unknown) == (True, None, None)
+
+
+def test_an_event_time_field_takes_the_place_of_a_missing_mark() -> None:
+    for text in ("key.window", "0=window"):
+        found = applied(GivenRules.parse(event_time_fields=[text]))
+        assert found.expiry is not None
+        assert (found.expiry.side, found.expiry.path) == (Side.KEY, (1, 1))
+        assert found.doubt  # complete mode is still possible
+    assert applied(GivenRules.parse(event_time_fields=["1=window"])) == UNKNOWN
+
+
+def test_units_of_fields() -> None:
+    units = {
+        name: field.per_ms
+        for name in ("expires", "expires:us", "seen", "window")
+        if (field := find_field(name, SCHEMAS)) is not None
+    }
+    assert units == {"expires": 1, "expires:us": 1000, "seen": 1000, "window": 1000}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        GivenRules.parse(operator_rules=["0=key.nope<=watermark"]),
+        GivenRules.parse(operator_rules=["0=value.name<=watermark"]),
+        GivenRules.parse(event_time_fields=["key.user"]),
+        GivenRules.parse(event_time_fields=["nope"]),
+    ],
+)
+def test_a_field_must_be_there_and_hold_a_time(given: GivenRules) -> None:
+    with pytest.raises(CheckpointError, match="field"):
+        applied(given)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"operator_rules": ["never"]},
+        {"operator_rules": ["x=never"]},
+        {"operator_rules": ["0:=never"]},
+        {"operator_rules": ["0=key.ts>=watermark"]},
+        {"operator_rules": ["0=key.ts<=now"]},
+        {"event_time_fields": ["x=ts"]},
+        {"event_time_fields": ["0="]},
+        {"join_retention": ["left"]},
+        {"join_retention": ["up=1h"]},
+        {"join_retention": ["x:left=1h"]},
+        {"join_retention": ["left=soon"]},
+    ],
+)
+def test_what_is_misspelt_says_what_was_expected(asked: dict[str, list[str]]) -> None:
+    with pytest.raises(ValueError, match="expected"):
+        GivenRules.parse(**asked)
+
+
+def test_the_retention_of_a_side_needs_its_event_time() -> None:
+    given = GivenRules.parse(join_retention=["left=1h"])
+    rules = {"left-keyWithIndexToValue": UNKNOWN}
+    with pytest.raises(CheckpointError, match="--event-time-field"):
+        given.apply(0, "symmetricHashJoin", {}, rules)

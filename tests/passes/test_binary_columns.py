@@ -1,0 +1,34 @@
+"""Spans as columns."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.passes.binary_columns import binary, keys_of, repeated, values_of
+from tests.cases import block
+
+
+@given(st.lists(st.none() | st.binary(max_size=9), max_size=20))
+def test_spans_are_copied_out_and_negative_ones_are_null(values: list[bytes | None]) -> None:
+    buffer, offsets, lengths = b"x", [], []
+    for value in values:
+        offsets.append(-5 if value is None else len(buffer))
+        lengths.append(-1 if value is None else len(value))
+        buffer += value or b""
+    found = binary(buffer, np.array(offsets, np.int64), np.array(lengths, np.int64))
+    found.validate(full=True)
+    assert found.to_pylist() == values
+
+
+def test_keys_and_values_of_some_records() -> None:
+    entries = block([(b"a", b"1"), (b"b", None), (b"", b"")])
+    assert keys_of(entries, np.array([0, 2])).to_pylist() == [b"a", b""]
+    every = np.ones(3, np.bool_)
+    assert values_of(entries, every).to_pylist() == [b"1", None, b""]
+
+
+def test_columns_without_a_value_are_left_out() -> None:
+    found = repeated({"a": 1, "b": None}, 2)
+    assert {name: column.to_pylist() for name, column in found.items()} == {"a": [1, 1]}

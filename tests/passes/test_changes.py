@@ -1,0 +1,141 @@
+"""Every record of every delta, with what it did; against a plain dict."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inspector.passes.changes import ChangesTask, run_changes
+from tests import cases
+from tests.cases import Batch, run, tasks_of, user
+from tests.encode import Record
+
+keys = st.sampled_from([b"", b"a" * 8, b"b" * 8])
+values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
+deltas = st.lists(st.tuples(keys, values), max_size=6)
+V1, V2 = b"v" * 8, b"w" * 16
+
+
+def changes_of(root: Path, version: int | None = None, **asked: Any) -> list[dict[str, Any]]:
+    specs = [ChangesTask(task, **asked).to_json() for task in tasks_of(root, version)]
+    return run(specs, run_changes)
+
+
+def checkpoint(root: Path, history: dict[int, list[Record]], **snapshots: list[Record]) -> Path:
+    """One partition with these deltas; ``v3`` is a snapshot of version 3."""
+    cases.write_logs(root, [Batch() for _ in range(max(history, default=0))])
+    found = {int(name[1:]): records for name, records in snapshots.items()}
+    cases.write_store(root / "state/0/0", history, found)
+    cases.write_schema(root / "state/0/0", cases.USER, cases.EXPIRES_AT)
+    return root
+
+
+def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(r["version"], r["event"], r["key"], r["value"]) for r in rows if r["kind"] == "change"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(history=st.lists(deltas, min_size=1, max_size=4))
+def test_every_record_is_told_in_order_with_what_it_did(
+    tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]]
+) -> None:
+    root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
+    state: dict[bytes, bytes] = {}
+    expected = []
+    for version, records in enumerate(history, 1):
+        for ordinal, (key, value) in enumerate(records):
+            old = state.pop(key, None)
+            if value is not None:
+                state[key] = value
+                event = "insert" if old is None else "same_value" if old == value else "update"
+            else:
+                event = "absent_removal" if old is None else "removal"
+            size = None if old is None else len(old)
+            expected.append((version, ordinal, event, key, value, size))
+    names = ("version", "record", "event", "key", "value", "old_value_bytes")
+    assert [tuple(row[name] for name in names) for row in changes_of(root)] == expected
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(history=st.lists(deltas, min_size=1, max_size=4), key=st.none() | keys)
+def test_old_values_are_told_if_asked(
+    tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], key: bytes | None
+) -> None:
+    root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
+    (task,) = tasks_of(root)
+    task = replace(task, key=None if key is None else key.hex())
+    rows = run([ChangesTask(task, old_values=True).to_json()], run_changes)
+    state: dict[bytes, bytes] = {}
+    expected = []
+    for one, value in (record for records in history for record in records):
+        old = state.pop(one, None)
+        state.update({} if value is None else {one: value})
+        if key is None or key == one:
+            expected.append((one, value, old))
+    assert [(row["key"], row["value"], row["old_value"]) for row in rows] == expected
+    plain = run([ChangesTask(task).to_json()], run_changes)
+    assert plain == [row | {"old_value": None} for row in rows]
+
+
+def test_an_old_value_may_be_of_a_snapshot_and_is_forgotten_behind_a_fault(tmp_path: Path) -> None:
+    history: dict[int, list[Record]] = {v: [(b"a" * 8, V1)] for v in (3, 4, 5, 6)}
+    root = checkpoint(tmp_path, history, v2=[(b"a" * 8, V2)])
+    (root / "state/0/0/4.delta").write_bytes(b"broken")
+    rows = [row for row in changes_of(root, old_values=True) if row["kind"] == "change"]
+    assert [(row["version"], row["old_value"]) for row in rows] == [(3, V2), (5, None), (6, V1)]
+
+
+def test_a_history_that_starts_with_a_snapshot_tells_its_rows_if_asked(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, {2: [(b"a" * 8, V1)], 3: [(b"a" * 8, V1)]}, v2=[(b"a" * 8, V1)])
+    put = (2, "put", b"a" * 8, V1)
+    same = (3, "same_value", b"a" * 8, V1)
+    assert brief(changes_of(root)) == [put, same]
+    base = (2, "in_snapshot", b"a" * 8, V1)
+    assert brief(changes_of(root, bases=True)) == [put, base, same]
+
+
+def test_older_changes_are_replayed_and_not_told(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, {1: [(b"a" * 8, V1)], 2: [(b"a" * 8, V2)]})
+    assert brief(changes_of(root, first_version=2)) == [(2, "update", b"a" * 8, V2)]
+
+
+def test_behind_a_file_that_cannot_be_read_nothing_is_known(tmp_path: Path) -> None:
+    history: dict[int, list[Record]] = {v: [(b"a" * 8, V1), (b"b" * 8, None)] for v in range(1, 5)}
+    root = checkpoint(tmp_path, history, v4=[(b"a" * 8, V1)])
+    (root / "state/0/0/2.delta").write_bytes(b"broken")
+    rows = changes_of(root, bases=True)
+    assert [event for version, event, *_ in brief(rows) if version > 2] == [
+        *("put", "removal"),
+        *("same_value", "absent_removal"),
+        "in_snapshot",
+    ]
+    (problem,) = (row for row in rows if row["kind"] == "problem")
+    assert problem["path"].endswith("2.delta")
+
+
+def test_a_snapshot_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, {3: [(b"a" * 8, V1)]}, v2=[(b"a" * 8, V1)])
+    (root / "state/0/0/2.snapshot").write_bytes(b"broken")
+    rows = changes_of(root)
+    assert brief(rows) == [(3, "put", b"a" * 8, V1)]
+    assert [row["slug"] for row in rows if row["kind"] == "problem"] == ["bad-frame"]
+
+
+def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
+    records: list[Record] = [(user("a"), V1), (user("b"), V1), (user("a"), None)]
+    root = checkpoint(tmp_path, {1: records})
+    (task,) = tasks_of(root)
+    spec = ChangesTask(replace(task, where=("value=a",))).to_json()
+    found = run([spec], run_changes)
+    assert [(row["record"], row["event"]) for row in found] == [(0, "insert"), (2, "removal")]
+
+
+def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
+    (task,) = tasks_of(checkpoint(tmp_path, {1: []}))
+    wanted = ChangesTask(replace(task, key="00", where=("value=a",)), True, 7, True)
+    assert ChangesTask.from_json(wanted.to_json()) == wanted

@@ -1,0 +1,328 @@
+"""Joins that go by a time in their key: a simulator's account against what the files tell."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.user_rules import with_rules
+from inspector.merge.collect import Facts, collect
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.operators.user_rules import IN_JOIN_KEY, GivenRules
+from inspector.passes.join_times import settled
+from inspector.passes.run import run_tasks
+from inspector.schemas import TASKS, batch_of
+from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType, parse_ddl
+from tests import cases, encode
+from tests.cases import FIXTURES, STRING, Batch
+from tests.encode import Record
+from tests.planted import plant_old_rows
+
+LEFT, RIGHT = VALUE_STORES
+MARK = {"spark.watermarkDelayMs": 0}
+KEY = StructType((StructField("field0", TIMESTAMP), StructField("field1", STRING)))
+ROW_KEY = StructType((*KEY.fields, StructField("index", LONG)))
+MARKED = StructType((StructField("ts", TIMESTAMP, metadata=MARK),))
+PLAIN = StructType((StructField("ts", TIMESTAMP),))
+COUNT = parse_ddl("value bigint")
+SECOND = 1000
+PARTITIONS = 2
+
+Event = tuple[int, int, int]
+"""Side (0 is the left one), user and time in ms."""
+Key = tuple[int, str]
+
+
+def facts_of(root: Path, given_rules: GivenRules | None = None) -> Facts:
+    """The facts of a checkpoint's newest version, every leftover listed."""
+    checkpoint = with_rules(open_checkpoint(str(root)), given_rules or GivenRules())
+    tasks = plan(checkpoint, Wanted(checkpoint.newest_version))
+    specs = [{"task_id": n, "spec": task.to_json()} for n, task in enumerate(tasks)]
+    return collect(run_tasks([batch_of(TASKS, specs)]))
+
+
+def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
+    """Version in which each leftover expired, by store and key."""
+    found = {(row["store_name"], row["key"]): row["expired_version"] for row in facts.leftovers}
+    rows = sum(row["rows"] for row in facts.totals)
+    assert rows == len(found) == sum(row["rows"] for row in facts.leftover_ages)
+    return found
+
+
+# --- the simulator ---------------------------------------------------------------------------
+
+
+@dataclass
+class Side:
+    """One side in one partition by ``SymmetricHashJoinStateManager``, keys removed whole.
+
+    Attributes:
+        skew: the event time of each user's rows less the time in their key.
+        stuck: users whose rows are never removed.
+        rows: versions in which the rows of a key were put, by index.
+        due: version in which a watermark first covered a row of a stuck user.
+    """
+
+    skew: Mapping[str, int]
+    stuck: frozenset[str]
+    rows: dict[Key, int] = field(default_factory=dict)
+    due: dict[bytes, int] = field(default_factory=dict)
+    counts: dict[int, list[Record]] = field(default_factory=dict)
+    values: dict[int, list[Record]] = field(default_factory=dict)
+
+    def run(self, keys: Iterable[Key], watermark: int, version: int) -> None:
+        before = dict(self.rows)
+        for key in keys:
+            self.rows[key] = self.rows.get(key, 0) + 1
+        if watermark:
+            for time, user in [key for key in self.rows if key[0] <= watermark]:
+                if user not in self.stuck:
+                    del self.rows[time, user]
+                    continue
+                for index in range(self.rows[time, user]):
+                    self.due.setdefault(row_key((time, user), index), version)
+        self._write(before, version)
+
+    def _write(self, before: Mapping[Key, int], version: int) -> None:
+        counts, values = self.counts.setdefault(version, []), self.values.setdefault(version, [])
+        for key in sorted({*before, *self.rows}):
+            old, new = before.get(key, 0), self.rows.get(key, 0)
+            micros = key[0] * 1000
+            if old != new:
+                count = encode.row(COUNT, (new,)) if new else None
+                counts.append((encode.row(KEY, (micros, key[1])), count))
+            row = encode.row(PLAIN, (micros + self.skew.get(key[1], 0) * 1000,))
+            values += [(row_key(key, index), row) for index in range(old, new)]
+            values += [(row_key(key, index), None) for index in range(new, old)]
+
+
+def row_key(key: Key, index: int) -> bytes:
+    return encode.row(ROW_KEY, (key[0] * 1000, key[1], index))
+
+
+def simulate(
+    history: list[list[Event]], sides: list[list[Side]], *, delay: int = 3 * SECOND
+) -> list[Batch]:
+    """Run both sides of every partition; the log of the batches."""
+    watermark = newest = 0
+    logs: list[Batch] = []
+    for number, events in enumerate(history):
+        logs.append(Batch(watermark, SECOND * number + 1, number))
+        for partition, both in enumerate(sides):
+            for which, side in enumerate(both):
+                keys = [
+                    (time, f"user-{user}" * (user + 1))
+                    for at, user, time in events
+                    if at == which and user % PARTITIONS == partition
+                ]
+                side.run(keys, watermark, number + 1)
+        newest = max([newest, *(time for _, _, time in events)])
+        watermark = max(watermark, newest - delay)
+    return logs
+
+
+def write(root: Path, logs: list[Batch], sides: list[list[Side]]) -> None:
+    cases.write_logs(root, logs, {"shuffle.partitions": str(len(sides))})
+    cases.write_operator(root, 0, "symmetricHashJoin", *COUNT_STORES, *VALUE_STORES)
+    for partition, both in enumerate(sides):
+        folder = root / "state/0" / str(partition)
+        for side, counts, values in zip(both, COUNT_STORES, VALUE_STORES, strict=True):
+            cases.write_store(folder / counts, side.counts)
+            cases.write_store(folder / values, side.values)
+    for counts, values, row in zip(COUNT_STORES, VALUE_STORES, (MARKED, PLAIN), strict=True):
+        cases.write_schema(root / "state/0/0" / counts, KEY, COUNT)
+        cases.write_schema(root / "state/0/0" / values, ROW_KEY, row)
+
+
+def partitions(
+    skew: Mapping[str, int] | None = None, stuck: Iterable[str] = ()
+) -> list[list[Side]]:
+    held = frozenset(stuck)
+    return [[Side(skew or {}, held), Side({}, held)] for _ in range(PARTITIONS)]
+
+
+def covered(sides: list[list[Side]]) -> set[bytes]:
+    """Rows that a watermark on the key would have removed, by the simulator's own account."""
+    return {key for both in sides for side in both for key in side.due}
+
+
+USERS = [f"user-{user}" * (user + 1) for user in range(4)]
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    history=st.lists(
+        st.lists(
+            st.tuples(st.integers(0, 1), st.integers(0, 3), st.integers(0, 20 * SECOND)),
+            max_size=6,
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    stuck=st.sets(st.sampled_from(USERS)),
+    skew=st.dictionaries(st.sampled_from(USERS), st.integers(1, 9 * SECOND), max_size=1),
+)
+def test_a_time_in_the_key_never_makes_a_leftover_and_falls_with_the_first_row_it_covers(
+    history: list[list[Event]], stuck: set[str], skew: dict[str, int]
+) -> None:
+    sides = partitions(skew, stuck)
+    logs = simulate(history, sides)
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder), logs, sides)
+        facts = facts_of(Path(folder))
+    assert listed(facts) == {}
+    if covered(sides):
+        assert facts.key_times == {}
+    elif not skew:
+        left = [both[0] for both in sides]
+        went = any(row is None for side in left for of in side.values.values() for _, row in of)
+        assert facts.key_times == ({0: (0,)} if went and any(side.rows for side in left) else {})
+
+
+# --- what decides ----------------------------------------------------------------------------
+
+HISTORY: list[list[Event]] = [
+    [(0, 0, 1_000), (0, 1, 1_000), (1, 0, 1_000), (1, 1, 1_000)],
+    [(0, 0, 9_000), (0, 1, 9_500)],
+    [(0, 0, 9_900), (0, 1, 9_900)],
+]
+
+
+def checkpoint(root: Path, sides: list[list[Side]]) -> Path:
+    write(root, simulate(HISTORY, sides), sides)
+    return root
+
+
+def test_what_explains_that_nothing_is_left_is_the_time_in_the_key(tmp_path: Path) -> None:
+    facts = facts_of(checkpoint(tmp_path, partitions()))
+    assert facts.key_times == {0: (0,)}
+    assert listed(facts) == {}
+
+
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_row_of_either_side_that_is_there_though_covered_takes_it_back(
+    tmp_path: Path, side: int
+) -> None:
+    """A join on a copy of the event time: the copy carries no watermark, and nothing ever goes."""
+    sides = partitions()
+    sides[0][side].stuck = frozenset(USERS[:1])
+    facts = facts_of(checkpoint(tmp_path, sides))
+    assert (facts.key_times, listed(facts)) == ({}, {})
+    assert facts.joins[(0, VALUE_STORES[side]), "covered_key_time:0"] == 1
+    assert facts.joins[(0, VALUE_STORES[1 - side]), "covered_key_time:0"] == 0
+
+
+def test_a_row_of_another_partition_with_another_time_takes_it_back(tmp_path: Path) -> None:
+    facts = facts_of(checkpoint(tmp_path, partitions({USERS[1]: 1})))
+    assert (facts.key_times, listed(facts)) == ({}, {})
+    against = {key: n for key, n in facts.joins.items() if key[1] == "other_time:0" and n}
+    assert against == {((0, LEFT), "other_time:0"): 2}
+    assert facts.joins[(0, LEFT), "timed_by_key"] == 2
+
+
+def test_before_any_row_went_nothing_is_explained(tmp_path: Path) -> None:
+    sides = partitions()
+    write(tmp_path, simulate(HISTORY[:2], sides), sides)
+    facts = facts_of(tmp_path)
+    assert facts.joins[(0, LEFT), "timed_by_key"] == 4
+    assert facts.key_times == {}
+
+
+def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> None:
+    sides = partitions()
+    logs = simulate([*HISTORY, []], sides)
+    write(tmp_path, logs, sides)
+    assert facts_of(tmp_path).key_times == {0: (0,)}
+    # The same rows, but those that the watermark of batch 2 covers stay until batch 3.
+    for both in sides:
+        for side in both:
+            side.values[4] = [*side.values[4], *(r for r in side.values[3] if r[1] is None)]
+            side.values[3] = [r for r in side.values[3] if r[1] is not None]
+    write(tmp_path, logs, sides)
+    assert (facts := facts_of(tmp_path)).key_times == {}
+    assert facts.joins[(0, LEFT), "removed_off_time"] == 2
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        ({"operator_rules": ["0=never"]}, []),
+        ({"operator_rules": [f"0:{LEFT}=never"]}, []),
+        ({"operator_rules": [f"0:{RIGHT}=never"]}, []),
+        ({"operator_rules": [f"0:{RIGHT}=key.field0<=watermark"]}, [RIGHT]),
+        ({"join_retention": ["left=1h"]}, []),
+        ({}, []),
+        ({"event_time_fields": ["key.field0"]}, [LEFT, RIGHT]),
+        ({"event_time_fields": ["key.field0"], "join_retention": ["left=5s"]}, [LEFT, RIGHT]),
+    ],
+)
+def test_what_the_user_says_of_a_side_counts(
+    tmp_path: Path, rule: dict[str, list[str]], kept: list[str]
+) -> None:
+    root = checkpoint(tmp_path, partitions(stuck=USERS[:1]))
+    found = listed(facts_of(root, GivenRules.parse(**rule)))
+    assert [store for store, _ in found] == kept
+
+
+def test_below_another_join_nothing_is_explained_since_spark_3_5(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, partitions())
+    shutil.copytree(root / "state/0", root / "state/1")
+    cases.write_operator(root, 1, "symmetricHashJoin", *COUNT_STORES, *VALUE_STORES)
+    assert facts_of(root).key_times == {0: (0,), 1: (0,)}
+    log = root / "offsets" / str(len(HISTORY) - 1)
+    recorded = '"spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "true", '
+    log.write_text(log.read_text().replace('"conf": {', '"conf": {' + recorded))
+    assert facts_of(root).key_times == {1: (0,)}
+
+
+def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
+    left, right = (0, LEFT), (0, RIGHT)
+    went = {(left, "removed_on_time"): 3}
+    one = {(left, "key_time:0"): 4, (left, "other_time:0"): 0, (right, "key_time:0"): 2, **went}
+    assert settled(one) == {0: (0,)}
+    assert settled({**one, (left, "key_time:1.1"): 4}) == {}
+    # One that a row is against is none; nor is one of a side that was removed off time.
+    assert settled({**one, (left, "key_time:1.1"): 3, (left, "other_time:1.1"): 1}) == {0: (0,)}
+    late = {(right, "removed_on_time"): 1, (right, "removed_off_time"): 1}
+    assert settled({**one, (right, "key_time:1.1"): 2, **late}) == {0: (0,)}
+    assert settled({(left, "rows"): 4, (left, "timed_by_key"): 4, (left, "key_time:0"): 0}) == {}
+    # Nor one whose rows have not been seen to go, or that some row of either side outlived.
+    assert settled({**one, (left, "removed_on_time"): 0}) == {}
+    assert settled({**one, (right, "covered_key_time:0"): 1}) == {}
+    assert settled({**one, (right, "covered_key_time:1.1"): 1}) == {0: (0,)}
+
+
+# --- what Spark wrote ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("version", ["4.3.0", "3.5.9"])
+@pytest.mark.parametrize(
+    ("case", "path", "place"), [("join_time_key", (0,), 0), ("join_window_key", (1, 1), 1)]
+)
+def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_another(
+    tmp_path: Path, version: str, case: str, path: tuple[int, ...], place: int
+) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES.parent / version / case / "checkpoint", root)
+    facts = facts_of(root)
+    assert facts.key_times == {0: path}
+    assert (facts.totals, facts.leftovers) == ([], [])
+    assert sum(n for (_, slug), n in facts.joins.items() if slug == "timed_by_key") > 0
+    planted = plant_old_rows(root, place)
+    facts = facts_of(root)
+    assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])
+    # Its user may know better.
+    known = {path: f"key.field{'.'.join(map(str, path[:1]))}"}
+    facts = facts_of(root, GivenRules.parse(event_time_fields=[known[path]]))
+    assert {(row["store_name"], row["key"]) for row in facts.leftovers} == planted
+    assert {row["certainty"] for row in facts.totals} == {"inferred"}
+    assert {row["reason"] for row in facts.totals} == {IN_JOIN_KEY}

@@ -1,0 +1,191 @@
+"""Looking for keys: against a plain comparison of the values that were encoded."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.exceptions import CheckpointError
+from inspector.passes.key_filter import (
+    BoundFilter,
+    KeyFilter,
+    bound_or_nothing,
+    check_filter,
+    chosen,
+)
+from inspector.sparktypes import (
+    BOOLEAN,
+    DOUBLE,
+    LONG,
+    TIMESTAMP,
+    ArrayType,
+    StringType,
+    StructField,
+    StructType,
+)
+from tests import encode
+from tests.cases import FIXTURES, block
+
+WINDOW = StructType((StructField("start", TIMESTAMP), StructField("end", TIMESTAMP)))
+SCHEMA = StructType(
+    (
+        StructField("window", WINDOW),
+        StructField("user", StringType()),
+        StructField("count", LONG),
+        StructField("count", DOUBLE),
+        StructField("a.b", BOOLEAN),
+        StructField("tags", ArrayType(LONG)),
+    )
+)
+NAMES = ("window", "user", "count", "count#2", "a.b", "tags")
+
+few = st.integers(0, 2)
+keys = st.tuples(
+    st.none() | st.tuples(st.none() | few.map(lambda n: n * 1000), st.none() | few),
+    st.none() | st.sampled_from(["", "a", "null"]),
+    st.none() | few,
+    st.none() | st.sampled_from([0.5, math.nan, math.inf]),
+    st.none() | st.booleans(),
+    st.none() | st.lists(st.none() | few, max_size=2),
+)
+
+
+def shown(index: int, value: Any) -> Any:
+    """A value as our JSON has it."""
+    if value is None:
+        return None
+    if index == 0:
+        return {"start": _time(value[0]), "end": _time(value[1])}
+    if index == 3:
+        return "NaN" if math.isnan(value) else "Infinity" if math.isinf(value) else value
+    return value
+
+
+def _time(micros: int | None) -> str | None:
+    return None if micros is None else f"1970-01-01T00:00:00.{micros:06}Z"
+
+
+def mask(wanted: KeyFilter, rows: Sequence[Any]) -> list[bool]:
+    entries = [(encode.row(SCHEMA, row), b"") for row in rows]
+    found: list[bool] = wanted.bind(SCHEMA).mask(block(entries)).tolist()
+    return found
+
+
+def same(wanted: Any, value: Any) -> bool:
+    if isinstance(wanted, float) and math.isnan(wanted):
+        return isinstance(value, float) and math.isnan(value)
+    if isinstance(wanted, tuple):
+        return value is not None and wanted == value
+    return bool(wanted == value)
+
+
+@given(st.lists(keys, max_size=8), keys, st.sets(st.integers(0, 5)))
+def test_a_json_object_finds_the_keys_with_these_fields(
+    rows: list[Any], wanted: Any, asked: set[int]
+) -> None:
+    text = json.dumps({NAMES[i]: shown(i, wanted[i]) for i in asked})
+    expected = [all(same(wanted[i], row[i]) for i in asked) for row in rows]
+    assert mask(KeyFilter(text), rows) == expected
+
+
+@given(st.lists(keys, max_size=8), keys, st.integers(0, 5))
+def test_name_and_value_find_the_same(rows: list[Any], wanted: Any, index: int) -> None:
+    value = shown(index, wanted[index])
+    text = value if isinstance(value, str) else json.dumps(value)
+    if wanted[index] == "null":
+        return  # the text null is null; the string is given as JSON
+    expected = [same(wanted[index], row[index]) for row in rows]
+    assert mask(KeyFilter(where=(f"{NAMES[index]}={text}",)), rows) == expected
+
+
+@given(st.lists(keys, min_size=1, max_size=8), st.data())
+def test_hex_finds_the_key_of_exactly_these_bytes(rows: list[Any], data: st.DataObject) -> None:
+    encoded = [encode.row(SCHEMA, row) for row in rows]
+    wanted = data.draw(st.sampled_from(encoded))
+    for text in (wanted.hex(), f"0x{wanted.hex().upper()}"):
+        assert mask(KeyFilter(text), rows) == [row == wanted for row in encoded]
+
+
+def test_a_dot_leads_into_a_struct_and_may_be_part_of_a_name() -> None:
+    rows: list[Any] = [((0, 7), "a", 1, 1.0, True, []), ((0, None), "a", 1, 1.0, False, None)]
+    rows.append((None, "a", 1, 1.0, None, []))
+    end = "1970-01-01T00:00:00.000007Z"
+    assert mask(KeyFilter(where=(f"window.end={end}",)), rows) == [True, False, False]
+    assert mask(KeyFilter(where=("window.end=null",)), rows) == [False, True, True]
+    assert mask(KeyFilter(where=("window=null",)), rows) == [False, False, True]
+    assert mask(KeyFilter(where=("a.b=true",)), rows) == [True, False, False]
+    assert mask(KeyFilter('{"window": {"end": null}}', ("count=1",)), rows) == [False, True, False]
+
+
+def test_a_key_without_fields_is_looked_for_too() -> None:
+    empty = block([(b"", b""), (b"12345678", b"")])
+    assert KeyFilter("").bind(None).mask(empty).tolist() == [True, False]
+    assert KeyFilter("{}").bind(StructType()).mask(block([(b"", b"")])).tolist() == [True]
+
+
+def test_a_row_that_does_not_fit_has_no_fields() -> None:
+    entries = [(b"short123", b""), (encode.row(SCHEMA, (None,) * 6), b"")]
+    wanted = KeyFilter('{"user": null}').bind(SCHEMA)
+    assert wanted.mask(block(entries)).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "words"),
+    [
+        (KeyFilter("user-1"), "hex"),
+        (KeyFilter("{'user': 1}"), "not JSON"),
+        (KeyFilter('["a"]'), "expected a JSON object"),
+        (KeyFilter('{"usr": 1}'), "no field 'usr'; they are window struct<"),
+        (KeyFilter('{"window": {"stop": null}}'), "no field 'window.stop'"),
+        (KeyFilter('{"count": "many"}'), "count: got 'many', expected a whole number"),
+        (KeyFilter('{"window": 1}'), "expected a JSON object"),
+        (KeyFilter(where=("user",)), "NAME=VALUE"),
+        (KeyFilter(where=("=1",)), "NAME=VALUE"),
+        (KeyFilter(where=("user.name=1",)), "no field 'user.name'"),
+        (KeyFilter(where=("count#3=1",)), "no field 'count#3'"),
+        (KeyFilter(where=("tags=x",)), "tags: got 'x'"),
+        (KeyFilter(where=("window.end=999999-01-01",)), "window.end: got '999999-01-01'"),
+    ],
+)
+def test_what_cannot_be_looked_for_is_refused_in_words(wanted: KeyFilter, words: str) -> None:
+    with pytest.raises(CheckpointError) as caught:
+        wanted.bind(SCHEMA)
+    assert words in str(caught.value)
+
+
+def test_without_a_schema_only_hex_will_do() -> None:
+    with pytest.raises(CheckpointError, match="--key-schema"):
+        KeyFilter('{"user": "a"}').bind(None)
+    assert KeyFilter("00").bind(None) == BoundFilter(b"\x00")
+
+
+def test_a_store_without_the_field_has_no_such_key() -> None:
+    other = StructType((StructField("x", LONG),))
+    entries = block([(encode.row(other, (1,)), b"")])
+    assert bound_or_nothing(KeyFilter('{"user": "a"}'), other).mask(entries).tolist() == [False]
+
+
+def test_one_store_with_the_field_is_enough_for_a_checkpoint() -> None:
+    join = open_checkpoint(str(FIXTURES / "join_left_outer" / "checkpoint"))
+    check_filter(join, KeyFilter(where=("index=0",)))
+    with pytest.raises(CheckpointError, match="no field 'nobody'"):
+        check_filter(join, KeyFilter(where=("nobody=0",)))
+
+
+def test_chosen_records_keep_their_place_in_the_file() -> None:
+    entries = [(encode.row(SCHEMA, (None, name, *(None,) * 4)), b"") for name in "abab"]
+    wanted = KeyFilter(where=("user=b",)).bind(SCHEMA)
+    ((some, ordinals),) = chosen([block(entries, 10), block(entries[:1], 14)], wanted)
+    assert ordinals.tolist() == [11, 13]
+    assert some.count == 2
+    ((every, ordinals),) = chosen([block(entries, 10)], None)
+    assert every.count == 4
+    assert np.array_equal(ordinals, [10, 11, 12, 13])

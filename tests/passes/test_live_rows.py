@@ -1,0 +1,98 @@
+"""The rows of one version, with their bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inspector.passes.run import run_rows
+from tests import cases
+from tests.cases import Batch, run, small_checkpoint, tasks_of
+from tests.encode import Record
+
+Rows = list[dict[str, Any]]
+keys = st.sampled_from([b"", b"a" * 8, b"b" * 8, b"c" * 16])
+values = st.sampled_from([b"", b"v" * 8, b"w" * 16])
+deltas = st.lists(st.tuples(keys, values | st.none()), max_size=8)
+
+
+def rows_of(root: Path, version: int | None = None) -> Rows:
+    return run([task.to_json() for task in tasks_of(root, version)], run_rows)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(history=st.lists(deltas, min_size=1, max_size=4), snapshot=st.integers(0, 4))
+def test_the_rows_are_those_of_a_dict(
+    tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], snapshot: int
+) -> None:
+    root = cases.write_logs(tmp_path_factory.mktemp("c"), [Batch() for _ in history])
+    state: dict[bytes, bytes] = {}
+    versions = []
+    for records in history:
+        for key, value in records:
+            state.pop(key, None)
+            state.update({} if value is None else {key: value})
+        versions.append(dict(state))
+    snapshots = (
+        {snapshot: list(versions[snapshot - 1].items())} if 0 < snapshot <= len(history) else {}
+    )
+    cases.write_store(root / "state/0/0", dict(enumerate(history, 1)), snapshots)
+    for version, expected in enumerate(versions, 1):
+        found = rows_of(root, version)
+        assert {row["kind"] for row in found} <= {"row"}
+        assert {row["version"] for row in found} <= {version}
+        assert sorted((row["key"], row["value"]) for row in found) == sorted(expected.items())
+
+
+def test_every_row_has_its_place(tmp_path: Path) -> None:
+    found = rows_of(small_checkpoint(tmp_path), 2)
+    assert len({cases.place(row) for row in found}) == 9
+    assert [row["key"] for row in found if cases.place(row) == (1, "default", 0)] == [
+        cases.micros(2_000_000),
+        cases.micros(None),
+    ]
+
+
+def test_half_a_version_is_no_answer(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/0/2.delta").write_bytes(b"broken")
+    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 0)]
+    assert [(row["kind"], row["path"]) for row in mine] == [
+        ("problem", str(root / "state/1/0/2.delta"))
+    ]
+
+
+def test_a_missing_delta_says_that_the_version_cannot_be_made(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/0/2.delta").unlink()
+    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 0)]
+    assert [(row["kind"], row["slug"]) for row in mine] == [("problem", "missing-version")]
+    assert "2.delta is missing" in mine[0]["message"]
+
+
+def test_a_broken_snapshot_is_passed_over_for_the_deltas(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    whole = [r for r in rows_of(root) if cases.place(r) == (1, "default", 1)]
+    (root / "state/1/1/3.snapshot").write_bytes(b"broken")
+    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 1)]
+    live = [row for row in mine if row["kind"] == "row"]
+    assert sorted(row["key"] for row in live) == sorted(row["key"] for row in whole)
+    assert [row["path"] for row in mine if row["kind"] == "problem"] == [
+        str(root / "state/1/1/3.snapshot")
+    ]
+
+
+def test_a_broken_snapshot_whose_deltas_are_gone_has_no_rows(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/1/3.snapshot").write_bytes(b"broken")
+    (root / "state/1/1/1.delta").unlink()
+    mine = [row for row in rows_of(root) if cases.place(row) == (1, "default", 1)]
+    assert {row["kind"] for row in mine} == {"problem"}
+
+
+def test_version_0_has_no_rows(tmp_path: Path) -> None:
+    assert rows_of(small_checkpoint(tmp_path), 0) == []

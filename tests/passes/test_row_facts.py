@@ -1,0 +1,173 @@
+"""Facts of the judged version's rows: those that Spark wrote, and any, in any split of the work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inspector.decode.field_sizes import RowBytes, measure_rows
+from inspector.discovery.tasks import Task
+from inspector.merge.collect import Facts, collect
+from inspector.operators.join import VALUE_STORES
+from inspector.passes.run import run_fields, run_rows, run_tasks
+from inspector.schemas import TASKS, batch_of
+from inspector.sparktypes import StructType
+from scripts.compare_with_spark import truth
+from tests import cases
+from tests.cases import Batch, place, run, small_checkpoint, tasks_of
+from tests.cli.support import copy_of
+from tests.encode import Record
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+JOIN = "4.3.0/join_left_outer"
+VICTIM = "state/0/1/left-keyWithIndexToValue/10.delta"
+
+keys = st.sampled_from(["", "a", "eight888", "nineteen characters"]).map(cases.user)
+timers = st.none() | st.integers(-1, 1 << 40)
+values = st.builds(cases.group_state, st.none() | st.integers(0, 9), timers)
+short = st.sampled_from([b"", b"\0" * 8])
+deltas = st.lists(st.tuples(keys | short, st.none() | values | short), max_size=8)
+
+
+def checkpoint_of(root: Path, partitions: list[list[list[Record]]]) -> Path:
+    """A group state of some partitions, each with a delta for every version."""
+    cases.write_logs(root, [Batch() for _ in range(3)])
+    for number, histories in enumerate(partitions):
+        cases.write_store(root / "state/0" / str(number), dict(enumerate(histories, 1)))
+    cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
+    return root
+
+
+def measured(schema: StructType, rows: list[bytes]) -> RowBytes:
+    lengths = np.array(list(map(len, rows)), np.int64)
+    return measure_rows(schema, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
+
+
+def matched(tasks: list[Task]) -> list[Task]:
+    return [replace(task, matched=True) for task in tasks]
+
+
+def facts_of(function: Any, tasks: list[Task], seed: int = 0) -> Facts:
+    """The facts of tasks that were split and shuffled."""
+    random = Random(seed)
+    specs = random.sample([task.to_json() for task in tasks], len(tasks))
+    cut = random.randrange(len(specs) + 1)
+    parts = [batch_of(TASKS, [{"spec": spec} for spec in part]) for part in (specs[:cut], [])]
+    parts.append(batch_of(TASKS, [{"spec": spec} for spec in specs[cut:]]))
+    return collect(reversed([batch for part in parts for batch in function([part])]))
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    partitions=st.lists(st.lists(deltas, min_size=3, max_size=3), min_size=1, max_size=3),
+    version=st.integers(1, 3),
+    seed=st.integers(0, 9),
+)
+def test_the_sum_is_what_all_rows_measure(
+    tmp_path_factory: pytest.TempPathFactory,
+    partitions: list[list[list[Record]]],
+    version: int,
+    seed: int,
+) -> None:
+    tasks = tasks_of(checkpoint_of(tmp_path_factory.mktemp("c"), partitions), version)
+    rows = run([task.to_json() for task in tasks], run_rows)
+    assert facts_of(run_fields, tasks, seed).fields == {
+        ((0, "default"), "key"): measured(cases.USER, [row["key"] for row in rows]),
+        ((0, "default"), "value"): measured(cases.GROUP_STATE, [row["value"] for row in rows]),
+    }
+
+
+def test_only_the_rows_of_the_keys_that_are_looked_for(tmp_path: Path) -> None:
+    puts: list[Record] = [cases.put(cases.user(name), 2) for name in ("a", "b")]
+    (task,) = tasks_of(checkpoint_of(tmp_path, [[puts, [], []]]))
+    found = facts_of(run_fields, [replace(task, where=("value=b",))]).fields
+    assert found[(0, "default"), "key"] == measured(cases.USER, [cases.user("b")])
+
+
+def test_no_version_is_replayed_for_fields(tmp_path: Path) -> None:
+    rows = run([task.to_json() for task in tasks_of(small_checkpoint(tmp_path))], run_fields)
+    assert {row["kind"] for row in rows} == {"fields"}
+    assert {row["version"] for row in rows} == {4}
+    places = Counter((*place(row), row["side"]) for row in rows)
+    assert set(places.values()) == {1}
+    assert len(places) == 2 * 9
+
+
+def test_a_store_without_a_schema_tells_no_fields_but_its_problems(tmp_path: Path) -> None:
+    (task,) = tasks_of(checkpoint_of(tmp_path, [[[], [], []]]))
+    bare = replace(task, stores=(replace(task.stores[0], key_schema=None, value_schema=None),))
+    assert run([bare.to_json()], run_fields) == []
+    (tmp_path / "state/0/0/2.delta").write_bytes(b"broken")
+    (row,) = run([bare.to_json()], run_fields)
+    assert (row["kind"], row["path"]) == ("problem", str(tmp_path / "state/0/0/2.delta"))
+
+
+# --- joins -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", [JOIN, "3.5.9/join_left_outer", "4.3.0/join_one_sided"])
+@pytest.mark.parametrize("seed", range(2))
+def test_matched_rows_are_those_that_spark_says_have_a_partner(case: str, seed: int) -> None:
+    recorded = truth(FIXTURES / case)
+    newest = max(recorded)
+    flags = Counter(
+        (row["store"], dict(row["v"])["matched"])
+        for row in recorded[newest]
+        if row["store"] in VALUE_STORES
+    )
+    tasks = matched(tasks_of(FIXTURES / case / "checkpoint", newest))
+    assert facts_of(run_tasks, tasks, seed).matched == {
+        (0, store): (flags[store, True], flags[store, False]) for store in VALUE_STORES
+    }
+
+
+def test_they_are_counted_beside_the_other_facts_and_only_if_asked_for() -> None:
+    tasks = tasks_of(FIXTURES / JOIN / "checkpoint")
+    plain, asked = (run([t.to_json() for t in some]) for some in (tasks, matched(tasks)))
+    assert [row for row in asked if row["kind"] != "matched"] == plain
+    assert len(asked) > len(plain)
+
+
+@pytest.mark.parametrize("case", ["4.3.0/agg_update", "4.0.5/join_inner_v1"])
+def test_other_operators_and_format_1_have_no_flag(case: str) -> None:
+    assert facts_of(run_tasks, matched(tasks_of(FIXTURES / case / "checkpoint"))).matched == {}
+
+
+# --- what cannot be read ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("function", [run_tasks, run_fields])
+def test_a_file_that_cannot_be_read_is_one_problem(tmp_path: Path, function: Any) -> None:
+    root = copy_of("join_left_outer", tmp_path)
+    tasks = matched(tasks_of(root))
+    (root / VICTIM).write_bytes(b"broken")
+    (found,) = facts_of(function, tasks).problems
+    assert found.path == str(root / VICTIM)
+
+
+def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
+    root = copy_of("join_left_outer", tmp_path)
+    tasks = matched(tasks_of(root))
+    others = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).matched
+    whole = facts_of(run_tasks, tasks).matched
+    (root / VICTIM).write_bytes(b"broken")
+    left, right = ((0, store) for store in VALUE_STORES)
+    found = facts_of(run_tasks, tasks).matched
+    assert found == {left: others[left], right: whole[right]}
+    assert found != whole
+
+
+@pytest.mark.parametrize("function", [run_tasks, run_fields])
+def test_version_0_has_no_rows(tmp_path: Path, function: Any) -> None:
+    facts = facts_of(function, matched(tasks_of(copy_of("join_left_outer", tmp_path), 0)))
+    assert set(facts.matched.values()) <= {(0, 0)}
+    assert {found.rows for found in facts.fields.values()} <= {0}
+    assert facts.problems == []

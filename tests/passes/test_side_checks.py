@@ -1,0 +1,116 @@
+"""Checksum files, held against their files while these are read."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.model import FileKind, StoreFile, Version
+from inspector.passes.side_checks import SLUG, SideChecks, main_path
+from tests.cases import small_checkpoint, told
+
+HADOOP, SPARK = FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM
+DELTA = "state/1/0/1.delta"
+
+
+def hadoop(file: Path) -> None:
+    """Write what Hadoop writes beside a file."""
+    data = file.read_bytes()
+    sums = [zlib.crc32(data[at : at + 512]) for at in range(0, len(data), 512)]
+    side = file.with_name(f".{file.name}.crc")
+    side.write_bytes(b"crc\x00" + struct.pack(f">i{len(sums)}I", 512, *sums))
+
+
+def spark(file: Path) -> None:
+    """Write what Spark 4.1 writes beside a file."""
+    data = file.read_bytes()
+    record = {"algorithm": "CRC32C", "value": google_crc32c.value(data), "mainFileSize": len(data)}
+    file.with_name(f"{file.name}.crc").write_text(json.dumps(record))
+
+
+def problems(root: Path, version: int | None = None) -> list[dict[str, Any]]:
+    return [row for row in told(root, version, fit=True) if row["kind"] == "problem"]
+
+
+@pytest.mark.parametrize("write", [hadoop, spark])
+def test_files_that_match_are_no_problem(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    root = small_checkpoint(tmp_path)
+    for file in root.rglob("*.delta"):
+        write(file)
+    assert problems(root) == []
+
+
+@pytest.mark.parametrize("write", [hadoop, spark])
+@pytest.mark.parametrize("version", [1, 4])
+def test_every_changed_byte_is_noticed_though_the_file_can_be_read(
+    tmp_path: Path, write: Callable[[Path], None], version: int
+) -> None:
+    root = small_checkpoint(tmp_path)
+    file = root / "state/1/0/4.delta"  # beyond version 1: nothing but its checksum is read then
+    write(file)
+    data = bytearray(file.read_bytes())
+    data[8] ^= 1  # the level of an lz4 block, of which no reader takes notice
+    file.write_bytes(data)
+    (found,) = problems(root, version)
+    assert (found["slug"], found["path"]) == (SLUG, str(file))
+    assert found["offset"] == (0 if write is hadoop else None)
+
+
+@pytest.mark.parametrize("write", [hadoop, spark])
+def test_a_file_that_cannot_be_decoded_is_summed_to_its_end_all_the_same(
+    tmp_path: Path, write: Callable[[Path], None]
+) -> None:
+    root = small_checkpoint(tmp_path)
+    file = root / DELTA
+    write(file)
+    file.write_bytes(b"broken" + file.read_bytes()[6:])
+    found = {row["slug"] for row in problems(root) if row["path"] == str(file)}
+    assert found == {"bad-frame", SLUG}
+
+
+def test_a_side_file_that_is_none_is_named(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    side = root / "state/1/0/1.delta.crc"
+    side.write_text("nonsense")
+    (found,) = problems(root)
+    assert (found["slug"], found["path"]) == (SLUG, str(side))
+    assert "not a Spark checksum file" in found["message"]
+
+
+def test_without_the_check_of_rows_no_side_file_is_read(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/0/1.delta.crc").write_text("nonsense")
+    assert [row for row in told(root) if row["kind"] == "problem"] == []
+
+
+def test_a_side_file_that_was_cleaned_up_meanwhile_says_nothing(tmp_path: Path) -> None:
+    (tmp_path / "1.delta").write_bytes(b"data")
+    storage = Storage(str(tmp_path))
+    main = StoreFile(f"{tmp_path}/1.delta", FileKind.DELTA, Version(1), 4)
+    side = StoreFile(f"{tmp_path}/1.delta.crc", SPARK, Version(1), 10)
+    found: list[Any] = []
+    checks = SideChecks(storage, [side], lambda *problem: found.append(problem))
+    assert list(checks.rest([main])) == [main]
+    assert list(checks.watch(main, iter([b"da", b"ta"]))) == [b"da", b"ta"]
+    assert list(checks.rest([main])) == []
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "main"),
+    [
+        (".3.delta.crc", HADOOP, "3.delta"),
+        ("3.delta.crc", SPARK, "3.delta"),
+        (".3.delta.crc.crc", HADOOP, "3.delta.crc"),
+    ],
+)
+def test_the_file_that_a_checksum_file_is_about(name: str, kind: FileKind, main: str) -> None:
+    assert main_path(StoreFile(f"a/b/{name}", kind, None, 0)) == f"a/b/{main}"

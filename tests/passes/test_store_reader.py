@@ -1,0 +1,138 @@
+"""Files to records, and what goes wrong on the way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.tasks import Task
+from inspector.exceptions import DecodeError, FrameError, TruncatedError
+from inspector.model import FileKind, StoreFile, StoreId, Version
+from inspector.passes.store_reader import StoreReader
+from tests import encode
+
+STORE = StoreId(2, "default", 5)
+ROWS: list[encode.Record] = [(b"k" * 8, b"v" * 16), (b"l" * 8, b"v" * 8)]
+
+
+def reader_of(root: Path, **task: Any) -> StoreReader:
+    given = {"codecs": {3: "lz4"}} | task
+    return StoreReader(
+        Task(str(root), str(root), {}, 2, 5, 9, (), **given), Storage(str(root)), STORE
+    )
+
+
+def write(root: Path, data: bytes, kind: FileKind = FileKind.DELTA) -> StoreFile:
+    path = root / f"3.{kind.value}"
+    path.write_bytes(data)
+    return StoreFile(str(path), kind, Version(3), len(data))
+
+
+def slugs(reader: StoreReader) -> list[tuple[str, int | None]]:
+    return [(problem["slug"], problem["offset"]) for problem in reader.problems]
+
+
+@pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
+def test_the_records_of_a_file_and_its_raw_size(tmp_path: Path, codec: str) -> None:
+    reader = reader_of(tmp_path, codecs={3: codec})
+    for _ in range(2):
+        blocks = list(reader.blocks(write(tmp_path, encode.state_file(ROWS, codec))))
+        assert sum(block.count for block in blocks) == 2
+        assert reader.raw_bytes == len(encode.records(ROWS))
+    assert reader.problems == []
+
+
+@pytest.mark.parametrize("recorded", ["zstd", "org.apache.spark.io.SnappyCompressionCodec"])
+def test_bytes_of_another_codec_are_read_as_what_they_are(tmp_path: Path, recorded: str) -> None:
+    reader = reader_of(tmp_path, codecs={3: recorded})
+    blocks = list(reader.blocks(write(tmp_path, encode.state_file(ROWS, "lz4"))))
+    assert sum(block.count for block in blocks) == 2
+    (problem,) = reader.problems
+    assert (problem["slug"], problem["offset"]) == ("codec-mismatch", 0)
+    assert "the bytes are lz4" in problem["message"]
+
+
+def test_what_no_log_records_is_lz4(tmp_path: Path) -> None:
+    reader = reader_of(tmp_path, codecs={})
+    assert list(reader.blocks(write(tmp_path, encode.state_file(ROWS))))
+    assert reader.problems == []
+
+
+def test_an_error_carries_the_path_and_the_offset(tmp_path: Path) -> None:
+    file = write(tmp_path, encode.state_file(ROWS)[:30])
+    with pytest.raises(TruncatedError) as raised:
+        list(reader_of(tmp_path).blocks(file))
+    assert raised.value.path == file.path
+    assert raised.value.offset is not None
+
+
+@pytest.mark.parametrize("codec", ["", "com.example.MyCodec"])
+def test_of_a_class_that_is_not_sparks_the_bytes_decide(tmp_path: Path, codec: str) -> None:
+    reader = reader_of(tmp_path, codecs={3: codec})
+    assert sum(b.count for b in reader.blocks(write(tmp_path, encode.state_file(ROWS)))) == len(
+        ROWS
+    )
+    assert reader.problems == []
+    file = write(tmp_path, b"nothing that any codec of Spark writes")
+    with pytest.raises(DecodeError, match="unknown codec") as raised:
+        list(reader.blocks(file))
+    assert raised.value.path == file.path
+
+
+def test_a_missing_file_is_an_error_of_the_storage(tmp_path: Path) -> None:
+    file = write(tmp_path, b"")
+    (tmp_path / "3.delta").unlink()
+    with pytest.raises(FileNotFoundError):
+        list(reader_of(tmp_path).blocks(file))
+
+
+def test_a_removal_in_a_snapshot_is_an_error(tmp_path: Path) -> None:
+    data = encode.state_file([*ROWS, (b"m" * 8, None)])
+    assert list(reader_of(tmp_path).blocks(write(tmp_path, data)))
+    with pytest.raises(DecodeError):
+        list(reader_of(tmp_path).blocks(write(tmp_path, data, FileKind.SNAPSHOT)))
+
+
+def test_rows_with_wrong_checksums_are_counted_and_handed_on(tmp_path: Path) -> None:
+    raw = bytearray(encode.records([*ROWS, *ROWS], row_checksum=True))
+    one = len(encode.record(*ROWS[0], row_checksum=True))
+    raw[one - 1] ^= 1
+    raw[-5] ^= 1
+    reader = reader_of(tmp_path, row_checksum=True)
+    file = write(tmp_path, encode.compress(bytes(raw), "lz4"))
+    blocks = list(reader.blocks(file))
+    assert sum(block.count for block in blocks) == 4
+    (problem,) = reader.problems
+    assert (problem["slug"], problem["path"], problem["version"]) == ("row-checksum", file.path, 3)
+    assert "2 records" in problem["message"]
+    assert "first of record 0" in problem["message"]
+
+
+def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:
+    reader = reader_of(tmp_path)
+    file = write(tmp_path, b"")
+    reader.failed(FrameError("got 1", offset=7), file)
+    reader.failed(OSError(f"{file.path}: no answer"), file)
+    assert slugs(reader) == [("bad-frame", 7), ("storage", None)]
+    assert [problem["message"] for problem in reader.problems] == ["got 1", "no answer"]
+    for problem in reader.problems:
+        place = (problem["operator_id"], problem["store_name"], problem["partition_id"])
+        assert place == (2, "default", 5)
+        assert (problem["kind"], problem["version"], problem["path"]) == ("problem", 3, file.path)
+
+
+def test_a_fault_of_this_package_is_not_hidden_as_a_problem(tmp_path: Path) -> None:
+    reader = reader_of(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        reader.failed(ZeroDivisionError("a fault"), write(tmp_path, b""))
+    assert reader.problems == []
+
+
+def test_a_problem_may_be_about_the_store_as_a_whole(tmp_path: Path) -> None:
+    reader = reader_of(tmp_path)
+    reader.report("missing-version", "none")
+    (problem,) = reader.problems
+    assert (problem["version"], problem["path"], problem["offset"]) == (None, None, None)

@@ -1,0 +1,270 @@
+"""Rows and changes with their types, made of the files; against a plain dict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from inspector.exceptions import InspectorError
+from inspector.passes.problem_mode import ProblemMode, problems_in, without_problems
+from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
+from inspector.schemas import TASKS, batch_of
+from inspector.sparktypes import StructType
+from tests import cases, encode
+from tests.cases import Batch, group_state, tasks_of, user
+from tests.encode import Record
+
+Rows = list[dict[str, Any]]
+NAMES = ("a", "b", "cc")
+
+
+def checkpoint(
+    root: Path,
+    history: Sequence[Sequence[Record]],
+    *,
+    value: StructType | None = cases.GROUP_STATE,
+    snapshot: Sequence[Record] | None = None,
+) -> Path:
+    """One partition with these deltas, and a snapshot of version 1 in place of its delta."""
+    cases.write_logs(root, [Batch() for _ in history])
+    deltas = dict(enumerate(history, 1))
+    if snapshot is not None:
+        deltas.pop(1)
+    cases.write_store(root / "state/0/0", deltas, {} if snapshot is None else {1: snapshot})
+    if value is not None:
+        cases.write_schema(root / "state/0/0", cases.USER, value)
+    return root
+
+
+def task_of(root: Path, **asked: Any) -> TypedTask:
+    (task,) = tasks_of(root)
+    return TypedTask(task, "flatMapGroupsWithState", **asked)
+
+
+def batches_of(wanted: TypedTask) -> list[pa.RecordBatch]:
+    task = batch_of(TASKS, [{"task_id": 0, "spec": wanted.to_json()}])
+    batches = list(run_typed([task]))
+    for batch in batches:
+        batch.validate(full=True)
+        assert batch.schema == typed_schema(wanted)
+    return batches
+
+
+def read(root: Path, **asked: Any) -> Rows:
+    return [row for batch in batches_of(task_of(root, **asked)) for row in batch.to_pylist()]
+
+
+def entry(name: str, visits: int | None) -> Record:
+    return user(name), None if visits is None else group_state(visits, -1)
+
+
+def state(visits: int | None) -> dict[str, Any] | None:
+    if visits is None:
+        return None
+    return {"groupState": {"visits": visits}, "timeoutTimestamp": -1}
+
+
+def test_a_row_has_structs_its_place_and_its_sizes(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [[entry("ann", 2)], []])
+    (row,) = read(root, raw=True)
+    assert row == {
+        "operator_id": 0,
+        "operator_name": "flatMapGroupsWithState",
+        "store_name": "default",
+        "partition_id": 0,
+        "version": 2,
+        "batch_id": 1,
+        "key_bytes": len(user("ann")),
+        "value_bytes": len(group_state(2, -1)),
+        "key": {"value": "ann"},
+        "value": state(2),
+        "key_row": user("ann"),
+        "value_row": group_state(2, -1),
+        "problem": None,
+    }
+    (plain,) = read(root, mode=ProblemMode.FAILFAST)
+    assert list(plain) == [name for name in row if name not in ("key_row", "value_row", "problem")]
+
+
+histories = st.lists(
+    st.lists(st.tuples(st.sampled_from(NAMES), st.none() | st.integers(1, 3)), max_size=6),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(history=histories, first=st.integers(0, 3), raw=st.booleans())
+def test_changes_are_those_of_a_dict(
+    tmp_path_factory: pytest.TempPathFactory,
+    history: list[list[tuple[str, int | None]]],
+    first: int,
+    raw: bool,
+) -> None:
+    deltas = [[entry(*one) for one in records] for records in history]
+    root = checkpoint(tmp_path_factory.mktemp("c"), deltas)
+    now: dict[str, int] = {}
+    expected = []
+    for version, records in enumerate(history, 1):
+        for number, (name, visits) in enumerate(records):
+            old = now.pop(name, None)
+            if visits is not None:
+                now[name] = visits
+            same = None if visits is None else old == visits
+            told = ({"value": name}, state(visits), state(old), same, number)
+            expected += [(version, version - 1, *told)] if version >= first else []
+    found = read(root, changes=True, first_version=first, raw=raw)
+    names = ("version", "batch_id", "key", "value", "old_value", "same_value", "record")
+    assert [tuple(row[name] for name in names) for row in found] == expected
+    for row in found if raw else ():
+        old_row = row["old_value_row"]
+        assert row["old_value_bytes"] == (None if old_row is None else len(old_row))
+        visits = row["old_value"] and row["old_value"]["groupState"]["visits"]
+        assert old_row == (visits and group_state(visits, -1))
+    rows = {row["key"]["value"]: row["value"] for row in read(root)}
+    assert rows == {name: state(visits) for name, visits in now.items()}
+
+
+def test_the_old_value_may_come_from_a_snapshot(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [[], [entry("a", 2), entry("b", 1)]], snapshot=[entry("a", 1)])
+    found = read(root, changes=True)
+    told = [(row["event"], row["old_value"], row["same_value"]) for row in found]
+    assert told == [("update", state(1), False), ("insert", None, False)]
+
+
+def test_where_nothing_is_known_neither_is_the_old_value(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [[entry("a", 1)]] * 3)
+    (root / "state/0/0/2.delta").write_bytes(b"junk")
+    found = [row for row in read(root, changes=True) if row["problem"] is None]
+    told = [(row["version"], row["event"], row["old_value"], row["same_value"]) for row in found]
+    assert told == [(1, "insert", None, False), (3, "put", None, None)]
+
+
+def test_without_a_schema_key_and_values_are_bytes(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [[entry("a", 1)], [entry("a", 2)]], value=None)
+    (row,) = read(root)
+    assert (row["key"], row["value"]) == (user("a"), group_state(2, -1))
+    assert read(root, changes=True)[1]["old_value"] == group_state(1, -1)
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_a_store_without_records_tells_nothing(tmp_path: Path, changes: bool) -> None:
+    root = checkpoint(tmp_path, [[], []])
+    assert read(root, changes=changes) == []
+    wanted = task_of(root, changes=changes)
+    empty = replace(wanted, task=replace(wanted.task, version=0))
+    assert batches_of(empty) == []
+
+
+def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [[entry("a", 1), entry("b", 1)], [entry("a", 2), entry("b", 2)]])
+    wanted = task_of(root, changes=True)
+    wanted = replace(wanted, task=replace(wanted.task, where=("value=b",)))
+    (first, second) = (row for batch in batches_of(wanted) for row in batch.to_pylist())
+    assert (first["old_value"], second["old_value"]) == (None, state(1))
+    assert {row["key"]["value"] for row in (first, second)} == {"b"}
+
+
+# --- what cannot be read -------------------------------------------------------------------------
+
+
+def spoilt(root: Path) -> Path:
+    checkpoint(root, [[entry("a", 1)], [entry("b", 1)], [entry("c", 1)]])
+    (root / "state/0/0/2.delta").write_bytes(b"junk")
+    return root
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_failfast_names_the_place(tmp_path: Path, changes: bool) -> None:
+    with pytest.raises(InspectorError, match="permissive") as caught:
+        read(spoilt(tmp_path), changes=changes, mode=ProblemMode.FAILFAST)
+    assert caught.value.path == str(tmp_path / "state/0/0/2.delta")
+    assert caught.value.offset == 0
+
+
+@pytest.mark.parametrize("changes", [False, True])
+def test_permissive_tells_it_in_a_row(tmp_path: Path, changes: bool) -> None:
+    wanted = task_of(spoilt(tmp_path), changes=changes)
+    batches = batches_of(wanted)
+    (problem,) = (problem for batch in batches for problem in problems_in(batch))
+    path = str(tmp_path / "state/0/0/2.delta")
+    assert (problem.path, problem.offset, problem.version) == (path, 0, 2)
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    (told,) = (row for row in rows if row["problem"] is not None)
+    assert (told["store_name"], told["partition_id"], told["version"]) == ("default", 0, 2)
+    assert (told["key"], told["value"], told["key_bytes"]) == (None, None, None)
+    kept = [row for batch in batches for row in without_problems(batch).to_pylist()]
+    assert kept == [
+        {name: row[name] for name in row if name != "problem"} for row in rows if row is not told
+    ]
+    assert [row["key"]["value"] for row in kept] == (["a", "c"] if changes else [])
+
+
+def test_dropmalformed_leaves_it_out(tmp_path: Path) -> None:
+    found = read(spoilt(tmp_path), changes=True, mode=ProblemMode.DROPMALFORMED)
+    assert [row["key"]["value"] for row in found] == ["a", "c"]
+    assert "problem" not in found[0]
+
+
+MISFIT: list[Record] = [
+    entry("a", 1),
+    (b"short", group_state(1, -1)),
+    (user("b"), encode.row(cases.USER, ("text",)) + b"12345678" * 9),
+]
+
+
+def test_what_does_not_fit_is_null_and_counted(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [MISFIT])
+    (problem,) = (p for batch in batches_of(task_of(root)) for p in problems_in(batch))
+    assert problem.slug == "bad-row"
+    assert problem.message.startswith("2 keys or values do not fit")
+    rows = [row for row in read(root, raw=True) if row["problem"] is None]
+    assert [(row["key_row"], row["key"] is None) for row in rows] == [
+        (user("a"), False),
+        (b"short", True),
+        (user("b"), False),
+    ]
+    assert rows[2]["value"] is None
+
+
+def test_misfits_fail_fast_too(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [MISFIT])
+    with pytest.raises(InspectorError, match="do not fit the schema") as caught:
+        read(root, mode=ProblemMode.FAILFAST)
+    assert str(tmp_path) in str(caught.value), "it says where"
+
+
+def test_an_old_value_that_does_not_fit_was_told_when_it_was_put(tmp_path: Path) -> None:
+    bad: Record = (user("a"), encode.row(cases.USER, ("text",)) + b"12345678" * 9)
+    root = checkpoint(tmp_path, [[bad], [entry("a", 1)]])
+    batches = batches_of(task_of(root, changes=True))
+    (problem,) = (p for batch in batches for p in problems_in(batch))
+    assert problem.message.startswith("1 keys or values")
+
+
+def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [[entry("a", 1)]])
+    statement = {"slug": "uncommitted", "message": "no commit", "path": "p", "operator_id": 0}
+    wanted = task_of(root, listed=(statement,))
+    rows = [row for batch in batches_of(wanted) for row in batch.to_pylist()]
+    assert [row["problem"] is None for row in rows] == [False, True]
+    assert len(read(root, listed=(statement,), mode=ProblemMode.FAILFAST)) == 1
+    missing = statement | {"slug": "missing-version"}
+    with pytest.raises(InspectorError, match=r"^p: no commit"):
+        read(root, listed=(missing,), mode=ProblemMode.FAILFAST)
+
+
+def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, [[]])
+    (problem,) = (p.to_row() for b in batches_of(task_of(spoilt(root))) for p in problems_in(b))
+    wanted = task_of(
+        root, changes=True, first_version=7, raw=True, mode=ProblemMode.FAILFAST, listed=(problem,)
+    )
+    assert TypedTask.from_json(wanted.to_json()) == wanted

@@ -1,0 +1,94 @@
+"""Reports made by hand: what renderers are tested with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from inspector.findings.finding import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT, Finding
+from inspector.model import Certainty, Problem, StoreId
+from inspector.render.report import Column, Report, Table, Unit
+
+HOSTILE = "\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t"
+"""What a key may hold: an escape sequence, line ends, markup, a change of direction."""
+
+COLUMNS = (
+    Column("operator_id", Unit.ID),
+    Column("store_name"),
+    Column("key", Unit.VALUE),
+    Column("rows", Unit.COUNT),
+    Column("bytes", Unit.BYTES),
+    Column("heap", Unit.BYTES, exact=False),
+    Column("clock_ms", Unit.TIME_MS),
+    Column("done"),
+    Column("hidden"),
+)
+ROWS: list[dict[str, Any]] = [
+    {
+        "operator_id": 0,
+        "store_name": "default",
+        "key": {"user": "Ä", "window": {"end": "2024-01-01T00:00:20.000000Z"}},
+        "rows": 1_234_567,
+        "bytes": 2**53 + 1,
+        "heap": 4096,
+        "clock_ms": 1_704_067_220_500,
+        "done": True,
+        "hidden": "not for people",
+    },
+    {"operator_id": 12, "store_name": HOSTILE, "key": [HOSTILE, None], "rows": 0, "done": False},
+]
+EMPTY = Table("others", "other things", (Column("a"),), [], empty="none at all")
+
+
+def table(rows: list[dict[str, Any]] | None = None) -> Table:
+    """A table with every unit and a hidden column."""
+    given = ROWS if rows is None else rows
+    return Table("things", "the things", COLUMNS, given, "no things", frozenset(("hidden",)))
+
+
+def finding(**more: Any) -> Finding:
+    """A finding with all that one can have."""
+    whole: dict[str, Any] = {
+        "kind": TIMEOUT_KEPT,
+        "certainty": Certainty.PROVEN,
+        "evidence": f"3 rows {HOSTILE}",
+        "next_step": "call state.remove()",
+        "operator_id": 0,
+        "store_name": "left-keyToNumValues",
+        "rows": 3,
+        "bytes": 5000,
+    }
+    return Finding(**(whole | more))
+
+
+PROBLEM = Problem("truncated", "got 3 bytes", "/ck/1.delta", 7, StoreId(0, "default", 1), 1)
+
+
+def report(**more: Any) -> Report:
+    """A report with everything."""
+    whole: dict[str, Any] = {
+        "command": "things",
+        "checkpoint": f"/ck/{HOSTILE}",
+        "summary": {
+            "checkpoint": f"/ck/{HOSTILE}",
+            "rows": 1_234_567,
+            "row_bytes": 1536,
+            "watermark_ms": 1_704_067_220_500,
+            "batch_timestamp_ms": None,
+            "committed": True,
+        },
+        "tables": (table(), EMPTY),
+        "findings": (
+            finding(),
+            finding(kind=NEVER_EXPIRES, operator_id=None, store_name=None, bytes=None),
+            finding(kind=SAME_VALUE, certainty=Certainty.INFERRED, store_name="default", bytes=1),
+        ),
+        "problems": [PROBLEM, Problem("storage", "Permission denied")],
+        "notes": ("A note.",),
+        "judged": True,
+    }
+    return Report(**(whole | more))
+
+
+def bare() -> Report:
+    """A report with nothing in it."""
+    return report(summary={}, tables=(table([]),), findings=(), problems=[], notes=())

@@ -1,0 +1,29 @@
+"""CSV that any reader reads."""
+
+import csv
+import io
+import json
+
+from inspector.render.as_csv import render_csv
+from inspector.render.as_json import render_ndjson
+from tests.render.samples import HOSTILE, bare, report
+
+HEADER = "operator_id,store_name,key,rows,bytes,heap,clock_ms,clock,done,hidden\n"
+
+
+def test_every_value_comes_back() -> None:
+    text = "".join(render_csv(report()))
+    assert text.startswith(HEADER)
+    first, second = csv.DictReader(io.StringIO(text, newline=""))
+    rows = [json.loads(line) for line in "".join(render_ndjson(report())).splitlines()]
+    assert json.loads(first["key"]) == rows[0]["key"]
+    assert (first["rows"], first["bytes"]) == ("1234567", str(2**53 + 1))
+    assert (first["clock_ms"], first["clock"]) == ("1704067220500", "2024-01-01T00:00:20.500Z")
+    assert (first["done"], second["done"]) == ("true", "false")
+    assert second["store_name"] == HOSTILE
+    assert json.loads(second["key"]) == [HOSTILE, None]
+    assert second["bytes"] == second["clock_ms"] == second["clock"] == ""
+
+
+def test_no_rows_is_a_header_alone() -> None:
+    assert "".join(render_csv(bare())) == HEADER

@@ -1,0 +1,43 @@
+"""Rows as words, hashed or hidden."""
+
+import hashlib
+
+import pytest
+
+from inspector.render.keys import Redact, RowWords
+from tests.cli.support import schema_of
+from tests.encode import row
+
+SCHEMA = schema_of(("user", "string"), ("n", "long"))
+ROWS = [row(SCHEMA, ["a", 1]), row(SCHEMA, [None, -1]), row(SCHEMA, ["a longer name", 2**63 - 1])]
+
+
+def test_rows_are_decoded_by_their_schema() -> None:
+    assert RowWords(SCHEMA).words(ROWS) == [
+        {"user": "a", "n": 1},
+        {"user": None, "n": -1},
+        {"user": "a longer name", "n": 2**63 - 1},
+    ]
+    assert RowWords(SCHEMA).words([]) == []
+
+
+def test_a_row_that_does_not_fit_is_none_and_spoils_no_other() -> None:
+    words = RowWords(SCHEMA).words([ROWS[0], b"short", ROWS[1]])
+    assert words == [{"user": "a", "n": 1}, None, {"user": None, "n": -1}]
+
+
+def test_without_a_schema_only_bytes_speak() -> None:
+    assert RowWords(None).words(ROWS) == [None] * 3
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, None])
+def test_hashed_rows_stay_equal_where_they_were_equal(schema: object) -> None:
+    words = RowWords(schema, Redact.HASH)  # type: ignore[arg-type]
+    told = words.words([*ROWS, ROWS[0]])
+    assert told[0] == told[3] == f"sha256:{hashlib.sha256(ROWS[0]).hexdigest()[:16]}"
+    assert len(set(told)) == 3
+
+
+def test_hidden_rows_tell_nothing() -> None:
+    words = RowWords(SCHEMA, Redact.ALL)
+    assert words.words(ROWS) == ["***"] * 3

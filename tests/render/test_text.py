@@ -1,0 +1,151 @@
+"""Tables and Markdown, whole, against golden files; and the words in them."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inspector.model import Problem
+from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.text import bytes_text, escape, problem_line, render_markdown, render_text
+from tests.render.golden import Golden
+from tests.render.samples import HOSTILE, bare, report, table
+
+
+@pytest.mark.parametrize("make", [report, bare])
+def test_a_report_as_text(make: Callable[[], Report], golden: Golden) -> None:
+    golden.check(f"{make.__name__}.txt", "".join(render_text(make())))
+
+
+@pytest.mark.parametrize("make", [report, bare])
+def test_a_report_as_markdown(make: Callable[[], Report], golden: Golden) -> None:
+    golden.check(f"{make.__name__}.md", "".join(render_markdown(make())))
+
+
+def test_a_golden_file_that_differs_is_shown_and_kept(
+    tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    (tmp_path / "golden").mkdir()
+    (tmp_path / "golden/x.txt").write_text("one\ntwo\n")
+    golden = Golden(request)
+    golden._accept = False
+    with pytest.raises(pytest.fail.Exception, match=r"(?s)-two.*\+three"):
+        golden.check("x.txt", "one\nthree\n", tmp_path)
+    assert (tmp_path / "actual/x.txt").read_text() == "one\nthree\n"
+    golden.check("x.txt", "one\ntwo\n", tmp_path)
+
+
+@pytest.mark.parametrize("render", [render_text, render_markdown])
+def test_what_is_hostile_reaches_no_terminal(render: Callable[[Report], object]) -> None:
+    text = "".join(render(report()))  # type: ignore[arg-type]
+    assert all(c == "\n" or c.isprintable() for c in text)
+    assert "red" in text
+
+
+def test_markup_of_a_key_is_no_markup_of_the_report() -> None:
+    text = "".join(render_markdown(report()))
+    for line in text.splitlines():
+        if line.startswith("| 12 "):
+            assert line.replace("\\|", "").count("|") == 9
+    assert "<b>" not in text
+    assert "\\<b\\>" in text
+
+
+def test_a_name_of_a_store_is_no_markup_either() -> None:
+    from tests.render.samples import finding
+
+    text = "".join(render_markdown(report(findings=(finding(store_name="<img>*"),))))
+    assert "\\<img\\>\\*" in text
+
+
+def test_a_table_is_drawn_alike_wherever_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = "".join(render_text(report()))
+    for name, value in {
+        "COLUMNS": "20",
+        "LINES": "5",
+        "TERM": "xterm-256color",
+        "FORCE_COLOR": "1",
+        "TTY_COMPATIBLE": "1",
+        "COLORTERM": "truecolor",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert "".join(render_text(report())) == expected
+    assert "\x1b" not in expected
+
+
+def test_numbers_stand_right_and_words_left() -> None:
+    columns = (Column("n", Unit.COUNT), Column("word"), Column("size", Unit.BYTES))
+    rows = [{"n": 1, "word": "a", "size": 1}, {"n": 12_345, "word": "long", "size": None}]
+    text = "".join(render_text(report(tables=(Table("t", "title", columns, rows),))))
+    lines = text[text.index("title") :].splitlines()
+    assert lines[1:4] == [
+        "     N  WORD  SIZE",
+        "     1  a        1",
+        "12,345  long     -",
+    ]
+
+
+def test_rows_are_taken_once_and_problems_found_meanwhile_are_told() -> None:
+    problems: list[Problem] = []
+
+    def rows() -> object:
+        yield {"rows": 1}
+        problems.append(Problem("truncated", "found while reading"))
+
+    for render in (render_text, render_markdown):
+        made = table(rows())  # type: ignore[arg-type]
+        text = "".join(render(report(tables=(made,), problems=problems)))
+        assert "found while reading" in text
+        problems.clear()
+
+
+@pytest.mark.parametrize("render", [render_text, render_markdown])
+def test_an_empty_table_says_so(render: Callable[[Report], object]) -> None:
+    text = "".join(render(bare()))  # type: ignore[arg-type]
+    assert "(no things)\n" in text
+    assert "STORE_NAME" not in text.upper()
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [
+        (0, "0 B"),
+        (1023, "1023 B"),
+        (1024, "1.0 KiB"),
+        (1536, "1.5 KiB"),
+        (5 * 2**30, "5.0 GiB"),
+        (3 * 2**60, "3072.0 PiB"),
+        (-2048, "-2.0 KiB"),
+    ],
+)
+def test_sizes_for_people(count: int, expected: str) -> None:
+    assert bytes_text(count) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain text", "plain text"),
+        ("Grüße 日本", "Grüße 日本"),
+        ("a\nb\tc", r"a\nb\tc"),
+        ("\x1b[2J", r"\x1b[2J"),
+        ("\u202e\u2028\xa0", r"\u202e\u2028\xa0"),
+        ("\ud800", r"\ud800"),
+        ("\x7f\x9b", r"\x7f\x9b"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_shown_as_an_escape(text: str, expected: str) -> None:
+    assert escape(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("problem", "expected"),
+    [
+        (Problem("s", "message"), "message"),
+        (Problem("s", "message", "/p"), "/p: message"),
+        (Problem("s", "message", "/p", 0), "/p: byte 0: message"),
+        (Problem("s", "\x1b", f"/{HOSTILE[:1]}"), r"/\x1b: \x1b"),
+    ],
+)
+def test_a_problem_is_worded_as_every_error_is(problem: Problem, expected: str) -> None:
+    assert problem_line(problem) == expected
