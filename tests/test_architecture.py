@@ -97,7 +97,6 @@ PLANTED = {
         ("decode.frames", "inspector.checkpoint.storage"),
         ("state.chain", "inspector.facts.sizes"),
         ("findings.finding", "inspector.render.report"),
-        ("render.text", "inspector.engines.local"),
         ("api", "inspector.cli.main"),
     ],
     "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.run", "fsspec")],
