@@ -20,7 +20,7 @@ from inspector.discovery.tasks import Task
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_rules import with_rules
 from inspector.discovery.user_schemas import GivenSchemas
-from inspector.engines.choose import EngineWanted, choose, given_engine
+from inspector.engines.choose import EngineOptions, choose, requested_engine
 from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
 from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError, EngineError
@@ -62,7 +62,7 @@ class Options:
     partition_id: int | None = None
     redact: Redact | None = None
     workers: int | None = None
-    engine: EngineWanted = field(default_factory=lambda: EngineWanted("local"))
+    engine: EngineOptions = field(default_factory=lambda: EngineOptions("local"))
     timeout_kind: TimeoutKind | None = None
     event_time_fields: tuple[str, ...] = ()
     operator_rules: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ class Run:
             return path
         options = options or Options()
         # What is asked for and cannot be had is said before anything is read.
-        engine = given_engine(options.engine, options.workers)
+        engine = requested_engine(options.engine, options.workers)
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
         given = GivenSchemas.parse(options.key_schemas, options.value_schemas)
         checkpoint = _opened(path, options, reader_of(engine), (selection, given))
@@ -174,7 +174,7 @@ class Run:
             specs: tasks as JSON, of this run's checkpoint or of another that is open.
         """
         reader = reader_of(self.engine)
-        yield from stream_tasks(reader.here(function) if reader else function, specs)
+        yield from stream_tasks(reader.on_driver(function) if reader else function, specs)
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
         """All that is wrong, by the listing and by the files."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import click
 
 from inspector.api import Options
-from inspector.engines.choose import AUTO, IO, NAMES, EngineWanted
+from inspector.engines.choose import AUTO, IO, NAMES, EngineOptions
 from inspector.model import TimeoutKind
 from inspector.render.formats import FORMATS
 from inspector.render.keys import Redact
@@ -161,10 +161,10 @@ def api_options(given: dict[str, Any]) -> Options:
     """
     if given.get("batch") is not None and given.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
-    engine = EngineWanted("local")
+    engine = EngineOptions("local")
     if "engine" in given:
-        engine = EngineWanted(
-            given["engine"], given["master"], given["conf"], io=given["io"], tell=_teller(given)
+        engine = EngineOptions(
+            given["engine"], given["master"], given["conf"], io=given["io"], notify=_teller(given)
         )
     redact, kind = given.get("redact"), given.get("timeout_kind")
     return Options(

@@ -20,7 +20,7 @@ AUTO, LOCAL, SPARK = "auto", "local", "spark"
 NAMES = (AUTO, LOCAL, SPARK)
 IO = (FSSPEC, HADOOP)
 
-_GIVEN_BY = {
+_SPARK_VARIABLES = {
     "PYSPARK_GATEWAY_PORT": "this process was started by spark-submit",
     "SPARK_REMOTE": "SPARK_REMOTE names a Spark Connect server",
 }
@@ -32,17 +32,21 @@ def _silent(_text: str) -> None:
 
 
 @dataclass(frozen=True)
-class EngineWanted:
-    """What is asked for.
+class EngineOptions:
+    """Where the tasks are to run.
 
     Attributes:
         name: ``auto``, ``local`` or ``spark``.
         master: where to start a session; any that Spark knows, and ``sc://`` of Spark Connect.
         conf: Spark confs of a session that is started here. May hold credentials: never shown.
-        session: one that is there already.
+        session: a session of the user's own, which is used as it is.
         io: how workers read: ``fsspec``, or ``hadoop`` by the file systems that Spark has.
-        tell: takes one line: the choice and its reason, where ``auto`` had to choose; what is to be
-            known of Spark's workers.
+        notify: is called with one line: the choice and its reason, where ``auto`` had to choose;
+            what a user is to know of Spark's workers.
+        tune_workers: take imported modules out of the garbage collections of Spark's Python
+            workers (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``):
+            small tasks take less time. Spark reuses its workers for other jobs of a session, so by
+            default (None) it is done in a Spark that is started here, and in no user's session.
     """
 
     name: str = AUTO
@@ -50,11 +54,12 @@ class EngineWanted:
     conf: Mapping[str, str] = field(default_factory=dict)
     session: Any = None
     io: str = IO[0]
-    tell: Callable[[str], None] = field(default=_silent, compare=False)
+    notify: Callable[[str], None] = field(default=_silent, compare=False)
+    tune_workers: bool | None = None
 
 
-def given_engine(wanted: EngineWanted, workers: int | None) -> Engine | None:
-    """The engine, if what is asked for and the environment decide it; else :func:`choose` does.
+def requested_engine(options: EngineOptions, workers: int | None) -> Engine | None:
+    """The engine, if the options and the environment decide it; else :func:`choose` does.
 
     A session that is needed is started.
 
@@ -63,32 +68,34 @@ def given_engine(wanted: EngineWanted, workers: int | None) -> Engine | None:
     """
     needs_spark = [
         option
-        for option, given in (
-            ("--master", wanted.master),
-            ("--conf", wanted.conf),
-            ("--io hadoop", wanted.io == HADOOP),
+        for option, present in (
+            ("--master", options.master),
+            ("--conf", options.conf),
+            ("--io hadoop", options.io == HADOOP),
         )
-        if given
+        if present
     ]
-    if wanted.name == LOCAL:
+    if options.name == LOCAL:
         if needs_spark:
             raise EngineError(f"{needs_spark[0]} is for Spark, got --engine local")
+        if options.tune_workers is not None:
+            raise EngineError("tune_workers is for Spark's Python workers, got engine local")
         return LocalEngine(workers)
-    if wanted.name == SPARK or wanted.session is not None:
-        return _spark(wanted, workers)
+    if options.name == SPARK or options.session is not None:
+        return _spark(options, workers)
     if needs_spark:
-        return _spark(wanted, workers, f"{needs_spark[0]} is given")
+        return _spark(options, workers, f"{needs_spark[0]} is given")
     if workers is not None:
-        return _local(wanted, workers, "--workers is given")
+        return _local(options, workers, "--workers is given")
     reason = _reason_for_spark()
-    return None if reason is None else _spark(wanted, workers, reason)
+    return None if reason is None else _spark(options, workers, reason)
 
 
-def choose(wanted: EngineWanted, workers: int | None, state_bytes: int) -> Engine:
+def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Engine:
     """The engine by the size of the state, where nothing else decides.
 
     Args:
-        wanted: what is asked for.
+        options: what the user requests.
         workers: threads of an engine in this process.
         state_bytes: bytes of the state files.
     """
@@ -98,19 +105,19 @@ def choose(wanted: EngineWanted, workers: int | None, state_bytes: int) -> Engin
         reason = f"PySpark is not installed; {_bytes(state_bytes)} of state files"
     else:
         try:
-            return _spark(wanted, workers, f"{_bytes(state_bytes)} of state files")
+            return _spark(options, workers, f"{_bytes(state_bytes)} of state files")
         except EngineError as error:
             reason = f"Spark cannot be had: {error}; {_bytes(state_bytes)} of state files"
-    return _local(wanted, workers, reason)
+    return _local(options, workers, reason)
 
 
-def _local(wanted: EngineWanted, workers: int | None, reason: str) -> Engine:
-    wanted.tell(f"engine: {LOCAL} ({reason})")
+def _local(options: EngineOptions, workers: int | None, reason: str) -> Engine:
+    options.notify(f"engine: {LOCAL} ({reason})")
     return LocalEngine(workers)
 
 
 def _reason_for_spark() -> str | None:
-    for name, reason in _GIVEN_BY.items():
+    for name, reason in _SPARK_VARIABLES.items():
         if os.environ.get(name):
             return reason
     sql = sys.modules.get("pyspark.sql")
@@ -119,7 +126,7 @@ def _reason_for_spark() -> str | None:
     return None
 
 
-def _spark(wanted: EngineWanted, workers: int | None, reason: str | None = None) -> Engine:
+def _spark(options: EngineOptions, workers: int | None, reason: str | None = None) -> Engine:
     if workers is not None:
         raise EngineError(
             "--workers is for the engine in this process; on Spark the executors' cores decide "
@@ -131,11 +138,17 @@ def _spark(wanted: EngineWanted, workers: int | None, reason: str | None = None)
         )
     from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
 
-    engine = SparkEngine.of(wanted.session, wanted.master, wanted.conf, io=wanted.io)
+    engine = SparkEngine.of(
+        options.session,
+        options.master,
+        options.conf,
+        io=options.io,
+        tune_workers=options.tune_workers,
+    )
     if reason is not None:
-        wanted.tell(f"engine: {SPARK} ({reason})")
+        options.notify(f"engine: {SPARK} ({reason})")
     if engine.note is not None:
-        wanted.tell(f"engine: {engine.note}")
+        options.notify(f"engine: {engine.note}")
     return engine
 
 

@@ -1,4 +1,4 @@
-"""What an engine is, and the work that it is given."""
+"""What an engine is, and the tasks that it runs."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Engine(Protocol):
         work: Sequence[Work],
         merge: Merge | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks and hand their results to this process.
+        """Map a batch function over tasks and bring their results to this process.
 
         Args:
             function: takes batches of :data:`inspector.schemas.TASKS`.
@@ -73,7 +73,7 @@ class Engine(Protocol):
 
 
 class Reader(Protocol):
-    """Reads the files of a checkpoint in the stead of fsspec."""
+    """Reads the files of a checkpoint in place of fsspec."""
 
     def open(self, path: str) -> tuple[Storage, Selection]:
         """A checkpoint's listing, and the part of it that a path means.
@@ -83,8 +83,8 @@ class Reader(Protocol):
             EngineError: it cannot be listed.
         """
 
-    def here(self, function: BatchFunction) -> BatchFunction:
-        """The same batch function, for a task that runs in this process."""
+    def on_driver(self, function: BatchFunction) -> BatchFunction:
+        """The same batch function, for tasks that run in this process."""
 
 
 def reader_of(engine: Engine | None) -> Reader | None:

@@ -37,33 +37,33 @@ from inspector.checkpoint.roots import MARKS, Selection, above, is_root, selecti
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import redact
 from inspector.engines import session as sessions
-from inspector.engines.copies import (
-    Copy,
-    Listed,
-    Needed,
-    names_in,
-    needed,
-    new_copy,
-    opened,
-    relative,
-)
-from inspector.engines.dealt import deal
+from inspector.engines.bin_packing import pack, partition_keys
 from inspector.engines.engine import BatchFunction, Work
-from inspector.engines.slots import keys_of_slots
-from inspector.engines.staging import PIECE_BYTES, PIECES, Folder, scratch
+from inspector.engines.hadoop_listing import (
+    ListedFile,
+    Listing,
+    TaskFile,
+    files_of_task,
+    listing_names,
+    new_listing,
+    open_listing,
+    relative_path,
+)
+from inspector.engines.session_scope import scope_of
+from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, scratch
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.schemas import task_batch
 
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
 BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-PIECES_AT_ONCE = 64
-"""Rows that Spark hands to a Python worker at once: so many MiB at most."""
+CHUNKS_PER_BATCH = 64
+"""Rows in a batch for a Python worker: so many MiB at most."""
 
 _READ_MARKS = tuple(mark for mark in MARKS if mark != "sources")
 _AT_ONCE_BYTES = 64 << 20
 _OF_GLOBS = re.compile(r"[][{}*?\\]")
-"""Characters that mean something in the patterns that Hadoop takes paths for."""
+"""Characters with a meaning in glob patterns, which is what Hadoop reads paths as."""
 
 _LOCAL = re.compile(r"file:/|/|[^:]*$")
 _OPTIONS: Mapping[str, str] = {
@@ -78,18 +78,21 @@ _OPTIONS_LOCAL: Mapping[str, str] = {
     "fs.file.impl.disable.cache": "true",
 }
 
-_SLOTTED = pa.schema([("slot", pa.int32()), *PIECES])
+_KEYED = pa.schema([("partition_key", pa.int32()), *CHUNKS])
 
-_PLACES = (
-    pa.schema({"uri": pa.string()}).append(_SLOTTED.field("path")).append(_SLOTTED.field("slot"))
-)
-"""Files, each with a Spark partition that it is needed in."""
+_fields: Mapping[str, pa.DataType] = {
+    "uri": pa.string(),
+    "path": pa.string(),
+    "partition_key": pa.int32(),
+}
+_REQUESTS = pa.schema(_fields)
+"""Files, each with the key of a Spark partition that reads it."""
 
-_PIECES_OF_CONTENT = (
-    # The lambda's variable holds the bytes; the column itself would be copied for every piece.
+_CHUNKS_OF_CONTENT = (
+    # The lambda's variable holds the bytes; the column itself would be copied for every chunk.
     f"posexplode(flatten(transform(array(content), c -> transform("
-    f"sequence(0, (octet_length(c) - 1) div {PIECE_BYTES}), "
-    f"i -> substring(c, cast(i * {PIECE_BYTES} + 1 as int), {PIECE_BYTES}))))) as (piece, content)"
+    f"sequence(0, (octet_length(c) - 1) div {CHUNK_BYTES}), "
+    f"i -> substring(c, cast(i * {CHUNK_BYTES} + 1 as int), {CHUNK_BYTES}))))) as (chunk, content)"
 )
 
 
@@ -102,6 +105,7 @@ class HadoopFiles:
 
     def __init__(self, session: SparkSession) -> None:
         self._session = session
+        self._listings = scope_of(session).listings
 
     def open(self, path: str) -> tuple[Storage, Selection]:
         """A checkpoint's listing, and the part of it that a path means.
@@ -130,34 +134,38 @@ class HadoopFiles:
             redact(path),
         )
 
-    def frame(self, work: Sequence[Work], slots: int) -> DataFrame:
-        """Tasks with their files, as :data:`inspector.engines.staging.PIECES`.
+    def frame(self, work: Sequence[Work], count: int) -> DataFrame:
+        """Tasks with their files, as :data:`inspector.engines.staging.CHUNKS`.
 
         All of one task is in one Spark partition; the heaviest in the first.
+
+        Args:
+            work: the tasks.
+            count: Spark partitions.
 
         Raises:
             EngineError: a file is larger than Spark reads.
         """
         rows: list[tuple[Any, ...]] = []
-        wanted: dict[Needed, dict[int, None]] = {}
-        for key, hand in zip(keys_of_slots(slots), deal(work, slots), strict=True):
-            for each in hand:
+        readers: dict[TaskFile, dict[int, None]] = {}
+        for key, group in zip(partition_keys(count), pack(work, count), strict=True):
+            for each in group:
                 rows.append((key, len(rows), each.spec, None, None, None, None))
-                for file in needed(each.spec):
-                    wanted.setdefault(file, {})[key] = None
-        for file, keys in wanted.items():
-            if file.copy.files[file.path].uri is None:
-                rows += [(key, None, None, file.copy.name, file.path, 0, b"") for key in keys]
-        tasks = sessions.hand_over(self._session, rows, _SLOTTED)
-        all_rows = reduce(DataFrame.unionAll, self._pieces(wanted), tasks)
-        return all_rows.repartition(slots, "slot").select(*PIECES.names)
+                for file in files_of_task(each.spec, self._listings):
+                    readers.setdefault(file, {})[key] = None
+        for file, keys in readers.items():
+            if file.listed.uri is None:
+                rows += [(key, None, None, file.listing.name, file.path, 0, b"") for key in keys]
+        tasks = sessions.to_frame(self._session, rows, _KEYED)
+        all_rows = reduce(DataFrame.unionAll, self._chunks(readers), tasks)
+        return all_rows.repartition(count, "partition_key").select(*CHUNKS.names)
 
     def names(self, work: Sequence[Work]) -> list[str]:
-        """Of the checkpoints that these tasks are about."""
-        return sorted({name for each in work for name in names_in(each.spec)})
+        """The names of the checkpoints that these tasks are about."""
+        return sorted({name for each in work for name in listing_names(each.spec, self._listings)})
 
-    def here(self, function: BatchFunction) -> BatchFunction:
-        """The same batch function with each task's files read by Spark into this process's reach.
+    def on_driver(self, function: BatchFunction) -> BatchFunction:
+        """The same batch function for tasks in this process, with their files fetched by Spark.
 
         One task after the other, for what is written where the command runs; its disk holds the
         files of one task.
@@ -168,9 +176,9 @@ class HadoopFiles:
                 for row in batch.to_pylist():
                     spec = str(row["spec"])
                     with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as place:
-                        folder = Folder(place)
-                        self._fetch(needed(spec), folder)
-                        with folder.names(names_in(spec)):
+                        folder = StagingFolder(place)
+                        self._fetch(files_of_task(spec, self._listings), folder)
+                        with folder.names(listing_names(spec, self._listings)):
                             yield from function([task_batch(spec, row["task_id"])])
 
         return run
@@ -180,24 +188,25 @@ class HadoopFiles:
 
         Newer ones bound it by bytes themselves (``maxBytesPerBatch``, 64 MiB in 4.3).
         """
-        return sessions.set_to(self._session, BATCH_ROWS, str(PIECES_AT_ONCE))
+        return sessions.conf_set(self._session, BATCH_ROWS, str(CHUNKS_PER_BATCH))
 
     def _listed(self, root: str) -> Storage | None:
-        """The copy of a root's listing with its small files; None if there is nothing."""
+        """A root's listing with its small files, as a storage; None if there is nothing."""
         target = tempfile.mkdtemp(prefix="inspector-listing-")
         try:
             marks = [mark for name in _READ_MARKS if (mark := self._mark(root, name))]
-            copy = new_copy(root, self._files(root, marks))
+            listing = new_listing(root, self._files(root, marks))
             if marks:
-                self._fetch([Needed(copy, path) for path in copy.small()], Folder(target))
-                folders = [mark.name for mark in marks if mark.name not in copy.files]
-                return opened(copy, folders, target)
+                small = [TaskFile(listing, path) for path in listing.small()]
+                self._fetch(small, StagingFolder(target))
+                folders = [mark.name for mark in marks if mark.name not in listing.files]
+                return open_listing(listing, folders, target, self._listings)
         except EngineError:
             shutil.rmtree(target)
             raise
         except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
             shutil.rmtree(target)
-            message = f"Spark cannot list it: {sessions.words(error)}"
+            message = f"Spark cannot list it: {sessions.message_of(error, self._session)}"
             raise EngineError(message, redact(root)) from None
         shutil.rmtree(target)
         return None
@@ -213,74 +222,76 @@ class HadoopFiles:
             raise
         return _Mark(name, frame, uris)
 
-    def _files(self, root: str, marks: Sequence[_Mark]) -> dict[str, Listed]:
-        found: dict[str, Listed] = {}
+    def _files(self, root: str, marks: Sequence[_Mark]) -> dict[str, ListedFile]:
+        found: dict[str, ListedFile] = {}
         seen: set[str] = set()
         for mark in marks:
             listing = mark.frame.select(
                 "path", "_metadata.file_path", "length", F.expr("unix_millis(modificationTime)")
             )
             for path, *file in listing.collect():
-                found[relative(path, root, mark.name)] = Listed(*file)
-            seen |= {relative(uri, root, mark.name, encoded=True) for uri in mark.uris}
+                found[relative_path(path, root, mark.name)] = ListedFile(*file)
+            seen |= {relative_path(uri, root, mark.name, encoded=True) for uri in mark.uris}
         if seen - found.keys():
             # Rows are of files that are not empty; or it has gone between the two listings.
             again = [now for each in marks if (now := self._mark(root, each.name))]
-            there = {relative(uri, root, m.name, encoded=True) for m in again for uri in m.uris}
-            found |= dict.fromkeys((seen & there) - found.keys(), Listed(None, 0, 0))
+            there = {
+                relative_path(uri, root, m.name, encoded=True) for m in again for uri in m.uris
+            }
+            found |= dict.fromkeys((seen & there) - found.keys(), ListedFile(None, 0, 0))
         return found
 
-    def _fetch(self, files: Sequence[Needed], folder: Folder) -> None:
-        """Lay down files in this process's reach."""
+    def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
+        """Write files to a folder of this process."""
         for file in files:
-            if file.copy.files[file.path].uri is None:
-                folder.write(file.copy.name, file.path, 0, b"")
-        frames = self._pieces(dict.fromkeys(files, (0,)))
+            if file.listed.uri is None:
+                folder.write(file.listing.name, file.path, 0, b"")
+        frames = self._chunks(dict.fromkeys(files, (0,)))
         if frames:
-            frame = reduce(DataFrame.unionAll, frames).select("name", "path", "piece", "content")
-            few = sum(file.copy.files[file.path].size for file in files) <= _AT_ONCE_BYTES
+            frame = reduce(DataFrame.unionAll, frames).select("name", "path", "chunk", "content")
+            few = sum(file.listed.size for file in files) <= _AT_ONCE_BYTES
             for row in frame.collect() if few else frame.toLocalIterator():
                 folder.write(*row)
 
-    def _pieces(self, files: Mapping[Needed, Iterable[int]]) -> list[DataFrame]:
-        """The pieces of files, each with the slots that it is wanted in."""
+    def _chunks(self, files: Mapping[TaskFile, Iterable[int]]) -> list[DataFrame]:
+        """The chunks of files, each with the keys of the partitions that read the file."""
         self._check_sizes(files)
-        groups: dict[tuple[Copy, str], dict[Needed, Iterable[int]]] = {}
-        for file, slots in files.items():
-            if file.copy.files[file.path].uri is not None:
+        groups: dict[tuple[Listing, str], dict[TaskFile, Iterable[int]]] = {}
+        for file, keys in files.items():
+            if file.listed.uri is not None:
                 mark = file.path.split("/", 1)[0]
-                groups.setdefault((file.copy, mark), {})[file] = slots
-        return [self._pieces_of(copy, group) for (copy, _), group in groups.items()]
+                groups.setdefault((file.listing, mark), {})[file] = keys
+        return [self._chunks_of(listing, group) for (listing, _), group in groups.items()]
 
-    def _pieces_of(self, copy: Copy, files: Mapping[Needed, Iterable[int]]) -> DataFrame:
-        wanted = {str(copy.files[file.path].uri): file.path for file in files}
-        folder = os.path.commonpath([os.path.dirname(path) or path for path in wanted.values()])
-        frame = self._read(_joined(copy.root, folder))
+    def _chunks_of(self, listing: Listing, files: Mapping[TaskFile, Iterable[int]]) -> DataFrame:
+        paths = {str(file.listed.uri): file.path for file in files}
+        folder = os.path.commonpath([os.path.dirname(path) or path for path in paths.values()])
+        frame = self._read(_joined(listing.root, folder))
         frame = frame.select(F.col("_metadata.file_path").alias("uri"), "content")
-        inside = sum(path.startswith(f"{folder}/") for path in copy.files)
-        if len(wanted) < inside:
-            # Known before the files are opened: what is not asked for is not read.
-            frame = frame.where(F.col("uri").isin(list(wanted)))
-        of_files = [(str(copy.files[f.path].uri), f.path, slot) for f in files for slot in files[f]]
-        places = sessions.hand_over(self._session, of_files, _PLACES)
-        return frame.join(F.broadcast(places), "uri").selectExpr(
-            "slot",
+        inside = sum(path.startswith(f"{folder}/") for path in listing.files)
+        if len(paths) < inside:
+            # Known before the files are opened: what is not requested is not read.
+            frame = frame.where(F.col("uri").isin(list(paths)))
+        of_files = [(str(file.listed.uri), file.path, key) for file in files for key in files[file]]
+        requests = sessions.to_frame(self._session, of_files, _REQUESTS)
+        return frame.join(F.broadcast(requests), "uri").selectExpr(
+            "partition_key",
             "cast(null as bigint) as task_id",
             "cast(null as string) as spec",
-            f"'{copy.name}' as name",
+            f"'{listing.name}' as name",
             "path",
-            _PIECES_OF_CONTENT,
+            _CHUNKS_OF_CONTENT,
         )
 
-    def _check_sizes(self, files: Iterable[Needed]) -> None:
+    def _check_sizes(self, files: Iterable[TaskFile]) -> None:
         most = int(str(self._session.conf.get(MAX_LENGTH, str((1 << 31) - 1))))
-        for copy, path in files:
-            size = copy.files[path].size
+        for file in files:
+            size = file.listed.size
             if size > most:
                 raise EngineError(
                     f"file has {size:,} bytes, Spark's binaryFile source reads at most {most:,}: "
                     f"raise {MAX_LENGTH} (up to 2147483647), or read it without --io hadoop",
-                    _joined(redact(copy.root), path),
+                    _joined(redact(file.listing.root), file.path),
                 )
 
     def _read(self, path: str) -> DataFrame:

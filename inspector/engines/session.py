@@ -1,4 +1,9 @@
-"""Spark sessions: started here or given, and checked before any work is sent to them."""
+"""Spark sessions: the user's own, or started here and checked before any work is sent to them.
+
+A session of the user is used as it is: it gets no conf, and nothing of this process is changed for
+it. What a session that is started here needs in this process is undone when it is stopped
+(:mod:`inspector.engines.session_scope`).
+"""
 
 from __future__ import annotations
 
@@ -9,10 +14,10 @@ import re
 import shutil
 import socket
 import sys
-import tempfile
 import warnings
+import weakref
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.checkpoint.urls import redact
+from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 from inspector.exceptions import EngineError
 
 OLDEST = (3, 5)
@@ -40,14 +46,14 @@ MASTER_PORT = 7077
 _PYTHON = "spark.pyspark.python"
 """Conf: the workers' Python, where they are."""
 
+_PYTHON_VARIABLE = "PYSPARK_PYTHON"
+"""The same as ``SparkContext`` reads it when it is made."""
+
 _ADDRESS = re.compile(r"(\[[^]]+\]|[^:/,]+)(?::(\d+))?")
 _LOCAL = re.compile(r"local(?:\[(\*|\d+)(?:,.*)?])?")
 _PARAMETERS = re.compile(r"(sc://[^\s;]*);[^\s'\"]+")
 _MOST = 500
 """Characters of a failure's words."""
-
-_GIVEN: dict[str, str] = {}
-"""Confs that sessions were started with here: no later message shows what is secret in them."""
 
 _QUIET = """\
 # Errors only: Spark's own default warns of what nobody asked about.
@@ -61,7 +67,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n%ex{short}
 # Else it takes itself for a shell, and says so.
 logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = error
-# What fails a task comes as an exception too, and is told once.
+# What fails a task comes as an exception too, and is reported once.
 logger.task.name = org.apache.spark.executor.Executor
 logger.task.level = off
 logger.stage.name = org.apache.spark.scheduler.TaskSetManager
@@ -73,8 +79,22 @@ logger.scheduler.level = warn
 """Of Log4j, for sessions that are started here."""
 
 
+def running() -> SparkSession | None:
+    """The session that this process has, whoever started it.
+
+    A session that another thread has made active counts too, and a context without any session
+    gets one: PySpark has one context in a process.
+    """
+    active = SparkSession.getActiveSession()
+    context = getattr(pyspark, "SparkContext", None)  # a client of Connect alone has none
+    if active is not None or getattr(context, "_active_spark_context", None) is None:
+        return active
+    session: SparkSession = SparkSession.builder.getOrCreate()
+    return session
+
+
 def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    """A session that ends with this process.
+    """A session that ends with this process, or the one that this process has.
 
     Args:
         master: any that Spark knows, ``sc://`` of Spark Connect too; None for what spark-submit or
@@ -82,35 +102,56 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         conf: its confs; they go before those set here.
 
     Raises:
-        EngineError: PySpark is too old, or it, Java or the master cannot be had.
+        EngineError: PySpark is too old, it, Java or the master cannot be had, or a session is
+            running that was started with another master or other confs.
     """
     check_driver()
-    _GIVEN.update(conf)
-    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    logging.getLogger().addFilter(_is_no_interrupt)
+    request = Request(master, dict(conf))
+    present = running()
+    if present is not None:
+        _check_request(present, request)
+        return present
     remote = master is not None and master.startswith("sc://")
     if not remote and not _is_submitted():
         _check_java()
-    _check_answers(master or os.environ.get("SPARK_REMOTE", ""))
+    server = master or os.environ.get("SPARK_REMOTE", "")
+    _check_answers(server)
+    scope = SessionScope(request, owns_workers=not server.startswith("sc://"))
     builder: Any = SparkSession.builder
     try:
-        made = _made(builder.remote(master), conf) if remote else _classic(builder, master, conf)
-        atexit.register(_stopped, made)
-    except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
-        raise EngineError(f"no Spark session on {_shown(master)}: {words(error)}") from None
+        _quieten(scope)
+        made = _made(builder.remote(master), conf) if remote else _classic(builder, request, scope)
+    except BaseException as error:
+        scope.close()
+        if not isinstance(error, Exception):
+            raise
+        said = _message(error, conf)
+        raise EngineError(f"no Spark session on {_shown(master)}: {said}") from None
+    _close_with(register(made, scope), made)
     return made
 
 
-def _classic(builder: Any, master: str | None, conf: Mapping[str, str]) -> SparkSession:
-    if _PYTHON in conf:
-        # Only spark-submit reads that conf; PySpark itself reads the variable alone.
-        os.environ["PYSPARK_PYTHON"] = conf[_PYTHON]
+def _check_request(session: SparkSession, request: Request) -> None:
+    """Whether a session that is running is the one that is requested.
+
+    Raises:
+        EngineError: it is not: the confs of a running session are not changed.
+    """
+    if request == Request(None, {}) or request == scope_of(session).request:
+        return
+    raise EngineError(
+        "this process has a Spark session already, which a master or confs would change: leave "
+        "them out to use it as it is, or stop it first"
+    )
+
+
+def _classic(builder: Any, request: Request, scope: SessionScope) -> SparkSession:
+    master, conf = request.master, request.conf
     if _is_submitted():
-        return _made(builder if master is None else builder.master(master), conf)
-    # Workers of this machine are to see what this process sees.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    folder = tempfile.mkdtemp(prefix="inspector-spark-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        # Only spark-submit reads the conf; PySpark itself reads the variable alone.
+        with _python(conf.get(_PYTHON)):
+            return _made(builder if master is None else builder.master(master), conf)
+    folder = scope.folder("inspector-spark-")
     quiet = Path(folder) / "log4j2.properties"
     quiet.write_text(_QUIET, "utf-8")
     defaults = {
@@ -123,12 +164,46 @@ def _classic(builder: Any, master: str | None, conf: Mapping[str, str]) -> Spark
         master = conf.get("spark.master", "local[*]")
     if master.startswith("local"):
         defaults["spark.ui.enabled"] = "false"
-    return _made(builder.master(master), {**defaults, **conf})
+    # Workers of this machine are to see what this process sees.
+    with _python(conf.get(_PYTHON) or os.environ.get(_PYTHON_VARIABLE) or sys.executable):
+        return _made(builder.master(master), {**defaults, **conf})
 
 
-def _is_no_interrupt(record: logging.LogRecord) -> bool:
-    """py4j logs a traceback or two for Ctrl-C, and then raises what says the same."""
-    return not str(record.msg).endswith("while sending command.")
+@contextmanager
+def _python(program: str | None) -> Iterator[None]:
+    """Name the workers' Python in the environment while a session starts, which alone reads it."""
+    before = os.environ.get(_PYTHON_VARIABLE)
+    if program is not None:
+        os.environ[_PYTHON_VARIABLE] = program
+    try:
+        yield
+    finally:
+        if before is not None:
+            os.environ[_PYTHON_VARIABLE] = before
+        else:
+            os.environ.pop(_PYTHON_VARIABLE, None)
+
+
+def _quieten(scope: SessionScope) -> None:
+    """Leave out, until the session ends, what PySpark and py4j say beside the point."""
+    before = list(warnings.filters)
+    warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
+    added = [each for each in warnings.filters if each not in before]
+    scope.on_close(_remove_filters, added)
+
+    def is_no_interrupt(record: logging.LogRecord) -> bool:
+        """py4j logs a traceback or two for Ctrl-C, and then raises what says the same."""
+        return not str(record.msg).endswith("while sending command.")
+
+    logging.getLogger().addFilter(is_no_interrupt)
+    scope.on_close(logging.getLogger().removeFilter, is_no_interrupt)
+
+
+def _remove_filters(added: list[Any]) -> None:
+    filters: Any = warnings.filters  # a list, whatever its type says
+    for each in added:
+        with suppress(ValueError):  # somebody has reset them
+            filters.remove(each)
 
 
 def _is_submitted() -> bool:
@@ -143,25 +218,34 @@ def _made(builder: Any, conf: Mapping[str, str]) -> SparkSession:
     return session
 
 
-def _stopped(session: SparkSession) -> None:
-    try:
-        session.stop()
-    except Exception:  # noqa: BLE001 - the process ends; whoever served it may be gone before it
-        return
+def _close_with(scope: SessionScope, session: SparkSession) -> None:
+    """Let the scope of a session that was started here end when it is stopped, by whomever.
+
+    It is stopped at the end of this process, unless it was before.
+    """
+    stop = type(session).stop
+    reference = weakref.ref(session)
+
+    def stop_and_close() -> None:
+        held = reference()
+        try:
+            if held is not None:
+                stop(held)
+        finally:
+            scope.close()
+
+    def at_exit() -> None:
+        with suppress(Exception):  # whoever served it may be gone before this process
+            stop_and_close()
+
+    session.stop = stop_and_close  # type: ignore[method-assign]
+    atexit.register(at_exit)
+    scope.on_close(atexit.unregister, at_exit)
 
 
-@contextmanager
-def set_to(session: SparkSession, name: str, value: str) -> Iterator[None]:
-    """Let a conf of a session have another value for a while."""
-    before = session.conf.get(name, None)
-    session.conf.set(name, value)
-    try:
-        yield
-    finally:
-        if before is None:
-            session.conf.unset(name)
-        else:
-            session.conf.set(name, before)
+def conf_set(session: SparkSession, name: str, value: str) -> AbstractContextManager[None]:
+    """Set a conf of a session as long as the block lasts, and then restore what it was before."""
+    return scope_of(session).conf(session.conf, name, value)
 
 
 def local_cores(session: SparkSession) -> int | None:
@@ -176,7 +260,7 @@ def local_cores(session: SparkSession) -> int | None:
     return (os.cpu_count() or 1) if local[1] == "*" else int(local[1] or 1)
 
 
-def hand_over(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
+def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
     """Some rows of this process as a DataFrame.
 
     As Arrow where Spark takes it (4.0 and later): it makes them a part of the plan. Out of tuples
@@ -252,19 +336,23 @@ def _shown(master: str | None) -> str:
     return "this machine" if master is None else redact(_PARAMETERS.sub(r"\1", master))
 
 
-def words(error: Exception) -> str:
-    """What a failure of Spark says at its heart, in one line and without secrets."""
+def message_of(error: Exception, session: SparkSession) -> str:
+    """What a failure of a session says at its heart, in one line and without secrets."""
+    return _message(error, scope_of(session).secrets)
+
+
+def _message(error: Exception, secrets: Mapping[str, str]) -> str:
     text = str(error)
     java = getattr(error, "java_exception", None)
     if java is not None:
         text = str(java.toString())
     heart = _heart(text) or type(error).__name__
     # Any parameter of an sc:// URL may be a header with a secret. What is cut must not hide one.
-    return redact(_PARAMETERS.sub(r"\1", heart), _GIVEN)[:_MOST]
+    return redact(_PARAMETERS.sub(r"\1", heart), secrets)[:_MOST]
 
 
 _PYTHON_ERROR = re.compile(
-    r"^(?!(?:org\.apache|java|javax|scala|io\.grpc)\.)"  # classes of the JVM, told beside it
+    r"^(?!(?:org\.apache|java|javax|scala|io\.grpc)\.)"  # classes of the JVM, reported beside it
     r"(?:[\w.]*\.)?(\w*(?:Error|Exception|Exit|Interrupt)\b(?:: .*)?)$"
 )
 

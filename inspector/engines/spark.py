@@ -2,17 +2,18 @@
 
 Only the DataFrame API is used: no RDD, no JVM gateway, so a session of Spark Connect will do. A
 large task gets a Spark task of its own, the one with most file bytes first, so that it does not
-start when the others are done (:mod:`inspector.engines.dealt`). A task that Spark runs again, or
-twice at the same time, tells the same and counts once.
+start when the others are done (:mod:`inspector.engines.bin_packing`). A task that Spark runs again,
+or twice at the same time, yields the same and counts once.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
+from pathlib import Path
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,23 +23,21 @@ from pyspark.sql.types import StringType
 
 from inspector.engines import session as sessions
 from inspector.engines import workers
-from inspector.engines.carried import PACKED, carried, packing, unpacked
-from inspector.engines.dealt import deal, handing, slots_for
+from inspector.engines.arrow_encoding import IPC_SCHEMA, encoded, from_ipc, ipc_encoded
+from inspector.engines.bin_packing import by_group, group_count, pack
 from inspector.engines.engine import HADOOP, BatchFunction, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
-from inspector.engines.staging import on_copies
+from inspector.engines.session_scope import scope_of
+from inspector.engines.staging import on_staged_files
 from inspector.exceptions import EngineError
 
-_ASKED = 8
+_PROBES = 8
 """Spark tasks by which the workers of a cluster are asked what they have."""
 
 _MERGERS = 16
-"""Spark tasks that make many results fewer."""
+"""Spark tasks that merge results before they reach the driver."""
 
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
-
-_READY: WeakKeyDictionary[SparkSession, str | None] = WeakKeyDictionary()
-"""Sessions whose workers were asked, and what is to be known of those; asking takes a job."""
 
 
 class SparkEngine:
@@ -47,50 +46,69 @@ class SparkEngine:
     Args:
         session: of Spark 3.5 or later, classic or Connect.
         reader: what reads the files, if not fsspec on each worker.
+        tune_workers: as in :class:`inspector.engines.choose.EngineOptions`.
 
     Attributes:
-        note: what is to be known of the session's workers, if anything.
+        note: what a user is to know of the session's workers, if anything.
     """
 
-    def __init__(self, session: SparkSession, reader: HadoopFiles | None = None) -> None:
+    def __init__(
+        self,
+        session: SparkSession,
+        reader: HadoopFiles | None = None,
+        *,
+        tune_workers: bool | None = None,
+    ) -> None:
         self.session = session
         self.reader = reader
         self.note: str | None = None
+        owned = scope_of(session).owns_workers
+        self._tune_workers = owned if tune_workers is None else tune_workers
 
     @classmethod
     def of(
-        cls, session: Any, master: str | None, conf: Mapping[str, str], *, io: str = "fsspec"
+        cls,
+        session: Any,
+        master: str | None,
+        conf: Mapping[str, str],
+        *,
+        io: str = "fsspec",
+        tune_workers: bool | None = None,
     ) -> SparkEngine:
-        """The engine on a session that is there (given or active), or on one that is started.
+        """The engine on a session that is there (passed or active), or on one that is started.
 
         Raises:
-            EngineError: there is no such Spark, or its workers lack what they need.
+            EngineError: there is no such Spark, its workers lack what they need, or a session that
+                is there comes with a master or confs for a new one.
         """
         sessions.check_driver()
-        if session is None and master is None and not conf:
-            # It is used as it is: a builder would give it confs of its own.
-            session = SparkSession.getActiveSession()
-        session = session or sessions.start(master, conf)
-        engine = cls(session, HadoopFiles(session) if io == HADOOP else None)
-        if session not in _READY:
-            _READY[session] = engine.make_ready()
-        engine.note = _READY[session]
+        if session is None:
+            session = sessions.start(master, conf)
+        elif master is not None or conf:
+            raise EngineError("master and conf are for a session to start, got a session as well")
+        reader = HadoopFiles(session) if io == HADOOP else None
+        engine = cls(session, reader, tune_workers=tune_workers)
+        scope = scope_of(session)
+        if not scope.workers_checked:
+            scope.worker_note = engine.prepare_workers()
+            scope.workers_checked = True
+        engine.note = scope.worker_note
         return engine
 
-    def make_ready(self) -> str | None:
+    def prepare_workers(self) -> str | None:
         """Ask the workers what they have, and send them this package if they lack it.
 
         Returns:
-            What is to be known of them, if anything.
+            What a user is to know of them, if anything.
 
         Raises:
             EngineError: a worker lacks what cannot be sent.
         """
-        found = workers.judge(self._ask())
-        if workers.must_ship(found):
-            self._ship(str(workers.package_zip()))
-            found = workers.judge(self._ask())
-            if workers.must_ship(found):
+        found = workers.check(self._probe())
+        if workers.lack_package(found):
+            self._ship()
+            found = workers.check(self._probe())
+            if workers.lack_package(found):
                 have = sorted({str(one["inspector"]) for one in found})
                 raise EngineError(
                     f"Python workers import version {', '.join(have)} of this package, expected "
@@ -105,23 +123,23 @@ class SparkEngine:
         work: Sequence[Work],
         merge: Merge | None = None,
     ) -> Iterator[pa.RecordBatch]:
-        """Map a batch function over tasks and collect what they tell: for results that are few.
+        """Map a batch function over tasks and collect their results: for results that are few.
 
-        The batches come as bytes, in one column: Spark's code for the many columns of a fact took
-        as long to make and to run as the reading of the state.
+        The batches come as bytes, in one column: generating and running Spark's code for the many
+        columns of a fact took as long as reading the state.
         """
         if not work:
             return
         try:
-            with self.reading():
-                told = self._packed(function, schema, work, merge).collect()
+            with self.computing():
+                rows = self._serialized(function, schema, work, merge).collect()
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
-            raise EngineError(f"Spark: {sessions.words(error)}") from None
-        yield from unpacked(row[0] for row in told)
+            raise EngineError(f"Spark: {sessions.message_of(error, self.session)}") from None
+        yield from from_ipc(row[0] for row in rows)
 
-    def _packed(
+    def _serialized(
         self,
         function: BatchFunction,
         schema: pa.Schema,
@@ -129,30 +147,34 @@ class SparkEngine:
         merge: Merge | None,
     ) -> DataFrame:
         if merge is None:
-            return self._mapped(packing(function), PACKED, work)
+            return self._mapped(ipc_encoded(function), IPC_SCHEMA, work)
         by_keys = self.frame(function, schema, work).repartition(_MERGERS, *merge.keys)
-        packed: DataFrame = by_keys.mapInArrow(packing(merge.function), from_arrow_schema(PACKED))
-        return packed
+        merged: DataFrame = by_keys.mapInArrow(
+            ipc_encoded(merge.function), from_arrow_schema(IPC_SCHEMA)
+        )
+        return merged
 
     def frame(self, function: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         """The same as a DataFrame that nobody has computed yet: for results that are many.
 
         Its columns are those of ``schema``, with the types that Spark has
-        (:mod:`inspector.engines.carried`). Compute it within :meth:`reading`.
+        (:mod:`inspector.engines.arrow_encoding`). Compute it within :meth:`computing`.
         """
-        return self._mapped(*carried(function, schema), work)
+        return self._mapped(*encoded(function, schema), work)
 
     def _mapped(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self.reader.names(work) if self.reader else []
+        count = group_count(work, self._cores)
         if self.reader and names:
-            tasks = self.reader.frame(work, slots_for(work, self._cores))
-            run = on_copies(run, names)
+            tasks = self.reader.frame(work, count)
+            run = on_staged_files(run, names)
         else:
-            slots = slots_for(work, self._cores)
-            tasks = self.session.range(0, slots, 1, slots)
-            run = handing(run, deal(work, slots))
+            tasks = self.session.range(0, count, 1, count)
+            run = by_group(run, pack(work, count))
+        if self._tune_workers:
+            run = workers.tuned(run)
         frame: DataFrame = tasks.mapInArrow(
-            workers.on_worker(run), from_arrow_schema(schema, prefer_timestamp_ntz=True)
+            run, from_arrow_schema(schema, prefer_timestamp_ntz=True)
         )
         return frame
 
@@ -160,24 +182,32 @@ class SparkEngine:
     def _cores(self) -> int | None:
         return sessions.local_cores(self.session)
 
-    def reading(self) -> AbstractContextManager[None]:
-        """What the session has to be set to while a frame is computed."""
+    def computing(self) -> AbstractContextManager[None]:
+        """Confs that the session needs while a frame is computed; restored afterwards."""
         return self.reader.small_batches() if self.reader else nullcontext()
 
-    def _ask(self) -> list[str]:
-        asked = F.udf(workers.question(), StringType(), useArrow=False)
-        slots = self._cores or _ASKED
-        numbers = self.session.range(0, slots, 1, slots)
+    def _probe(self) -> list[str]:
+        probe = F.udf(workers.probe(), StringType(), useArrow=False)
+        count = self._cores or _PROBES
+        numbers = self.session.range(0, count, 1, count)
         try:
-            return [str(row[0]) for row in numbers.select(asked("id")).collect()]
+            return [str(row[0]) for row in numbers.select(probe("id")).collect()]
         except Exception as error:  # noqa: BLE001 - as above
-            said = sessions.words(error)
+            said = sessions.message_of(error, self.session)
             if "PYTHON_VERSION_MISMATCH" in said:
                 said = f"{said.rstrip('.')}; {_OTHER_PYTHON}"
             raise EngineError(f"Spark's Python workers do not start: {said}") from None
 
-    def _ship(self, path: str) -> None:
+    def _ship(self) -> None:
+        """Send this package to the session's workers, which keep it as long as the session lasts.
+
+        The file is there until then: an executor that starts in the middle of a job fetches it too.
+        """
+        path = str(workers.package_zip(Path(scope_of(self.session).folder("inspector-zip-"))))
+        import_path = list(sys.path)
         try:
             self.session.addArtifacts(path, pyfile=True)
         except Exception:  # noqa: BLE001 - 3.5 has it for Connect only
             self.session.sparkContext.addPyFile(path)
+        finally:
+            sys.path[:] = import_path  # both put it on the driver's path, where it is not needed

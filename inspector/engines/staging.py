@@ -1,8 +1,8 @@
-"""Files that Spark has read, laid down where a task can read them, and the task run on them.
+"""Files that Spark has read, staged where a task can read them, and the task run on them.
 
-Spark hands over the files of a task in pieces, in no order that could be relied on. They go to a
-folder of their own on the disk of the worker, which is gone when its tasks are done. This module
-runs on Spark's Python workers and knows nothing of Spark.
+The files of a task arrive in chunks, in no particular order. They are written to a temporary folder
+on the worker's disk, which is removed when its tasks are done. This module runs on Spark's Python
+workers and knows nothing of Spark.
 """
 
 from __future__ import annotations
@@ -20,27 +20,28 @@ from inspector.checkpoint.staged import staged
 from inspector.engines.engine import BatchFunction
 from inspector.schemas import task_batch
 
-PIECE_BYTES = 1 << 20
+CHUNK_BYTES = 1 << 20
 """Bytes of a file in one row, at most."""
 
-_pieces: list[tuple[str, pa.DataType]] = [
+_columns: list[tuple[str, pa.DataType]] = [
     ("task_id", pa.int64()),
     ("spec", pa.string()),
     ("name", pa.string()),
     ("path", pa.string()),
-    ("piece", pa.int32()),
+    ("chunk", pa.int32()),
     ("content", pa.binary()),
 ]
-PIECES = pa.schema(_pieces)
-"""Tasks, and pieces of their files, in one stream.
+CHUNKS = pa.schema(_columns)
+"""Tasks, and chunks of their files, in one stream.
 
-A row is a task (``task_id``, ``spec``) or a piece of a file: ``name`` of the checkpoint's copies
-(:mod:`inspector.checkpoint.staged`), ``path`` in the checkpoint, number of the ``piece``, bytes.
+A row is a task (``task_id``, ``spec``) or a chunk of a file: ``name`` of the checkpoint's staged
+files (:mod:`inspector.checkpoint.staged`), ``path`` in the checkpoint, number of the ``chunk``,
+bytes.
 """
 
 
-class Folder:
-    """A folder for copies, one folder in it for each checkpoint.
+class StagingFolder:
+    """A folder for staged files, with one folder in it for each checkpoint.
 
     Args:
         path: an empty folder.
@@ -49,27 +50,27 @@ class Folder:
     def __init__(self, path: str) -> None:
         self._path = Path(path)
 
-    def write(self, name: str, path: str, piece: int, content: Any) -> None:
-        """Lay down a piece of a file; it may come twice, and before those that go before it."""
+    def write(self, name: str, path: str, chunk: int, content: Any) -> None:
+        """Write a chunk of a file; chunks may come twice, and in any order."""
         file = self._path / name / path
         file.parent.mkdir(parents=True, exist_ok=True)
-        # Not "append": pieces have their place, whenever they come.
+        # At its own offset: chunks come in any order.
         target = os.open(file, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
-            os.pwrite(target, content, piece * PIECE_BYTES)
+            os.pwrite(target, content, chunk * CHUNK_BYTES)
         finally:
             os.close(target)
 
     def names(self, names: Iterable[str]) -> ExitStack:
-        """Let the names of checkpoints mean their folders here, until the stack is closed."""
+        """Map the names of checkpoints to their folders here, until the stack is closed."""
         stack = ExitStack()
         for name in names:
             stack.enter_context(staged(name, str(self._path / name)))
         return stack
 
 
-def on_copies(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
-    """The same batch function for rows of :data:`PIECES`: tasks together with their files.
+def on_staged_files(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
+    """The same batch function for rows of :data:`CHUNKS`: tasks together with their files.
 
     Args:
         function: takes batches of :data:`inspector.schemas.TASKS`.
@@ -79,8 +80,8 @@ def on_copies(function: BatchFunction, names: Iterable[str]) -> BatchFunction:
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as path:
-            folder = Folder(path)
-            tasks = sorted(_laid_down(batches, folder))
+            folder = StagingFolder(path)
+            tasks = sorted(_stage(batches, folder))
             with folder.names(names):
                 for number, spec in tasks:
                     yield from function([task_batch(spec, number)])
@@ -98,7 +99,8 @@ def scratch() -> str | None:
     return there[os.getpid() % len(there)] if there else None
 
 
-def _laid_down(batches: Iterable[pa.RecordBatch], folder: Folder) -> list[tuple[int, str]]:
+def _stage(batches: Iterable[pa.RecordBatch], folder: StagingFolder) -> list[tuple[int, str]]:
+    """Write the chunks; the tasks, as number and JSON."""
     tasks: list[tuple[int, str]] = []
     for batch in batches:
         content = batch.column("content")
@@ -106,5 +108,5 @@ def _laid_down(batches: Iterable[pa.RecordBatch], folder: Folder) -> list[tuple[
             if row["spec"] is not None:
                 tasks.append((row["task_id"], row["spec"]))
             else:
-                folder.write(row["name"], row["path"], row["piece"], content[i].as_buffer())
+                folder.write(row["name"], row["path"], row["chunk"], content[i].as_buffer())
     return tasks

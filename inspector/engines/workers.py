@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
 import gc
+import ipaddress
 import json
 import os
-import shutil
 import socket
-import sys
-import tempfile
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -24,7 +21,7 @@ import inspector
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import EngineError
 
-NEEDED = ("pyarrow", "numpy", "fsspec", "xxhash", "google_crc32c", "pandas")
+REQUIRED_MODULES = ("pyarrow", "numpy", "fsspec", "xxhash", "google_crc32c", "pandas")
 """Modules that a worker has to have: the package's own dependencies, and PySpark's."""
 
 VENV_PACK = (
@@ -34,8 +31,8 @@ VENV_PACK = (
 )
 
 
-def question(modules: tuple[str, ...] = NEEDED) -> Callable[[Any], str]:
-    """The function that a worker runs; it carries all that it needs, as nothing may be there."""
+def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
+    """The function that a worker runs; it is self-contained, as nothing may be installed there."""
 
     def answer(_number: Any) -> str:
         import importlib  # noqa: PLC0415 - on the worker
@@ -49,7 +46,7 @@ def question(modules: tuple[str, ...] = NEEDED) -> Callable[[Any], str]:
                 importlib.import_module(name)
             except ImportError:  # noqa: PERF203
                 missing.append(name)
-        told = {
+        found = {
             "host": platform.node(),
             "executable": sys.executable,
             "missing": missing,
@@ -59,17 +56,17 @@ def question(modules: tuple[str, ...] = NEEDED) -> Callable[[Any], str]:
         try:
             package = importlib.import_module("inspector")
             kernel = importlib.import_module("inspector.kernel.loader")
-            told["inspector"] = package.__version__
-            told["kernel"] = kernel.kernel_name()
+            found["inspector"] = package.__version__
+            found["kernel"] = kernel.kernel_name()
         except ImportError as error:
             if not missing:
-                told["missing"] = [] if error.name == "inspector" else [str(error.name or error)]
-        return json.dumps(told)
+                found["missing"] = [] if error.name == "inspector" else [str(error.name or error)]
+        return json.dumps(found)
 
     return answer
 
 
-def judge(answers: Iterable[str]) -> list[Mapping[str, Any]]:
+def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
     """The distinct workers' answers.
 
     Raises:
@@ -85,7 +82,7 @@ def judge(answers: Iterable[str]) -> list[Mapping[str, Any]]:
     return workers
 
 
-def must_ship(workers: Iterable[Mapping[str, Any]]) -> bool:
+def lack_package(workers: Iterable[Mapping[str, Any]]) -> bool:
     """Whether a worker lacks this package, or has another version of it."""
     return any(one["inspector"] != inspector.__version__ for one in workers)
 
@@ -100,22 +97,20 @@ def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
     )
 
 
-def on_worker(function: BatchFunction) -> BatchFunction:
-    """The function as a Spark task runs it."""
+def tuned(function: BatchFunction) -> BatchFunction:
+    """The same batch function on workers that are set to lose less time.
 
-    def on_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        begin()
-        yield from function(batches)
+    Only for workers that serve no other session, or where their user agrees: Spark reuses them for
+    other jobs (``spark.python.worker.reuse``), and what is frozen stays so. Sockets are as they
+    were when the task ends.
+    """
 
-    return on_worker
-
-
-def begin() -> None:
-    """Spare a task what PySpark's workers lose time with, before it reads; nothing elsewhere."""
-    tasks = sys.modules.get("pyspark.taskcontext")  # where there is none, nobody has imported it
-    if tasks is not None and tasks.TaskContext.get() is not None:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         _freeze()
-        _acknowledge()
+        with quick_acknowledgements():
+            yield from function(batches)
+
+    return run
 
 
 @functools.cache
@@ -129,37 +124,64 @@ def _freeze() -> None:
     gc.freeze()
 
 
-def _acknowledge() -> None:
-    """Tell the JVM at once that its bytes have come.
+@contextmanager
+def quick_acknowledgements() -> Iterator[None]:
+    """Acknowledge at once the bytes that the JVM sends.
 
     It sends a task in small pieces over TCP, each of which waits for the one before to be
-    acknowledged (Nagle), and Linux puts that off by up to 40 ms; until the next reading, so that
-    each task has to ask. (Spark's Unix domain sockets, 4.1 and later, are as fast; but some workers
-    that end then print a traceback, as the JVM no longer listens.)
+    acknowledged (Nagle), and Linux puts that off by up to 40 ms (``TCP_QUICKACK`` of tcp(7)). The
+    flag of each connection is restored at the end of the block. (Spark's Unix domain sockets, 4.1
+    and later, are as fast; but some workers that end then print a traceback, as the JVM no longer
+    listens.)
     """
-    if not hasattr(socket, "TCP_QUICKACK"):
-        return  # not Linux
+    changed: list[tuple[socket.socket, int]] = []
+    try:
+        if hasattr(socket, "TCP_QUICKACK"):  # Linux has it alone
+            for connection in _loopback_connections():
+                with suppress(OSError):
+                    before = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK)
+                    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
+                    changed.append((connection, before))
+        yield
+    finally:
+        # The last first: several descriptors may be of one connection, and see it set already.
+        for connection, before in reversed(changed):
+            with suppress(OSError):
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, before)
+            connection.close()
+
+
+def _loopback_connections() -> Iterator[socket.socket]:
+    """Duplicates of this process's TCP connections within the machine, where the JVM is.
+
+    Duplicates share the connection's flags and are ours to close, whoever closes the original.
+    """
     for name in os.listdir("/proc/self/fd"):
         try:
             connection = socket.socket(fileno=int(name))
         except OSError:  # it is no socket
             continue
-        with suppress(OSError):
-            if connection.family in (socket.AF_INET, socket.AF_INET6):
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 1)
-        connection.detach()  # it is not ours to close
+        if _is_loopback(connection):
+            yield connection.dup()
+        connection.detach()
 
 
-def package_zip(folder: Path | None = None) -> Path:
+def _is_loopback(connection: socket.socket) -> bool:
+    if connection.family not in (socket.AF_INET, socket.AF_INET6):
+        return False
+    try:
+        host = str(connection.getpeername()[0])
+    except OSError:  # it is not connected
+        return False
+    return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+
+
+def package_zip(folder: Path) -> Path:
     """This package as a zip that workers can import: pure Python, so on the kernel's Python twin.
 
     Args:
-        folder: where to put it; if not given a new one, which ends with this process.
+        folder: where to put it.
     """
-    if folder is None:
-        folder = Path(tempfile.mkdtemp(prefix="inspector-zip-"))
-        # Not earlier: an executor that starts in the middle of a job fetches it too.
-        atexit.register(shutil.rmtree, folder, ignore_errors=True)
     target = folder / "inspector.zip"
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in _sources(resources.files(inspector), inspector.__name__):

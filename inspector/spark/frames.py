@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import api
 from inspector.api.spread import spread
 from inspector.api.typed import Typed
-from inspector.engines.choose import EngineWanted
+from inspector.engines.choose import EngineOptions
 from inspector.engines.spark import SparkEngine
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.report import Report
@@ -129,4 +129,7 @@ def table(
 def on(spark: SparkSession, options: api.Options | None) -> api.Options:
     """The options with this session as the engine."""
     options = options or api.Options()
-    return replace(options, engine=EngineWanted("spark", session=spark, io=options.engine.io))
+    engine = EngineOptions(
+        "spark", session=spark, io=options.engine.io, tune_workers=options.engine.tune_workers
+    )
+    return replace(options, engine=engine)

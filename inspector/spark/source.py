@@ -50,8 +50,7 @@ from inspector.analyses.flat_tables import FLAT
 from inspector.api.run import Options
 from inspector.api.spread import TABLES, TYPED, schema_of, spread
 from inspector.api.typed import Typed
-from inspector.engines import workers
-from inspector.engines.carried import carried
+from inspector.engines.arrow_encoding import encoded
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
 from inspector.model import TimeoutKind
@@ -92,14 +91,14 @@ class InspectorDataSource(DataSource):
     def schema(self) -> StructType:
         """The columns of the table that the options name."""
         schema = schema_of(*_asked(self.options))
-        return from_arrow_schema(carried(_nothing, schema).schema, prefer_timestamp_ntz=True)
+        return from_arrow_schema(encoded(_nothing, schema).schema, prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads it; with ``pushdown`` one that takes filters."""
         found = spread(*_asked(self.options))
         pushdown = _flag(_lowered(self.options), "pushdown")
         kind = _FilteringReader if pushdown else _Reader
-        return kind(carried(found.function, found.schema).function, found.work, schema)
+        return kind(encoded(found.function, found.schema).function, found.work, schema)
 
 
 class _Part(InputPartition):
@@ -124,7 +123,6 @@ class _Reader(DataSourceReader):
         """The rows of one task."""
         if not isinstance(partition, _Part):
             return  # Spark's own, where there are no tasks
-        workers.begin()
         tasks = task_batch(partition.spec, partition.number)
         exact = _exact(self._schema)
         for batch in self._function([tasks]):

@@ -70,7 +70,7 @@ def write_typed(run: Run, wanted: Typed, output: str, form: str, *, force: bool)
     for place, tasks in tables.items():
         frame = _engine(run).frame(run_typed, typed_schema(tasks[0]), work_of(tasks))
         target = f"{output.rstrip('/')}/{table_name(place)}" if inside else output
-        with _engine(run).reading():
+        with _engine(run).computing():
             done.append(_written(frame, target, form, force=force))
     return done
 
@@ -82,7 +82,7 @@ def write_leftovers(run: Run, output: str, form: str, *, force: bool) -> Written
     """
     table = flat(run, "leftovers", ProblemMode.DROPMALFORMED)
     frame = _engine(run).frame(table.function, table.schema, table.work)
-    with _engine(run).reading():
+    with _engine(run).computing():
         _write(frame, output, form, force=force)
     return Written(output, None)
 
@@ -101,7 +101,7 @@ def _written(frame: DataFrame, target: str, form: str, *, force: bool) -> Writte
     # Only where there are problems, or nobody knows, the files are read once more for them.
     if found is not None and not found["problems"]:
         return Written(target, found["rows"])
-    texts = _done(lambda: frame.where(told).select(COLUMN).collect())
+    texts = _done(frame, lambda: frame.where(told).select(COLUMN).collect())
     problems = tuple(problem_of_text(row[0]) for row in texts)
     return Written(target, None if found is None else found["rows"], problems)
 
@@ -119,15 +119,15 @@ def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
 def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
     writer = WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
     # Spark's default, INT96, says no time zone.
-    with sessions.set_to(frame.sparkSession, _TIMESTAMP_TYPE, "TIMESTAMP_MICROS"):
-        _done(lambda: writer.save(target), target)
+    with sessions.conf_set(frame.sparkSession, _TIMESTAMP_TYPE, "TIMESTAMP_MICROS"):
+        _done(frame, lambda: writer.save(target), target)
 
 
-def _done(action: Callable[[], Any], target: str = "") -> Any:
+def _done(frame: DataFrame, action: Callable[[], Any], target: str = "") -> Any:
     try:
         return action()
     except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
-        said = sessions.words(error)
+        said = sessions.message_of(error, frame.sparkSession)
         if "PATH_ALREADY_EXISTS" in said:
             raise EngineError(f"{target} exists; --force overwrites it") from None
         raise EngineError(f"Spark: {said}") from None

@@ -23,7 +23,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from inspector.api import Options, audit
 from inspector.engines import session as sessions
-from inspector.engines.choose import EngineWanted
+from inspector.engines.choose import EngineOptions
 
 SMALL = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
 TICK = os.sysconf("SC_CLK_TCK")
@@ -42,10 +42,10 @@ def ways(session: SparkSession, cores: int) -> dict[str, Callable[[str], int]]:
     """Name -> reads a checkpoint in that way and tells the rows of its newest version."""
 
     def spark_engine(path: str) -> int:
-        return _audited(path, Options(engine=EngineWanted("spark", session=session)))
+        return _audited(path, Options(engine=EngineOptions("spark", session=session)))
 
     def local_engine(path: str) -> int:
-        return _audited(path, Options(engine=EngineWanted("local"), workers=cores))
+        return _audited(path, Options(engine=EngineOptions("local"), workers=cores))
 
     def count(path: str) -> int:
         return session.read.format("statestore").load(path).count()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inspector.engines import choose as chooser
-from inspector.engines.choose import LOCAL_SPARK_BYTES, EngineWanted, choose, given_engine
+from inspector.engines.choose import LOCAL_SPARK_BYTES, EngineOptions, choose, requested_engine
 from inspector.engines.engine import Engine
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
@@ -51,11 +51,11 @@ def without_pyspark(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(chooser, "find_spec", lambda _name: None)
 
 
-def given_with(
+def engine_of(
     workers: int | None = None, told: list[str] | None = None, **wanted: Any
 ) -> Engine | None:
     told = [] if told is None else told
-    return given_engine(EngineWanted(**wanted, tell=told.append), workers)
+    return requested_engine(EngineOptions(**wanted, notify=told.append), workers)
 
 
 # --- what is asked for -----------------------------------------------------------------------
@@ -64,7 +64,7 @@ def given_with(
 @pytest.mark.parametrize("workers", [None, 3])
 def test_local_is_this_process_and_needs_no_words(workers: int | None) -> None:
     told: list[str] = []
-    assert given_with(workers, told, name="local") == LocalEngine(workers)
+    assert engine_of(workers, told, name="local") == LocalEngine(workers)
     assert told == []
 
 
@@ -78,18 +78,31 @@ def test_local_is_this_process_and_needs_no_words(workers: int | None) -> None:
 )
 def test_options_of_spark_contradict_a_local_engine(option: str, wanted: Mapping[str, Any]) -> None:
     with pytest.raises(EngineError, match=f"{option} is for Spark, got --engine local"):
-        given_with(name="local", **wanted)
+        engine_of(name="local", **wanted)
 
 
 @pytest.mark.usefixtures("spark")
 def test_spark_is_asked_for_with_all_that_is_given() -> None:
     told: list[str] = []
     conf = {"spark.x": "y"}
-    engine = given_with(None, told, name="spark", master="local[2]", conf=conf, io="hadoop")
+    engine = engine_of(None, told, name="spark", master="local[2]", conf=conf, io="hadoop")
     assert isinstance(engine, FakeSpark)
     assert engine.asked == (None, "local[2]", conf)
-    assert engine.named == {"io": "hadoop"}
+    assert engine.named == {"io": "hadoop", "tune_workers": None}
     assert told == [], "nothing had to be chosen"
+
+
+@pytest.mark.usefixtures("spark")
+def test_that_workers_may_be_tuned_is_passed_on() -> None:
+    engine = engine_of(session=object(), tune_workers=True)
+    assert isinstance(engine, FakeSpark)
+    assert engine.named["tune_workers"] is True
+
+
+@pytest.mark.parametrize("tune", [True, False])
+def test_a_local_engine_has_no_workers_to_tune(tune: bool) -> None:
+    with pytest.raises(EngineError, match="tune_workers is for Spark's Python workers"):
+        engine_of(name="local", tune_workers=tune)
 
 
 @pytest.mark.usefixtures("spark")
@@ -99,7 +112,7 @@ def test_what_is_to_be_known_of_its_workers_is_told(
 ) -> None:
     monkeypatch.setattr(FakeSpark, "note", "workers are slow")
     told: list[str] = []
-    given_with(None, told, name=name, master="local[2]")
+    engine_of(None, told, name=name, master="local[2]")
     reason = ["engine: spark (--master is given)"] * (name == "auto")
     assert told == [*reason, "engine: workers are slow"]
 
@@ -107,7 +120,7 @@ def test_what_is_to_be_known_of_its_workers_is_told(
 @pytest.mark.usefixtures("spark")
 def test_a_given_session_is_taken() -> None:
     session = object()
-    engine = given_with(session=session)
+    engine = engine_of(session=session)
     assert isinstance(engine, FakeSpark)
     assert engine.asked[0] is session
 
@@ -123,14 +136,14 @@ def test_a_given_session_is_taken() -> None:
 )
 def test_an_option_of_spark_alone_asks_for_it(option: str, wanted: Mapping[str, Any]) -> None:
     told: list[str] = []
-    assert isinstance(given_with(None, told, **wanted), FakeSpark)
+    assert isinstance(engine_of(None, told, **wanted), FakeSpark)
     assert told == [f"engine: spark ({option} is given)"]
 
 
 def test_workers_alone_ask_for_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SPARK_REMOTE", "sc://elsewhere")
     told: list[str] = []
-    assert given_with(4, told) == LocalEngine(4)
+    assert engine_of(4, told) == LocalEngine(4)
     assert told == ["engine: local (--workers is given)"]
 
 
@@ -138,13 +151,13 @@ def test_workers_alone_ask_for_this_process(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("wanted", [{"name": "spark"}, {"master": "local"}, {"session": object()}])
 def test_spark_has_no_such_workers(wanted: Mapping[str, Any]) -> None:
     with pytest.raises(EngineError, match="--workers is for the engine in this process"):
-        given_with(2, **wanted)
+        engine_of(2, **wanted)
 
 
 def test_spark_without_pyspark_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     without_pyspark(monkeypatch)
     with pytest.raises(EngineError, match=r"pip install 'spark-state-inspector\[spark\]'"):
-        given_with(name="spark")
+        engine_of(name="spark")
 
 
 # --- what is there ---------------------------------------------------------------------------
@@ -163,7 +176,7 @@ def test_a_spark_around_this_process_is_taken(
 ) -> None:
     monkeypatch.setenv(variable, "sc://host/;token=s3cr3t")
     told: list[str] = []
-    assert isinstance(given_with(None, told), FakeSpark)
+    assert isinstance(engine_of(None, told), FakeSpark)
     assert told == [f"engine: spark ({reason})"]
 
 
@@ -178,13 +191,13 @@ def test_a_session_that_is_active_is_taken(monkeypatch: pytest.MonkeyPatch, acti
     fake = SimpleNamespace(SparkSession=SparkSession)
     monkeypatch.setitem(sys.modules, "pyspark.sql", fake)
     told: list[str] = []
-    engine = given_with(None, told)
+    engine = engine_of(None, told)
     assert isinstance(engine, FakeSpark) == (active is not None)
     assert told == ["engine: spark (a session is active)"] * (active is not None)
 
 
 def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
-    assert given_with() is None
+    assert engine_of() is None
 
 
 # --- the size --------------------------------------------------------------------------------
@@ -192,7 +205,7 @@ def test_nothing_given_and_nothing_there_leaves_it_to_the_size() -> None:
 
 def chosen(state_bytes: int) -> tuple[Engine, str]:
     told: list[str] = []
-    engine = choose(EngineWanted(tell=told.append), None, state_bytes)
+    engine = choose(EngineOptions(notify=told.append), None, state_bytes)
     (line,) = told
     return engine, line
 
@@ -236,5 +249,5 @@ def test_much_state_where_spark_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.usefixtures("spark")
 def test_a_wish_is_silent_by_default() -> None:
-    assert choose(EngineWanted(), 2, BELOW) == LocalEngine(2)
-    assert EngineWanted() == EngineWanted(tell=print), "to whom it is told makes no other wish"
+    assert choose(EngineOptions(), 2, BELOW) == LocalEngine(2)
+    assert EngineOptions() == EngineOptions(notify=print), "to whom it is told makes no other wish"

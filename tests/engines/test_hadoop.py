@@ -15,10 +15,10 @@ import pytest
 
 from inspector import api
 from inspector.api.run import Run
-from inspector.engines.choose import EngineWanted
+from inspector.engines.bin_packing import partition_keys
+from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import Work
-from inspector.engines.slots import keys_of_slots
-from inspector.engines.staging import PIECE_BYTES
+from inspector.engines.staging import CHUNK_BYTES
 from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.passes.run import run_tasks
 from inspector.render.as_json import render_json
@@ -44,7 +44,7 @@ COMMANDS: dict[str, Callable[..., Report]] = {
 
 @pytest.fixture
 def hadoop(spark: Any) -> api.Options:
-    return api.Options(engine=EngineWanted(session=spark, io="hadoop"))
+    return api.Options(engine=EngineOptions(session=spark, io="hadoop"))
 
 
 def said(report: Report) -> Any:
@@ -158,7 +158,7 @@ def test_a_file_of_many_pieces(hadoop: api.Options, tmp_path: Path) -> None:
     entries = [(b"%d" % i, noise.randbytes(400_000)) for i in range(9)]
     replace_state(Path(path), None, {(0, 1): entries})
     file = Path(path, "state/0/0/1.delta")
-    assert file.stat().st_size > 2 * PIECE_BYTES
+    assert file.stat().st_size > 2 * CHUNK_BYTES
     assert_same("verify", path, hadoop)
 
 
@@ -215,7 +215,7 @@ def test_what_spark_cannot_list_is_said_without_passwords(hadoop: api.Options) -
 
 
 def test_options_of_fsspec_are_refused(spark: Any) -> None:
-    wanted = EngineWanted(session=spark, io="hadoop")
+    wanted = EngineOptions(session=spark, io="hadoop")
     options = api.Options(storage_options={"key": "x"}, engine=wanted)
     with pytest.raises(EngineError, match="--storage-option is for fsspec"):
         api.verify(str(checkpoint_of("agg_append")), options)
@@ -236,10 +236,10 @@ def test_nothing_is_left_and_the_session_is_as_it_was(
     assert list(tmp_path.glob("inspector-*")) == []
 
 
-def test_spark_puts_the_keys_of_slots_where_they_should_go(spark: Any) -> None:
+def test_spark_puts_the_partition_keys_where_they_should_go(spark: Any) -> None:
     from pyspark.sql import functions as F  # noqa: N812
 
-    keys = keys_of_slots(50)
+    keys = partition_keys(50)
     frame = spark.createDataFrame([(key,) for key in keys], "key int").repartition(50, "key")
     places = dict(frame.select("key", F.spark_partition_id()).collect())
     assert [places[key] for key in keys] == list(range(50))

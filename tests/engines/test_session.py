@@ -9,6 +9,8 @@ import re
 import socket
 import sys
 import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,6 +26,7 @@ from inspector.exceptions import EngineError
 pytest.importorskip("pyspark.sql", exc_type=ImportError)
 
 from inspector.engines import session as sessions
+from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 
 AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 
@@ -34,6 +37,8 @@ class FakeBuilder:
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
         self.calls: dict[str, str] = {}
+        self.python: str | None = None
+        self.sessions: list[FakeSession] = []  # PySpark too holds those that are not stopped
 
     def master(self, url: str) -> FakeBuilder:
         return self.config("master", url)
@@ -46,25 +51,38 @@ class FakeBuilder:
         return self
 
     def getOrCreate(self) -> Any:  # noqa: N802 - Spark's name
+        self.python = os.environ.get("PYSPARK_PYTHON")
         if self.error is not None:
             raise self.error
-        return SimpleNamespace(stop=lambda: None)
+        self.sessions.append(FakeSession())
+        return self.sessions[-1]
+
+
+class FakeSession:
+    """Only that it was stopped is known of it."""
+
+    stopped = 0
+
+    def stop(self) -> None:
+        self.stopped += 1
 
 
 @pytest.fixture
-def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBuilder:
+def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBuilder]:
     """No Spark is started; Java is there, and somebody listens wherever it is asked."""
-    made = FakeBuilder()
+    made, logged = FakeBuilder(), list(logging.getLogger().filters)
     monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=made))
     monkeypatch.setattr(sessions, "_check_java", lambda: None)
     monkeypatch.setattr(socket, "create_connection", lambda *_: socket.socket())
     monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
+    monkeypatch.setattr(sessions, "running", lambda: None)
     monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(tmp_path))  # noqa: ARG005
     for name in AROUND:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PYSPARK_PYTHON", "as-it-was")
-    monkeypatch.setattr(sessions, "_GIVEN", {})
-    return made
+    yield made
+    for filter_ in logging.getLogger().filters[len(logged) :]:
+        logging.getLogger().removeFilter(filter_)
 
 
 # --- what must be there ------------------------------------------------------------------------
@@ -232,7 +250,7 @@ def test_a_session_of_this_machine(builder: FakeBuilder) -> None:
     assert "rootLogger.level = error" in said
     waiting = r"logger\.(\w+)\.name = \S+TaskSchedulerImpl\nlogger\.\1\.level = warn\n"
     assert re.search(waiting, said), "it says that it waits for cores"
-    assert os.environ["PYSPARK_PYTHON"] == "as-it-was"
+    assert builder.python == os.environ["PYSPARK_PYTHON"] == "as-it-was"
 
 
 def test_workers_of_this_machine_run_this_python(
@@ -240,7 +258,8 @@ def test_workers_of_this_machine_run_this_python(
 ) -> None:
     monkeypatch.delenv("PYSPARK_PYTHON")
     sessions.start("spark://a:1", {})
-    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+    assert builder.python == sys.executable
+    assert "PYSPARK_PYTHON" not in os.environ, "a later session of the user has its own default"
     assert "spark.ui.enabled" not in builder.calls
 
 
@@ -252,7 +271,8 @@ def test_workers_run_the_python_that_a_conf_names(
         monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1234")
     conf = {"spark.pyspark.python": "./environment/bin/python"}
     sessions.start("spark://a:1", conf)
-    assert os.environ["PYSPARK_PYTHON"] == conf["spark.pyspark.python"]
+    assert builder.python == conf["spark.pyspark.python"]
+    assert os.environ["PYSPARK_PYTHON"] == "as-it-was"
     assert builder.calls["spark.pyspark.python"] == conf["spark.pyspark.python"]
 
 
@@ -285,60 +305,168 @@ def test_what_spark_says_is_told_without_secrets(builder: FakeBuilder) -> None:
     assert got.value.__suppress_context__
 
 
-HANDED = pa.schema({"number": pa.int32()}).append(pa.field("data", pa.binary()))
+COLUMNS = pa.schema({"number": pa.int32()}).append(pa.field("data", pa.binary()))
 
 
-def handed_over(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
+def frame_of(rows: list[tuple[Any, ...]]) -> tuple[Any, ...]:
     """What a session is asked to make a DataFrame of."""
     session = mock.Mock()
-    sessions.hand_over(session, rows, HANDED)
+    sessions.to_frame(session, rows, COLUMNS)
     asked: tuple[Any, ...] = session.createDataFrame.call_args.args
     return asked
 
 
 @pytest.mark.parametrize("rows", [[], [(7, None), (8, b"b")]])
-def test_rows_are_handed_over_as_arrow(
+def test_rows_are_frame_of_as_arrow(
     rows: list[tuple[Any, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions, "DataFrame", SimpleNamespace(toArrow=None))  # as that of 4.0
-    (table,) = handed_over(rows)
-    assert table.schema == HANDED
+    (table,) = frame_of(rows)
+    assert table.schema == COLUMNS
     assert [tuple(row.values()) for row in table.to_pylist()] == rows
 
 
-def test_to_an_older_spark_they_are_handed_over_as_tuples(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_to_an_older_spark_they_are_frame_of_as_tuples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sessions, "DataFrame", SimpleNamespace)  # has no toArrow, as that of 3.5
-    rows, schema = handed_over([(7, b"b")])
+    rows, schema = frame_of([(7, b"b")])
     assert rows == [(7, b"b")]
     assert schema.simpleString() == "struct<number:int,data:binary>"
 
 
 @pytest.mark.usefixtures("builder")
-def test_nor_does_a_later_failure_tell_them() -> None:
-    sessions.start(None, {"spark.hadoop.fs.s3a.secret.key": "pa55word", "spark.x": "plain"})
-    assert sessions.words(RuntimeError("pa55word is not plain")) == "*** is not plain"
+def test_nor_does_a_later_failure_show_them() -> None:
+    conf = {"spark.hadoop.fs.s3a.secret.key": "pa55word", "spark.x": "plain"}
+    session = sessions.start(None, conf)
+    assert sessions.message_of(RuntimeError("pa55word is not plain"), session) == "*** is not plain"
+    another = sessions.start(None, {})
+    assert sessions.message_of(RuntimeError("pa55word"), another) == "pa55word"
+
+
+# --- what it leaves -------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("builder")
 def test_an_interrupt_is_not_logged_beside_being_raised(caplog: pytest.LogCaptureFixture) -> None:
-    sessions.start(None, {})
-    try:
-        logging.exception("Exception while sending command.")
-        logging.exception("KeyboardInterrupt while sending command.")
-        logging.error("something else")
-    finally:
-        logging.getLogger().removeFilter(sessions._is_no_interrupt)
+    session = sessions.start(None, {})
+    logging.exception("Exception while sending command.")
+    logging.exception("KeyboardInterrupt while sending command.")
+    logging.error("something else")
     assert caplog.messages == ["something else"]
+    session.stop()
+    logging.error("Exception while sending command.")
+    assert caplog.messages[1:] == ["Exception while sending command."]
 
 
-def test_a_session_that_is_gone_ends_quietly() -> None:
-    def fail() -> None:
+def settings_of_this_process() -> tuple[Any, ...]:
+    return list(warnings.filters), list(logging.getLogger().filters), dict(os.environ)
+
+
+@pytest.mark.parametrize("master", [None, "sc://a", "yarn"])
+def test_nothing_is_left_of_a_session_that_is_stopped(
+    builder: FakeBuilder, master: str | None, tmp_path: Path
+) -> None:
+    before = settings_of_this_process()
+    session: Any = sessions.start(master, {"spark.pyspark.python": "python9"})
+    assert settings_of_this_process() != before
+    assert tmp_path.exists() == (master != "sc://a") or builder.calls["remote"]
+    session.stop()
+    session.stop()
+    assert session.stopped == 2
+    assert settings_of_this_process() == before
+    if master != "sc://a":
+        assert not tmp_path.exists()
+
+
+def test_nothing_is_left_of_one_that_cannot_be_started(
+    builder: FakeBuilder, tmp_path: Path
+) -> None:
+    before = settings_of_this_process()
+    builder.error = RuntimeError("no")
+    with pytest.raises(EngineError):
+        sessions.start(None, {})
+    assert settings_of_this_process() == before
+    assert not tmp_path.exists()
+
+
+def test_a_session_that_is_gone_ends_quietly(
+    builder: FakeBuilder,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    at_exit: list[Any] = []
+    monkeypatch.setattr(atexit, "register", at_exit.append)
+
+    def fail(_self: Any) -> None:
         raise ConnectionError("gone")
 
-    sessions._stopped(SimpleNamespace(stop=fail))  # type: ignore[arg-type]
+    monkeypatch.setattr(FakeSession, "stop", fail)
+    session = sessions.start(None, {})
+    (last,) = at_exit
+    last()
+    with pytest.raises(ConnectionError):
+        session.stop()
 
 
-# --- words ---------------------------------------------------------------------------------------
+# --- one that is there already ------------------------------------------------------------------
+
+
+def test_a_user_s_session_takes_no_master_and_no_confs(
+    builder: FakeBuilder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    present: Any = FakeSession()
+    monkeypatch.setattr(sessions, "running", lambda: present)
+    assert sessions.start(None, {}) is present
+    for master, conf in (("local[2]", {}), (None, {"spark.x": "y"})):
+        with pytest.raises(EngineError, match="this process has a Spark session already"):
+            sessions.start(master, conf)
+    assert builder.calls == {}
+    assert not scope_of(present).owns_workers
+
+
+@pytest.mark.usefixtures("builder")
+def test_one_that_was_started_here_is_for_whoever_requests_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    session = sessions.start("local[2]", {"spark.x": "y"})
+    monkeypatch.setattr(sessions, "running", lambda: session)
+    assert sessions.start("local[2]", {"spark.x": "y"}) is session
+    assert sessions.start(None, {}) is session
+    with pytest.raises(EngineError, match="this process has a Spark session already"):
+        sessions.start("local[3]", {"spark.x": "y"})
+
+
+@pytest.mark.usefixtures("builder")
+@pytest.mark.parametrize(
+    ("master", "submitted", "remote", "owned"),
+    [
+        ("local[2]", None, None, True),
+        ("spark://a", None, None, True),
+        (None, "1234", None, True),
+        ("sc://a", None, None, False),
+        (None, None, "sc://a", False),
+    ],
+)
+def test_workers_are_ours_but_for_those_of_a_connect_server(
+    monkeypatch: pytest.MonkeyPatch,
+    master: str | None,
+    submitted: str | None,
+    remote: str | None,
+    owned: bool,
+) -> None:
+    for name, value in zip(AROUND, (submitted, remote), strict=True):
+        if value is not None:
+            monkeypatch.setenv(name, value)
+    assert scope_of(sessions.start(master, {})).owns_workers == owned
+
+
+# --- messages ------------------------------------------------------------------------------------
+
+
+def message(error: Exception, conf: Mapping[str, str] | None = None) -> str:
+    """The message about a session that was started with some confs."""
+    session: Any = FakeSession()
+    register(session, SessionScope(Request(None, conf or {})))
+    return sessions.message_of(error, session)
+
 
 TRACEBACK = """Traceback (most recent call last):
   File "/opt/spark/python/lib/pyspark.zip/pyspark/worker.py", line 1247, in main
@@ -409,13 +537,13 @@ ANALYSIS = """[UNRESOLVED_COLUMN.WITH_SUGGESTION] A column `nope` cannot be reso
     ],
 )
 def test_the_heart_of_what_spark_says(text: str, heart: str) -> None:
-    said = sessions.words(Exception(text))
+    said = message(Exception(text))
     assert said.startswith(heart)
     assert "\n" not in said
 
 
 def test_the_version_of_python_is_told() -> None:
-    said = sessions.words(Exception(MISMATCH))
+    said = message(Exception(MISMATCH))
     assert said.startswith("PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] Python in worker")
 
 
@@ -424,17 +552,16 @@ def test_an_error_of_py4j_is_asked_in_java() -> None:
     class OfPy4JError(Exception):
         java_exception = SimpleNamespace(toString=lambda: CRASHED)
 
-    said = sessions.words(OfPy4JError(f"An error occurred while calling o220.collect.\n: {OF_JVM}"))
+    said = message(OfPy4JError(f"An error occurred while calling o220.collect.\n: {OF_JVM}"))
     assert said == CRASHED
 
 
 def test_an_error_without_words_has_its_name() -> None:
-    assert sessions.words(TimeoutError()) == "TimeoutError"
+    assert message(TimeoutError()) == "TimeoutError"
 
 
 @given(st.integers(400, 520), st.sampled_from(["token=s3cr3t-s3cr3t", "s3cr3t-s3cr3t"]))
 def test_no_cut_leaves_a_part_of_a_secret(before: int, secret: str) -> None:
-    with mock.patch.dict(sessions._GIVEN, {"my.key": "s3cr3t-s3cr3t"}):
-        said = sessions.words(Exception("x" * before + " " + secret))
+    said = message(Exception("x" * before + " " + secret), {"my.key": "s3cr3t-s3cr3t"})
     assert "s3c" not in said
     assert len(said) <= 500

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import gc
 import json
+import logging
 import os
+import socket
+import sys
+import threading
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
@@ -17,18 +23,18 @@ from inspector.api.run import Run
 from inspector.api.typed import typed_tasks
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import Wanted, plan
+from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
 from inspector.passes.run import run_fields, run_tasks
 from inspector.passes.typed_rows import run_typed, typed_schema
-from inspector.schemas import FACTS, ROWS, TASKS, batch_of
+from inspector.schemas import FACTS, ROWS, batch_of
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, flip
 from tests.spark_support import WITH_SPARK, driver
 
 pytestmark = WITH_SPARK
 
-OBJECTS = pa.schema([("objects", pa.int64())])
 EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
 
 
@@ -109,7 +115,7 @@ def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: boo
     assert rows_of(engine.map(run_typed, schema, work), schema) == expected
 
 
-# --- how tasks are dealt -----------------------------------------------------------------------
+# --- how tasks are grouped -----------------------------------------------------------------------
 
 
 def place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,7 +129,7 @@ def place(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield batch_of(ROWS, [{"message": spec, "partition_id": context.partitionId()}])
 
 
-def dealt(engine: Any, work: Sequence[Work]) -> dict[str, int]:
+def partitions_of(engine: Any, work: Sequence[Work]) -> dict[str, int]:
     """Task -> Spark partition."""
     found = [row for batch in engine.map(place, ROWS, work) for row in batch.to_pylist()]
     assert sorted(row["message"] for row in found) == sorted(each.spec for each in work)
@@ -133,7 +139,7 @@ def dealt(engine: Any, work: Sequence[Work]) -> dict[str, int]:
 def test_each_task_has_a_spark_task_of_its_own_and_the_heaviest_the_first(engine: Any) -> None:
     weights = [3, 9, 1, 0, 7, 7, 2]
     work = [Work(f"{number}:{weight}", weight) for number, weight in enumerate(weights)]
-    found = dealt(engine, work)
+    found = partitions_of(engine, work)
     assert sorted(found.values()) == list(range(len(work)))
     order = sorted(found, key=lambda spec: found[spec])
     assert [int(spec.split(":")[1]) for spec in order] == sorted(weights, reverse=True)
@@ -142,8 +148,8 @@ def test_each_task_has_a_spark_task_of_its_own_and_the_heaviest_the_first(engine
 def test_many_tasks_share_with_the_heavy_ones_apart(
     engine: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("inspector.engines.dealt.SLOTS", 4)
-    found = dealt(engine, [Work(str(weight), weight) for weight in range(10)])
+    monkeypatch.setattr("inspector.engines.bin_packing.MAX_GROUPS", 4)
+    found = partitions_of(engine, [Work(str(weight), weight) for weight in range(10)])
     assert len({found[str(weight)] for weight in (9, 8, 7, 6)}) == 4
     loads = [sum(int(w) for w, slot in found.items() if slot == s) for s in range(4)]
     assert loads == sorted(loads, reverse=True)
@@ -184,7 +190,7 @@ def test_workers_of_a_session_are_asked_once_for_all_its_engines(
 ) -> None:
     from inspector.engines.spark import SparkEngine
 
-    monkeypatch.setattr(SparkEngine, "_ask", lambda _self: pytest.fail("asked again"))
+    monkeypatch.setattr(SparkEngine, "_probe", lambda _self: pytest.fail("asked again"))
     other = SparkEngine.of(engine.session, None, {})
     assert other is not engine
     assert other.note == engine.note
@@ -196,25 +202,125 @@ def test_a_package_of_another_version_that_cannot_be_replaced_is_named(
     from inspector.engines.spark import SparkEngine
 
     engine = SparkEngine(spark)
-    (told,) = {json.dumps(json.loads(text) | {"inspector": "0.0.0"}) for text in engine._ask()}
-    monkeypatch.setattr(engine, "_ask", lambda: [told])
-    sent: list[str] = []
-    monkeypatch.setattr(engine, "_ship", sent.append)
+    (told,) = {json.dumps(json.loads(text) | {"inspector": "0.0.0"}) for text in engine._probe()}
+    monkeypatch.setattr(engine, "_probe", lambda: [told])
+    sent: list[bool] = []
+    monkeypatch.setattr(engine, "_ship", lambda: sent.append(True))
     with pytest.raises(EngineError, match=r"import version 0\.0\.0 of this package"):
-        engine.make_ready()
-    assert [Path(path).name for path in sent] == ["inspector.zip"]
+        engine.prepare_workers()
+    assert sent == [True]
 
 
-def test_what_a_worker_has_imported_is_out_of_its_collections(engine: Any) -> None:
-    def frozen(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            counts = [gc.get_freeze_count()] * len(batch)
-            yield pa.record_batch({"objects": counts})
+def state_of_worker(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What a worker has frozen, its threads, and whether it has run a task of ours."""
+    for _ in batches:
+        yield pa.record_batch(
+            {
+                "pid": [os.getpid()],
+                "frozen": [gc.get_freeze_count()],
+                "threads": [threading.active_count()],
+                "loaded": ["inspector.passes.run" in sys.modules],
+            }
+        )
 
-    work = [Work("{}"), Work("{}")]
-    (told,) = {row[0] > 10_000 for row in engine.frame(frozen, OBJECTS, work).collect()}
-    assert told
+
+_columns: list[tuple[str, pa.DataType]] = [
+    ("pid", pa.int64()),
+    ("frozen", pa.int64()),
+    ("threads", pa.int64()),
+    ("loaded", pa.bool_()),
+]
+WORKER = pa.schema(_columns)
+
+
+def workers_of(session: Any) -> list[Any]:
+    """The state of the session's Python workers, as any job of its user finds them."""
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    frame = session.range(0, 2, 1, 2).mapInArrow(state_of_worker, from_arrow_schema(WORKER))
+    return list(frame.collect())
+
+
+@pytest.mark.parametrize("tune", [None, False])
+def test_a_user_s_workers_are_left_as_they_were(spark: Any, tune: bool | None) -> None:
+    from inspector.engines.spark import SparkEngine
+
+    # The workers of a session that no test has tuned: they are told apart by their environment.
+    spark.sparkContext.environment["UNTUNED"] = str(tune)
+    try:
+        engine = SparkEngine.of(spark, None, {}, tune_workers=tune)
+        work = work_of([checkpoint_of("agg_append")])
+        assert assert_same_facts(engine, run_tasks, work)
+        found = workers_of(spark)
+        assert any(row.loaded for row in found), "none of them has run a task of ours"
+        assert [(row.frozen, row.threads) for row in found] == [(0, 1)] * 2
+    finally:
+        del spark.sparkContext.environment["UNTUNED"]
+
+
+@pytest.mark.parametrize("tune", [True, None])
+def test_workers_are_tuned_where_the_user_agrees_or_they_are_ours(
+    spark: Any, monkeypatch: pytest.MonkeyPatch, tune: bool | None
+) -> None:
+    from inspector.engines.session_scope import scope_of
+    from inspector.engines.spark import SparkEngine
+
+    monkeypatch.setattr(scope_of(spark), "owns_workers", tune is None)
+    spark.sparkContext.environment["TUNED"] = str(tune)
+    try:
+        engine = SparkEngine.of(spark, None, {}, tune_workers=tune)
+        frame = engine.frame(state_of_worker, WORKER, [Work("{}"), Work("{}")])
+        assert all(row.frozen > 10_000 for row in frame.collect())
+    finally:
+        del spark.sparkContext.environment["TUNED"]
     assert not gc.get_freeze_count()
+
+
+def _socket_of(descriptor: int) -> socket.socket:
+    """A duplicate of a socket, which may be closed; OSError of other descriptors."""
+    connection = socket.socket(fileno=descriptor)
+    copy = connection.dup()
+    connection.detach()
+    return copy
+
+
+def quick_sockets(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Which connections of a worker acknowledge at once, by descriptor."""
+    for _ in batches:
+        flags = []
+        for name in os.listdir("/proc/self/fd"):
+            with suppress(OSError), _socket_of(int(name)) as connection:
+                if connection.family in (socket.AF_INET, socket.AF_INET6):
+                    flags.append(connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK))
+        yield pa.record_batch({"flags": pa.array([flags], pa.list_(pa.int64()))})
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux has it alone")
+@pytest.mark.parametrize("tune", [False, True])
+def test_connections_of_workers_are_set_for_tasks_that_are_tuned(spark: Any, tune: bool) -> None:
+    from inspector.engines import workers
+    from inspector.engines.spark import SparkEngine
+
+    def look(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Nothing is sent or received meanwhile: Linux changes the flags with the traffic."""
+        tasks = list(batches)
+        for connection in workers._loopback_connections():
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_QUICKACK, 0)
+            connection.close()
+        found = list((workers.tuned(quick_sockets) if tune else quick_sockets)(tasks))
+        yield from (*found, *quick_sockets(tasks))
+
+    engine = SparkEngine(spark, tune_workers=False)
+    schema = pa.schema([pa.field("flags", pa.list_(pa.int64()))])
+    spark.sparkContext.environment["CONNECTIONS"] = str(tune)
+    try:
+        rows = engine.frame(look, schema, [Work("{}")]).collect()
+    finally:
+        del spark.sparkContext.environment["CONNECTIONS"]
+    during, after = (row.flags for row in rows)
+    assert during, "no connection of this worker was looked at"
+    assert set(during) == {int(tune)}
+    assert set(after) == {0}
 
 
 def test_workers_of_another_python_are_named(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,30 +328,74 @@ def test_workers_of_another_python_are_named(spark: Any, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(spark.sparkContext, "pythonVer", "3.9")
     with pytest.raises(EngineError, match=r"PYTHON_VERSION_MISMATCH.*set PYSPARK_PYTHON"):
-        SparkEngine(spark).make_ready()
+        SparkEngine(spark).prepare_workers()
 
 
-def of_a_driver(path: str, folder: str) -> tuple[int, str | None]:
-    """Start a session as the command line does, whose workers lack the package; count facts."""
+class Round(NamedTuple):
+    """What one session of several in a process has done and left."""
+
+    rows: int
+    note: str | None
+    folders: int
+    left: list[str]
+    changed: list[str]
+
+
+def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
+    """Start sessions one after the other as the command line does, whose workers lack the package.
+
+    Each counts facts; what it has changed in the process, and which folders it leaves, is noted.
+    """
+    from inspector.engines.session_scope import _scopes
     from inspector.engines.spark import SparkEngine
 
     os.chdir(folder)  # workers import from where they are started
-    engine = SparkEngine.of(None, "local[2]", {})
-    try:
-        facts = engine.map(run_tasks, FACTS, work_of([Path(path)])[:1])
-        return sum(len(batch) for batch in facts), engine.note
-    finally:
+    found = []
+    before = process_settings()
+    for _ in range(2):
+        engine = SparkEngine.of(None, "local[2]", {}, io=io)
+        run = Run.start(path, Options(engine=EngineOptions("spark", session=engine.session, io=io)))
+        facts = engine.map(run_tasks, FACTS, [Work(t.to_json(), t.file_bytes) for t in run.tasks()])
+        rows = sum(len(batch) for batch in facts)
+        folders = len(list(Path(folder).glob("inspector-*")))
+        del run
         engine.session.stop()
+        after = process_settings()
+        changed = [name for name in before if after[name] != before[name]]
+        left = [each.name for each in Path(folder).glob("inspector-*")]
+        found.append(Round(rows, engine.note, folders, left, changed))
+    assert len(_scopes) <= 1, "what belongs to the first has gone"
+    return found
 
 
-def test_workers_that_lack_the_package_are_sent_it(tmp_path: Path) -> None:
+def _own_environment() -> dict[str, str]:
+    """The variables but for those that a ``SparkContext`` sets itself, such as buffer sizes."""
+    return {name: v for name, v in os.environ.items() if not name.startswith("SPARK_")}
+
+
+def process_settings() -> dict[str, Any]:
+    """What a process has one of, and its user sets."""
+    return {
+        "environment": _own_environment(),
+        "filters of warnings": list(warnings.filters),
+        "filters of logging": list(logging.getLogger().filters),
+        "level of logging": logging.getLogger().level,
+        "collector": (gc.get_freeze_count(), gc.get_threshold()),
+    }
+
+
+@pytest.mark.parametrize("io", ["fsspec", "hadoop"])
+def test_sessions_after_each_other_begin_anew_and_leave_nothing(tmp_path: Path, io: str) -> None:
     path = checkpoint_of("agg_append")
     with driver(tmp_path) as process:
-        rows, note = process.run(of_a_driver, str(path), str(tmp_path))
-    tasks = [batch_of(TASKS, [{"task_id": 0, "spec": each.spec}]) for each in work_of([path])[:1]]
-    assert rows == sum(len(batch) for batch in run_tasks(tasks)) > 0
-    assert note is not None
-    assert "Python twin" in note
+        first, second = process.run(rounds_of_a_driver, str(path), str(tmp_path), io)
+    assert first.rows == second.rows > 0
+    assert first.folders >= 2, "the package as a zip, and what the session needs"
+    for one in (first, second):
+        assert one.note is not None
+        assert "Python twin" in one.note, "the workers were sent the package"
+        assert one.left == []
+        assert one.changed == []
 
 
 def test_what_a_task_carries_is_in_no_plan(engine: Any, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""Files in pieces, laid down for a task; without any Spark."""
+"""Files in chunks, staged for a task; without any Spark."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 
 from inspector.checkpoint.staged import folder_of, url_of
 from inspector.checkpoint.storage import Storage
-from inspector.engines.staging import PIECE_BYTES, PIECES, Folder, on_copies, scratch
+from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, on_staged_files, scratch
 from inspector.exceptions import EngineError
 from inspector.schemas import batch_of
 
 
-def piece(path: str, number: int, content: bytes, name: str = "n") -> dict[str, Any]:
-    return {"name": name, "path": path, "piece": number, "content": content}
+def chunk(path: str, number: int, content: bytes, name: str = "n") -> dict[str, Any]:
+    return {"name": name, "path": path, "chunk": number, "content": content}
 
 
 def task(number: int, spec: str) -> dict[str, Any]:
@@ -34,24 +34,24 @@ def contents(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_pydict({"spec": [spec], "content": [content]})
 
 
-def test_a_task_finds_its_files_whatever_the_order_of_their_pieces() -> None:
-    whole = os.urandom(2 * PIECE_BYTES + 77)
-    cut = [whole[i : i + PIECE_BYTES] for i in range(0, len(whole), PIECE_BYTES)]
+def test_a_task_finds_its_files_whatever_the_order_of_their_chunks() -> None:
+    whole = os.urandom(2 * CHUNK_BYTES + 77)
+    cut = [whole[i : i + CHUNK_BYTES] for i in range(0, len(whole), CHUNK_BYTES)]
     rows = [
-        piece("state/0/0/2.delta", 2, cut[2]),
+        chunk("state/0/0/2.delta", 2, cut[2]),
         task(7, "n:state/0/0/2.delta"),
-        piece("state/0/0/2.delta", 0, cut[0]),
-        piece("state/0/0/3.delta", 0, b"of another checkpoint", name="m"),
-        piece("state/0/0/3.delta", 0, b""),
-        piece("state/0/0/2.delta", 0, cut[0]),  # a task of Spark's that ran twice
-        piece("state/0/0/2.delta", 1, cut[1]),
+        chunk("state/0/0/2.delta", 0, cut[0]),
+        chunk("state/0/0/3.delta", 0, b"of another checkpoint", name="m"),
+        chunk("state/0/0/3.delta", 0, b""),
+        chunk("state/0/0/2.delta", 0, cut[0]),  # a task of Spark's that ran twice
+        chunk("state/0/0/2.delta", 1, cut[1]),
         task(3, "m:state/0/0/3.delta"),
         task(5, "n:state/0/0/3.delta"),
     ]
-    batches = [batch_of(PIECES, rows[:4]), batch_of(PIECES, rows[4:])]
+    batches = [batch_of(CHUNKS, rows[:4]), batch_of(CHUNKS, rows[4:])]
     told = {
         row["spec"]: row["content"]
-        for b in on_copies(contents, "mn")(batches)
+        for b in on_staged_files(contents, "mn")(batches)
         for row in b.to_pylist()
     }
     assert list(told) == ["m:state/0/0/3.delta", "n:state/0/0/3.delta", "n:state/0/0/2.delta"]
@@ -62,8 +62,8 @@ def test_its_folder_is_gone_when_it_ends_even_if_nobody_reads_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SPARK_LOCAL_DIRS", str(tmp_path))
-    rows = [piece("a", 0, b"1"), task(0, "n:a"), task(1, "n:a")]
-    told = on_copies(contents, ["n"])([batch_of(PIECES, rows)])
+    rows = [chunk("a", 0, b"1"), task(0, "n:a"), task(1, "n:a")]
+    told = on_staged_files(contents, ["n"])([batch_of(CHUNKS, rows)])
     assert next(told).column("content")[0].as_py() == b"1"
     (folder,) = tmp_path.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700, "keys and values are personal data"
@@ -75,7 +75,7 @@ def test_its_folder_is_gone_when_it_ends_even_if_nobody_reads_on(
 
 
 def test_a_file_that_did_not_come_is_missing_by_the_name_that_users_know() -> None:
-    run = on_copies(contents, ["n"])([batch_of(PIECES, [task(0, "n:state/0/0/1.delta")])])
+    run = on_staged_files(contents, ["n"])([batch_of(CHUNKS, [task(0, "n:state/0/0/1.delta")])])
     with pytest.raises(FileNotFoundError) as caught:
         list(run)
     assert str(caught.value).startswith("/root/state/0/0/1.delta: ")
@@ -83,7 +83,7 @@ def test_a_file_that_did_not_come_is_missing_by_the_name_that_users_know() -> No
 
 
 def test_names_of_a_folder_end_with_the_stack(tmp_path: Path) -> None:
-    with Folder(str(tmp_path)).names(["x", "y"]):
+    with StagingFolder(str(tmp_path)).names(["x", "y"]):
         assert folder_of(url_of("y")) == str(tmp_path / "y")
     with pytest.raises(EngineError):
         folder_of(url_of("y"))

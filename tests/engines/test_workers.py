@@ -1,17 +1,15 @@
-"""What workers say that they have, how it is judged, and the package that is sent to them."""
+"""What workers say that they have, how it is checked, and the package that is sent to them."""
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import socket
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -19,13 +17,13 @@ import pytest
 
 import inspector
 from inspector.engines.workers import (
-    begin,
-    judge,
+    check,
     kernel_note,
-    must_ship,
-    on_worker,
+    lack_package,
     package_zip,
-    question,
+    probe,
+    quick_acknowledgements,
+    tuned,
 )
 from inspector.exceptions import EngineError
 
@@ -54,10 +52,10 @@ def libraries() -> Path:
 ANSWER = "import pickle; print(pickle.load(sys.stdin.buffer)(0))"
 
 
-def asked_of(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict[str, Any]:
+def probed(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict[str, Any]:
     """The answer of a worker with nothing but some paths, asked as PySpark asks."""
     cloudpickle = pytest.importorskip("pyspark.cloudpickle", exc_type=ImportError)
-    asked = question() if modules is None else question(modules)
+    sent = probe() if modules is None else probe(modules)
     folder = Path(cloudpickle.__file__).parents[2]
     # Only what unpickles the function is taken from PySpark; pickle names its modules.
     head = (
@@ -66,30 +64,30 @@ def asked_of(*paths: str | Path, modules: tuple[str, ...] | None = None) -> dict
         f" submodule_search_locations=[{str(folder / 'pyspark')!r}])\n"
         "sys.modules['pyspark'] = u.module_from_spec(s)\n"
     )
-    told: dict[str, Any] = json.loads(plain(head + ANSWER, *paths, stdin=cloudpickle.dumps(asked)))
-    return told
+    found: dict[str, Any] = json.loads(plain(head + ANSWER, *paths, stdin=cloudpickle.dumps(sent)))
+    return found
 
 
 def test_a_worker_with_nothing_says_what_it_lacks() -> None:
-    told = asked_of(modules=("json", "pyarrow", "no_such_module"))
-    assert told["missing"] == ["pyarrow", "no_such_module"]
-    assert (told["inspector"], told["kernel"]) == (None, None)
-    assert told["executable"] == sys.executable
-    assert told["host"]
+    found = probed(modules=("json", "pyarrow", "no_such_module"))
+    assert found["missing"] == ["pyarrow", "no_such_module"]
+    assert (found["inspector"], found["kernel"]) == (None, None)
+    assert found["executable"] == sys.executable
+    assert found["host"]
 
 
 def test_a_worker_with_the_libraries_alone_is_good_enough() -> None:
-    told = asked_of(libraries())
-    assert (told["missing"], told["inspector"]) == ([], None)
-    assert must_ship(judge([json.dumps(told)]))
+    found = probed(libraries())
+    assert (found["missing"], found["inspector"]) == ([], None)
+    assert lack_package(check([json.dumps(found)]))
 
 
 def test_a_worker_with_the_package_names_its_version_and_kernel() -> None:
     home = Path(inspector.__file__).parents[1]
-    told = asked_of(libraries(), home)
-    assert told["inspector"] == inspector.__version__
-    assert told["kernel"] in {"c", "python"}
-    assert not must_ship([told])
+    found = probed(libraries(), home)
+    assert found["inspector"] == inspector.__version__
+    assert found["kernel"] in {"c", "python"}
+    assert not lack_package([found])
 
 
 def test_a_package_that_lacks_a_library_names_it(tmp_path: Path) -> None:
@@ -97,31 +95,31 @@ def test_a_package_that_lacks_a_library_names_it(tmp_path: Path) -> None:
     kernel.mkdir(parents=True)
     (tmp_path / "inspector" / "__init__.py").write_text("__version__ = '9'")
     (kernel / "loader.py").write_text("import no_such_library")
-    assert asked_of(tmp_path, modules=())["missing"] == ["no_such_library"]
+    assert probed(tmp_path, modules=())["missing"] == ["no_such_library"]
 
 
-# --- judging ---------------------------------------------------------------------------------
+# --- checking ---------------------------------------------------------------------------------
 
 
 def answer(**changed: Any) -> str:
-    told = {
+    found = {
         "host": "node-7",
         "executable": "/opt/python",
         "missing": [],
         "inspector": inspector.__version__,
         "kernel": "c",
     }
-    return json.dumps(told | changed)
+    return json.dumps(found | changed)
 
 
-def test_workers_that_answer_alike_are_told_once() -> None:
-    assert len(judge([answer(), answer(), answer(host="node-8")])) == 2
+def test_workers_that_answer_alike_count_once() -> None:
+    assert len(check([answer(), answer(), answer(host="node-8")])) == 2
 
 
 def test_what_is_missing_is_named_with_its_worker_and_a_way_out() -> None:
     bad = answer(host="node-8", missing=["pyarrow", "xxhash"])
     with pytest.raises(EngineError) as caught:
-        judge([answer(), bad])
+        check([answer(), bad])
     words = str(caught.value)
     assert "/opt/python on node-8 has no pyarrow, xxhash" in words
     assert "spark.archives" in words
@@ -137,44 +135,72 @@ def test_what_is_missing_is_named_with_its_worker_and_a_way_out() -> None:
     ],
 )
 def test_it_is_sent_where_one_worker_lacks_it(versions: list[str | None], expected: bool) -> None:
-    assert must_ship(judge([answer(inspector=version) for version in versions])) == expected
+    assert lack_package(check([answer(inspector=version) for version in versions])) == expected
 
 
 def test_a_slow_kernel_is_worth_a_note() -> None:
-    assert kernel_note(judge([answer()])) is None
-    note = kernel_note(judge([answer(), answer(kernel="python")]))
+    assert kernel_note(check([answer()])) is None
+    note = kernel_note(check([answer(), answer(kernel="python")]))
     assert note is not None
     assert "Python twin" in note
 
 
-def test_nothing_is_frozen_where_no_task_runs() -> None:
-    def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from batches
+# --- tuning ----------------------------------------------------------------------------------
 
-    batch = pa.record_batch({"id": [1]})
-    assert list(on_worker(function)([batch])) == [batch]
-    assert not gc.get_freeze_count()
+OPTION = (socket.IPPROTO_TCP, getattr(socket, "TCP_QUICKACK", 0))
+LINUX = pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux has it alone")
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_QUICKACK"), reason="Linux has it alone")
-@pytest.mark.parametrize("in_task", [True, False])
-def test_a_task_acknowledges_at_once_what_has_come(
-    monkeypatch: pytest.MonkeyPatch, in_task: bool
-) -> None:
-    context = SimpleNamespace(get=lambda: object() if in_task else None)
-    tasks = SimpleNamespace(TaskContext=context)
-    monkeypatch.setitem(sys.modules, "pyspark.taskcontext", tasks)
-    monkeypatch.setattr(gc, "freeze", lambda: None)
-    option = socket.IPPROTO_TCP, socket.TCP_QUICKACK
+@pytest.fixture
+def connection() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Both ends of a TCP connection of the loopback; the second delays what it acknowledges."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         one = socket.create_connection(server.getsockname())
         other, _ = server.accept()
     with one, other:
-        other.setsockopt(*option, 0)
-        begin()
-        assert other.getsockopt(*option) == in_task
-        one.sendall(b"still open")
-        assert other.recv(10) == b"still open"
+        other.setsockopt(*OPTION, 0)
+        yield one, other
+
+
+@LINUX
+def test_connections_are_acknowledged_at_once_and_then_as_before(
+    connection: tuple[socket.socket, socket.socket],
+) -> None:
+    one, other = connection
+    again = other.dup()
+    descriptors = len(os.listdir("/proc/self/fd"))
+    with quick_acknowledgements():
+        assert other.getsockopt(*OPTION) == 1
+    assert other.getsockopt(*OPTION) == 0
+    assert len(os.listdir("/proc/self/fd")) == descriptors
+    one.sendall(b"still open")
+    assert other.recv(10) == b"still open"
+    again.close()
+
+
+@LINUX
+def test_connections_that_leave_the_machine_are_none_of_ours(
+    connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, other = connection
+    monkeypatch.setattr("inspector.engines.workers._is_loopback", lambda _socket: False)
+    with quick_acknowledgements():
+        assert other.getsockopt(*OPTION) == 0
+
+
+@LINUX
+def test_a_task_that_is_tuned_and_not_read_to_its_end_leaves_the_connections_too(
+    connection: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, other = connection
+    frozen: list[bool] = []
+    monkeypatch.setattr("inspector.engines.workers._freeze", lambda: frozen.append(True))
+    batch = pa.record_batch({"id": [1]})
+    run: Any = tuned(lambda batches: iter(batches))([batch, batch])
+    assert next(run) == batch
+    assert (frozen, other.getsockopt(*OPTION)) == ([True], 1)
+    run.close()
+    assert other.getsockopt(*OPTION) == 0
 
 
 # --- the package as a zip --------------------------------------------------------------------
@@ -204,21 +230,11 @@ def test_a_zip_begets_its_like(tmp_path: Path) -> None:
     assert {n: one.read(n) for n in one.namelist()} == {n: other.read(n) for n in other.namelist()}
 
 
-def test_a_folder_of_its_own_ends_with_the_process() -> None:
-    program = (
-        "from inspector.engines.workers import package_zip\n"
-        "path = package_zip(); assert path.is_file(); print(path)"
-    )
-    where = Path(plain(program, libraries(), Path(inspector.__file__).parents[1]).strip())
-    assert where.name == "inspector.zip"
-    assert not where.parent.exists()
-
-
 def test_a_worker_can_do_its_work_by_the_zip_alone(tmp_path: Path) -> None:
     path = package_zip(tmp_path)
-    told = asked_of(libraries(), path)
-    assert (told["missing"], told["inspector"]) == ([], inspector.__version__)
-    assert told["kernel"] == "python"
+    found = probed(libraries(), path)
+    assert (found["missing"], found["inspector"]) == ([], inspector.__version__)
+    assert found["kernel"] == "python"
     program = (
         "from inspector.passes.run import run_tasks, run_fields\n"
         "from inspector.passes.typed_rows import run_typed\n"

@@ -17,7 +17,7 @@ from inspector.api.run import Options, Run
 from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
 from inspector.api.tables import by_store, tasks_of
 from inspector.api.typed import Typed
-from inspector.engines.carried import PACKED, carried, packed, unpacked
+from inspector.engines.arrow_encoding import IPC_SCHEMA, encoded, from_ipc, to_ipc
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
 from inspector.passes.problem_mode import ProblemMode
@@ -85,7 +85,7 @@ def tables_of(path: Path, wanted: Typed = PERMISSIVE) -> Iterator[tuple[str, Spr
 
 def here(table: SpreadTable) -> list[str]:
     """The rows of a table, made in this process, in the types that Spark carries."""
-    carry = carried(table.function, table.schema)
+    carry = encoded(table.function, table.schema)
     return told(LocalEngine(1).map(carry.function, carry.schema, table.work), carry.schema)
 
 
@@ -105,12 +105,12 @@ def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
     """What Spark computes of a DataFrame, as the types that carry those of a table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    target = carried(run_made, schema).schema
+    target = encoded(run_made, schema).schema
     if hasattr(frame, "toArrow"):  # since 4.0
         batches = frame.toArrow().to_batches()
     else:
-        bytes_of = frame.mapInArrow(packed, from_arrow_schema(PACKED))
-        batches = unpacked(row[0] for row in bytes_of.collect())
+        bytes_of = frame.mapInArrow(to_ipc, from_arrow_schema(IPC_SCHEMA))
+        batches = from_ipc(row[0] for row in bytes_of.collect())
     return [
         record_batch(target, dict(zip(target.names, batch.columns, strict=True)), len(batch))
         for batch in batches
@@ -124,7 +124,7 @@ def as_arrow(frame: Any, schema: pa.Schema) -> list[str]:
         frame: the DataFrame.
         schema: of the table; Spark is to have carried its types.
     """
-    return told(collected(frame, schema), carried(run_made, schema).schema)
+    return told(collected(frame, schema), encoded(run_made, schema).schema)
 
 
 class Together:

@@ -45,7 +45,7 @@ BATCH = Options(batch=9)
 @pytest.fixture
 def few_spark_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark's own price of a task is most of the time of so small ones: here they share."""
-    monkeypatch.setattr("inspector.engines.dealt.FEW", 4)
+    monkeypatch.setattr("inspector.engines.bin_packing.UNGROUPED_TASKS", 4)
 
 
 @pytest.mark.usefixtures("few_spark_tasks")

@@ -14,7 +14,7 @@ from inspector.analyses.made_tables import run_made
 from inspector.api.run import Options
 from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
 from inspector.api.typed import Typed
-from inspector.engines.carried import carried
+from inspector.engines.arrow_encoding import encoded
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import TimeoutKind
 from inspector.passes.problem_mode import ProblemMode
@@ -59,7 +59,7 @@ def read(reader: Any, schema: pa.Schema) -> list[str]:
 
     pickler: Any = cloudpickle
     reader, parts = pickler.loads(pickler.dumps((reader, reader.partitions())))
-    target = carried(run_made, schema).schema
+    target = encoded(run_made, schema).schema
     batches = [batch for part in parts for batch in reader.read(part)]
     return told((batch.cast(target) for batch in batches), target)
 

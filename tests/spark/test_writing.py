@@ -15,8 +15,8 @@ from inspector import api
 from inspector.api.run import Run
 from inspector.api.typed import Typed
 from inspector.cli.on_spark import FORMATS
-from inspector.engines.carried import carried_type, carry
-from inspector.engines.choose import EngineWanted
+from inspector.engines.arrow_encoding import encode, encoded_type
+from inspector.engines.choose import EngineOptions
 from inspector.exceptions import EngineError
 from inspector.render.as_arrow import arrow_table
 from tests.cli.support import Outcome, checkpoint_of, copy_of, run
@@ -50,12 +50,12 @@ def parquet(folder: Path, schema: pa.Schema) -> list[str]:
 def locally(path: Path, **wanted: Any) -> Iterator[tuple[str, pa.Schema, list[str]]]:
     """Name, schema and rows of each table by the engine in this process, as Spark carries them."""
     for table in api.typed_tables(str(path), wanted=Typed(**wanted)):
-        yield table.name, table.schema, as_carried(table.batches, table.schema)
+        yield table.name, table.schema, as_encoded(table.batches, table.schema)
 
 
-def as_carried(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
-    target = pa.schema([(each.name, carried_type(each.type)) for each in schema])
-    return told([carry(batch, target) for batch in batches], target)
+def as_encoded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str]:
+    target = pa.schema([(each.name, encoded_type(each.type)) for each in schema])
+    return told([encode(batch, target) for batch in batches], target)
 
 
 @pytest.mark.parametrize(("what", "changes"), [("rows", False), ("changes", True)])
@@ -141,7 +141,7 @@ def test_all_leftover_keys(tmp_path: Path) -> None:
     done = on_spark("leftovers", LEAK, "-o", "parquet", "-O", tmp_path / "o", "--fail-on", "error")
     assert (done.code, done.err) == (1, f"{tmp_path}/o: 68 keys, written by Spark\n")
     table = arrow_table(api.leftovers(str(LEAK)))
-    rows = as_carried(table.to_batches(), table.schema)
+    rows = as_encoded(table.to_batches(), table.schema)
     assert parquet(tmp_path / "o", table.schema) == rows
 
 
@@ -164,7 +164,7 @@ def test_a_place_that_cannot_be_written_is_an_error_in_one_line(spark: Any, tmp_
     from inspector.spark.writing import write_typed
 
     (tmp_path / "file").write_text("")
-    options = api.Options(engine=EngineWanted("spark", session=spark))
+    options = api.Options(engine=EngineOptions("spark", session=spark))
     with pytest.raises(EngineError, match=r"^Spark: .*file") as error:
         write_typed(
             Run.start(str(LEAK), options), Typed(), f"{tmp_path}/file/x", "parquet", force=False

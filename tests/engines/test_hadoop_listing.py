@@ -1,4 +1,4 @@
-"""Listings that Spark made, laid down as folders; without any Spark."""
+"""Listings that Spark made, written as folders; without any Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,16 @@ import pytest
 
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.engines.copies import Copy, Listed, Needed, needed, new_copy, opened, relative
+from inspector.engines.hadoop_listing import (
+    ListedFile,
+    Listing,
+    Listings,
+    TaskFile,
+    files_of_task,
+    new_listing,
+    open_listing,
+    relative_path,
+)
 from inspector.exceptions import EngineError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
 from inspector.passes.changes import ChangesTask
@@ -19,17 +28,19 @@ from inspector.passes.diff import DiffTask
 ROOT = "hdfs://nn/queries/state/mine"
 
 
-def copy_of(**files: int) -> Copy:
-    listed = {path: Listed(f"uri:{path}", size, 1_700_000_000_123) for path, size in files.items()}
-    return new_copy(ROOT, listed)
+def listing_of(**files: int) -> Listing:
+    listed = {
+        path: ListedFile(f"uri:{path}", size, 1_700_000_000_123) for path, size in files.items()
+    }
+    return new_listing(ROOT, listed)
 
 
 def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
-    copy = copy_of(**{"metadata": 2, "state/0/1/5.delta": 5 << 30})
-    small = tmp_path / copy.name / "metadata"
+    listing = listing_of(**{"metadata": 2, "state/0/1/5.delta": 5 << 30})
+    small = tmp_path / listing.name / "metadata"
     small.parent.mkdir()
     small.write_bytes(b"{}")
-    storage = opened(copy, ["commits"], str(tmp_path))
+    storage = open_listing(listing, ["commits"], str(tmp_path), {})
     assert [entry.name for entry in storage.list()] == ["commits", "metadata", "state"]
     assert storage.read("metadata") == b"{}"
     delta = storage.stat("state/0/1/5.delta")
@@ -41,25 +52,27 @@ def test_discovery_sees_sizes_and_times_but_no_state(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ms", [0, 1, 999, 1_700_000_000_001, 1_795_262_473_923])
 def test_times_are_exact_to_the_millisecond(tmp_path: Path, ms: int) -> None:
-    copy = new_copy(ROOT, {"a": Listed("uri", 1, ms)})
-    storage = opened(copy, [], str(tmp_path))
+    listing = new_listing(ROOT, {"a": ListedFile("uri", 1, ms)})
+    storage = open_listing(listing, [], str(tmp_path), {})
     found = storage.stat("a")
     assert found is not None
     assert found.modified_ms == ms
 
 
-def test_a_copy_is_forgotten_with_its_storage(tmp_path: Path) -> None:
+def test_a_listing_goes_with_its_storage(tmp_path: Path) -> None:
     folder = tmp_path / "listing"
     folder.mkdir()
-    copy = copy_of(**{"state/0/0/1.delta": 1})
-    storage = opened(copy, [], str(folder))
+    listing = listing_of(**{"state/0/0/1.delta": 1})
+    listings: Listings = {}
+    storage = open_listing(listing, [], str(folder), listings)
     spec = task(storage, "state/0/0/1.delta").to_json()
-    assert needed(spec) == [Needed(copy, "state/0/0/1.delta")]
+    assert files_of_task(spec, listings) == [TaskFile(listing, "state/0/0/1.delta")]
     del storage
     gc.collect()
     assert not folder.exists()
     with pytest.raises(EngineError, match=f"{ROOT} that Spark has not listed"):
-        needed(spec)
+        files_of_task(spec, listings)
+    assert listings == {}
 
 
 def task(storage: Storage, *paths: str, side: str | None = None) -> Task:
@@ -72,21 +85,25 @@ def task(storage: Storage, *paths: str, side: str | None = None) -> Task:
 
 
 def test_files_of_every_kind_of_task(tmp_path: Path) -> None:
-    old, new = copy_of(a=1, b=1, c=1), copy_of(a=1)
+    old, new = listing_of(a=1, b=1, c=1), listing_of(a=1)
     folders = tmp_path / "old", tmp_path / "new"
-    storages = opened(old, [], str(folders[0])), opened(new, [], str(folders[1]))
+    listings: Listings = {}
+    storages = [
+        open_listing(each, [], str(folder), listings)
+        for each, folder in zip((old, new), folders, strict=True)
+    ]
     plain = task(storages[0], "a", "b", side="c")
     other = task(storages[1], "a")
-    mine = [Needed(old, "a"), Needed(old, "b"), Needed(old, "c")]
-    assert needed(plain.to_json()) == mine
-    assert needed(ChangesTask(plain).to_json()) == mine
+    mine = [TaskFile(old, "a"), TaskFile(old, "b"), TaskFile(old, "c")]
+    assert files_of_task(plain.to_json(), listings) == mine
+    assert files_of_task(ChangesTask(plain).to_json(), listings) == mine
     both = DiffTask((plain,), (other, plain)).to_json()
-    assert needed(both) == [*mine, Needed(new, "a")]
-    assert needed(json.dumps({"rows": ["staged:/x", "{staged:/x", 1, None]})) == []
+    assert files_of_task(both, listings) == [*mine, TaskFile(new, "a")]
+    assert files_of_task(json.dumps({"rows": ["staged:/x", "{staged:/x", 1, None]}), listings) == []
 
 
 def test_small_files_are_those_that_discovery_reads() -> None:
-    copy = copy_of(
+    listing = listing_of(
         **{
             "offsets/3": 1,
             "metadata": 1,
@@ -96,7 +113,7 @@ def test_small_files_are_those_that_discovery_reads() -> None:
             "state/0/0/left/_metadata/schema": 1,
         }
     )
-    assert set(copy.small()) == {
+    assert set(listing.small()) == {
         "offsets/3",
         "metadata",
         "state/0/_metadata/metadata",
@@ -118,13 +135,13 @@ def test_small_files_are_those_that_discovery_reads() -> None:
     ],
 )
 def test_paths_below_the_root_however_spark_spells_it(path: str, root: str, encoded: bool) -> None:
-    assert relative(path, root, "state", encoded=encoded) == "state/0/1/5.delta"
+    assert relative_path(path, root, "state", encoded=encoded) == "state/0/1/5.delta"
 
 
 def test_a_folder_of_the_same_name_inside_is_not_the_root_s() -> None:
-    assert relative("file:/q/state/0/state/x", "/q", "state") == "state/0/state/x"
+    assert relative_path("file:/q/state/0/state/x", "/q", "state") == "state/0/state/x"
 
 
 def test_a_path_elsewhere_is_an_error() -> None:
     with pytest.raises(EngineError, match=r"lists '5.delta' outside of 'state'"):
-        relative("file:/q/other/5.delta", "/q", "state")
+        relative_path("file:/q/other/5.delta", "/q", "state")

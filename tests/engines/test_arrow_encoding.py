@@ -14,7 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.decode.arrow_types import arrow_type
-from inspector.engines.carried import PACKED, carried, carried_type, carry, packed, unpacked
+from inspector.engines.arrow_encoding import (
+    IPC_SCHEMA,
+    encode,
+    encoded,
+    encoded_type,
+    from_ipc,
+    to_ipc,
+)
 from inspector.schemas import FACTS
 from inspector.sparktypes import DataType, StructType
 from tests.decode.arrow_values import atoms, decode, schemas, typed
@@ -63,7 +70,7 @@ def _entries(dice: Any, kind: Any, size: int) -> Any:
     return pa.StructArray.from_arrays([keys, _random(dice, kind[1].type, size)], fields=list(kind))
 
 
-def as_carried(value: Any, kind: Any) -> Any:
+def as_encoded(value: Any, kind: Any) -> Any:
     """What a value in Python's terms has become, by the table of the module."""
     types = pa.types
     if value is None:
@@ -71,11 +78,11 @@ def as_carried(value: Any, kind: Any) -> Any:
     if types.is_struct(kind):
         if not kind.num_fields:
             return {"__dummy__": None}
-        return {each.name: as_carried(value[each.name], each.type) for each in kind}
+        return {each.name: as_encoded(value[each.name], each.type) for each in kind}
     if types.is_map(kind):
-        return [(key, as_carried(item, kind.item_type)) for key, item in value]
+        return [(key, as_encoded(item, kind.item_type)) for key, item in value]
     if types.is_list(kind):
-        return [as_carried(one, kind.value_type) for one in value]
+        return [as_encoded(one, kind.value_type) for one in value]
     return value
 
 
@@ -104,11 +111,11 @@ def as_told(array: Any) -> list[Any]:
 
 
 def assert_carried(array: Any) -> None:
-    target = carried_type(array.type)
-    (got,) = carry(pa.RecordBatch.from_arrays([array], ["c"]), pa.schema([("c", target)])).columns
+    target = encoded_type(array.type)
+    (got,) = encode(pa.RecordBatch.from_arrays([array], ["c"]), pa.schema([("c", target)])).columns
     got.validate(full=True)
     assert got.type == target
-    expected = [as_carried(value, array.type) for value in as_told(array)]
+    expected = [as_encoded(value, array.type) for value in as_told(array)]
     assert as_told(got) == expected
 
 
@@ -149,7 +156,7 @@ def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> No
     pytest.importorskip("pyspark.sql", exc_type=ImportError)
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    schema = pa.schema([pa.field("c", carried_type(arrow_type(drawn[0])))])
+    schema = pa.schema([pa.field("c", encoded_type(arrow_type(drawn[0])))])
     of_spark = from_arrow_schema(schema, prefer_timestamp_ntz=True).simpleString()
     assert not re.search(r"void|null|\btime\(", of_spark)
 
@@ -157,7 +164,7 @@ def test_spark_has_the_types_that_are_carried(drawn: tuple[DataType, Any]) -> No
 def test_the_words_of_a_time() -> None:
     nanos = pa.array([45_296_123_456_789, 0, None, DAY_NS - 1]).cast(pa.time64("ns"))
     target: Any = pa.schema({"t": pa.string()})
-    batch = carry(pa.RecordBatch.from_arrays([nanos], ["t"]), target)
+    batch = encode(pa.RecordBatch.from_arrays([nanos], ["t"]), target)
     times = ["12:34:56.123456789", "00:00:00.000000000", None, "23:59:59.999999999"]
     assert batch.column("t").to_pylist() == times
 
@@ -168,19 +175,19 @@ def test_batches_as_bytes_are_the_same_again() -> None:
         pa.RecordBatch.from_arrays([pa.array([1, 2]), late], ["n", "t"]),
         pa.RecordBatch.from_arrays([pa.array([], pa.string())], ["s"]),
     ]
-    rows = list(packed(batches))
-    assert [(row.schema, len(row)) for row in rows] == [(PACKED, 1)] * 2
-    assert unpacked(row.column(0)[0].as_py() for row in rows) == batches
-    assert unpacked([]) == []
+    rows = list(to_ipc(batches))
+    assert [(row.schema, len(row)) for row in rows] == [(IPC_SCHEMA, 1)] * 2
+    assert from_ipc(row.column(0)[0].as_py() for row in rows) == batches
+    assert from_ipc([]) == []
 
 
 def test_a_function_is_wrapped_only_where_it_must_be() -> None:
     def yields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    assert carried(yields, FACTS) == (yields, FACTS)
+    assert encoded(yields, FACTS) == (yields, FACTS)
     schema, target = (_pair(kind) for kind in (pa.null(), pa.string()))
-    wrapped = carried(yields, schema)
+    wrapped = encoded(yields, schema)
     assert wrapped.schema == target
     batch = pa.RecordBatch.from_arrays([pa.array([1, 2]), pa.nulls(2)], schema=schema)
     (told,) = wrapped.function([batch])

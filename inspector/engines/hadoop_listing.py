@@ -1,8 +1,9 @@
-"""What the driver knows of a checkpoint that only Spark can read: a listing, and small files.
+"""What the driver has of a checkpoint that only Spark can read: its listing, and small files.
 
-The listing is laid down as a folder: small files with their content, state files with their size
-and time alone. So everything that reads listings and logs works on it unchanged, and no task does:
-its URL names another folder, where its files are when it runs (:mod:`inspector.engines.staging`).
+The listing is written as a temporary folder: small files with their content, state files with their
+size and time alone. So everything that reads listings and logs works on it unchanged. Tasks do not
+use this folder: their URL names another one, where their files are staged when they run
+(:mod:`inspector.engines.staging`).
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ HALF_MS_NS = 500_000
 """Added to times in whole milliseconds, so that no rounding makes one less of them."""
 
 
-class Listed(NamedTuple):
+class ListedFile(NamedTuple):
     """A file as Spark lists it.
 
     Attributes:
         uri: as ``_metadata.file_path`` has it, percent-encoded; None of an empty file.
         size: bytes.
-        modified_ms: epoch milliseconds; 0 of an empty file, of which Spark does not tell it.
+        modified_ms: epoch milliseconds; 0 of an empty file, as Spark has no row for it.
     """
 
     uri: str | None
@@ -43,18 +44,18 @@ class Listed(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Copy:
-    """A checkpoint, as the driver knows it.
+class Listing:
+    """A checkpoint as Spark listed it.
 
     Attributes:
-        name: what stands for it in the URLs of tasks.
-        root: the path as given, to be read by Spark; may hold credentials.
+        name: stands for it in the URLs of tasks.
+        root: the path as the user spelled it, to be read by Spark; may hold credentials.
         files: path in the checkpoint -> file.
     """
 
     name: str
     root: str
-    files: Mapping[str, Listed]
+    files: Mapping[str, ListedFile]
 
     def small(self) -> list[str]:
         """The files that the driver reads itself: logs, metadata and schemas."""
@@ -65,21 +66,26 @@ class Copy:
         ]
 
 
-_copies: dict[str, Copy] = {}
+Listings = dict[str, Listing]
+"""The listings of a session by their names, each for as long as its storage is in use."""
 
 
-def opened(copy: Copy, folders: Iterable[str], target: str) -> Storage:
-    """The storage that discovery reads; copy and folder are forgotten when it is.
+def open_listing(
+    listing: Listing, folders: Iterable[str], target: str, listings: Listings
+) -> Storage:
+    """The storage that discovery reads; listing and folder go when nothing holds it any more.
 
     Args:
-        copy: what was listed.
-        folders: paths that are there, be they empty.
-        target: a folder in which the small files lie below the copy's name; taken over.
+        listing: what Spark listed.
+        folders: paths of folders that exist, even if empty.
+        target: a folder in which the small files lie below the listing's name; it is removed
+            together with the storage.
+        listings: those of the session, to which this one is added.
     """
-    fetched = str(Path(target, copy.name))
+    fetched = str(Path(target, listing.name))
     for folder in folders:
         Path(fetched, folder).mkdir(parents=True, exist_ok=True)
-    for path, file in copy.files.items():
+    for path, file in listing.files.items():
         place = Path(fetched, path)
         place.parent.mkdir(parents=True, exist_ok=True)
         if not place.exists():
@@ -87,20 +93,20 @@ def opened(copy: Copy, folders: Iterable[str], target: str) -> Storage:
             os.truncate(place, file.size)
         ns = file.modified_ms * 1_000_000 + HALF_MS_NS
         os.utime(place, ns=(ns, ns))
-    with staged(copy.name, fetched):
-        storage = Storage(url_of(copy.name), {}, copy.root)
-    _copies[copy.name] = copy
-    weakref.finalize(storage, _forget, copy.name, target)
+    with staged(listing.name, fetched):
+        storage = Storage(url_of(listing.name), {}, listing.root)
+    listings[listing.name] = listing
+    weakref.finalize(storage, _remove, listings, listing.name, target)
     return storage
 
 
-def new_copy(root: str, files: Mapping[str, Listed]) -> Copy:
-    """A copy with a name that no other has."""
-    return Copy(uuid.uuid4().hex, root, files)
+def new_listing(root: str, files: Mapping[str, ListedFile]) -> Listing:
+    """A listing with a name that no other has."""
+    return Listing(uuid.uuid4().hex, root, files)
 
 
-def _forget(name: str, folder: str) -> None:
-    _copies.pop(name, None)
+def _remove(listings: Listings, name: str, folder: str) -> None:
+    listings.pop(name, None)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -109,14 +115,14 @@ def _is_read_first(path: str) -> bool:
     return folders[:1] != [STATE] or any(part.startswith("_") for part in folders)
 
 
-def relative(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
+def relative_path(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
     """The path in the checkpoint of a file that Spark listed.
 
-    Spark tells the whole path in its own spelling of the root; of the user's only the last part is
-    sure to be in it.
+    Spark reports the whole path in its own spelling of the root; of the user's only the last part
+    is sure to be in it.
 
     Args:
-        path: as Spark tells it.
+        path: as Spark reports it.
         root: as the user spelled it.
         mark: the file or folder below the root in which it was listed, such as ``state``.
         encoded: it is a URI, percent-encoded.
@@ -135,46 +141,57 @@ def relative(path: str, root: str, mark: str, *, encoded: bool = False) -> str:
     return "/".join(parts[(after_root or places)[-1] :])
 
 
-class Needed(NamedTuple):
-    """A file that a task reads: of which copy, and its path in the checkpoint."""
+class TaskFile(NamedTuple):
+    """A file that a task reads: of which listing, and its path in the checkpoint."""
 
-    copy: Copy
+    listing: Listing
     path: str
 
+    @property
+    def listed(self) -> ListedFile:
+        """The file as Spark lists it."""
+        return self.listing.files[self.path]
 
-def needed(spec: str) -> list[Needed]:
-    """The files of a task, each once, whatever kind of task it is: they hold others as JSON texts.
+
+def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
+    """The files of a task, each once, whatever its kind: some hold other tasks as JSON texts.
+
+    Args:
+        spec: the task as JSON.
+        listings: those of the session.
 
     Raises:
-        EngineError: the checkpoint was opened by another engine, or is closed.
+        EngineError: the checkpoint was opened by another session, or is closed.
     """
-    found: dict[Needed, None] = {}
-    for task, copy in _with_copies(spec):
+    found: dict[TaskFile, None] = {}
+    for task, listing in _with_listings(spec, listings):
         for store in task["stores"]:
             for file in (*store["files"], *store["side_files"]):
                 path = file["path"].removeprefix(task["root"]).lstrip("/")
-                found[Needed(copy, path)] = None
+                found[TaskFile(listing, path)] = None
     return list(found)
 
 
-def names_in(spec: str) -> set[str]:
-    """The names of the checkpoints that a task is about, though it may read no file of them.
+def listing_names(spec: str, listings: Mapping[str, Listing]) -> set[str]:
+    """The names of the checkpoints that a task is about, even if it reads no file of them.
 
     Raises:
-        EngineError: as :func:`needed`.
+        EngineError: as :func:`files_of_task`.
     """
-    return {copy.name for _, copy in _with_copies(spec)}
+    return {listing.name for _, listing in _with_listings(spec, listings)}
 
 
-def _with_copies(spec: str) -> Iterator[tuple[dict[str, Any], Copy]]:
+def _with_listings(
+    spec: str, listings: Mapping[str, Listing]
+) -> Iterator[tuple[dict[str, Any], Listing]]:
     for task in _tasks(spec):
-        copy = _copies.get(name_of(task["url"]))
-        if copy is None:
+        listing = listings.get(name_of(task["url"]))
+        if listing is None:
             raise EngineError(
                 f"got a task on {task['root']} that Spark has not listed, expected one of a "
                 "checkpoint that is open on this engine"
             )
-        yield task, copy
+        yield task, listing
 
 
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:

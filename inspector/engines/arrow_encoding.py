@@ -1,7 +1,7 @@
-"""Arrow types that Spark can carry, in place of those that it cannot.
+"""Arrow types that ``mapInArrow`` does not support, encoded as types that it does.
 
 ==================  ======================================================================
-ours                carried as
+ours                encoded as
 ==================  ======================================================================
 timestamp(ms)       timestamp(us) (of the tables of reports)
 time64(ns)          string, ``12:34:56.123456789`` (Spark has a type for it from 4.1 on only)
@@ -9,8 +9,8 @@ null                string, all null (a file of Spark's cannot hold ``void``)
 struct<>            struct<__dummy__: string>, null (Parquet has no struct without fields)
 ==================  ======================================================================
 
-Everything else is carried as it is, with its time zone and precision. Whole batches can be carried
-as bytes.
+Everything else stays as it is, with its time zone and precision. Batches of any schema can be
+encoded as bytes: Arrow IPC streams, one in each row.
 """
 
 from __future__ import annotations
@@ -22,75 +22,75 @@ import pyarrow as pa
 
 from inspector.engines.engine import BatchFunction
 
-PACKED = pa.schema([("batch", pa.binary())])
-"""Batches of any schema, each as one row: what Arrow writes of it."""
+IPC_SCHEMA = pa.schema([("batch", pa.binary())])
+"""Batches of any schema, each as one row: an Arrow IPC stream."""
 
 
-class Carried(NamedTuple):
-    """A batch function that yields types which Spark can carry, and its schema."""
+class Encoded(NamedTuple):
+    """A batch function that yields types which Spark supports, and its schema."""
 
     function: BatchFunction
     schema: pa.Schema
 
 
-def carried(function: BatchFunction, schema: pa.Schema) -> Carried:
-    """The function with its results in types that Spark can carry."""
-    target = pa.schema([pa.field(each.name, carried_type(each.type)) for each in schema])
+def encoded(function: BatchFunction, schema: pa.Schema) -> Encoded:
+    """The function with its results in types that Spark supports."""
+    target = pa.schema([pa.field(each.name, encoded_type(each.type)) for each in schema])
     if target.types == schema.types:
-        return Carried(function, schema)
+        return Encoded(function, schema)
 
-    def carrying(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in function(batches):
-            yield carry(batch, target)
+            yield encode(batch, target)
 
-    return Carried(carrying, target)
+    return Encoded(run, target)
 
 
-def carried_type(kind: Any) -> Any:
-    """The type in whose stead Spark carries values of another."""
+def encoded_type(kind: Any) -> Any:
+    """The type as which values of another are encoded."""
     types = pa.types
     if types.is_timestamp(kind):
         return pa.timestamp("us", kind.tz)
     if types.is_time(kind) or types.is_null(kind):
         return pa.string()
     if types.is_list(kind):
-        return pa.list_(carried_type(kind.value_type))
+        return pa.list_(encoded_type(kind.value_type))
     if types.is_map(kind):
-        return pa.map_(carried_type(kind.key_type), carried_type(kind.item_type))
+        return pa.map_(encoded_type(kind.key_type), encoded_type(kind.item_type))
     if types.is_struct(kind):
-        fields = [(each.name, carried_type(each.type)) for each in kind]
+        fields = [(each.name, encoded_type(each.type)) for each in kind]
         return pa.struct(fields or [("__dummy__", pa.string())])
     return kind
 
 
-def carry(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch with its columns as the carried types of their own."""
+def encode(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """A batch with its columns in their encoded types."""
     pairs = zip(batch.columns, schema, strict=True)
-    columns = [_carry(column, field.type) for column, field in pairs]
+    columns = [_encode(column, field.type) for column, field in pairs]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _carry(values: Any, kind: Any) -> Any:
+def _encode(values: Any, kind: Any) -> Any:
     if values.type == kind:
         return values
     types = pa.types
     if types.is_struct(kind):
-        return _carry_struct(values, kind)
+        return _encode_struct(values, kind)
     if types.is_map(kind):
-        entries = [_carry(values.keys, kind.key_type), _carry(values.items, kind.item_type)]
+        entries = [_encode(values.keys, kind.key_type), _encode(values.items, kind.item_type)]
         inner = pa.StructArray.from_arrays(entries, fields=[kind.key_field, kind.item_field])
         return _with_places(values, kind, inner)
     if types.is_list(kind):
-        return _with_places(values, kind, _carry(values.values, kind.value_type))
+        return _with_places(values, kind, _encode(values.values, kind.value_type))
     return values.cast(kind)
 
 
-def _carry_struct(values: Any, kind: Any) -> Any:
+def _encode_struct(values: Any, kind: Any) -> Any:
     if not values.type.num_fields:
         parts = [pa.nulls(len(values), pa.string())]
     else:
         # flatten() would mark a part null where its struct is: that is kept apart.
-        parts = [_carry(values.field(i), field.type) for i, field in enumerate(kind)]
+        parts = [_encode(values.field(i), field.type) for i, field in enumerate(kind)]
     return pa.StructArray.from_arrays(parts, fields=list(kind), mask=values.is_null())
 
 
@@ -105,16 +105,16 @@ def _with_places(values: Any, kind: Any, inner: Any) -> Any:
     )
 
 
-def packing(function: BatchFunction) -> BatchFunction:
-    """The function with its results as :data:`PACKED`."""
+def ipc_encoded(function: BatchFunction) -> BatchFunction:
+    """The function with its results as :data:`IPC_SCHEMA`."""
 
-    def packing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return packed(function(batches))
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return to_ipc(function(batches))
 
-    return packing
+    return run
 
 
-def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def to_ipc(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Batches as rows of bytes, one each: nothing that Spark has to understand."""
     options = pa.ipc.IpcWriteOptions(compression="lz4")  # most columns of a fact are null
     for batch in batches:
@@ -122,9 +122,9 @@ def packed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
             stream.write_batch(batch)
         column = pa.array([sink.getvalue().to_pybytes()], pa.binary())
-        yield pa.RecordBatch.from_arrays([column], schema=PACKED)
+        yield pa.RecordBatch.from_arrays([column], schema=IPC_SCHEMA)
 
 
-def unpacked(rows: Iterable[bytes]) -> list[pa.RecordBatch]:
-    """The batches out of the bytes of :func:`packed`."""
+def from_ipc(rows: Iterable[bytes]) -> list[pa.RecordBatch]:
+    """The batches out of the bytes of :func:`to_ipc`."""
     return [batch for row in rows for batch in pa.ipc.open_stream(row)]

@@ -1,0 +1,118 @@
+"""Packs tasks into groups, one for each Spark task: large ones alone, small ones together.
+
+A Spark task takes some 30 ms of a core before it does anything, and a stage lasts as long as its
+last Spark task. So the heaviest tasks are placed first, each in the group that is lightest so far.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+
+import pyarrow as pa
+
+from inspector.engines.engine import BatchFunction, Work
+from inspector.schemas import task_batch
+
+MAX_GROUPS = 4096
+"""Spark tasks of one job at most."""
+
+UNGROUPED_TASKS = 64
+"""So many tasks are not grouped, however small: an executor has some cores, a cluster many."""
+
+GROUP_BYTES = 4 << 20
+"""File bytes that are worth a Spark task."""
+
+GROUPS_PER_CORE = 4
+"""Spark tasks per core where the number of cores is known, so that no core idles at the end."""
+
+_MASK = 0xFFFFFFFF
+_SEED = 42
+
+
+def group_count(work: Sequence[Work], cores: int | None = None) -> int:
+    """How many Spark tasks some work is worth; at least 1.
+
+    Args:
+        work: the tasks.
+        cores: the cores that there will ever be; None if that is not known.
+    """
+    by_bytes = sum(each.weight for each in work) // GROUP_BYTES
+    most = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
+    return max(1, min(MAX_GROUPS, most, len(work), max(UNGROUPED_TASKS, by_bytes)))
+
+
+def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
+    """The tasks of each group; the groups by falling weight, so that the heaviest start first.
+
+    Args:
+        work: the tasks.
+        count: how many groups; none is empty if there are at least as many tasks.
+    """
+    groups: list[list[Work]] = [[] for _ in range(count)]
+    loads = [(0, 0, number) for number in range(count)]
+    for each in sorted(work, key=lambda one: -one.weight):
+        load, tasks, number = heapq.heappop(loads)
+        groups[number].append(each)
+        heapq.heappush(loads, (load + each.weight, tasks + 1, number))
+    return sorted(groups, key=lambda group: -sum(each.weight for each in group))
+
+
+def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> BatchFunction:
+    """The same batch function over numbers of groups (a column ``id``) instead of tasks.
+
+    The tasks are captured by the function, so that no join has to bring them together with their
+    numbers. They are compressed, as every Spark task is sent all of them: they repeat the same
+    file names, and take a tenth.
+
+    Args:
+        function: takes batches of :data:`inspector.schemas.TASKS`.
+        groups: the tasks of each group.
+    """
+    numbers = itertools.count()
+    packed = [
+        [(next(numbers), zlib.compress(each.spec.encode())) for each in group] for group in groups
+    ]
+
+    def tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for group in map(int, batch.column("id").to_numpy()):
+                for number, spec in packed[group]:
+                    yield task_batch(zlib.decompress(spec).decode(), number)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return function(tasks(batches))
+
+    return run
+
+
+def partition_keys(count: int) -> list[int]:
+    """For each of so many Spark partitions, in order, an ``int`` that Spark hashes into it.
+
+    ``repartition(n, key)`` puts a row where the hash of its key says, so that of n keys chosen
+    freely some would share a partition and a third of the partitions had none. Should a Spark hash
+    otherwise, groups only share partitions.
+    """
+    found: dict[int, int] = {}
+    for key in itertools.count():
+        found.setdefault(partition_of(key, count), key)
+        if len(found) == count:
+            break
+    return [found[partition] for partition in range(count)]
+
+
+def partition_of(key: int, count: int) -> int:
+    """``pmod(hash(key), count)`` of an ``int``: Murmur3 with seed 42 (``HashPartitioning``)."""
+    mixed = (_rotated(key * 0xCC9E2D51 & _MASK, 15) * 0x1B873593) & _MASK
+    hashed = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
+    hashed ^= 4  # bytes of an int
+    hashed = ((hashed ^ hashed >> 16) * 0x85EBCA6B) & _MASK
+    hashed = ((hashed ^ hashed >> 13) * 0xC2B2AE35) & _MASK
+    hashed ^= hashed >> 16
+    return (hashed - (1 << 32) if hashed >> 31 else hashed) % count
+
+
+def _rotated(value: int, bits: int) -> int:
+    return (value << bits | value >> (32 - bits)) & _MASK

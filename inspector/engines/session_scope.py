@@ -1,0 +1,155 @@
+"""What this process keeps for a Spark session: it belongs to the session and ends with it.
+
+Facts about the session's workers, listings, secrets and temporary files are held by an object for
+each session, never by the process: a session that is started after another one was stopped begins
+with nothing. What a session that was started here changes in this process is undone at its end; a
+user's own session is left as it was found.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
+
+if TYPE_CHECKING:
+    from inspector.engines.hadoop_listing import Listing
+
+    UndoStack = ExitStack[bool | None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a session was started with: the master and the confs."""
+
+    master: str | None
+    conf: Mapping[str, str]
+
+
+@dataclass
+class _Override:
+    """A conf's value before, and how many blocks need the other one at this moment."""
+
+    before: str | None
+    users: int = 0
+
+
+class SessionScope:
+    """What belongs to one session.
+
+    Args:
+        request: what it was started with; None of a session that is the user's own.
+        owns_workers: its Python workers serve no other session. Those of a Spark Connect server
+            may, even where the session was started here.
+
+    Attributes:
+        listings: checkpoints that Spark has listed, by name, for as long as they are open.
+        worker_note: what a user is to know of the session's workers, if anything.
+        workers_checked: they were asked what they have, which takes a job.
+    """
+
+    def __init__(self, request: Request | None = None, *, owns_workers: bool = False) -> None:
+        self.request = request
+        self.owns_workers = owns_workers
+        self.listings: dict[str, Listing] = {}
+        self.worker_note: str | None = None
+        self.workers_checked = False
+        self._undo: UndoStack = ExitStack()
+        self._lock = threading.Lock()
+        self._overrides: dict[str, _Override] = {}
+
+    @property
+    def secrets(self) -> Mapping[str, str]:
+        """Confs, of which no message shows what is secret."""
+        return self.request.conf if self.request else {}
+
+    def on_close(self, undo: Callable[..., Any], *args: Any) -> None:
+        """Let a function be called at the end, the last one first."""
+        self._undo.callback(undo, *args)
+
+    def folder(self, prefix: str) -> str:
+        """A new temporary folder that is removed at the end."""
+        path = tempfile.mkdtemp(prefix=prefix)
+        self._undo.callback(shutil.rmtree, path, ignore_errors=True)
+        return path
+
+    def close(self) -> None:
+        """Undo what was done for the session; harmless when repeated."""
+        self.listings.clear()
+        self._undo.close()
+
+    @contextmanager
+    def conf(self, settings: Any, name: str, value: str) -> Iterator[None]:
+        """Set a conf of the session as long as the block lasts, in however many threads.
+
+        Args:
+            settings: ``session.conf``.
+            name: the conf; every block that sets it at the same time sets the same value.
+            value: its value in the block. The first block saves what was before, and the last one
+                restores it.
+        """
+        with self._lock:
+            if name not in self._overrides:
+                self._overrides[name] = _Override(settings.get(name, None))
+                settings.set(name, value)
+            self._overrides[name].users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                override = self._overrides[name]
+                override.users -= 1
+                if not override.users:
+                    del self._overrides[name]
+                    _restore(settings, name, override.before)
+
+
+def _restore(settings: Any, name: str, before: str | None) -> None:
+    if before is None:
+        settings.unset(name)
+    else:
+        settings.set(name, before)
+
+
+_scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()
+"""Session -> its scope. It is emptied of sessions that were stopped or are gone."""
+
+
+def scope_of(session: Any) -> SessionScope:
+    """The scope of a session; a new one of a user's session that was not seen before."""
+    close_stopped()
+    scope = _scopes.get(session)
+    return register(session, SessionScope()) if scope is None else scope
+
+
+def register(session: Any, scope: SessionScope) -> SessionScope:
+    """Bind a scope to a session: it is closed when that is gone, at the latest with the process."""
+    _scopes[session] = scope
+    weakref.finalize(session, scope.close)
+    return scope
+
+
+def close_stopped() -> None:
+    """Close the scopes of sessions that were stopped, which somebody may still hold."""
+    for session, scope in list(_scopes.items()):
+        if is_stopped(session):
+            scope.close()
+            _scopes.pop(session, None)
+
+
+def is_stopped(session: Any) -> bool:
+    """Whether a session was stopped, by whomever.
+
+    Spark Connect says so itself; of a classic session the context has lost its JVM object then
+    (``SparkContext.stop``).
+    """
+    if hasattr(type(session), "is_stopped"):
+        return bool(session.is_stopped)
+    context = getattr(session, "_sc", None)
+    return context is not None and context._jsc is None

@@ -1,0 +1,156 @@
+"""What belongs to a session ends with it, and with no other; without any Spark."""
+
+from __future__ import annotations
+
+import gc
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from inspector.engines import session_scope
+from inspector.engines.session_scope import (
+    Request,
+    SessionScope,
+    close_stopped,
+    is_stopped,
+    scope_of,
+)
+
+
+class Classic:
+    """A session of this process, whose context loses its JVM object when it is stopped."""
+
+    def __init__(self) -> None:
+        self._sc: Any = SimpleNamespace(_jsc=object())
+
+    def stop(self) -> None:
+        self._sc._jsc = None
+
+
+class Connect:
+    """A session of a server, which knows that it was stopped."""
+
+    is_stopped = False
+
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+def test_a_session_has_one_scope_and_another_one_its_own() -> None:
+    one, other = Classic(), Classic()
+    assert scope_of(one) is scope_of(one)
+    assert scope_of(other) is not scope_of(one)
+
+
+def test_a_user_s_session_is_not_ours() -> None:
+    scope = scope_of(Classic())
+    assert (scope.request, scope.owns_workers, dict(scope.secrets)) == (None, False, {})
+
+
+def test_confs_of_a_session_started_here_are_secret() -> None:
+    scope = SessionScope(Request("local", {"my.key": "s3cr3t"}))
+    assert dict(scope.secrets) == {"my.key": "s3cr3t"}
+
+
+@pytest.mark.parametrize("kind", [Classic, Connect])
+def test_what_belongs_to_a_stopped_session_goes_though_somebody_holds_it(kind: Any) -> None:
+    session = kind()
+    assert not is_stopped(session)
+    scope = scope_of(session)
+    folder = Path(scope.folder("inspector-test-"))
+    scope.listings["name"] = None  # type: ignore[assignment]
+    scope.workers_checked = True
+    assert folder.is_dir()
+    session.stop()
+    assert is_stopped(session)
+    scope_of(kind())
+    assert not folder.exists()
+    assert scope.listings == {}
+    assert session not in session_scope._scopes
+    assert not scope_of(session).workers_checked
+
+
+@pytest.mark.parametrize("kind", [Classic, Connect])
+def test_a_running_session_keeps_what_it_has(kind: Any) -> None:
+    session = kind()
+    scope = scope_of(session)
+    folder = Path(scope.folder("inspector-test-"))
+    close_stopped()
+    assert folder.is_dir()
+    assert scope_of(session) is scope
+    scope.close()
+
+
+def test_a_session_that_nobody_holds_takes_its_scope_along() -> None:
+    session = Classic()
+    folder = Path(scope_of(session).folder("inspector-test-"))
+    count = len(session_scope._scopes)
+    del session
+    gc.collect()
+    assert not folder.exists()
+    assert len(session_scope._scopes) < count
+
+
+def test_undone_last_things_first_and_once() -> None:
+    scope, said = SessionScope(), list[int]()
+    scope.on_close(said.append, 1)
+    scope.on_close(said.append, 2)
+    scope.close()
+    scope.close()
+    assert said == [2, 1]
+
+
+def test_a_process_that_ends_leaves_no_folder() -> None:
+    program = (
+        "from inspector.engines.session_scope import scope_of\n"
+        "class Session: pass\n"
+        "session = Session(); print(scope_of(session).folder('inspector-test-'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    folder = Path(done.stdout.decode().strip())
+    assert folder.name.startswith("inspector-test-")
+    assert not folder.exists()
+
+
+# --- confs that are set for a while -------------------------------------------------------------
+
+
+class Confs(dict[str, str]):
+    """Confs of a session, as PySpark has them."""
+
+    def set(self, name: str, value: str) -> None:
+        self[name] = value
+
+    def unset(self, name: str) -> None:
+        del self[name]
+
+
+@pytest.mark.parametrize("before", [{}, {"spark.x": "before"}])
+def test_a_conf_is_restored_even_after_a_failure(before: dict[str, str]) -> None:
+    confs = Confs(before)
+
+    def fail() -> None:
+        with SessionScope().conf(confs, "spark.x", "now"):
+            assert confs["spark.x"] == "now"
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert confs == before
+
+
+@pytest.mark.parametrize("before", [{}, {"spark.x": "before"}])
+def test_blocks_that_overlap_restore_what_was_before_the_first(before: dict[str, str]) -> None:
+    # As two threads do it: the first that begins is the first that ends.
+    confs, scope = Confs(before), SessionScope()
+    first, second = (scope.conf(confs, "spark.x", "now") for _ in range(2))
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert confs["spark.x"] == "now"
+    second.__exit__(None, None, None)
+    assert confs == before
