@@ -137,7 +137,8 @@ def _check_request(session: SparkSession, request: Request) -> None:
     Raises:
         EngineError: it is not: the confs of a running session are not changed.
     """
-    if request == Request(None, {}) or request == scope_of(session).request:
+    started = scope_of(session).request or Request(None, {})
+    if request.master in (None, started.master) and request.conf.items() <= started.conf.items():
         return
     raise EngineError(
         "this process has a Spark session already, which a master or confs would change: leave "

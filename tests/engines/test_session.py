@@ -429,9 +429,11 @@ def test_one_that_was_started_here_is_for_whoever_requests_the_same(
     session = sessions.start("local[2]", {"spark.x": "y"})
     monkeypatch.setattr(sessions, "running", lambda: session)
     assert sessions.start("local[2]", {"spark.x": "y"}) is session
+    assert sessions.start("local[2]", {}) is session
     assert sessions.start(None, {}) is session
-    with pytest.raises(EngineError, match="this process has a Spark session already"):
-        sessions.start("local[3]", {"spark.x": "y"})
+    for master, conf in (("local[3]", {}), (None, {"spark.x": "z"}), (None, {"spark.z": "y"})):
+        with pytest.raises(EngineError, match="this process has a Spark session already"):
+            sessions.start(master, conf)
 
 
 @pytest.mark.usefixtures("builder")
