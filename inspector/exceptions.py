@@ -13,6 +13,7 @@
         RecordError                 a record of a delta or snapshot
         RowError                    an UnsafeRow against its schema
         LimitError                  a size above the limits we read
+        ChecksumError               bytes that are not those their checksum file was made of
       EngineError                 what the run itself needs is not there
 
 Decoders know offsets and not paths; whoever knows the path adds it with :meth:`InspectorError.at`.
@@ -123,6 +124,12 @@ class LimitError(DecodeError):
     """A size is above what this package agrees to read."""
 
     slug = "over-limit"
+
+
+class ChecksumError(DecodeError):
+    """A file is not the one that its checksum file was made of."""
+
+    slug = "bad-checksum"
 
 
 class EngineError(InspectorError):

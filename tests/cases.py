@@ -285,7 +285,9 @@ def write_logs(
         entry = f"v1\n{json.dumps(header)}\n{batch.source}"
         (root / "offsets" / str(number)).write_text(entry)
         if batch.committed:
-            (root / "commits" / str(number)).write_text('v1\n{"nextBatchWatermarkMs":0}')
+            following = batches[min(number - first + 1, len(batches) - 1)]
+            done = json.dumps({"nextBatchWatermarkMs": following.watermark_ms})
+            (root / "commits" / str(number)).write_text(f"v1\n{done}")
     return root
 
 

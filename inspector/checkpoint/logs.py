@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.log_checks import cross_checks
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import read_query_id
@@ -57,7 +58,7 @@ class Logs:
         last_offset: newest batch with an entry in ``offsets``; it may be unfinished.
         has_commits_dir: whether there is a ``commits`` folder (Spark 2.1 and older had none).
         control_batches: batch -> kind, for batches that changed the checkpoint and ran no data.
-        problems: entries that could not be read, or were too many to.
+        problems: entries that could not be read, were too many to, or contradict each other.
         query_id: the query's id from ``metadata``.
     """
 
@@ -120,14 +121,19 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
     for batch, entry in reader.parsed(offsets, parse_offsets):
         planned.add(batch, entry)
     query_id, problems = read_query_id(storage)
+    clocks = planned.clocks(sorted({*commits, *offsets}), set(commits), watermarks)
+    crossed = (
+        replace(found, path=storage.full_path(found.path or ""))
+        for found in cross_checks(offsets, commits, clocks)
+    )
     return Logs(
-        clocks=planned.clocks(sorted({*commits, *offsets}), set(commits), watermarks),
+        clocks=clocks,
         confs=planned.confs,
         last_committed=max(commits, default=None),
         last_offset=max(offsets, default=None),
         has_commits_dir=bool(commits) or storage.exists(COMMITS),
         control_batches=planned.control_batches,
-        problems=(*problems, *reader.problems),
+        problems=(*problems, *reader.problems, *crossed),
         query_id=query_id,
     )
 

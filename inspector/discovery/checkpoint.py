@@ -13,6 +13,7 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.user_schemas import GivenPair, GivenSchemas, StoreName, with_given
+from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError, UnsupportedProviderError
 from inspector.model import BatchClock, BatchId, FileKind, Problem
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
@@ -187,7 +188,8 @@ def checkpoint_at(
     """
     chosen = _narrowed(meant, selection or Selection())
     whole = discover(storage)
-    logs = read_logs(storage)
+    verified = VerifiedFiles(storage)
+    logs = read_logs(verified)
     if is_rocksdb(whole, logs.provider_class):
         raise UnsupportedProviderError(
             "got state of RocksDBStateStoreProvider, expected HDFSBackedStateStoreProvider; "
@@ -196,7 +198,7 @@ def checkpoint_at(
         )
     problems = [*whole.problems, *logs.problems]
     selected = whole.select(chosen)
-    query = _operators(storage, whole, selected, problems, given or GivenSchemas())
+    query = _operators(verified, whole, selected, problems, given or GivenSchemas())
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
         replace(operator, layout=layouts[operator.operator_id])

@@ -103,7 +103,7 @@ def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
             "metadata": b"junk",
             "offsets/0": offsets(0, "0"),
             "offsets/1": b"v3\n{}",
-            "offsets/2": offsets(2, "1"),
+            "offsets/2": offsets(2, "1", watermark=5),
             "commits/0": b"",
             "commits/1": commit(5),
         },

@@ -109,7 +109,7 @@ def test_what_is_asked_for_narrows_what_the_path_means(tmp_path: Path) -> None:
 
 def test_the_clock_and_confs_of_a_version_are_those_of_its_batch(tmp_path: Path) -> None:
     found = open_checkpoint(str(small_checkpoint(tmp_path)))
-    assert found.clock(3) == BatchClock(BatchId(2), 3000, 3000, True, False, 0)
+    assert found.clock(3) == BatchClock(BatchId(2), 3000, 3000, True, False, 3000)
     assert found.clock(5) is None
     assert found.conf(3, "stateStore.compression.codec") == "lz4"
 

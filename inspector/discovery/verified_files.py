@@ -1,0 +1,64 @@
+"""Logs, metadata and schemas read with the checksum files that Hadoop laid beside them.
+
+Spark writes them by Hadoop's ``ChecksumFileSystem`` where the checkpoint lies on a local disk, and
+reads them by it: a byte that changed ends the query (``ChecksumException``). One digit of a
+watermark or one letter of a schema would change every judgement here, so nothing is taken from such
+a file.
+"""
+
+from __future__ import annotations
+
+from inspector.checkpoint.storage import Storage
+from inspector.decode.side_sums import HadoopSum
+from inspector.exceptions import ChecksumError, DecodeError, InspectorError
+from inspector.model import LIMITS
+
+
+class VerifiedFiles(Storage):
+    """A storage whose small files are held against ``.NAME.crc``, where there is one.
+
+    A checksum file that is none, as its first bytes tell, vouches for nothing and is passed over:
+    ``ChecksumFileSystem`` does the same.
+
+    Args:
+        storage: where they lie.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        self.__dict__.update(storage.__dict__)
+        self._whole = storage  # what belongs to it goes when it does
+        self._names: dict[str, frozenset[str]] = {}
+
+    def read(
+        self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
+    ) -> bytes:
+        """A whole small file.
+
+        Raises:
+            ChecksumError: its bytes are not those that were written; with the first part that
+                differs.
+            LimitError, OSError: as :meth:`inspector.checkpoint.storage.Storage.read`.
+        """
+        data = super().read(relative, limit, size=size)
+        folder, slash, name = relative.rpartition("/")
+        side = f".{name}.crc"
+        if side not in self._names_in(folder):
+            return data
+        try:
+            sums = HadoopSum(super().read(folder + slash + side, limit))
+        except (DecodeError, OSError):
+            return data
+        sums.update(data)
+        mismatch = sums.finish()
+        if mismatch is not None:
+            raise ChecksumError(mismatch.message, self.full_path(relative), mismatch.offset)
+        return data
+
+    def _names_in(self, folder: str) -> frozenset[str]:
+        if folder not in self._names:
+            try:
+                listed = super().list(folder, missing_ok=True)
+            except (InspectorError, OSError):
+                listed = ()
+            self._names[folder] = frozenset(entry.name for entry in listed)
+        return self._names[folder]

@@ -1,0 +1,75 @@
+"""What the two logs say of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY, cross_checks
+from inspector.model import BatchClock, BatchId
+
+
+def clocks(*watermarks: tuple[int | None, int | None]) -> dict[BatchId, BatchClock]:
+    """Batches from 0 on: the watermark each begins with, and the one it leaves behind."""
+    return {
+        BatchId(n): BatchClock(BatchId(n), watermark_ms=began, next_watermark_ms=ended)
+        for n, (began, ended) in enumerate(watermarks)
+    }
+
+
+def found(
+    offsets: Sequence[int], commits: Sequence[int], *watermarks: tuple[int | None, int | None]
+) -> list[tuple[str, str | None]]:
+    problems = cross_checks([*map(BatchId, offsets)], [*map(BatchId, commits)], clocks(*watermarks))
+    return [(problem.slug, problem.path) for problem in problems]
+
+
+@pytest.mark.parametrize(
+    ("offsets", "commits"),
+    [
+        ([], []),
+        ([0], []),
+        ([0, 1, 2], [0, 1]),
+        ([3, 4], [2, 3, 4]),  # offsets are purged first
+        ([3, 4, 5], [3, 4]),
+    ],
+)
+def test_a_sound_log_has_nothing_wrong(offsets: list[int], commits: list[int]) -> None:
+    assert found(offsets, commits) == []
+
+
+@pytest.mark.parametrize(
+    ("offsets", "commits", "lost"),
+    [
+        ([0, 2], [0, 1, 2], ["offsets/1"]),
+        ([0, 2], [0], ["offsets/1"]),
+        ([0, 1], [0, 1, 2], ["offsets/2"]),
+        ([0, 1, 2], [0, 2], ["commits/1"]),
+        ([], [5, 6], ["offsets"]),
+    ],
+)
+def test_a_lost_entry_is_named(offsets: list[int], commits: list[int], lost: list[str]) -> None:
+    assert found(offsets, commits) == [(LOST_ENTRY, path) for path in lost]
+
+
+def test_two_entries_that_disagree_on_a_watermark_are_named() -> None:
+    problems = list(cross_checks([], [], clocks((0, 10), (12, 20), (20, None))))
+    assert [(p.slug, p.path, p.version) for p in problems] == [(CONTRADICTION, "offsets/1", 2)]
+    assert "got batchWatermarkMs 12, commits/0 says 10" in problems[0].message
+
+
+def test_a_watermark_that_falls_is_noticed_without_the_commit() -> None:
+    assert found([], [], (30, None), (20, None)) == [(CONTRADICTION, "offsets/1")]
+
+
+def test_what_is_not_recorded_contradicts_nothing() -> None:
+    assert found([], [], (None, 10), (None, None), (5, None), (None, 4)) == []
+
+
+def test_entries_that_are_no_neighbours_are_not_compared() -> None:
+    apart = {
+        BatchId(1): BatchClock(BatchId(1), watermark_ms=9, next_watermark_ms=9),
+        BatchId(3): BatchClock(BatchId(3), watermark_ms=7),
+    }
+    assert list(cross_checks([], [], apart)) == []

@@ -1,0 +1,90 @@
+"""Small files held against the checksum files that Spark's file system laid beside them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.verified_files import VerifiedFiles
+from inspector.exceptions import ChecksumError
+
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
+FILES = ("metadata", "offsets/5", "commits/5", "state/0/0/_metadata/schema")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    place = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURE, place)
+    return place
+
+
+def side_of(file: Path) -> Path:
+    return file.with_name(f".{file.name}.crc")
+
+
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 1
+    file.write_bytes(content)
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_flipped_byte_is_noticed(root: Path, name: str) -> None:
+    whole = (root / name).read_bytes()
+    for at in range(len(whole)):
+        flip(root / name, at)
+        with pytest.raises(ChecksumError, match="differ from Hadoop's checksum file") as caught:
+            VerifiedFiles(Storage.open(str(root))).read(name)
+        assert caught.value.offset == at // 512 * 512
+        (root / name).write_bytes(whole)
+    assert VerifiedFiles(Storage.open(str(root))).read(name) == whole
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_cut_file_is_noticed(root: Path, name: str) -> None:
+    whole = (root / name).read_bytes()
+    for size in range(len(whole)):
+        (root / name).write_bytes(whole[:size])
+        with pytest.raises(ChecksumError):
+            VerifiedFiles(Storage.open(str(root))).read(name)
+
+
+def test_what_is_not_as_it_was_written_is_not_used(root: Path) -> None:
+    for name in FILES:
+        flip(root / name, len((root / name).read_bytes()) // 2)
+    checkpoint = open_checkpoint(str(root))
+    slugs = {Path(p.path or "").relative_to(root).as_posix(): p.slug for p in checkpoint.problems}
+    assert slugs == dict.fromkeys(FILES, "bad-checksum")
+    assert checkpoint.logs.query_id is None
+    assert 5 not in checkpoint.logs.confs
+    assert checkpoint.operators[0].schemas == {}
+
+
+def test_without_a_checksum_file_nothing_vouches(root: Path) -> None:
+    for name in FILES:
+        side_of(root / name).unlink()
+    flip(root / "offsets/5", 40)
+    assert VerifiedFiles(Storage.open(str(root))).read("offsets/5")
+
+
+@pytest.mark.parametrize("content", [b"", b"crc", b"abcd" * 8])
+def test_a_file_that_is_no_checksum_file_vouches_for_nothing(root: Path, content: bytes) -> None:
+    side_of(root / "offsets/5").write_bytes(content)
+    flip(root / "offsets/5", 40)
+    assert VerifiedFiles(Storage.open(str(root))).read("offsets/5")
+
+
+def test_a_checksum_file_that_ends_too_early_is_noticed(root: Path) -> None:
+    side = side_of(root / "offsets/5")
+    side.write_bytes(side.read_bytes()[:-4])
+    with pytest.raises(ChecksumError):
+        VerifiedFiles(Storage.open(str(root))).read("offsets/5")
+
+
+def test_the_checkpoint_itself_is_read_as_it_was(root: Path) -> None:
+    assert open_checkpoint(str(root)).problems == ()
