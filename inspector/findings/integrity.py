@@ -20,7 +20,7 @@ from inspector.findings.catalogue import (
 from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem
 
-_KINDS: dict[str, Kind] = {
+KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": MISSING_DELTA,
     "missing-version": NOT_RESTORABLE,
     "snapshot-differs": SNAPSHOT_DIFFERS,
@@ -34,7 +34,7 @@ def judge_problems(problems: Iterable[Problem]) -> Iterator[Finding]:
     """One finding for each kind of problem in each operator."""
     grouped: dict[tuple[Kind, int | None], list[Problem]] = {}
     for problem in problems:
-        kind = _KINDS.get(problem.slug, UNDECODABLE_FILE)
+        kind = KIND_OF_PROBLEM.get(problem.slug, UNDECODABLE_FILE)
         if problem.slug in ("codec-mismatch", "uncommitted"):
             continue
         operator = problem.store.operator_id if problem.store else None
