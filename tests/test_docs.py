@@ -15,7 +15,7 @@ from documentation.blocks import BLOCK, refreshed
 
 from inspector import docs
 from inspector.cli.exits import Exit
-from inspector.cli.main import COMMANDS, inspector
+from inspector.cli.main import inspector
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.catalogue import CATALOGUE
 from inspector.operators.inferences import INFERENCES
@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
 FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 MOST_LINES = 300
+COMMANDS = inspector.list_commands(click.Context(inspector))
 
 page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 

@@ -75,11 +75,11 @@ def lookup(topic: str) -> str | None:
     Args:
         topic: a page by its name or its path, or an entry by any of its names, in any case.
     """
-    wanted = topic.strip().casefold()
+    requested = topic.strip().casefold()
     for name in PAGES:
-        if wanted in (name, _stem(name)):
+        if requested in (name, _stem(name)):
             return _plain(read_page(name))
-    found = _entries().get(wanted)
+    found = _entries().get(requested)
     return None if found is None else _plain("\n".join(found))
 
 

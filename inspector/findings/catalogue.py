@@ -170,7 +170,7 @@ PAST_WATERMARK = Kind(
     means="The clock of a batch that ran covered these rows, so that the operator's rule says they "
     "should have gone, and they are still there. For an aggregation or session window this is "
     "complete mode, which keeps every group; the output mode is not in the checkpoint, so the "
-    "finding is inferred. With a rule given by `--operator-rule` or `--join-retention` it is "
+    "finding is inferred. With a rule of `--operator-rule` or `--join-retention` it is "
     "proven by that rule.",
     to_do="use append or update mode where the groups of the past are not needed; otherwise size "
     "the executors for all of them",
@@ -245,7 +245,7 @@ NO_WATERMARK = Kind(
     "the rule needs a watermark, and there is none yet",
     "withWatermark",
     _PROVEN,
-    means="The rows of the store go by the watermark, the query has been given data, and no batch "
+    means="The rows of the store go by the watermark, the query has had data, and no batch "
     "has had a watermark yet: nothing can expire until it has one.",
     thresholds=f"At least {DATA_BATCHES} batches with new data.",
     to_do="check that data with event times arrives from every source",

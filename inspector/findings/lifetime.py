@@ -137,7 +137,7 @@ def _never_armed(life: StoreLife) -> Iterator[Finding]:
         said = "they had no timeout at any version of the window, though other keys had"
         certainty = Certainty.INFERRED
     else:
-        return  # told as kept without a timeout since before the window
+        return  # reported as kept without a timeout since before the window
     yield _finding(
         life,
         NEVER_EXPIRES,

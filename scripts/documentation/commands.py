@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import click
 
-from inspector.cli.main import COMMANDS
 from inspector.cli.main import inspector as group
 
 _SHARED_BY = 3
@@ -17,7 +16,7 @@ _SHARED_BY = 3
 def commands() -> str:
     """Each command with its own options, and then the options that several share."""
     context = click.Context(group)
-    found = {name: group.get_command(context, name) for name in COMMANDS}
+    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
     of_command = {name: list(_options(one)) for name, one in found.items() if one is not None}
     count = Counter(option for options in of_command.values() for option in options)
     shared = [option for option, users in count.items() if users >= _SHARED_BY]
