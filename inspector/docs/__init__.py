@@ -24,6 +24,7 @@ PAGES = (
     "reference/leftover-classes",
     "reference/findings",
     "reference/errors",
+    "reference/spark-errors",
     "reference/exit-codes",
     "reference/configuration",
     "reference/output",
@@ -73,9 +74,10 @@ def lookup(topic: str) -> str | None:
     """What the documentation has on a topic, for a reader who has no site; None if nothing.
 
     Args:
-        topic: a page by its name or its path, or an entry by any of its names, in any case.
+        topic: a page by its name or its path, or an entry by any of its names, in any case; in
+            brackets too, as Spark's messages have their class.
     """
-    requested = topic.strip().casefold()
+    requested = topic.strip().strip("[]").casefold()
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
