@@ -72,6 +72,7 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     assert made["commands"] == ["commands"]
     assert made["errors"] == ["errors"]
     assert made["proofs"] == ["premises", "inferences"]
+    assert made["architecture"] == ["layers"]
 
 
 def test_a_made_part_needs_something_that_makes_it() -> None:
@@ -140,6 +141,12 @@ def test_every_command_has_help_and_an_entry(command: str) -> None:
     assert (outcome.code, outcome.err) == (0, "")
     assert len(outcome.out.splitlines()[2].split()) >= 3
     assert f"inspector {command} [OPTIONS]" in (docs.lookup(command) or "")
+
+
+def test_the_architecture_has_every_room() -> None:
+    rooms = {path.parent.name for path in (ROOT / "inspector").glob("*/__init__.py")}
+    text = docs.read_page("explanation/architecture")
+    assert set(re.findall(r"^\| `(\w+)/`", text, re.M)) == rooms
 
 
 def test_the_page_of_exit_codes_has_each_of_them() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
 from documentation.commands import commands
 
@@ -13,6 +15,13 @@ from inspector.findings.finding import Group, Kind
 from inspector.findings.integrity import KIND_OF_PROBLEM
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
 from inspector.operators.premises import PREMISES, Premise
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
 
 _TITLES = {
     Group.INTEGRITY: "Integrity: can the files be read and loaded",
@@ -106,11 +115,19 @@ def _inference(one: Inference) -> str:
     )
 
 
+def layers() -> str:
+    """The layers of the contract, top to bottom."""
+    settings = tomllib.loads(_PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]
+    found = next(one["layers"] for one in settings["contracts"] if one["id"] == "layers")
+    return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in found), "```"])
+
+
 GENERATED: Mapping[str, Callable[[], str]] = {
     "findings": findings,
     "errors": errors,
     "premises": premises,
     "inferences": inferences,
     "commands": commands,
+    "layers": layers,
 }
 """Name of a block -> what makes it."""
