@@ -204,8 +204,9 @@ def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
 def test_an_error_of_spark_is_found_as_its_message_has_it() -> None:
     name = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
     text = docs.lookup(f"[{name}]") or ""
-    assert re.findall(r"^### (\S+)", text, re.M) == ["SS101", f"`{name}`"]
-    assert docs.lookup(name.partition(".")[2]) == text[text.index(f"### `{name}`") :].lstrip()
+    assert re.findall(r"^### (\S+)", text, re.M) == ["SS101", f"`{name[24:]}`"]
+    assert docs.lookup(name[24:]) == text[text.index("### `CANNOT") :]
+    assert docs.lookup("spark.sql.unheard.of") is None
 
 
 def test_a_link_becomes_its_topic() -> None:

@@ -81,8 +81,10 @@ def lookup(topic: str) -> str | None:
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
-    found = _entries().get(requested)
-    return None if found is None else _plain("\n".join(found))
+    # An error class of Spark may come with the class that it is below: CLASS.SUBCLASS.
+    spelled = dict.fromkeys((requested, requested.rpartition(".")[2]))
+    found = dict.fromkeys(text for name in spelled for text in _entries().get(name, ()))
+    return _plain("\n".join(found)) if found else None
 
 
 def near(topic: str) -> list[str]:
