@@ -67,7 +67,7 @@ def where(path: str | None, offset: int | None) -> str:
 
 
 class CheckpointError(InspectorError):
-    """The checkpoint as a whole cannot be used as asked."""
+    """The checkpoint as a whole cannot be used as requested."""
 
     slug = "checkpoint"
 
@@ -79,7 +79,7 @@ class NotACheckpointError(CheckpointError):
 
 
 class MissingVersionError(CheckpointError):
-    """No snapshot and deltas make the state version that was asked for."""
+    """No snapshot and deltas make the requested state version."""
 
     slug = "missing-version"
 

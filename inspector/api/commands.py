@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.analyses import reports as build
 from inspector.api.run import Options, Run
-from inspector.findings.finding import Finding
+from inspector.findings.finding import Finding, Group
 from inspector.findings.integrity import judge_problems
 from inspector.findings.judge import judge
 from inspector.model import Problem
@@ -105,6 +105,6 @@ def leftovers(path: str | Run, options: Options | None = None, *, limit: int = 0
     facts = run.facts(leftover_limit=max(limit, build.LARGEST) if limit else 0, matched=True)
     problems = run.problems(facts)
     found = judge(run.checkpoint, run.version, facts, problems)
-    lifetime = [f for f in found if f.kind.id.startswith("SS2")]
+    lifetime = [f for f in found if f.kind.group is Group.LIFETIME]
     redact = run.options.redact or Redact.NONE
     return build.leftovers(run.checkpoint, run.version, facts, problems, lifetime, redact, limit)

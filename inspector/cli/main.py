@@ -27,6 +27,7 @@ COMMANDS = {
     "history": "history",
     "diff": "diff",
     "export": "export",
+    "explain": "explain",
 }
 """Command -> its module; imported only when it is called or described."""
 

@@ -1,4 +1,4 @@
-"""What a finding is, and the catalogue of all of them."""
+"""What a finding is: an entry of the catalogue, and one statement about a checkpoint."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import enum
 from dataclasses import dataclass
 
 from inspector.model import Certainty
-from inspector.operators.inferences import INFERENCES
 
 
 class Severity(enum.IntEnum):
@@ -22,14 +21,41 @@ class Severity(enum.IntEnum):
         return self.name.lower()
 
 
+class Group(enum.Enum):
+    """What a finding is about; the hundreds of its id."""
+
+    INTEGRITY = "integrity"
+    LIFETIME = "lifetime"
+    EFFICIENCY = "efficiency"
+
+
 @dataclass(frozen=True)
 class Kind:
-    """An entry of the catalogue: id, severity, a title, and what to look for in Spark."""
+    """An entry of the catalogue (:mod:`inspector.findings.catalogue`).
+
+    Attributes:
+        id: ``SSnnn``; never changes its meaning.
+        severity: how much it matters.
+        group: what it is about.
+        title: a few words.
+        spark: the error class, conf, metric or method to look for in Spark.
+        certainties: the ones that it can have.
+        means: what is the case when it is reported.
+        thresholds: from which numbers on it is reported; empty where one occurrence is enough.
+        to_do: what its user can do.
+        source: the Spark classes that make it true, and for which versions.
+    """
 
     id: str
     severity: Severity
+    group: Group
     title: str
     spark: str
+    certainties: tuple[Certainty, ...]
+    means: str
+    to_do: str
+    source: str
+    thresholds: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,96 +79,3 @@ class Finding:
     store_name: str | None = None
     rows: int | None = None
     bytes: int | None = None
-
-
-def _severity(inference: str) -> Severity:
-    """A warning, if the inference is right often enough to be one."""
-    return Severity.WARNING if INFERENCES[inference].warns else Severity.INFO
-
-
-MISSING_DELTA = Kind(
-    "SS101",
-    Severity.ERROR,
-    "missing delta",
-    "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
-)
-UNDECODABLE_FILE = Kind(
-    "SS102", Severity.ERROR, "file that cannot be read", "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
-)
-SNAPSHOT_DIFFERS = Kind(
-    "SS104", Severity.ERROR, "snapshot differs from its deltas", "CANNOT_LOAD_STATE_STORE"
-)
-NOT_RESTORABLE = Kind(
-    "SS105",
-    Severity.ERROR,
-    "newest committed version not restorable in every partition",
-    "CANNOT_LOAD_STATE_STORE",
-)
-BAD_ROW = Kind(
-    "SS106",
-    Severity.ERROR,
-    "rows do not fit their schema",
-    "STATE_STORE_VALUE_ROW_FORMAT_VALIDATION_FAILURE",
-)
-PARTITION_COUNT = Kind(
-    "SS109", Severity.ERROR, "partitions missing", "spark.sql.shuffle.partitions"
-)
-BAD_CHECKSUM = Kind(
-    "SS110",
-    Severity.WARNING,
-    "checksum file does not match",
-    "org.apache.hadoop.fs.ChecksumException",
-)
-NEVER_EXPIRES = Kind("SS201", Severity.WARNING, "rows can never expire", "withWatermark")
-PAST_WATERMARK = Kind("SS202", Severity.WARNING, "expired rows still present", "outputMode")
-TIMEOUT_KEPT = Kind("SS203", Severity.ERROR, "timeout fired and key kept", "GroupState.remove")
-NO_REMOVES = Kind("SS204", Severity.WARNING, "no removes while rows grow", "numRowsRemoved")
-JOIN_SIDE = Kind("SS205", _severity("join-side"), "one join side never removes", "withWatermark")
-WATERMARK_FLAT = Kind(
-    "SS206", Severity.WARNING, "watermark flat", "spark.sql.streaming.multipleWatermarkPolicy"
-)
-NO_WATERMARK = Kind(
-    "SS207", Severity.WARNING, "the rule needs a watermark, and there is none yet", "withWatermark"
-)
-JOIN_COUNTERS = Kind(
-    "SS208",
-    Severity.WARNING,
-    "join rows and counters disagree",
-    "spark.sql.streaming.stateStore.skipNullsForStreamStreamJoins.enabled",
-)
-JOIN_COPY = Kind(
-    "SS209", _severity("join-copy"), "join on a copy of the event time", "withWatermark"
-)
-UNDECIDED = Kind(
-    "SS210", Severity.INFO, "keys that may be leftovers: the bytes do not decide it", "GroupState"
-)
-FORMAT_V1 = Kind(
-    "SS301",
-    Severity.INFO,
-    "state format 1 keeps the key twice (SPARK-24763)",
-    "spark.sql.streaming.aggregation.stateFormatVersion",
-)
-SAME_VALUE = Kind("SS304", Severity.INFO, "same-value rewrites", "GroupState.update")
-
-CATALOGUE = (
-    MISSING_DELTA,
-    UNDECODABLE_FILE,
-    SNAPSHOT_DIFFERS,
-    NOT_RESTORABLE,
-    BAD_ROW,
-    PARTITION_COUNT,
-    BAD_CHECKSUM,
-    NEVER_EXPIRES,
-    PAST_WATERMARK,
-    TIMEOUT_KEPT,
-    NO_REMOVES,
-    JOIN_SIDE,
-    WATERMARK_FLAT,
-    NO_WATERMARK,
-    JOIN_COUNTERS,
-    JOIN_COPY,
-    UNDECIDED,
-    FORMAT_V1,
-    SAME_VALUE,
-)
-"""Every finding that is made; ids never change their meaning."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from inspector.facts.versions import VersionFacts
-from inspector.findings.finding import (
+from inspector.findings.catalogue import (
     BAD_CHECKSUM,
     BAD_ROW,
     FORMAT_V1,
@@ -13,17 +13,14 @@ from inspector.findings.finding import (
     NOT_RESTORABLE,
     PARTITION_COUNT,
     SAME_VALUE,
+    SAME_VALUE_SHARE,
     SNAPSHOT_DIFFERS,
     UNDECODABLE_FILE,
-    Finding,
-    Kind,
 )
+from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem
 
-SAME_VALUE_SHARE = 0.5
-"""Share of same-value puts among all from which they are worth a word."""
-
-_KINDS: dict[str, Kind] = {
+KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": MISSING_DELTA,
     "missing-version": NOT_RESTORABLE,
     "snapshot-differs": SNAPSHOT_DIFFERS,
@@ -31,26 +28,13 @@ _KINDS: dict[str, Kind] = {
     "missing-partition": PARTITION_COUNT,
     "file-checksum": BAD_CHECKSUM,
 }
-_STEPS = {
-    MISSING_DELTA: "restore the file from a backup or an earlier object version; without it the "
-    "versions after it cannot be loaded",
-    NOT_RESTORABLE: "restart from the newest version that every partition can restore, "
-    "or from a copy of the checkpoint",
-    UNDECODABLE_FILE: "restore the file from a backup or an earlier object version",
-    SNAPSHOT_DIFFERS: "find out what else writes to the checkpoint: Spark loads the snapshot, "
-    "whatever its deltas say",
-    BAD_ROW: "check that the schema in state/<operator>/0/_metadata/schema belongs to this query",
-    BAD_CHECKSUM: "compare the file with a backup; where the file is as it should be, "
-    "the checksum file is stale and can go",
-    PARTITION_COUNT: "restore the folders: Spark silently reads a missing partition as empty",
-}
 
 
 def judge_problems(problems: Iterable[Problem]) -> Iterator[Finding]:
     """One finding for each kind of problem in each operator."""
     grouped: dict[tuple[Kind, int | None], list[Problem]] = {}
     for problem in problems:
-        kind = _KINDS.get(problem.slug, UNDECODABLE_FILE)
+        kind = KIND_OF_PROBLEM.get(problem.slug, UNDECODABLE_FILE)
         if problem.slug in ("codec-mismatch", "uncommitted"):
             continue
         operator = problem.store.operator_id if problem.store else None
@@ -59,9 +43,7 @@ def judge_problems(problems: Iterable[Problem]) -> Iterator[Finding]:
         first = of_kind[0]
         more = f" (and {len(of_kind) - 1} more, see problems)" if len(of_kind) > 1 else ""
         place = f"{first.path}: " if first.path else ""
-        yield Finding(
-            kind, Certainty.PROVEN, f"{place}{first.message}{more}", _STEPS[kind], operator
-        )
+        yield Finding(kind, Certainty.PROVEN, f"{place}{first.message}{more}", kind.to_do, operator)
 
 
 def judge_format(operator_id: int, formats: dict[str, str]) -> Iterator[Finding]:
@@ -72,7 +54,7 @@ def judge_format(operator_id: int, formats: dict[str, str]) -> Iterator[Finding]
             Certainty.PROVEN,
             "by the offset log the aggregation has state format 1 (as where none is recorded): "
             "each value repeats its key",
-            "a new query (new checkpoint) uses format 2",
+            FORMAT_V1.to_do,
             operator_id,
         )
 
@@ -88,7 +70,7 @@ def judge_rewrites(
             Certainty.PROVEN,
             f"{total.same_value_puts:,} of {total.updates:,} updates wrote the value that was "
             "there already",
-            "call update() only when the value has changed",
+            SAME_VALUE.to_do,
             operator_id,
             store_name,
             total.same_value_puts,

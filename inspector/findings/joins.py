@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from inspector.facts.versions import VersionFacts
+from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, WINDOW
 from inspector.findings.durations import duration_text
-from inspector.findings.finding import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, Finding
-from inspector.findings.lifetime import WINDOW
+from inspector.findings.finding import Finding
 from inspector.model import Certainty
 
 
@@ -96,9 +96,7 @@ def _never(life: JoinLife, store: str, side: Retention, other: Retention | None)
         f"no row was removed in {side.versions} versions, though the watermark moved by "
         f"{duration_text(side.moved_ms)}; {side.newest.rows:,} rows, the oldest "
         f"{duration_text(side.most_ms or 0)} behind the watermark{beside}",
-        "bound this side's time from below by the other's in the join condition, such as "
-        "rightTime >= leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR; if the range is longer "
-        "than the window that can be read, say so with --join-retention",
+        JOIN_SIDE.to_do,
         life.operator_id,
         store,
         side.newest.rows,
@@ -114,9 +112,7 @@ def _copied(life: JoinLife, store: str, side: Retention) -> Finding:
         f"{side.newest.rows:,} rows {life.covered[store]:,} are there that it would have removed; "
         f"no row was removed in {side.versions} versions, though the watermark moved by "
         f"{duration_text(side.moved_ms)}",
-        "join on the column of withWatermark itself, or on its window: a cast or a computed copy "
-        "of it carries no watermark, and without one on the key or a time range in the condition "
-        "rows stay for ever",
+        JOIN_COPY.to_do,
         life.operator_id,
         store,
         side.newest.rows,
@@ -132,8 +128,7 @@ def _counters(life: JoinLife, store: str, wrong: Mapping[str, int]) -> Iterator[
         JOIN_COUNTERS,
         Certainty.PROVEN,
         "; ".join(words),
-        "such rows are never joined and never removed; null values that an older release left "
-        "are skipped with skipNullsForStreamStreamJoins, else start from a new checkpoint",
+        JOIN_COUNTERS.to_do,
         life.operator_id,
         store,
     )

@@ -9,17 +9,17 @@ from inspector.facts.ages import Ages
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
-from inspector.findings.finding import (
+from inspector.findings.catalogue import (
+    DATA_BATCHES,
     NEVER_EXPIRES,
     NO_REMOVES,
     NO_WATERMARK,
     PAST_WATERMARK,
     TIMEOUT_KEPT,
     UNDECIDED,
-    Finding,
-    Kind,
+    WINDOW,
 )
-from inspector.findings.watermarks import DATA_BATCHES
+from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty
 from inspector.operators.rule import Clock, StoreRule
 
@@ -99,7 +99,7 @@ def judge(life: StoreLife) -> Iterator[Finding]:
             Certainty.PROVEN,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
             "has no watermark yet",
-            "check that data with event times arrives from every source",
+            NO_WATERMARK.to_do,
         )
 
 
@@ -137,7 +137,7 @@ def _never_armed(life: StoreLife) -> Iterator[Finding]:
         said = "they had no timeout at any version of the window, though other keys had"
         certainty = Certainty.INFERRED
     else:
-        return  # told as kept without a timeout since before the window
+        return  # reported as kept without a timeout since before the window
     yield _finding(
         life,
         NEVER_EXPIRES,
@@ -239,9 +239,6 @@ def _grows(life: StoreLife) -> Iterator[Finding]:
         life.newest.row_bytes,
     )
 
-
-WINDOW = 5
-"""Versions whose changes must be known before what did not happen in them says anything."""
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 _WORDS = {

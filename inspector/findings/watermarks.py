@@ -6,11 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from inspector.findings.finding import WATERMARK_FLAT, Finding
+from inspector.findings.catalogue import DATA_BATCHES, WATERMARK_FLAT
+from inspector.findings.finding import Finding
 from inspector.model import BatchClock, Certainty
-
-DATA_BATCHES = 3
-"""Batches with new data that did not move the watermark, from which on it is worth a word."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +64,7 @@ def judge_watermark(
         WATERMARK_FLAT,
         Certainty.PROVEN,
         "; ".join(words),
-        "look for a source that is idle or behind: with policy min the slowest one holds the "
-        "watermark; and for event times that do not advance",
+        WATERMARK_FLAT.to_do,
     )
 
 

@@ -4,7 +4,8 @@ import pytest
 
 from inspector import api
 from inspector.analyses.judged import AUDIT_KEYS, verdict
-from inspector.findings.finding import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT, Finding, Kind
+from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem
 from tests.cli.support import checkpoint_of
 

@@ -27,7 +27,7 @@ COMMANDS = (
 )
 """Commands that take one path and need nothing else."""
 
-ELSEWHERE: tuple[str, ...] = ("history", "diff", "export")
+ELSEWHERE: tuple[str, ...] = ("history", "diff", "export", "explain")
 """Commands that need more, or print something else than a report: tested in their own files."""
 
 OUTPUTS = ("table", "json", "ndjson", "csv", "markdown")

@@ -8,7 +8,8 @@ import pytest
 
 from inspector.cli.command import FAIL_ON, code_of, write_report
 from inspector.cli.exits import Exit
-from inspector.findings.finding import SAME_VALUE, TIMEOUT_KEPT, Finding, Kind
+from inspector.findings.catalogue import SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Table

@@ -1,59 +1,8 @@
-"""The catalogue of findings."""
+"""What a finding is."""
 
 from __future__ import annotations
 
-import re
-
-import pytest
-
-from inspector.findings import finding
-from inspector.findings.finding import CATALOGUE, Kind, Severity
-
-
-def test_the_catalogue_holds_every_kind_once() -> None:
-    kinds = [value for value in vars(finding).values() if isinstance(value, Kind)]
-    assert set(kinds) == set(CATALOGUE)
-    assert len({kind.id for kind in CATALOGUE}) == len(CATALOGUE)
-
-
-@pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.id)
-def test_a_kind_says_what_and_where_to_look(kind: Kind) -> None:
-    assert re.fullmatch(r"SS[1-4]\d\d", kind.id)
-    assert kind.title
-    assert kind.spark
-
-
-def test_what_spark_cannot_load_is_an_error_and_efficiency_never_is() -> None:
-    severity = {kind.id: kind.severity for kind in CATALOGUE}
-    for id_ in ("SS101", "SS102", "SS104", "SS105", "SS106", "SS109"):
-        assert severity[id_] is Severity.ERROR
-    assert {kind.severity for kind in CATALOGUE if kind.id.startswith("SS3")} == {Severity.INFO}
-
-
-def test_ids_never_change_their_meaning() -> None:
-    titles = {kind.id: kind.title for kind in CATALOGUE}
-    assert (
-        titles.items()
-        >= {
-            "SS101": "missing delta",
-            "SS102": "file that cannot be read",
-            "SS104": "snapshot differs from its deltas",
-            "SS105": "newest committed version not restorable in every partition",
-            "SS106": "rows do not fit their schema",
-            "SS109": "partitions missing",
-            "SS201": "rows can never expire",
-            "SS202": "expired rows still present",
-            "SS203": "timeout fired and key kept",
-            "SS204": "no removes while rows grow",
-            "SS205": "one join side never removes",
-            "SS206": "watermark flat",
-            "SS207": "the rule needs a watermark, and there is none yet",
-            "SS208": "join rows and counters disagree",
-            "SS209": "join on a copy of the event time",
-            "SS301": "state format 1 keeps the key twice (SPARK-24763)",
-            "SS304": "same-value rewrites",
-        }.items()
-    )
+from inspector.findings.finding import Severity
 
 
 def test_severities_sort_and_are_spelt_in_lower_case() -> None:

@@ -9,9 +9,9 @@ import pytest
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
+from inspector.findings.catalogue import DATA_BATCHES
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.lifetime import LeftoverTotal, StoreLife, judge
-from inspector.findings.watermarks import DATA_BATCHES
 from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
 from tests.cases import KEY_TIME, TIMER

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from inspector.findings.finding import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT, Finding
+from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.finding import Finding
 from inspector.model import Certainty, Problem, StoreId
 from inspector.render.report import Column, Report, Table, Unit
 

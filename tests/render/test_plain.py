@@ -1,6 +1,6 @@
 """Findings, problems and rows as plain values, with every column in its place."""
 
-from inspector.findings.finding import TIMEOUT_KEPT
+from inspector.findings.catalogue import TIMEOUT_KEPT
 from inspector.model import Problem
 from inspector.render.plain import (
     FINDING_COLUMNS,

@@ -1,0 +1,133 @@
+"""Markdown made from what the code declares: findings, errors, premises, inferences."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from documentation.commands import commands
+
+from inspector.cli.exits import exit_of
+from inspector.exceptions import InspectorError
+from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.finding import Group, Kind
+from inspector.findings.integrity import KIND_OF_PROBLEM
+from inspector.operators.inferences import INFERENCES, WARNS, Inference
+from inspector.operators.premises import PREMISES, Premise
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+_PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"
+
+_TITLES = {
+    Group.INTEGRITY: "Integrity: can the files be read and loaded",
+    Group.LIFETIME: "Lifetime: do rows go when they should",
+    Group.EFFICIENCY: "Efficiency: what is written for nothing",
+}
+
+
+def findings() -> str:
+    """Every entry of the catalogue, by group."""
+    parts: list[str] = ["| id | severity | what | certainty |", "|---|---|---|---|"]
+    parts += [
+        f"| {kind.id} | {kind.severity.word} | {kind.title} | {_certainties(kind)} |"
+        for kind in CATALOGUE
+    ]
+    for group in Group:
+        parts += ["", f"## {_TITLES[group]}"]
+        parts += [_finding(kind) for kind in CATALOGUE if kind.group is group]
+    return "\n".join(parts)
+
+
+def _certainties(kind: Kind) -> str:
+    return " or ".join(certainty.value for certainty in kind.certainties)
+
+
+def _finding(kind: Kind) -> str:
+    slugs = [slug for slug, of_slug in KIND_OF_PROBLEM.items() if of_slug is kind]
+    lines = [
+        f"\n### {kind.id} · {kind.title}\n",
+        f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
+        f"{kind.means}\n",
+    ]
+    if kind.thresholds:
+        lines.append(f"**From when on.** {kind.thresholds}\n")
+    lines.append(f"**What to do.** {_sentence(kind.to_do)}\n")
+    lines.append(f"**Source.** {_sentence(kind.source)}\n")
+    if slugs:
+        lines.append(f"Problems of the slug {', '.join(f'`{s}`' for s in slugs)} make it.\n")
+    return "\n".join([*lines, f"In Spark: look for `{kind.spark}`."])
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def errors() -> str:
+    """Every error class with its slug, its meaning and its exit code."""
+    return "\n".join(_error(kind) for kind in _tree(InspectorError))
+
+
+def _tree(kind: type[InspectorError]) -> Iterator[type[InspectorError]]:
+    yield kind
+    for child in kind.__subclasses__():
+        yield from _tree(child)
+
+
+def _error(kind: type[InspectorError]) -> str:
+    said = (kind.__doc__ or "").strip().splitlines()[0]
+    bases = ", ".join(f"`{base.__name__}`" for base in kind.__bases__)
+    code = exit_of(kind())
+    return (
+        f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{said} A subclass of {bases}. A command that "
+        f"it stops ends with exit code {code.value}."
+    )
+
+
+def premises() -> str:
+    """Every premise of a proof."""
+    return "\n".join(map(_premise, PREMISES.values()))
+
+
+def _premise(one: Premise) -> str:
+    guard = f" Not used where the bytes show {one.guarded_by}." if one.guarded_by else ""
+    return (
+        f"\n### `{one.name}`\n\n{_sentence(one.says)}{guard}\n\n"
+        f"- Source: {one.source}\n- Spark: {one.versions}\n- Refuted by: {one.refuted_by}"
+    )
+
+
+def inferences() -> str:
+    """Every inference, and how often it was right."""
+    return "\n".join(map(_inference, INFERENCES.values()))
+
+
+def _inference(one: Inference) -> str:
+    effect = "It warns." if one.warns else "It never warns: it is right too seldom."
+    return (
+        f"\n### `{one.name}`\n\n{_sentence(one.says)}\n\n"
+        f"- Right {one.right:,} of {one.of:,} times ({one.right / one.of:.0%}; {WARNS:.0%} are "
+        f"needed for a warning). {effect}\n- Made certain by: {one.decided_by}"
+    )
+
+
+def layers() -> str:
+    """The layers of the contract, top to bottom."""
+    settings = tomllib.loads(_PYPROJECT.read_text("utf-8"))["tool"]["importlinter"]
+    found = next(one["layers"] for one in settings["contracts"] if one["id"] == "layers")
+    return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in found), "```"])
+
+
+GENERATED: Mapping[str, Callable[[], str]] = {
+    "findings": findings,
+    "errors": errors,
+    "premises": premises,
+    "inferences": inferences,
+    "commands": commands,
+    "layers": layers,
+}
+"""Name of a block -> what makes it."""

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Put into README.md and the documentation's pages what is true today.
+
+    python scripts/refresh_docs.py
+
+What stands between ``<!-- NAME -->`` and ``<!-- /NAME -->`` is made anew: a block whose first line
+is ``$ inspector ...`` from that command's output, any other by the function of that name in
+``documentation/generated.py``. A test holds the pages against the same.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from documentation.blocks import refreshed  # noqa: E402 - the package is found only now
+
+from inspector.cli.main import run  # noqa: E402
+
+
+def printed(arguments: list[str]) -> str:
+    """What the command line prints on stdout."""
+    out = io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["inspector", *arguments]),
+        mock.patch.dict(os.environ, {"NO_COLOR": "1", "COLUMNS": "80"}),
+        contextlib.redirect_stdout(out),
+        contextlib.suppress(SystemExit),
+    ):
+        run()
+    return out.getvalue()
+
+
+def pages() -> Iterator[Path]:
+    """README.md and every page."""
+    yield ROOT / "README.md"
+    yield from sorted((ROOT / "inspector" / "docs").rglob("*.md"))
+
+
+def main() -> None:
+    """Rewrite what has changed."""
+    os.chdir(ROOT)
+    for page in pages():
+        text = page.read_text("utf-8")
+        fresh = refreshed(text, printed)
+        if fresh != text:
+            page.write_text(fresh, "utf-8")
+            print(f"{page.relative_to(ROOT)}: changed")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,66 @@
+"""``inspector explain``: the documentation in the terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from inspector import docs
+from tests.cli.support import run
+
+
+def test_without_a_topic_all_are_listed() -> None:
+    outcome = run("explain")
+    assert (outcome.code, outcome.out, outcome.err) == (0, docs.contents(), "")
+
+
+@pytest.mark.parametrize("topic", ["tutorial", "reference/findings", "SS203", "TruncatedError"])
+def test_a_topic_is_printed_as_markdown(topic: str) -> None:
+    outcome = run("explain", topic)
+    assert (outcome.code, outcome.out, outcome.err) == (0, docs.lookup(topic), "")
+
+
+def test_an_unknown_topic_is_a_usage_error_with_its_neighbours() -> None:
+    outcome = run("explain", "TruncatdError")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "no topic 'TruncatdError'; did you mean TruncatedError" in outcome.err
+    assert "inspector explain lists all topics" in run("explain", "xyzzy").err
+
+
+def test_a_terminal_gets_it_rendered() -> None:
+    parent, child = pty.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "inspector", "explain", "SS203"],
+        cwd=Path(__file__).resolve().parents[2],
+        env={**os.environ, "COLUMNS": "80", "TERM": "xterm"},
+        stdout=child,
+        check=True,
+    )
+    os.close(child)
+    shown = _all_of(parent)
+    assert done.returncode == 0
+    assert "timeout fired and key kept" in shown
+    assert "###" not in shown
+    assert "**" not in shown
+
+
+def _all_of(terminal: int) -> str:
+    """What a terminal was sent; on Linux reading one that nobody holds open fails at its end."""
+    pieces: list[bytes] = []
+    with suppress(OSError):
+        while piece := os.read(terminal, 65536):
+            pieces.append(piece)
+    os.close(terminal)
+    return b"".join(pieces).decode()
+
+
+def test_a_page_is_printed_where_the_encoding_lacks_its_characters() -> None:
+    outcome = run("explain", "SS203", encoding="ascii")
+    assert outcome.code == 0
+    assert "SS203 \\u00b7 timeout fired" in outcome.out

@@ -1,0 +1,236 @@
+"""The documentation: what it says is so, and every topic is found."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from documentation.blocks import BLOCK, refreshed
+
+from inspector import docs
+from inspector.cli.exits import Exit
+from inspector.cli.main import inspector
+from inspector.facts.expired import LeftoverClass
+from inspector.findings.catalogue import CATALOGUE
+from inspector.operators.inferences import INFERENCES
+from inspector.operators.premises import PREMISES
+from tests.cli.support import run
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[1]
+FOLDER = ROOT / "inspector" / "docs"
+FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
+MOST_LINES = 300
+COMMANDS = inspector.list_commands(click.Context(inspector))
+
+page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+
+
+# --- the pages -------------------------------------------------------------------------------
+
+
+def test_every_page_is_in_the_reading_order() -> None:
+    found = {path.relative_to(FOLDER).with_suffix("").as_posix() for path in FILES[1:]}
+    assert found == set(docs.PAGES)
+    assert len({name.rpartition("/")[2] for name in docs.PAGES}) == len(docs.PAGES)
+
+
+@page
+def test_a_page_is_short_and_begins_with_its_title(file: Path) -> None:
+    lines = file.read_text("utf-8").splitlines()
+    assert lines[0].startswith("# ")
+    assert len(lines) <= MOST_LINES
+
+
+@page
+def test_the_made_parts_of_a_page_are_as_they_would_be_made(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", "80")
+    text = file.read_text("utf-8")
+    assert refreshed(text, lambda arguments: run(*arguments).out) == text, (
+        "python scripts/refresh_docs.py"
+    )
+
+
+def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
+    made = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
+    assert made["README"] == ["audit"]
+    assert made["tutorial"] == ["audit", "explain-key", "history", "audit-fixed"]
+    assert made["findings"] == ["findings"]
+    assert made["commands"] == ["commands"]
+    assert made["errors"] == ["errors"]
+    assert made["proofs"] == ["premises", "inferences"]
+    assert made["architecture"] == ["layers"]
+
+
+def test_a_made_part_needs_something_that_makes_it() -> None:
+    for text in ("<!-- a -->\ntext\n<!-- /a -->", "<!-- a -->\n```text\n$ ls\n<!-- /a -->"):
+        with pytest.raises(ValueError, match="block 'a'"):
+            refreshed(text, lambda _: "")
+
+
+def blocks(language: str) -> Iterator[tuple[str, str]]:
+    for file in FILES:
+        for block in re.findall(rf"```{language}\n(.*?)```", file.read_text("utf-8"), re.DOTALL):
+            yield file.stem, block
+
+
+def commands_shown() -> Iterator[tuple[str, list[str]]]:
+    """Every ``inspector`` command of a shell block or of a table, as words behind its name."""
+    for stem, block in blocks("bash"):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield from ((stem, words) for words in _inspector(line))
+    for file in FILES:
+        for code in re.findall(r"(?<!`)`(inspector [^`]+)`(?!`)", file.read_text("utf-8")):
+            yield from ((file.stem, words) for words in _inspector(code))
+
+
+def _inspector(line: str) -> Iterator[list[str]]:
+    words = shlex.split(re.split(r" \| | > ", line)[0], comments=True)
+    for program in ("inspector", "inspector/__main__.py"):
+        if program in words:
+            yield words[words.index(program) + 1 :]
+
+
+def test_every_command_shown_exists_with_its_options() -> None:
+    shown = list(commands_shown())
+    assert len(shown) > 40
+    context = click.Context(inspector)
+    for stem, words in shown:
+        name = words[0] if words else ""
+        if name in ("COMMAND", ""):
+            continue
+        command = inspector.get_command(context, name)
+        assert command is not None, (stem, words)
+        options = {spelled for parameter in command.params for spelled in parameter.opts}
+        used = {word.split("=")[0] for word in words[1:] if word.startswith("-")}
+        assert used <= options | {"--help"}, (stem, words)
+
+
+def test_python_in_a_page_is_python() -> None:
+    found = list(blocks("python"))
+    assert found
+    for _, block in found:
+        ast.parse(block)
+
+
+def test_toml_in_a_page_names_options_of_audit() -> None:
+    command = inspector.get_command(click.Context(inspector), "audit")
+    assert command is not None
+    known = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
+    found = [tomllib.loads(block) for _, block in blocks("toml")]
+    assert len(found) == 2
+    assert set().union(*found) <= known
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_and_an_entry(command: str) -> None:
+    outcome = run(command, "--help")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert len(outcome.out.splitlines()[2].split()) >= 3
+    assert f"inspector {command} [OPTIONS]" in (docs.lookup(command) or "")
+
+
+def test_the_architecture_has_every_room() -> None:
+    rooms = {path.parent.name for path in (ROOT / "inspector").glob("*/__init__.py")}
+    text = docs.read_page("explanation/architecture")
+    assert set(re.findall(r"^\| `(\w+)/`", text, re.M)) == rooms
+
+
+def test_the_page_of_exit_codes_has_each_of_them() -> None:
+    text = docs.read_page("reference/exit-codes")
+    for code in Exit:
+        assert f"| {code.value} | `{code.name}` |" in text
+
+
+# --- topics ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", docs.PAGES)
+def test_a_page_is_found_by_its_name_and_by_its_path(name: str) -> None:
+    text = docs.lookup(name)
+    assert text is not None
+    assert docs.lookup(name.rpartition("/")[2].upper()) == text
+    assert text.startswith("# ")
+    assert "<!--" not in text
+    assert ".md)" not in text
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        *(kind.id for kind in CATALOGUE),
+        *(kind.value for kind in LeftoverClass),
+        *PREMISES,
+        *INFERENCES,
+        *("TruncatedError", "truncated", "over-limit", "same-value put", "zstd"),
+    ],
+)
+def test_an_entry_is_found_by_each_of_its_names(entry: str) -> None:
+    text = docs.lookup(entry)
+    assert text is not None
+    assert text.startswith("### ")
+    assert entry in text.splitlines()[0]
+    assert docs.lookup(f" {entry.upper()} ") == text
+    assert len([line for line in text.splitlines() if line.startswith("#")]) == 1
+
+
+def test_no_entry_hides_behind_a_page() -> None:
+    stems = {name.rpartition("/")[2] for name in docs.PAGES}
+    entries = re.findall(r"^    - (.+)$", docs.contents(), re.M)
+    assert stems.isdisjoint(re.findall("`([^`]+)`", " ".join(entries)))
+
+
+def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
+    text = docs.lookup("CANNOT_LOAD_STATE_STORE")
+    assert text is not None
+    assert re.findall(r"^### (SS\d+)", text, re.M) == ["SS104", "SS105"]
+    for kind in CATALOGUE:
+        assert f"### {kind.id} " in (docs.lookup(kind.spark) or "")
+
+
+def test_an_error_of_spark_is_found_as_its_message_has_it() -> None:
+    name = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+    text = docs.lookup(f"[{name}]") or ""
+    assert re.findall(r"^### (\S+)", text, re.M) == ["SS101", f"`{name[24:]}`"]
+    assert docs.lookup(name[24:]) == text[text.index("### `CANNOT") :]
+    assert docs.lookup("spark.sql.unheard.of") is None
+
+
+def test_a_link_becomes_its_topic() -> None:
+    text = docs.lookup("certainty") or ""
+    assert "how judgements are made (topic `judgements`)" in text
+
+
+def test_headings_in_code_are_none() -> None:
+    text = docs.read_page("how-to/cluster")
+    assert "\n# 1. Installed on every worker" in text
+    assert "Installed on every worker" not in docs.contents()
+
+
+def test_what_there_is_not_has_neighbours() -> None:
+    assert docs.lookup("SS999") is None
+    assert docs.lookup("") is None
+    assert docs.near("TruncatdError")[0] == "TruncatedError"
+    assert docs.near("tutorials")[0] == "tutorial"
+    assert docs.near("xyzzy") == []
+
+
+def test_the_contents_have_every_topic() -> None:
+    text = docs.contents()
+    for name in docs.PAGES:
+        assert f"- `{name.rpartition('/')[2]}`: " in text
+    for kind in CATALOGUE:
+        assert f"`{kind.id}`" in text
