@@ -1,6 +1,6 @@
 """Raw blocks to records: puts and removals, as spans over one buffer.
 
-The framing is :func:`inspector.kernel._kernel_py.scan`; this module feeds it bounded buffers and
+The framing is :func:`inspector.kernel._scan.scan`; this module feeds it bounded buffers and
 holds what a file must be as a whole: an end mark, nothing behind it, no removal in a snapshot.
 """
 
@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from inspector.arrays import Int64s
 from inspector.decode import checksums
 from inspector.exceptions import LimitError, RecordError, TruncatedError
-from inspector.kernel.loader import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN, kernel
+from inspector.kernel.layout import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel.loader import kernel
 from inspector.model import LIMITS, Limits
-
-Int64s = npt.NDArray[np.int64]
 
 REMOVED = -1
 """Value length of a removal."""

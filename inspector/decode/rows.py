@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from inspector.decode._cells import WORD, Bools, Int64s, Page, Regions, fixed_bytes
+from inspector.arrays import Bools, Int64s
+from inspector.decode._cells import WORD, Page, Regions, fixed_bytes
 from inspector.decode._columns import Array
 from inspector.decode.arrow_types import arrow_type
 from inspector.decode.clocks import Int64Path, check_spans, fixed_slot_offset

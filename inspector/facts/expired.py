@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int64s
 from inspector.facts.clocks import Clocks, first_reached, running_max
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
-from inspector.state.change import Bools, Int64s
 from inspector.state.replay import NO_CLOCK, StateMap
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inspector.arrays import Int64s
 from inspector.checkpoint.storage import Storage
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
@@ -34,8 +35,6 @@ PAIRING_BYTES = 64 << 20
 
 _HELD = 128
 """What a held value costs beside its bytes."""
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

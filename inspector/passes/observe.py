@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
@@ -23,7 +24,7 @@ from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.top import tell_top
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 from inspector.state.chain import Step, StoreFiles, replay_steps
-from inspector.state.change import Change, Int64s
+from inspector.state.change import Change
 from inspector.state.compare import compare_snapshot
 from inspector.state.replay import NO_CLOCK, StateMap, Tracking
 

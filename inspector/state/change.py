@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inspector.kernel._table_py import FLAGS, NUMBERS, SIZES, SUMS
+from inspector.arrays import Bools, Int64s
+from inspector.kernel.layout import NUMBERS, OUTCOMES, SIZES, SUMS
 from inspector.kernel.loader import kernel
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _SMALL = 1 << 14
 """Sizes in bytes below which rows are counted by the kernel, in a table of that length."""
@@ -92,7 +90,7 @@ class Change:
 
 @dataclass(frozen=True)
 class TouchedKeys:
-    """What became of each key that a version touched; arrays run parallel to ``ids``.
+    """What a version did to each key that it touched; arrays run parallel to ``ids``.
 
     Attributes:
         ids: every key that a record of the version names, once.
@@ -124,15 +122,15 @@ class TouchedKeys:
         """Of the touches that the kernel has noted for a version; takes them out of the list."""
         count = sum(map(len, parts))
         numbers = np.empty((len(NUMBERS), count), np.int64)
-        told = np.empty((len(FLAGS), count), np.bool_)
+        outcomes = np.empty((len(OUTCOMES), count), np.bool_)
         first = 0
         parts.reverse()
         while parts:  # each part goes as soon as its columns are there
             part = parts.pop()
-            kernel().settle(table, part, step, flags, first, numbers, told)
+            kernel().change_columns(table, part, step, flags, first, numbers, outcomes)
             first += len(part)
         columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
-        columns |= dict(zip(FLAGS, told, strict=True))
+        columns |= dict(zip(OUTCOMES, outcomes, strict=True))
         return cls(**columns)
 
 

@@ -12,12 +12,10 @@ import enum
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from inspector.arrays import Bools, Int8s, Int64s, UInt64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
-from inspector.state.change import Bools, Int64s
-from inspector.state.replay import UInt64s
 
 _UNSEEN, _LIVE, _ABSENT = 0, 1, 2
 _UNKNOWN_SIZE = -1
@@ -55,7 +53,7 @@ class BlockEvents:
             kept.
     """
 
-    events: npt.NDArray[np.int8]
+    events: Int8s
     old_sizes: Int64s
     old_values: tuple[bytes | None, ...] = ()
 
@@ -157,7 +155,7 @@ def _values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
     return hashes, sizes
 
 
-def _events(is_put: Bools, state: npt.NDArray[np.int8], same: Bools) -> npt.NDArray[np.int8]:
+def _events(is_put: Bools, state: Int8s, same: Bools) -> Int8s:
     events = np.where(is_put, Event.PUT, Event.REMOVAL).astype(np.int8)
     events[is_put & (state == _ABSENT)] = Event.INSERT
     events[is_put & (state == _LIVE)] = Event.UPDATE

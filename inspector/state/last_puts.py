@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
-from inspector.state.change import Bools, Int64s
 
 _FILE_SHIFT = 40
 _RECORD_MASK = (1 << _FILE_SHIFT) - 1

@@ -19,19 +19,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int32s, Int64s, UInt64s
 from inspector.decode.records import RecordBlock
-from inspector.kernel import _table_py
-from inspector.kernel._table_py import COUNTS, FRESH, REBASED, ROW, TIMED, TOUCH
+from inspector.kernel.layout import (
+    BEFORE_WINDOW,
+    COUNTS,
+    FRESH,
+    NO_CLOCK,
+    REBASED,
+    ROW,
+    TIMED,
+    TOUCH,
+)
 from inspector.kernel.loader import Interner, kernel
-from inspector.state.change import Adder, Bools, Change, Int64s, RecordCounts, TouchedKeys
+from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
 
-UInt64s = npt.NDArray[np.uint64]
-
-NO_CLOCK = _table_py.NO_CLOCK
-"""In place of a clock that is null, unreadable or not there."""
-
-BEFORE_WINDOW = _table_py.BEFORE_WINDOW
-"""Step of a put that came before the oldest version that can be restored."""
+__all__ = ["BEFORE_WINDOW", "NO_CLOCK", "StateMap", "Tracking"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ _LARGEST_KEPT = 1 << 24
 class StateMap:
     """The live keys of one store at the version that was replayed last.
 
-    The columns are views into one table of :data:`~inspector.kernel._table_py.ROW`, so that what
+    The columns are views into one table of :data:`~inspector.kernel.layout.ROW`, so that what
     is known of a key lies in one place: the kernel meets keys in any order. One value per key id
     (``[:len(state)]`` of each is valid):
 
@@ -80,14 +83,14 @@ class StateMap:
     """
 
     live: Bools
-    key_size: npt.NDArray[np.int32]
-    value_size: npt.NDArray[np.int32]
+    key_size: Int32s
+    value_size: Int32s
     value_hash: UInt64s
-    put_step: npt.NDArray[np.int32]
-    born_step: npt.NDArray[np.int32]
-    puts: npt.NDArray[np.int32]
+    put_step: Int32s
+    born_step: Int32s
+    puts: Int32s
     clock: Int64s
-    record: npt.NDArray[np.int32]
+    record: Int32s
     put_over_clock: Int64s
     put_same_state: Bools
 

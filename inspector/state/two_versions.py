@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
-from inspector.state.change import Bools, Int64s
 from inspector.state.events import value_hashes
 
 _FILE_SHIFT = 40
