@@ -52,6 +52,7 @@ from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.slots import keys_of_slots
 from inspector.engines.staging import PIECE_BYTES, PIECES, Folder, scratch
 from inspector.exceptions import EngineError, NotACheckpointError
+from inspector.providers.registry import classify
 from inspector.schemas import task_batch
 
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
@@ -122,7 +123,8 @@ class HadoopFiles:
                 if entry is None:
                     message = f"got nothing at this path, expected a part of {storage.root}"
                     raise NotACheckpointError(message, redact(path))
-                meant = selection_of(tail, is_dir=entry.is_dir) if tail else Selection()
+                is_dir = entry.is_dir
+                meant = selection_of(tail, classify, is_dir=is_dir) if tail else Selection()
                 return storage, meant
         raise NotACheckpointError(
             "got none of 'metadata', 'offsets', 'commits' and 'state' at this path as Spark sees "

@@ -146,13 +146,7 @@ static inline int out_open(PyObject *object, const char *formats, int64_t count,
     return 0;
 }
 
-/* Numbers of the formats: lengths of a file are big endian, what is in a row is little endian. */
-static inline int64_t be32(const uint8_t *at)
-{
-    uint32_t value = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-    return (int32_t)value;
-}
-
+/* Numbers of a row are little endian. */
 static inline uint64_t le32(const uint8_t *at)
 {
     return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24;

@@ -1,6 +1,12 @@
 /* Finds the records of a delta or snapshot; _scan.py defines it. */
 #include "functions.h"
 
+static int64_t be32(const uint8_t *at)
+{
+    uint32_t value = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+    return (int32_t)value;
+}
+
 typedef struct {
     const uint8_t *data;
     int64_t size;

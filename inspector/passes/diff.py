@@ -26,8 +26,8 @@ from inspector.model import FileKind, StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import BoundFilter, chosen, filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.providers.chain import chain_for
 from inspector.schemas import DIFF, batch_of, record_batch
-from inspector.state.chain import StoreFiles, chain_for
 from inspector.state.two_versions import Differences, Places, Side, TwoVersions
 
 PAIRING_BYTES = 64 << 20
@@ -153,7 +153,7 @@ class _Unit:
     def _chain(self, part: _Part) -> list[_File]:
         usable = (file for file in part.store.files if file.path not in self._unreadable)
         try:
-            chain = chain_for(StoreFiles.of(usable), part.task.version)
+            chain = chain_for(part.reader.provider.files_of(usable), part.task.version)
         except MissingVersionError as error:
             part.reader.report(error.slug, error.message)
             raise

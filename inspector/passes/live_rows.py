@@ -14,8 +14,8 @@ from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, values_of
 from inspector.passes.key_filter import filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
-from inspector.state.chain import Chain, StoreFiles, chain_for
 from inspector.state.last_puts import LastPuts, LivePositions
 
 
@@ -24,7 +24,7 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
 
     A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
     """
-    found = _locate(task.version, StoreFiles.of(store.files), reader)
+    found = _locate(task.version, reader.provider.files_of(store.files), reader)
     if found is None or not found[0].files:  # version 0 has no files
         return
     chain, positions = found
