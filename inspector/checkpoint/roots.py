@@ -1,7 +1,7 @@
 """Where a checkpoint begins: the root that a path belongs to, and the part of it that is meant.
 
-A root is told by what Spark puts into it: ``metadata``, ``offsets``, ``commits``, ``sources`` and,
-for queries with state, ``state``; a copied ``state`` folder alone will do.
+A root is recognised by what Spark puts into it: ``metadata``, ``offsets``, ``commits``, ``sources``
+and, for queries with state, ``state``; a copied ``state`` folder alone will do.
 """
 
 from __future__ import annotations

@@ -118,8 +118,8 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
         null = (data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
         slot = starts + bits + SLOT_BYTES * ordinal
         fields.append(_field(data, slot, null, sizes - fixed, storage_type(field.data_type)))
-    told = sum(one.bytes for one in fields) + bits * len(starts)
-    other = int(lengths.sum()) - told
+    accounted = sum(one.bytes for one in fields) + bits * len(starts)
+    other = int(lengths.sum()) - accounted
     return RowBytes(len(lengths), bits * len(starts), tuple(fields), other)
 
 

@@ -114,7 +114,7 @@ def _store_task(
         reason=reason,
         event_time=rule.event_time,
         by_key_time=bool(rule.key_times)
-        and not rule.given
+        and not rule.user_supplied
         and rule.expiry is None
         and held_back(checkpoint, operator, wanted.version) is None,
         number=COUNT if name in COUNT_STORES else None,
@@ -136,7 +136,7 @@ def _certainty(
     Since Spark 3.5 an operator downstream of a join or of group state sees a watermark that lags
     by an amount which is not stored (``WatermarkPropagator``); before, all saw that of the query.
     """
-    if rule.given:
+    if rule.user_supplied:
         return Certainty.PROVEN, rule.source
     above = held_back(checkpoint, operator, version)
     if above is not None:

@@ -17,7 +17,7 @@ from inspector.model import (
     TimeoutKind,
     Version,
 )
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 
 
 @dataclass(frozen=True)
@@ -145,8 +145,8 @@ def _store(raw: dict[str, Any]) -> StoreTask:
 def _field(raw: dict[str, Any] | None) -> ExpiryField | None:
     if raw is None:
         return None
-    clock, side, path = Clock(raw["clock"]), Side(raw["side"]), tuple(raw["path"])
-    return ExpiryField(**(raw | {"clock": clock, "side": side, "path": path}))
+    clock, part, path = Clock(raw["clock"]), RowPart(raw["part"]), tuple(raw["path"])
+    return ExpiryField(**(raw | {"clock": clock, "part": part, "path": path}))
 
 
 def _file(raw: dict[str, Any]) -> StoreFile:

@@ -9,7 +9,7 @@ import xxhash
 
 from inspector.kernel._arguments import checked_spans, same_length, writable
 
-_HASHED_AWAY = 8  # bytes that do not count when ``skip`` is given: one slot of an UnsafeRow
+_HASHED_AWAY = 8  # bytes that do not count with ``skip``: one slot of an UnsafeRow
 
 
 def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None:

@@ -69,7 +69,7 @@ typedef struct {
     int64_t size;
 } Span;
 
-/* memcpy that may be given the null pointer of an empty buffer. */
+/* memcpy that may get the null pointer of an empty buffer. */
 static inline void copy(void *target, Span span)
 {
     if (span.size)
@@ -162,7 +162,7 @@ static inline uint64_t rotate(uint64_t value, int bits)
     return value << bits | value >> (64 - bits);
 }
 
-/* Asks for memory that will be read soon, so that many keys wait for it at the same time. What does
+/* Fetches memory that will be read soon, so that many keys wait for it at the same time. What does
  * nothing else has to be inlined: GCC drops calls of functions that only prefetch as without effect. */
 #if defined(__GNUC__)
 #define prefetch(address) __builtin_prefetch(address)

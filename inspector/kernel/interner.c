@@ -304,7 +304,7 @@ static void interner_dealloc(PyObject *object)
 }
 
 static PyMethodDef interner_methods[] = {
-    {"intern", interner_intern, METH_VARARGS, "Give every span the number of its bytes."},
+    {"intern", interner_intern, METH_VARARGS, "Number the bytes of every span."},
     {"find", interner_find, METH_O, "The number of a byte string, or -1."},
     {"lengths", interner_lengths, METH_O, "The length of every byte string."},
     {"gather", interner_gather, METH_VARARGS, "The byte strings of some numbers."},

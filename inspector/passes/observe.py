@@ -18,7 +18,7 @@ from inspector.facts.rewrites import Rewrites
 from inspector.facts.sizes import LiveSizes
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.top import tell_top
@@ -230,7 +230,7 @@ def tracking(store: StoreTask) -> Tracking:
     """What has to be read from every record to judge it by the store's rule."""
     expiry = store.expiry or store.event_time or store.number
     key, value = schemas(store)
-    schema = None if expiry is None else (key if expiry.side is Side.KEY else value)
+    schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
     if expiry is None or schema is None:
         return Tracking()
     clock = _clock_reader(expiry, schema)
@@ -242,7 +242,7 @@ def tracking(store: StoreTask) -> Tracking:
 
 def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
     field = Int64Path(schema, expiry.path)
-    of_key = expiry.side is Side.KEY
+    of_key = expiry.part is RowPart.KEY
 
     def read(block: RecordBlock) -> Int64s:
         rows, offsets, lengths = _puts(block)

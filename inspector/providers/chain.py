@@ -123,7 +123,7 @@ def restorable_versions(files: StoreFiles) -> list[int]:
 def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
     """One pass over all restorable versions up to ``upto``, oldest first, each file once.
 
-    Deltas are preferred, because only they tell what a batch changed; a snapshot starts the pass,
+    Deltas are preferred, because only they show what a batch changed; a snapshot starts the pass,
     bridges a gap, and is otherwise held against the map that the deltas made.
     """
     steps: list[Step] = []

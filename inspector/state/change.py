@@ -42,7 +42,7 @@ class ChangeSums(NamedTuple):
     """Sums over the keys that a version touched; bytes are of UnsafeRows.
 
     Attributes:
-        was_rows, now_rows: those that lived before, and that live now.
+        was_rows, now_rows: those that were live before, and that are live now.
         new_rows, removed_rows: those of them that did not before, and that no longer do.
         written_rows, reborn_rows: rows whose value object is new, and whose key object is.
         changed_rows, same_value_rows: written over with another value, and with an equal one.
@@ -99,7 +99,7 @@ class TouchedKeys:
         now_live, now_size: in this version.
         written: put at least once, so that the value object is new.
         reborn: absent at some moment before its put, so that the key object is new too.
-        same_state: lives before and after, was written, and its value is equal but for the clock
+        same_state: live before and after, was written, and its value is equal but for the clock
             slot. same_value: its clock is too.
     """
 

@@ -3,7 +3,7 @@
 Spark keeps a ``ConcurrentHashMap<UnsafeRow, UnsafeRow>`` per version
 (``HDFSBackedStateStoreMap``). A :class:`StateMap` keeps, for every distinct key, a dense id and a
 few numbers; values are reduced to size and hash as they pass. So its memory grows with the
-distinct keys and never with the number of versions, and one pass tells every version's facts.
+distinct keys and never with the number of versions, and one pass gives every version's facts.
 
 Identity is Spark's: a put of a present key keeps the *key object* and replaces the *value object*
 (``ConcurrentHashMap.put``); a key that was removed and put again has new objects.
@@ -47,7 +47,7 @@ class Tracking:
         clock_slot: byte offset in the value row of an 8-byte clock that is left out when values
             are compared (the timer of a group state, so that "same state, new timer" is seen);
             -1 for none.
-        descends: tells of each record of a block whether its key is below the one before; None
+        descends: for each record of a block, whether its key is below the one before; None
             where the order of records is of no interest.
     """
 
@@ -193,7 +193,7 @@ class StateMap:
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
     def end(self) -> Change:
-        """Close the version: update the totals and tell what it changed."""
+        """Close the version: update the totals and return what it changed."""
         counts = RecordCounts(**dict(zip(COUNTS, self._counts.tolist(), strict=True)))
         if counts.puts + counts.removals > sum(map(len, self._touched)):
             self._add_again()  # a key has several records
@@ -238,7 +238,7 @@ class StateMap:
             yield slice(start, min(start + _PORTION, self._keys))
 
     def where(self, holds: Callable[[slice], Bools]) -> Int64s:
-        """The ids for which something holds, asked portion by portion."""
+        """The ids for which something holds, portion by portion."""
         found = [np.flatnonzero(holds(some)) + some.start for some in self.portions()]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 
