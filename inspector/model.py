@@ -22,14 +22,18 @@ NO_TIMEOUT = -1
 
 
 class FileKind(enum.Enum):
-    """What a file in a store's folder is, told from its name alone."""
+    """What a file in a store's folder is, by its name alone, whichever provider wrote it.
+
+    A delta holds what one version changed, a snapshot a whole version. UNSUPPORTED are the files of
+    a provider that this package recognises and cannot read.
+    """
 
     DELTA = "delta"
     SNAPSHOT = "snapshot"
     TEMPORARY = "temporary"
     HADOOP_CHECKSUM = "hadoop_checksum"
     SPARK_CHECKSUM = "spark_checksum"
-    ROCKSDB = "rocksdb"
+    UNSUPPORTED = "unsupported"
     OTHER = "other"
 
 

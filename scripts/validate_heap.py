@@ -41,9 +41,9 @@ from inspector.merge.collect import collect
 from inspector.model import StoreId
 from inspector.passes.run import run_tasks
 from inspector.passes.store_reader import StoreReader
+from inspector.providers.chain import replay_steps
 from inspector.schemas import FACTS
 from inspector.sparktypes import parse_schema_json
-from inspector.state.chain import StoreFiles, replay_steps
 from inspector.state.replay import StateMap
 
 SOURCES = Path(__file__).resolve().parent / "heap"
@@ -244,7 +244,7 @@ def _prefixes_of(task: Task, store: StoreTask, reader: StoreReader) -> Prefixes:
     schema = parse_schema_json(store.key_schema or "")
     state, live = StateMap(), LivePrefixes(len(schema.fields))
     found = {}
-    for step in replay_steps(StoreFiles.of(store.files), task.version):
+    for step in replay_steps(reader.provider.files_of(store.files), task.version):
         file = step.base or step.delta
         assert file is not None
         state.begin(step.version, rebase=step.base is not None)

@@ -25,7 +25,7 @@ from inspector.facts.sizes import LiveSizes, SizeCounts
 from inspector.facts.versions import VersionFacts, measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.model import FileKind, StoreFile, Version
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.observe import tracking
 from inspector.passes.run import run_tasks
 from inspector.schemas import TASKS, batch_of
@@ -220,14 +220,14 @@ GROUP_STATE = StructType(
         StructField("timeoutTimestamp", LONG),
     )
 )
-TIMER = ExpiryField(Clock.TIMEOUT, Side.VALUE, (1,), 1, False, "timeoutTimestamp")
+TIMER = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp")
 
 EVENT_TIME = StructType((StructField("ts", TIMESTAMP, metadata={"spark.watermarkDelayMs": 0}),))
 """Key of a deduplication by event time."""
 
-KEY_TIME = ExpiryField(Clock.WATERMARK, Side.KEY, (0,), 1000, True, "ts")
+KEY_TIME = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "ts")
 EXPIRES_AT = StructType((StructField("expiresAtMicros", LONG),))
-VALUE_TIME = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "expiresAtMicros")
+VALUE_TIME = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "expiresAtMicros")
 
 
 def user(name: str) -> bytes:

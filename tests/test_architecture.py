@@ -20,19 +20,30 @@ MODULES = sorted(
 )
 MOST_LINES = 400
 
-LONGER = {
-    "kernel/_kernel_py.py": "the definition of the C kernel: one file beside one file",
-}
+LONGER: dict[str, str] = {}
 """Files that may be longer, each with its reason."""
 
 TESTED_ELSEWHERE = {
     "__main__.py": "tests/cli/test_main.py runs the package",
+    "kernel/_apply.py": "tests/kernel/test__changes.py: what is applied is what has changed",
     "kernel/_arguments.py": "the kernel's arguments: tests/kernel/test_loader.py and its like",
+    "kernel/_interner.py": "tests/kernel/test_loader.py runs one list over both kernels",
     "decode/_cells.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_columns.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_source.py": "private parts of decode.frames and its codecs: tests/decode",
     "engines/engine.py": "a protocol and a value without behaviour: tests/engines/test_local.py",
-    "kernel/_kernel_py.py": "tests/kernel/test_loader.py runs one list over both kernels",
+    "kernel/_kernel_py.py": "names the functions of the other files: tests/kernel/test_loader.py",
+    "kernel/_scan.py": "tests/kernel/test_loader.py runs one list over both kernels",
+    "kernel/_spans.py": "tests/kernel/test_loader.py runs one list over both kernels",
+    "kernel/layout.py": "names and layouts: tests/kernel/test__changes.py",
+    "kernel/programs.py": "words of programs: tests/kernel/test__rows.py and test__order.py",
+    "arrays.py": "names of types",
+    "providers/common_names.py": "tests/providers/test_registry.py and test_side_checks.py",
+    "providers/provider.py": "what a provider has to answer: tests/providers/test_registry.py",
+    "providers/hdfs/names.py": "tests/providers/test_registry.py: names as all providers know them",
+    "providers/hdfs/provider.py": "tests/providers/test_registry.py",
+    "providers/hdfs/reader.py": "tests/passes/test_store_reader.py reads by it",
+    "providers/rocksdb/recognizer.py": "tests/providers/test_registry.py",
 }
 """Modules without a test file of their own, each with the place of its tests."""
 
@@ -92,10 +103,16 @@ PLANTED = {
         ("model", "inspector.schemas"),
         ("checkpoint.names", "inspector.decode.frames"),
         ("decode.frames", "inspector.checkpoint.storage"),
-        ("state.chain", "inspector.facts.sizes"),
+        ("state.compare", "inspector.facts.sizes"),
+        ("providers.chain", "inspector.operators.rule"),
         ("docs", "inspector.findings.catalogue"),
         ("findings.finding", "inspector.render.report"),
         ("api", "inspector.cli.main"),
+    ],
+    "state-files": [
+        ("discovery.plan", "inspector.providers.hdfs.names"),
+        ("passes.store_reader", "inspector.providers.hdfs"),
+        ("analyses.listing", "inspector.providers.rocksdb.recognizer"),
     ],
     "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.run", "fsspec")],
 }
@@ -157,6 +174,36 @@ def test_a_library_has_few_importers(library: str) -> None:
     assert strangers == set()
     if library != "pyspark":
         assert importers, f"nobody imports {library}: drop its rule"
+
+
+STATE_FILE = re.compile(r"\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
+"""What only a provider may know: how state files, and checksum files beside them, are named."""
+
+
+def spelled_in(source: str) -> list[str]:
+    """The texts of a module that name a state file; what is documentation may."""
+    tree = ast.parse(source)
+    prose = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in prose
+    ]
+    return [text for text in texts if STATE_FILE.search(text)]
+
+
+def test_only_providers_spell_the_names_of_state_files() -> None:
+    found = {
+        path.as_posix(): spelled_in((PACKAGE / path).read_text("utf-8"))
+        for path in MODULES
+        if path.parts[0] != "providers"
+    }
+    assert {path: texts for path, texts in found.items() if texts} == {}
+
+
+def test_a_spelled_name_is_caught() -> None:
+    assert spelled_in('"""Reads 7.delta."""\nx = f"{version}.delta"') == [".delta"]
+    assert spelled_in('if name in {"SSTs", "logs"}: pass') == ["SSTs"]
 
 
 # --- files and their tests -------------------------------------------------------------------

@@ -20,9 +20,9 @@ from inspector.analyses.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.model import NO_TIMEOUT, Problem
 from inspector.operators.rule import Clock
+from inspector.providers.chain import restorable_versions
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Table, Unit
-from inspector.state.chain import restorable_versions
 from inspector.state.events import Event
 
 _EVENT = (

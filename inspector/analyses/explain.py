@@ -379,7 +379,7 @@ class _Teller:
 
 def _field_ms(event: Mapping[str, Any], expiry: ExpiryField) -> int | None:
     """The rule's field of a decoded row, in ms rounded up."""
-    value: Any = event[expiry.side.value]
+    value: Any = event[expiry.part.value]
     for name in expiry.name.split("."):
         value = value.get(name) if isinstance(value, dict) else None
     if isinstance(value, int):

@@ -101,7 +101,7 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
     if open_:
         return f"none is known; of {open_:,} keys the bytes do not decide it, see below"
     rules = [rule for *_, rule in _rules_of(checkpoint, facts)]
-    unknown = sum(rule.unknown is not None and not rule.settled for rule in rules)
+    unknown = sum(rule.unknown is not None and not rule.needs_none for rule in rules)
     if any(rule.expiry is not None for rule in rules):
         words = "none: every key that has expired is gone"
         if not unknown:

@@ -25,9 +25,9 @@ from inspector.exceptions import DecodeError
 from inspector.findings.durations import duration_text
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.operators.rule import Clock, StoreRule
-from inspector.passes.side_checks import main_path
+from inspector.providers.chain import StoreFiles, restorable_versions
+from inspector.providers.common_names import main_path
 from inspector.render.report import Column, Report, Table, Unit
-from inspector.state.chain import StoreFiles, restorable_versions
 
 _CONFS = (
     "stateStore.providerClass",
@@ -214,7 +214,10 @@ def files(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> 
             size("snapshot_bytes"),
             Column("newest_file_ms", Unit.TIME_MS),
         ),
-        [_chain_row(layout, version) for layout in layouts],
+        [
+            _chain_row(layout, checkpoint.store_files[layout.directory], version)
+            for layout in layouts
+        ],
         empty="no stores",
     )
     others = Table(
@@ -234,8 +237,7 @@ def files(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> 
     return Report("files", checkpoint.root, summary, (chains, others), problems=problems)
 
 
-def _chain_row(layout: StoreLayout, version: int) -> dict[str, Any]:
-    state = StoreFiles.of(layout.files)
+def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> dict[str, Any]:
     restorable = restorable_versions(state)
     snapshot = max((v for v in state.snapshots if v <= version), default=None)
     can = version in restorable

@@ -17,7 +17,7 @@ HDFS_PROVIDER = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateS
 
 ASSUMED: Mapping[str, str] = MappingProxyType(
     {
-        PROVIDER_CLASS: HDFS_PROVIDER,  # the session's, which is this one unless told otherwise
+        PROVIDER_CLASS: HDFS_PROVIDER,  # the session's, which is this one unless it is set
         "spark.sql.streaming.multipleWatermarkPolicy": "min",
         "spark.sql.streaming.flatMapGroupsWithState.stateFormatVersion": "1",
         "spark.sql.streaming.aggregation.stateFormatVersion": "1",

@@ -14,12 +14,11 @@ from dataclasses import dataclass, replace
 
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import problem
-from inspector.checkpoint.names import ROCKSDB_FOLDERS, classify
+from inspector.checkpoint.names import Classify
 from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root, not_a_checkpoint
 from inspector.checkpoint.storage import Storage
 from inspector.model import DEFAULT_STORE, FileKind, Problem, StoreFile, StoreId
 
-_ROCKSDB_CLASS = "RocksDB"
 _SPARKS_OWN = frozenset({"_metadata", "_stateSchema"})
 
 
@@ -108,18 +107,12 @@ class Layout:
         return replace(self, operators=tuple(_selected(self.operators, selection)))
 
 
-def is_rocksdb(layout: Layout, provider_class: str | None = None) -> bool:
-    """Whether RocksDB wrote the state, by the recorded provider class or by its files."""
-    if provider_class is not None and _ROCKSDB_CLASS in provider_class:
-        return True
-    return any(file.kind is FileKind.ROCKSDB for store in layout.stores for file in store.files)
-
-
-def discover(storage: Storage) -> Layout:
+def discover(storage: Storage, classify: Classify) -> Layout:
     """List a checkpoint's state.
 
     Args:
         storage: opened at the checkpoint's root (see :func:`resolve_root`).
+        classify: what the providers know of file names.
 
     Raises:
         NotACheckpointError: the root is none.
@@ -127,7 +120,7 @@ def discover(storage: Storage) -> Layout:
     """
     if not is_root(storage):
         raise not_a_checkpoint(storage)
-    walk = _Walk(storage)
+    walk = _Walk(storage, classify)
     folders = storage.list(STATE, missing_ok=True)
     operators = walk.operators([entry for entry in folders if is_numbered(entry)])
     return Layout(
@@ -141,8 +134,8 @@ def discover(storage: Storage) -> Layout:
 class _Walk:
     """Lists level by level, all folders of a level at once: an object store is slow, not narrow."""
 
-    def __init__(self, storage: Storage) -> None:
-        self._storage = storage
+    def __init__(self, storage: Storage, classify: Classify) -> None:
+        self._storage, self._classify = storage, classify
         self._errors: dict[str, OSError] = {}
 
     def problems(self) -> tuple[Problem, ...]:
@@ -159,7 +152,7 @@ class _Walk:
 
     def _partitions(self, folders: Iterable[Entry]) -> dict[str, PartitionLayout]:
         listed = self._list(folders)
-        named = self._list(e for entries in listed.values() for e in entries if _is_store(e))
+        named = self._list(e for entries in listed.values() for e in entries if self._is_store(e))
         # Named stores belong to joins, which have no default one, not even where a folder is empty.
         joins = {path.rsplit("/", 2)[0] for path in named}
         found: dict[str, PartitionLayout] = {}
@@ -173,15 +166,23 @@ class _Walk:
 
     def _store(self, directory: str, entries: Iterable[Entry]) -> StoreLayout:
         _, operator, partition, *name = directory.split("/")
-        files = [self._file(e) for e in entries if not e.is_dir or e.name in ROCKSDB_FOLDERS]
+        files = [self._file(e) for e in entries if not e.is_dir or self._is_own(e)]
         files.sort(key=lambda file: (file.version is None, file.version or 0, file.path))
         store = StoreId(int(operator), name[0] if name else DEFAULT_STORE, int(partition))
         return StoreLayout(store, directory, tuple(files))
 
     def _file(self, entry: Entry) -> StoreFile:
-        kind, version = classify(entry.name, is_dir=entry.is_dir)
+        kind, version = self._classify(entry.name, is_dir=entry.is_dir)
         path = self._storage.full_path(entry.path)
         return StoreFile(path, kind, version, entry.size, entry.modified_ms)
+
+    def _is_own(self, folder: Entry) -> bool:
+        """Whether a folder in a store's folder belongs to that store."""
+        return self._classify(folder.name, is_dir=True)[0] is not FileKind.OTHER
+
+    def _is_store(self, entry: Entry) -> bool:
+        hidden = entry.name.startswith(("_", ".")) or self._is_own(entry)
+        return entry.is_dir and not hidden and self._classify(entry.name)[0] is FileKind.OTHER
 
     def _list(self, folders: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:
         paths = [folder.path for folder in folders]
@@ -201,11 +202,6 @@ def _operator(
         has_state_schema="_stateSchema" in folders,
         others=tuple(e.path for e in entries if not is_numbered(e) and e.name not in _SPARKS_OWN),
     )
-
-
-def _is_store(entry: Entry) -> bool:
-    hidden = entry.name.startswith(("_", ".")) or entry.name in ROCKSDB_FOLDERS
-    return entry.is_dir and not hidden and classify(entry.name)[0] is FileKind.OTHER
 
 
 def _selected(

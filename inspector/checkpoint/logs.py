@@ -26,7 +26,7 @@ T = TypeVar("T")
 OFFSETS, COMMITS = "offsets", "commits"
 
 MOST_ENTRIES = 10_000
-"""Entries of each log that are read; Spark keeps some 100 unless told otherwise."""
+"""Entries of each log that are read; Spark keeps some 100 by default."""
 
 AT_ONCE = 64
 """Entries that are in memory at once."""
@@ -39,7 +39,7 @@ class ConfValue(NamedTuple):
         value: its value; None where Spark would have used the session's, which is not recorded.
         origin: ``recorded``, ``nearest`` (recorded by another batch, this one's entry is gone) or
             ``default`` (the entry lacks the key: what Spark then assumes).
-        batch_id: the batch whose entry was asked; None if there are no entries at all.
+        batch_id: the batch whose entry was requested; None if there are no entries at all.
     """
 
     value: str | None

@@ -1,38 +1,16 @@
-"""What a file in a store's folder is, told from its name.
-
-===========================================  ==================  ===============================
-name                                         kind                written by
-===========================================  ==================  ===============================
-``7.delta``  ``7.snapshot``                  delta, snapshot     HDFSBackedStateStoreProvider
-``.7.delta.<uuid>[.TID<n>].tmp``             temporary           CheckpointFileManager, 2.4 on
-``temp-<n>``  ``.temp-<n>``  ``.<uuid>.tmp`` temporary           2.3
-``.<name>.crc``                              Hadoop checksum     ChecksumFileSystem (local disks)
-``7.delta.crc``  ``7.snapshot.crc``          Spark checksum      ChecksumCheckpointFileManager, 4.1
-``7[_<uuid>].zip|changelog``  ``SSTs/`` ...  RocksDB             RocksDBStateStoreProvider
-===========================================  ==================  ===============================
-
-Spark's listing (``HDFSBackedStateStoreProvider.fetchFiles``) takes only names of two parts, a long
-and, in any case, ``delta`` or ``snapshot``. Here a name with leading zeros is none of them: Spark
-opens a version by its plain number, so it would list such a file and never read it.
-"""
+"""Numbers in the names of folders and files, as Spark spells them; and who knows the rest."""
 
 from __future__ import annotations
 
 import re
+from typing import Protocol
 
 from inspector.model import FileKind, Version
 
 MAX_LONG = (1 << 63) - 1
 MAX_INT = (1 << 31) - 1
 
-ROCKSDB_FOLDERS = frozenset({"SSTs", "logs"})
-
 _NUMBER = re.compile(r"0|[1-9][0-9]{0,18}")
-_STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
-_ROCKSDB = re.compile(r"([0-9]+)(?:_[0-9A-Za-z-]+)?\.(?:zip|changelog)")
-_TEMPORARY = re.compile(r"\.?temp--?[0-9]+|\..+\.tmp", re.DOTALL)
-_LEADING = re.compile(r"\.*([0-9]+)[._]")
-_KINDS = {"delta": FileKind.DELTA, "snapshot": FileKind.SNAPSHOT}
 
 
 def number(text: str, maximum: int = MAX_LONG) -> int | None:
@@ -43,31 +21,11 @@ def number(text: str, maximum: int = MAX_LONG) -> int | None:
     return value if value <= maximum else None
 
 
-def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-    """The kind of a file and the state version in its name.
+class Classify(Protocol):
+    """What the state store providers know of the names of files."""
 
-    A folder is of a kind only if RocksDB makes folders of that name.
-    """
-    if is_dir:
-        return (FileKind.ROCKSDB if name in ROCKSDB_FOLDERS else FileKind.OTHER), None
-    match = _STATE.fullmatch(name)
-    if match is not None:
-        version = number(match[1])
-        kind = FileKind.OTHER if version is None else _KINDS[match[2].lower()]
-        return kind, None if version is None else Version(version)
-    kind = _kind_of_other(name)
-    return kind, None if kind is FileKind.OTHER else _leading_version(name)
+    def __call__(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
+        """The kind of a file in a store's folder, and the state version in its name.
 
-
-def _kind_of_other(name: str) -> FileKind:
-    if name.endswith(".crc"):
-        return FileKind.HADOOP_CHECKSUM if name.startswith(".") else FileKind.SPARK_CHECKSUM
-    if _TEMPORARY.fullmatch(name):
-        return FileKind.TEMPORARY
-    return FileKind.ROCKSDB if _ROCKSDB.fullmatch(name) else FileKind.OTHER
-
-
-def _leading_version(name: str) -> Version | None:
-    match = _LEADING.match(name)
-    version = None if match is None else number(match[1])
-    return None if version is None else Version(version)
+        A folder of any kind but OTHER belongs to its store and is no store itself.
+        """

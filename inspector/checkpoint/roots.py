@@ -1,7 +1,7 @@
 """Where a checkpoint begins: the root that a path belongs to, and the part of it that is meant.
 
-A root is told by what Spark puts into it: ``metadata``, ``offsets``, ``commits``, ``sources`` and,
-for queries with state, ``state``; a copied ``state`` folder alone will do.
+A root is recognised by what Spark puts into it: ``metadata``, ``offsets``, ``commits``, ``sources``
+and, for queries with state, ``state``; a copied ``state`` folder alone will do.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from inspector.checkpoint.entries import Entry
-from inspector.checkpoint.names import MAX_INT, classify, number
+from inspector.checkpoint.names import MAX_INT, Classify, number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import absolute
 from inspector.exceptions import NotACheckpointError
@@ -24,7 +24,7 @@ _DEEPEST = 5
 
 _SHOWN = 8
 _LOOKED_INTO = 100
-_WANTED = "expected a checkpoint folder with 'metadata', 'offsets', 'commits' and 'state'"
+_EXPECTED = "expected a checkpoint folder with 'metadata', 'offsets', 'commits' and 'state'"
 
 
 @dataclass(frozen=True)
@@ -44,12 +44,15 @@ class Selection:
     version: Version | None = None
 
 
-def resolve_root(url: str, options: Mapping[str, str] | None = None) -> tuple[str, Selection]:
+def resolve_root(
+    url: str, options: Mapping[str, str] | None, classify: Classify
+) -> tuple[str, Selection]:
     """The checkpoint that a path is or lies in, and the part of it that is meant.
 
     Args:
         url: a root, or ``state``, an operator, a partition, a store, or a file in one.
         options: the storage's options.
+        classify: what the providers know of file names.
 
     Raises:
         NotACheckpointError: nothing is there, or no checkpoint; says what was found.
@@ -59,12 +62,12 @@ def resolve_root(url: str, options: Mapping[str, str] | None = None) -> tuple[st
     place = Storage.open(url, options)
     entry = place.stat()
     if entry is None:
-        raise NotACheckpointError(f"got nothing at this path, {_WANTED}", place.root)
+        raise NotACheckpointError(f"got nothing at this path, {_EXPECTED}", place.root)
     if entry.is_dir and is_root(place):
         return url, Selection()
     for root, tail in above(url):
         if tail[0] in MARKS and is_root(place.at(root)):
-            return root, selection_of(tail, is_dir=entry.is_dir)
+            return root, selection_of(tail, classify, is_dir=entry.is_dir)
     raise not_a_checkpoint(place, is_dir=entry.is_dir)
 
 
@@ -89,7 +92,7 @@ def not_a_checkpoint(storage: Storage, *, is_dir: bool = True) -> NotACheckpoint
     else:
         entries = storage.list(missing_ok=True)
         found = _description(entries) + _checkpoints_hint(storage, entries)
-    return NotACheckpointError(f"got {found}, {_WANTED}", storage.root)
+    return NotACheckpointError(f"got {found}, {_EXPECTED}", storage.root)
 
 
 def _has_marks(entries: Iterable[Entry]) -> bool:
@@ -130,7 +133,7 @@ def above(url: str) -> Iterator[tuple[str, list[str]]]:
         yield "/".join(parts[:-depth]) or "/", parts[-depth:]
 
 
-def selection_of(tail: list[str], *, is_dir: bool) -> Selection:
+def selection_of(tail: list[str], classify: Classify, *, is_dir: bool) -> Selection:
     """What the parts of a path below the root mean; none of them means all."""
     if tail[0] != STATE or len(tail) < 2 or (operator_id := number(tail[1], MAX_INT)) is None:
         return Selection()

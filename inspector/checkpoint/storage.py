@@ -41,7 +41,7 @@ class Storage:
 
     Attributes:
         url: the place, in a spelling that any process on the machine can open.
-        options: options of the driver, as given; they may hold credentials.
+        options: options of the driver, as the user set them; they may hold credentials.
         root: the place as the user spelled it, for messages; without passwords.
     """
 
@@ -60,7 +60,7 @@ class Storage:
         Args:
             url: local path, ``file:/``, ``s3a://``, ``abfss://``, ``hdfs://``, ``memory://``, ...
             options: the driver's options (credentials, endpoint); ``true``, ``false`` and JSON
-                objects are given to the driver as such.
+                objects go to the driver as such.
 
         Raises:
             EngineError: no driver for this kind of URL is installed; says what to install.
@@ -156,7 +156,7 @@ class Storage:
         Args:
             relative: its path.
             limit: the most bytes it may have.
-            size: its size, if a listing told it; saves a request.
+            size: its size, if a listing has it; saves a request.
 
         Raises:
             LimitError: the file is larger than ``limit``.
@@ -164,7 +164,7 @@ class Storage:
         """
         with self._guard(relative):
             known = self._file_size(relative) if size is None else size
-            # A range of an empty object is an error (HTTP 416), so none is asked for.
+            # A range of an empty object is an error (HTTP 416), so none is requested.
             if known == 0:
                 return b""
             data = b"" if known > limit else self._fetch(relative, limit + 1)
@@ -179,9 +179,9 @@ class Storage:
         self, entries: Iterable[Entry], limit: int = LIMITS.small_file_bytes
     ) -> dict[str, bytes | OSError | InspectorError]:
         """Read many small files at once: path -> content, or why there is none."""
-        wanted = list(entries)
-        found = in_parallel(lambda entry: self.read(entry.path, limit, size=entry.size), wanted)
-        return {entry.path: content for entry, content in zip(wanted, found, strict=True)}
+        entries = tuple(entries)
+        found = in_parallel(lambda entry: self.read(entry.path, limit, size=entry.size), entries)
+        return {entry.path: content for entry, content in zip(entries, found, strict=True)}
 
     def stream(self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes) -> Iterator[bytes]:
         """A file from start to end in chunks of at most ``chunk_bytes``, one request each.
@@ -277,10 +277,10 @@ def _connect(url: str, options: Mapping[str, str]) -> tuple[Any, str]:
     if address.protocol == "file":
         # fsspec would expand "~" and resolve against its own idea of the working folder.
         return driver(skip_instance_cache=True, use_listings_cache=False), address.target
-    given = {**driver._get_kwargs_from_urls(address.target), **address.options}
-    given |= typed_options(options)
+    settings = {**driver._get_kwargs_from_urls(address.target), **address.options}
+    settings |= typed_options(options)
     try:
-        system = driver(**given, skip_instance_cache=True, use_listings_cache=False)
+        system = driver(**settings, skip_instance_cache=True, use_listings_cache=False)
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
         reason = redact(f"{type(error).__name__}: {error}", options)
         if isinstance(error, ImportError) or "libhdfs" in reason or "libjvm" in reason:

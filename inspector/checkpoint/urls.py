@@ -56,8 +56,8 @@ class Address:
 
     Attributes:
         protocol: fsspec's name of the driver.
-        target: what the driver's ``_strip_protocol`` is given; for ``file`` an absolute path.
-        options: driver options that the address itself tells, such as the storage account.
+        target: what the driver's ``_strip_protocol`` gets; for ``file`` an absolute path.
+        options: driver options that the address itself holds, such as the storage account.
     """
 
     protocol: str

@@ -13,10 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int64s
 from inspector.exceptions import LimitError
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 WORD = 8
 """Bytes of a slot, and of a word of null bits."""

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from inspector.decode._cells import Bools, Cells, Page, Regions, regions
+from inspector.arrays import Bools, Int64s
+from inspector.decode._cells import Cells, Page, Regions, regions
 from inspector.exceptions import LimitError
 from inspector.kernel.loader import kernel
 from inspector.sparktypes import SLOT_BYTES, AtomicType, DataType, DecimalType, StringType
@@ -138,9 +139,7 @@ def _wide_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     return _decimals(page, values.view("<i8"), found.present, cells, arrow)
 
 
-def _decimals(
-    page: Page, values: npt.NDArray[np.int64], present: Bools, cells: Cells, arrow: ArrowType
-) -> Array:
+def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: ArrowType) -> Array:
     """Decimals from low and high halves; those of too many digits are misfits.
 
     Spark refuses them as well, where it does not trust the bytes (``Decimal.set``).

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from inspector.decode._cells import WORD, Bools, Int64s, Page, bitset_bytes
+from inspector.arrays import Bools, Int64s
+from inspector.decode._cells import WORD, Page, bitset_bytes
 from inspector.exceptions import DecodeError
 from inspector.kernel.loader import kernel
 from inspector.sparktypes import AtomicType, StructType, storage_type, type_name

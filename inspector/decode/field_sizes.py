@@ -17,10 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int64s
 from inspector.schemas import FIELD_LISTS
 from inspector.sparktypes import SLOT_BYTES, DataType, DecimalType, StructType, storage_type
-
-Int64s = npt.NDArray[np.int64]
 
 _RESERVED = 16
 """Bytes that wide decimals and calendar intervals keep even when they are null
@@ -119,15 +118,15 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
         null = (data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
         slot = starts + bits + SLOT_BYTES * ordinal
         fields.append(_field(data, slot, null, sizes - fixed, storage_type(field.data_type)))
-    told = sum(one.bytes for one in fields) + bits * len(starts)
-    other = int(lengths.sum()) - told
+    accounted = sum(one.bytes for one in fields) + bits * len(starts)
+    other = int(lengths.sum()) - accounted
     return RowBytes(len(lengths), bits * len(starts), tuple(fields), other)
 
 
 def _field(
     data: npt.NDArray[np.uint8],
     slot: Int64s,
-    null: npt.NDArray[np.bool_],
+    null: Bools,
     room: Int64s,
     kind: DataType,
 ) -> FieldBytes:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inspector.arrays import Int64s
 from inspector.decode.clocks import fixed_slot_offset
 from inspector.sparktypes import SLOT_BYTES, StructType
-
-Int64s = npt.NDArray[np.int64]
 
 
 def count_flags(

@@ -1,7 +1,7 @@
 """Compressed bytes to raw bytes, for each of the four codecs that Spark writes state with.
 
 The codec is named by ``spark.sql.streaming.stateStore.compression.codec`` (3.1+; before, it is
-always lz4) and told by the first bytes of a file. Uncompressed files do not exist.
+always lz4) and recognised by the first bytes of a file. Uncompressed files do not exist.
 """
 
 from __future__ import annotations

@@ -17,12 +17,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
+from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
 from inspector.exceptions import LimitError
-from inspector.kernel._order_py import (
+from inspector.kernel.loader import kernel
+from inspector.kernel.programs import (
     BIG_NUMBER,
     BYTES,
     DOUBLE,
@@ -34,7 +35,6 @@ from inspector.kernel._order_py import (
     NOTHING,
     UNORDERED,
 )
-from inspector.kernel.loader import kernel
 from inspector.sparktypes import (
     BINARY_COLLATION,
     ArrayType,
@@ -45,8 +45,6 @@ from inspector.sparktypes import (
     StructType,
     storage_type,
 )
-
-Bools = npt.NDArray[np.bool_]
 
 _ATOMIC: Mapping[str, int] = {
     "boolean": 1,
@@ -103,12 +101,12 @@ class KeyOrder:
             return False
 
 
-def _spans(block: RecordBlock) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def _spans(block: RecordBlock) -> tuple[bytes, Int64s, Int64s]:
     return block.buffer, block.key_offset, block.key_length
 
 
 def _fields(schema: StructType) -> tuple[int, ...]:
-    """The program of a row or struct, see :mod:`inspector.kernel._order_py`."""
+    """The program of a row or struct, see :mod:`inspector.kernel.programs`."""
     programs = (_order(field.data_type) for field in schema.fields)
     return (len(schema.fields), *(number for program in programs for number in program))
 

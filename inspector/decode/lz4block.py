@@ -84,7 +84,7 @@ def _block(codec: pa.Codec, token: int, payload: memoryview, size: int, start: i
     if token & 0xF0 == _STORED:
         return bytes(payload)
     try:
-        # pyarrow does not tell a block that is shorter than asked for; its checksum does.
+        # pyarrow does not report a block that is shorter than requested; its checksum does.
         return codec.decompress(payload, size, asbytes=True)
     except (OSError, pa.ArrowException) as error:
         raise FrameError(f"LZ4 block: {error}", offset=start) from error

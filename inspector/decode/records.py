@@ -1,6 +1,6 @@
 """Raw blocks to records: puts and removals, as spans over one buffer.
 
-The framing is :func:`inspector.kernel._kernel_py.scan`; this module feeds it bounded buffers and
+The framing is :func:`inspector.kernel._scan.scan`; this module feeds it bounded buffers and
 holds what a file must be as a whole: an end mark, nothing behind it, no removal in a snapshot.
 """
 
@@ -10,14 +10,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
+from inspector.arrays import Int64s
 from inspector.decode import checksums
 from inspector.exceptions import LimitError, RecordError, TruncatedError
-from inspector.kernel.loader import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN, kernel
+from inspector.kernel.layout import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel.loader import kernel
 from inspector.model import LIMITS, Limits
-
-Int64s = npt.NDArray[np.int64]
 
 REMOVED = -1
 """Value length of a removal."""
@@ -123,11 +122,11 @@ def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
     """What was left over, with at least as much again or up to ``size`` behind it."""
     parts = [rest] if rest else []
     total = len(rest)
-    wanted = max(size, 2 * total)  # doubling: a long record is joined a few times, not many
+    enough = max(size, 2 * total)  # doubling: a long record is joined a few times, not many
     for block in stream:
         parts.append(block)
         total += len(block)
-        if total >= wanted:
+        if total >= enough:
             break
     return b"".join(parts)
 
@@ -143,7 +142,7 @@ def _scan(buffer: bytes, start: int, place: _Place, limits: Limits) -> tuple[int
     spans, raw = place.found, place.raw
     status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes)
     if status in (BAD_KEY_LENGTH, OVER_LIMIT) and count:
-        status, stop = FULL, _end_of(spans[count - 1])  # first hand over the good ones before it
+        status, stop = FULL, _end_of(spans[count - 1])  # first return the good ones before it
     if status == BAD_KEY_LENGTH:
         raise RecordError("impossible key length (raw offset)", offset=raw + stop)
     if status == OVER_LIMIT:

@@ -1,7 +1,7 @@
 """Whether rows fit their schema, without decoding them.
 
-The kernel finds the rows that are in doubt (:func:`inspector.kernel._kernel_py.check_rows`); only
-those are decoded, which tells whether they are misfits, and why. Rows of sound files are in doubt
+The kernel finds the rows that are in doubt (:func:`inspector.kernel._rows.check_rows`); only those
+are decoded, which shows whether they are misfits, and why. Rows of sound files are in doubt
 only where a field is of a kind that the kernel does not know: an array, a map, a wide decimal.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from inspector.decode._cells import Int64s
+from inspector.arrays import Int64s
 from inspector.decode.rows import RowDecoder
-from inspector.kernel._rows_py import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
 from inspector.kernel.loader import kernel
+from inspector.kernel.programs import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
 from inspector.sparktypes import (
     AtomicType,
     DataType,

@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from inspector.decode._cells import WORD, Bools, Int64s, Page, Regions, fixed_bytes
+from inspector.arrays import Bools, Int64s
+from inspector.decode._cells import WORD, Page, Regions, fixed_bytes
 from inspector.decode._columns import Array
 from inspector.decode.arrow_types import arrow_type
 from inspector.decode.clocks import Int64Path, check_spans, fixed_slot_offset
@@ -83,9 +84,9 @@ class RowDecoder:
             array = self._decode(Page(buffer, len(offsets)), offsets, lengths, ~misfits.bad)
         return DecodedRows(array, misfits.reasons())
 
-    def _decode(self, page: Page, offsets: Int64s, lengths: Int64s, wanted: Bools) -> Array:
+    def _decode(self, page: Page, offsets: Int64s, lengths: Int64s, chosen: Bools) -> Array:
         row = np.arange(len(offsets), dtype=np.int64)
-        rows = Regions(offsets, lengths, wanted, row, "")
+        rows = Regions(offsets, lengths, chosen, row, "")
         dummy = self._dummies(page, rows)
         fits = (lengths >= self._fixed) & (lengths % WORD == 0)
         reason = f"a row too short for {len(self.schema.fields)} fields, or not of whole words"

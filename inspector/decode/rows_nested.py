@@ -15,12 +15,11 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from inspector.arrays import Bools, Int64s
 from inspector.decode._cells import (
     WORD,
-    Bools,
     Cells,
     Containers,
-    Int64s,
     Page,
     Regions,
     bitset_bytes,

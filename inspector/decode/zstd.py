@@ -19,7 +19,7 @@ _READ_BYTES = 1 << 20
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     """The decompressed bytes, in pieces of up to 1 MiB.
 
-    The library bounds what a frame may ask for: a window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``).
+    The library bounds what a frame may request: a window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``).
 
     Raises:
         TruncatedError: the file ends within a frame.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from inspector.checkpoint.layout import Layout, OperatorLayout, discover, is_rocksdb
+from inspector.checkpoint.layout import Layout, OperatorLayout, discover
 from inspector.checkpoint.logs import Logs, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
 from inspector.checkpoint.roots import Selection, resolve_root
@@ -14,11 +14,13 @@ from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.user_schemas import GivenPair, GivenSchemas, StoreName, with_given
 from inspector.discovery.verified_files import VerifiedFiles
-from inspector.exceptions import CheckpointError, UnsupportedProviderError
+from inspector.exceptions import CheckpointError
 from inspector.model import BatchClock, BatchId, FileKind, Problem
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
-from inspector.state.chain import StoreFiles, restorable_versions
+from inspector.providers.chain import StoreFiles, restorable_versions
+from inspector.providers.provider import Listing, Provider
+from inspector.providers.registry import classify, provider_for
 
 CONF = "streaming."
 HOLDS_WATERMARK_BACK = ("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState")
@@ -66,6 +68,7 @@ class Checkpoint:
     Attributes:
         storage: opened at its root. selection: the part.
         layout, logs: what lies in it. operators: by id, those selected.
+        provider: wrote its state.
         problems: small files that could not be read.
         query: every operator of the query, selected or not, with the rules that its files tell.
     """
@@ -75,6 +78,7 @@ class Checkpoint:
     layout: Layout
     logs: Logs
     operators: tuple[Operator, ...]
+    provider: Provider
     problems: tuple[Problem, ...] = field(default=())
     query: tuple[Operator, ...] = ()
 
@@ -87,7 +91,7 @@ class Checkpoint:
     def store_files(self) -> dict[str, StoreFiles]:
         """Deltas and snapshots of every selected store, by its folder."""
         layouts = [store for operator in self.operators for store in operator.layout.stores]
-        return {layout.directory: StoreFiles.of(layout.files) for layout in layouts}
+        return {layout.directory: self.provider.files_of(layout.files) for layout in layouts}
 
     @cached_property
     def newest_version(self) -> int:
@@ -161,11 +165,11 @@ def open_checkpoint(
     Raises:
         CheckpointError: a given schema is for no store of the part that was asked for.
         NotACheckpointError: nothing is there, or something else.
-        UnsupportedProviderError: RocksDB wrote its state.
+        UnsupportedProviderError: a provider wrote its state that cannot be read here.
         EngineError: no driver for the URL.
         OSError: the storage does not answer.
     """
-    root, meant = resolve_root(url, options)
+    root, meant = resolve_root(url, options, classify)
     return checkpoint_at(Storage.open(root, options), meant, selection, given)
 
 
@@ -187,15 +191,11 @@ def checkpoint_at(
         CheckpointError: as :func:`open_checkpoint`.
     """
     chosen = _narrowed(meant, selection or Selection())
-    whole = discover(storage)
+    whole = discover(storage, classify)
     verified = VerifiedFiles(storage)
     logs = read_logs(verified)
-    if is_rocksdb(whole, logs.provider_class):
-        raise UnsupportedProviderError(
-            "got state of RocksDBStateStoreProvider, expected HDFSBackedStateStoreProvider; "
-            "read it with spark.read.format('statestore') of Spark 4.0 or later",
-            storage.root,
-        )
+    files = tuple(file for store in whole.stores for file in store.files)
+    provider = provider_for(Listing(logs.provider_class, files), storage.root)
     problems = [*whole.problems, *logs.problems]
     selected = whole.select(chosen)
     query = _operators(verified, whole, selected, problems, given or GivenSchemas())
@@ -205,7 +205,7 @@ def checkpoint_at(
         for operator in query
         if operator.operator_id in layouts
     )
-    return Checkpoint(storage, chosen, selected, logs, operators, tuple(problems), query)
+    return Checkpoint(storage, chosen, selected, logs, operators, provider, tuple(problems), query)
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:

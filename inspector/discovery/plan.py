@@ -17,8 +17,8 @@ from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
+from inspector.providers.chain import restorable_versions
 from inspector.sparktypes import to_json
-from inspector.state.chain import StoreFiles, restorable_versions
 
 EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
 """Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
@@ -63,6 +63,7 @@ def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
             operator_id=operator.operator_id,
             partition_id=partition.partition_id,
             version=wanted.version,
+            provider=checkpoint.provider.name,
             stores=tuple(
                 _store_task(checkpoint, operator, store, wanted) for store in partition.stores
             ),
@@ -113,7 +114,7 @@ def _store_task(
         reason=reason,
         event_time=rule.event_time,
         by_key_time=bool(rule.key_times)
-        and not rule.given
+        and not rule.user_supplied
         and rule.expiry is None
         and held_back(checkpoint, operator, wanted.version) is None,
         number=COUNT if name in COUNT_STORES else None,
@@ -135,7 +136,7 @@ def _certainty(
     Since Spark 3.5 an operator downstream of a join or of group state sees a watermark that lags
     by an amount which is not stored (``WatermarkPropagator``); before, all saw that of the query.
     """
-    if rule.given:
+    if rule.user_supplied:
         return Certainty.PROVEN, rule.source
     above = held_back(checkpoint, operator, version)
     if above is not None:
@@ -223,7 +224,7 @@ def _missing_stores(
 
 
 def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator[Problem]:
-    files = StoreFiles.of(layout.files)
+    files = checkpoint.store_files[layout.directory]
     restorable = restorable_versions(files)
     place = checkpoint.storage.full_path(layout.directory)
     if version and version not in restorable:

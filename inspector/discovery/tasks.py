@@ -17,7 +17,7 @@ from inspector.model import (
     TimeoutKind,
     Version,
 )
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Task:
             shown. root: the same place as the user spelled it.
         operator_id, partition_id: which partition.
         version: the state version that is judged; nothing newer is read.
-        stores: its stores.
+        stores: its stores. provider: name of the one that wrote them.
         clocks: the batches in the log.
         codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
         fit: hold every row against its schema.
@@ -101,6 +101,7 @@ class Task:
     matched: bool = False
     key: str | None = None
     where: tuple[str, ...] = ()
+    provider: str = "hdfs"
 
     def store_id(self, store: StoreTask) -> StoreId:
         """The identity of one of its stores."""
@@ -144,8 +145,8 @@ def _store(raw: dict[str, Any]) -> StoreTask:
 def _field(raw: dict[str, Any] | None) -> ExpiryField | None:
     if raw is None:
         return None
-    clock, side, path = Clock(raw["clock"]), Side(raw["side"]), tuple(raw["path"])
-    return ExpiryField(**(raw | {"clock": clock, "side": side, "path": path}))
+    clock, part, path = Clock(raw["clock"]), RowPart(raw["part"]), tuple(raw["path"])
+    return ExpiryField(**(raw | {"clock": clock, "part": part, "path": path}))
 
 
 def _file(raw: dict[str, Any]) -> StoreFile:

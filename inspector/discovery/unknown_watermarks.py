@@ -49,9 +49,9 @@ def _judged(checkpoint: Checkpoint, operator: Operator, version: int) -> Operato
 
 def _unknown(rule: StoreRule, operator: Operator, above: str) -> StoreRule:
     expiry = rule.expiry
-    if expiry is None or expiry.clock is not Clock.WATERMARK or rule.given:
+    if expiry is None or expiry.clock is not Clock.WATERMARK or rule.user_supplied:
         return rule
-    field = f"{expiry.side.value}.{expiry.name}"
+    field = f"{expiry.part.value}.{expiry.name}"
     return replace(
         rule,
         expiry=None,

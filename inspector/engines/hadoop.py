@@ -52,6 +52,7 @@ from inspector.engines.hadoop_listing import (
 from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import CHUNK_BYTES, CHUNKS, StagingFolder, scratch
 from inspector.exceptions import EngineError, NotACheckpointError
+from inspector.providers.registry import classify
 from inspector.schemas import task_batch
 
 MAX_LENGTH = "spark.sql.sources.binaryFile.maxLength"
@@ -126,7 +127,8 @@ class HadoopFiles:
                 if entry is None:
                     message = f"got nothing at this path, expected a part of {storage.root}"
                     raise NotACheckpointError(message, redact(path))
-                meant = selection_of(tail, is_dir=entry.is_dir) if tail else Selection()
+                is_dir = entry.is_dir
+                meant = selection_of(tail, classify, is_dir=is_dir) if tail else Selection()
                 return storage, meant
         raise NotACheckpointError(
             "got none of 'metadata', 'offsets', 'commits' and 'state' at this path as Spark sees "

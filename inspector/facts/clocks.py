@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.model import BatchClock, TimeoutKind
-from inspector.state.change import Int64s
 from inspector.state.replay import NO_CLOCK
 
 

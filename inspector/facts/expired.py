@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int64s
 from inspector.facts.clocks import Clocks, first_reached, running_max
 from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
-from inspector.state.change import Bools, Int64s
 from inspector.state.replay import NO_CLOCK, StateMap
 
 
@@ -146,7 +146,7 @@ def past_clock(
     clock = state.clock[ids]
     # Rounded so that the comparison in milliseconds says what the one in the field's units does.
     clock_ms = -(-clock // expiry.per_ms) if expiry.inclusive else clock // expiry.per_ms + 1
-    since = (state.born_step if expiry.side.value == "key" else state.put_step)[ids]
+    since = (state.born_step if expiry.part.value == "key" else state.put_step)[ids]
     begin = np.maximum(since.astype(np.int64), state.base_step)
     if not by_watermark:
         reached = np.where(times > 0, times - expiry.delay_ms, NO_CLOCK)

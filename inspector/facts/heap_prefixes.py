@@ -14,10 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.facts.sizes import SizeCounts
 from inspector.kernel.loader import Interner, kernel
 from inspector.schemas import PREFIX_COUNTS
-from inspector.state.change import Change, Int64s
+from inspector.state.change import Change
 from inspector.state.replay import StateMap
 
 

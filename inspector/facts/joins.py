@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.kernel.loader import Interner, kernel
 from inspector.sparktypes import StructType
-from inspector.state.change import Int64s
 from inspector.state.replay import StateMap
 
 _WORD = 8

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int64s
 from inspector.facts.clocks import Clocks, first_due
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls, Place, is_timer
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
-from inspector.state.change import Bools, Int64s
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
 AMONG_DATA = "in a batch with new data, where the place of its record leaves both calls possible"

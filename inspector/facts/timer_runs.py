@@ -10,16 +10,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from inspector.arrays import Bools, Int32s, Int64s
 from inspector.facts.clocks import first_due, running_max
 from inspector.facts.timers import Calls, Place, TimerRecords, is_timer
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.schemas import HABITS
-from inspector.state.change import Bools, Int64s
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
-
-Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)

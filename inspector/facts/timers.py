@@ -15,8 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int64s
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
-from inspector.state.change import Bools, Change, Int64s
+from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
 
 EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from inspector.state.change import Int64s
+from inspector.arrays import Int64s
 from inspector.state.replay import StateMap
 
 

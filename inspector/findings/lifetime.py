@@ -226,7 +226,7 @@ def _grows(life: StoreLife) -> Iterator[Finding]:
     rule = life.rule
     known = rule.expiry is not None or rule.never is not None or rule.event_time is not None
     grown = life.newest.rows - life.first.rows
-    if known or rule.settled or life.removals or life.window < WINDOW or grown <= 0:
+    if known or rule.needs_none or life.removals or life.window < WINDOW or grown <= 0:
         return
     yield _finding(
         life,

@@ -1,4 +1,4 @@
-"""The arguments of the kernel in Python, checked as the compiled one checks them."""
+"""The arguments of the kernel in Python, checked as ``arguments.h`` checks them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Int64s = npt.NDArray[np.int64]
+from inspector.arrays import Int64s
 
 
 def octets(buffer: Any) -> memoryview:

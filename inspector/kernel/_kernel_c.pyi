@@ -22,24 +22,26 @@ def apply(
     flags: int,
     touched: Any,
     counts: Any,
+    sums: Any,
+    by_size: Any,
     /,
-) -> int: ...
-def settle(
+) -> tuple[int, int]: ...
+def change_columns(
     table: Any,
     touched: Any,
-    made: int,
-    no_clock: int,
-    timed: bool,
+    step: int,
+    flags: int,
     first: int,
     numbers: Any,
-    flags: Any,
+    outcomes: Any,
     /,
 ) -> None: ...
+def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any, /) -> int: ...
 def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any, /) -> int: ...
 def read_slots(
     buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any, /
 ) -> None: ...
-def descents(buffer: Any, offsets: Any, lengths: Any, widths: Any, below: Any, /) -> int: ...
+def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any, /) -> int: ...
 
 class Interner:
     def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any, /) -> None: ...

@@ -1,6 +1,6 @@
 """The one place that chooses between the compiled loops and their Python twin.
 
-``INSPECTOR_KERNEL=c`` or ``=python`` asks for one of them; asked for and absent is an error and
+``INSPECTOR_KERNEL=c`` or ``=python`` requests one of them; requested and absent is an error and
 never a silent change to the other. Unset, C is used where it was built. Both give the same
 results for every input; :mod:`inspector.kernel._kernel_py` is the definition.
 """
@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from inspector.exceptions import EngineError
 from inspector.kernel import _kernel_py
-from inspector.kernel._kernel_py import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel.layout import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
 
 __all__ = [
     "BAD_KEY_LENGTH",
@@ -36,7 +36,7 @@ _C_MODULE = "inspector.kernel._kernel_c"
 
 
 class Interner(Protocol):
-    """What :class:`inspector.kernel._kernel_py.Interner` defines."""
+    """What :class:`inspector.kernel._interner.Interner` defines."""
 
     def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any, /) -> None:
         """Give every span the number of its bytes."""
@@ -88,7 +88,7 @@ class Kernel(Protocol):
     ) -> tuple[int, int]:
         """Apply records to a table of keys."""
 
-    def settle(  # noqa: PLR0913 - the tables, the version, and two results
+    def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
         self,
         table: Any,
         touched: Any,
@@ -96,15 +96,15 @@ class Kernel(Protocol):
         flags: int,
         first: int,
         numbers: Any,
-        told: Any,
+        outcomes: Any,
         /,
     ) -> None:
-        """Tell what became of touched keys."""
+        """List what a version did to the keys that it touched."""
 
     def tally(
         self, table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any, /
     ) -> int:
-        """Add up what became of touched keys."""
+        """Add up what a version did to the keys that it touched."""
 
     def check_rows(self, buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any, /) -> int:
         """Find the rows that may not fit their schema."""
@@ -128,7 +128,7 @@ def load(choice: str) -> Kernel:
         choice: ``c``, ``python``, or empty for C where it was built.
 
     Raises:
-        EngineError: no such kernel, or C is asked for and was not built.
+        EngineError: no such kernel, or C is requested and was not built.
     """
     if choice not in ("c", "python", ""):
         raise EngineError(f"{ENVIRONMENT} is {choice!r}, expected 'c' or 'python'")
@@ -146,7 +146,7 @@ def kernel() -> Kernel:
     """The kernel of this process; chosen at the first call.
 
     Raises:
-        EngineError: the environment asks for a kernel that is not there.
+        EngineError: the environment requests a kernel that is not there.
     """
     return load(os.environ.get(ENVIRONMENT, ""))
 

@@ -8,7 +8,7 @@ Complete never removes; the output mode is not in the checkpoint.
 
 from __future__ import annotations
 
-from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_field
+from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
@@ -20,9 +20,9 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     key, _ = shape.schemas[store]
     if not key.fields:
         return StoreRule(
-            unknown="a global aggregation has one row, for good", source=SOURCE, settled=True
+            unknown="a global aggregation has one row, for good", source=SOURCE, needs_none=True
         )
-    expiry = watermark_field(key, Side.KEY)
+    expiry = watermark_field(key, RowPart.KEY)
     if expiry is not None:
         advice = "use append or update mode: complete mode keeps every group for ever"
         return StoreRule(expiry=expiry, advice=advice, source=SOURCE, doubt=COMPLETE)

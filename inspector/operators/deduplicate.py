@@ -6,7 +6,7 @@ watermark, *if* such a column is among those compared; else never (``StreamingDe
 
 from __future__ import annotations
 
-from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_field
+from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("dedupe",)
 SOURCE = "StreamingDeduplicateExec"
@@ -15,7 +15,7 @@ SOURCE = "StreamingDeduplicateExec"
 def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of a deduplication's store."""
     key, _ = shape.schemas[store]
-    expiry = watermark_field(key, Side.KEY)
+    expiry = watermark_field(key, RowPart.KEY)
     if expiry is not None:
         return StoreRule(expiry=expiry, source=SOURCE)
     return StoreRule(

@@ -12,7 +12,7 @@ from inspector.operators.rule import (
     Clock,
     ExpiryField,
     OperatorShape,
-    Side,
+    RowPart,
     StoreRule,
 )
 
@@ -26,5 +26,5 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     _, value = shape.schemas[store]
     if [column.name for column in value.fields] != [FIELD]:
         return StoreRule(unknown=f"its value schema is not the one field {FIELD}", source=SOURCE)
-    expiry = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), MICROS_PER_MS, True, FIELD)
+    expiry = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), MICROS_PER_MS, True, FIELD)
     return StoreRule(expiry=expiry, source=SOURCE)

@@ -1,4 +1,4 @@
-"""What each stateful operator may hand on in a batch in which it gets no rows itself.
+"""What each stateful operator may emit in a batch in which it gets no rows itself.
 
 A group-state function below an operator that emits by the clock is called for data in batches
 without new data of the sources. Read in Spark's source, versions 2.4 to 4.3.

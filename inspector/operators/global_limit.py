@@ -12,5 +12,5 @@ SOURCE = "StreamingGlobalLimitExec"
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:  # noqa: ARG001 - one form for all
-    """A limit's one row lives as long as the query."""
-    return StoreRule(unknown="a limit has one row, for good", source=SOURCE, settled=True)
+    """A limit's one row stays as long as the query."""
+    return StoreRule(unknown="a limit has one row, for good", source=SOURCE, needs_none=True)

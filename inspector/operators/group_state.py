@@ -16,7 +16,7 @@ what a call writes that sets no timer (``InputProcessor.onIteratorCompletion``):
 
 from __future__ import annotations
 
-from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side, StoreRule
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart, StoreRule
 from inspector.sparktypes import StructType
 
 NAMES = ("flatMapGroupsWithState", "applyInPandasWithState")
@@ -55,6 +55,6 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             advice="give the query a timeout and call remove() when it fires",
             source=SOURCE,
         )
-    expiry = ExpiryField(Clock.TIMEOUT, Side.VALUE, (ordinal,), 1, False, TIMEOUT_FIELD)
+    expiry = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (ordinal,), 1, False, TIMEOUT_FIELD)
     advice = "call state.remove() in the branch where state.hasTimedOut"
     return StoreRule(expiry=expiry, advice=advice, source=SOURCE)

@@ -14,7 +14,7 @@ with the bound that the join condition gives; else never
   (``StreamingSymmetricHashJoinExec``). So a row that does outlive it is no leftover: it shows that
   the key carries no watermark, be its field a copy of the event time.
 * Else the condition would have to be known, which is not in the checkpoint; a row below the
-  watermark is no evidence. What can be told is how far behind the watermark the rows of a side
+  watermark is no evidence. What can be seen is how far behind the watermark the rows of a side
   reach, version by version.
 """
 
@@ -25,7 +25,7 @@ from inspector.operators.rule import (
     Clock,
     ExpiryField,
     OperatorShape,
-    Side,
+    RowPart,
     StoreRule,
     event_time_field,
     watermark_field,
@@ -37,7 +37,7 @@ SOURCE = "StreamingSymmetricHashJoinHelper, SymmetricHashJoinStateManager"
 SIDES = ("left", "right")
 VALUE_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
 COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
-COUNT = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1, True, "value")
+COUNT = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1, True, "value")
 """Where a counter's number lies."""
 
 _ADVICE = (
@@ -59,7 +59,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of one of a join's stores."""
     if store in COUNT_STORES:
         reason = "a counter goes with the last row of its join key"
-        return StoreRule(unknown=reason, source=SOURCE, settled=True)
+        return StoreRule(unknown=reason, source=SOURCE, needs_none=True)
     if not any(_has_watermark(shape, name) for name in VALUE_STORES):
         return StoreRule(
             never="neither side carries a watermark, so no row is ever removed",
@@ -67,7 +67,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             source=SOURCE,
         )
     key, value = shape.schemas[store]
-    event_time = watermark_field(value, Side.VALUE)
+    event_time = watermark_field(value, RowPart.VALUE)
     if event_time is None and not time_fields(key):
         return StoreRule(
             never="this side carries no watermark and the join key holds no time, "
@@ -105,7 +105,7 @@ def key_times(key: StructType) -> list[ExpiryField]:
     for path in time_fields(key):
         name = key.fields[path[0]].name
         called = f"{name}.end" if len(path) > 1 else name
-        found.append(ExpiryField(Clock.WATERMARK, Side.KEY, path, MICROS_PER_MS, True, called))
+        found.append(ExpiryField(Clock.WATERMARK, RowPart.KEY, path, MICROS_PER_MS, True, called))
     return found
 
 

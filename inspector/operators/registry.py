@@ -1,7 +1,7 @@
 """Which module speaks for an operator; and, without operator metadata, which operator it is.
 
-Spark 4.0 and later write the name (``OperatorStateMetadata``). Before, it is told from the shape of
-the stores and their schemas.
+Spark 4.0 and later write the name (``OperatorStateMetadata``). Before, it is recognised by the
+shape of the stores and their schemas.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Clock(enum.Enum):
     TIMEOUT = "timeout"
 
 
-class Side(enum.Enum):
+class RowPart(enum.Enum):
     """Which of a row's two UnsafeRows holds the field."""
 
     KEY = "key"
@@ -39,7 +39,7 @@ class ExpiryField:
 
     Attributes:
         clock: what it is compared with.
-        side, path: where it lies: ordinals from the row inwards.
+        part, path: where it lies: ordinals from the row inwards.
         per_ms: units of the field in one millisecond (1000 for Spark timestamps, else 1).
         inclusive: gone when ``field <= clock`` (watermark predicates) or ``field < clock``
             (timeouts).
@@ -50,7 +50,7 @@ class ExpiryField:
     """
 
     clock: Clock
-    side: Side
+    part: RowPart
     path: tuple[int, ...]
     per_ms: int
     inclusive: bool
@@ -61,20 +61,20 @@ class ExpiryField:
 
 @dataclass(frozen=True)
 class StoreRule:
-    """What is known of the expiry of one store's rows. At most one of the first three is given.
+    """What is known of the expiry of one store's rows. At most one of the first three is set.
 
     Attributes:
         expiry: the field and comparison by which rows go.
         never: why no row can ever go by itself; the operator's own design, proven by the schema.
-        unknown: why the checkpoint does not tell.
+        unknown: why the checkpoint does not show it.
         advice: what its user can do about rows that stay.
         source: the Spark class that says so, or the option that gave the rule.
         doubt: why a row that the rule covers may stay lawfully; its leftovers are then inferred.
         event_time: where the rows' event time lies, if the rule itself is not known.
-        given: the user gave the rule.
-        settled: that no rule is known is no lack: its rows are few, or go with another store's.
+        user_supplied: the rule comes from an option.
+        needs_none: it lacks nothing without a rule: its rows are few, or go with another store's.
         key_times: fields of the key one of which may carry the watermark, where nothing but the
-            rows can tell; if one does, no row outlives it, so that it never makes a leftover.
+            rows can show which; if one does, no row outlives it, so that it never makes a leftover.
     """
 
     expiry: ExpiryField | None = None
@@ -84,14 +84,14 @@ class StoreRule:
     source: str = ""
     doubt: str = ""
     event_time: ExpiryField | None = None
-    given: bool = False
-    settled: bool = False
+    user_supplied: bool = False
+    needs_none: bool = False
     key_times: tuple[ExpiryField, ...] = ()
 
     def by_key_time(self, path: tuple[int, ...] | None) -> StoreRule:
-        """The rule, if the rows tell that this field of ``key_times`` carries the watermark."""
+        """The rule, if the rows show that this field of ``key_times`` carries the watermark."""
         found = next((one for one in self.key_times if one.path == path), None)
-        if found is None or self.given:
+        if found is None or self.user_supplied:
             return self
         source = f"{self.source}; the rows tell which field of the key"
         return replace(self, expiry=found, unknown=None, source=source)
@@ -122,7 +122,7 @@ def event_time_field(schema: StructType) -> tuple[int, StructField] | None:
     return None
 
 
-def watermark_field(schema: StructType, side: Side) -> ExpiryField | None:
+def watermark_field(schema: StructType, part: RowPart) -> ExpiryField | None:
     """``WatermarkSupport.watermarkExpression``: window end, or the column, ``<=`` the watermark."""
     found = event_time_field(schema)
     if found is None:
@@ -131,7 +131,7 @@ def watermark_field(schema: StructType, side: Side) -> ExpiryField | None:
     window = isinstance(column.data_type, StructType)
     return ExpiryField(
         Clock.WATERMARK,
-        side,
+        part,
         (ordinal, 1) if window else (ordinal,),
         MICROS_PER_MS,
         inclusive=True,

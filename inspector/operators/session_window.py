@@ -8,7 +8,7 @@ watermark (``SessionWindowStateStoreSaveExec``); Complete never removes; Update 
 from __future__ import annotations
 
 from inspector.operators.aggregation import COMPLETE
-from inspector.operators.rule import OperatorShape, Side, StoreRule, watermark_field
+from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("sessionWindowStateStoreSaveExec",)
 SOURCE = "SessionWindowStateStoreSaveExec, StreamingSessionWindowStateManager"
@@ -17,7 +17,7 @@ SOURCE = "SessionWindowStateStoreSaveExec, StreamingSessionWindowStateManager"
 def rule(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of a session window's store."""
     _, value = shape.schemas[store]
-    expiry = watermark_field(value, Side.VALUE)
+    expiry = watermark_field(value, RowPart.VALUE)
     if expiry is not None:
         advice = "use append mode: complete mode keeps every session for ever"
         return StoreRule(expiry=expiry, advice=advice, source=SOURCE, doubt=COMPLETE)

@@ -23,7 +23,7 @@ from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATION
 from inspector.operators.join import NAMES as JOIN
 from inspector.operators.join import SIDES, VALUE_STORES
-from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, Side, StoreRule
+from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, StoreRule
 from inspector.sparktypes import AtomicType, DataType, StructType, type_name
 
 _UNITS_MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
@@ -112,7 +112,7 @@ class GivenRules:
             bound = replace(event_time, delay_ms=kept + 1)
             source = f"--join-retention {side}={kept}ms"
             rules[store] = replace(
-                rules[store], expiry=bound, unknown=None, given=True, source=source
+                rules[store], expiry=bound, unknown=None, user_supplied=True, source=source
             )
 
 
@@ -166,7 +166,7 @@ def _given(text: str, store: str, schemas: tuple[StructType, StructType] | None)
             never="said by --operator-rule",
             advice="if they should go, change the query so that its rows carry a watermark",
             source=source,
-            given=True,
+            user_supplied=True,
         )
     match = _RULE.fullmatch(text)
     assert match is not None
@@ -182,7 +182,7 @@ def _given(text: str, store: str, schemas: tuple[StructType, StructType] | None)
         inclusive=match["sign"] == "<=",
         delay_ms=parse_duration(match["delay"]) if match["delay"] else 0,
     )
-    return StoreRule(expiry=expiry, source=source, given=True)
+    return StoreRule(expiry=expiry, source=source, user_supplied=True)
 
 
 def _with_event_time(
@@ -195,7 +195,7 @@ def _with_event_time(
     if found is None:
         raise CheckpointError(f"--event-time-field: store {store!r} has no field {named!r}")
     source = f"--event-time-field {named}"
-    if name in JOIN and found.side is Side.KEY:
+    if name in JOIN and found.part is RowPart.KEY:
         return replace(
             rule,
             expiry=found,
@@ -219,10 +219,10 @@ def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField
     """
     name, _, unit = text.strip().partition(":")
     side, _, rest = name.partition(".")
-    sides = (Side(side),) if side in ("key", "value") and rest else (Side.KEY, Side.VALUE)
+    sides = (RowPart(side),) if side in ("key", "value") and rest else (RowPart.KEY, RowPart.VALUE)
     path = (rest if len(sides) == 1 else name).split(".")
     for one in sides:
-        found = _path(path, schemas[0] if one is Side.KEY else schemas[1])
+        found = _path(path, schemas[0] if one is RowPart.KEY else schemas[1])
         if found is not None:
             ordinals, data_type, names = found
             per_ms = _per_ms(data_type, unit, name)

@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inspector.arrays import Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 
-Int64s = npt.NDArray[np.int64]
 Rows = npt.NDArray[np.bool_] | Int64s
 
 

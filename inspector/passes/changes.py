@@ -17,8 +17,8 @@ from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import chosen, filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.providers.chain import Step, replay_steps
 from inspector.schemas import CHANGES, batch_of, record_batch
-from inspector.state.chain import Step, StoreFiles, replay_steps
 from inspector.state.events import WORDS, BlockEvents, Event, Presence
 
 
@@ -79,7 +79,7 @@ class _Walk:
 
     def __init__(self, wanted: ChangesTask, store: StoreTask, reader: StoreReader) -> None:
         self._wanted, self._reader = wanted, reader
-        self._steps = replay_steps(StoreFiles.of(store.files), wanted.task.version)
+        self._steps = replay_steps(reader.provider.files_of(store.files), wanted.task.version)
         self._filter = filter_of(wanted.task, store)
         self._presence = Presence(values=wanted.old_values)
 

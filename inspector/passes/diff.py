@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inspector.arrays import Int64s
 from inspector.checkpoint.storage import Storage
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
@@ -25,17 +26,15 @@ from inspector.model import FileKind, StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import BoundFilter, chosen, filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.providers.chain import chain_for
 from inspector.schemas import DIFF, batch_of, record_batch
-from inspector.state.chain import StoreFiles, chain_for
-from inspector.state.two_versions import Differences, Places, Side, TwoVersions
+from inspector.state.two_versions import Compared, Differences, Places, TwoVersions
 
 PAIRING_BYTES = 64 << 20
 """Old values that wait for their new ones, at most; one longer value is held whole."""
 
 _HELD = 128
 """What a held value costs beside its bytes."""
-
-Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -118,7 +117,7 @@ class _Unit:
         return list({(p["slug"], p["path"], p["message"]): p for p in found}.values())
 
     def tell(self) -> Iterator[pa.RecordBatch]:
-        if not all(self._learn(side) for side in Side):
+        if not all(self._learn(side) for side in Compared):
             return
         differ = self._keys.differences()
         yield self._counts(differ)
@@ -132,7 +131,7 @@ class _Unit:
 
     # -- first pass --------------------------------------------------------------------------
 
-    def _learn(self, side: Side) -> bool:
+    def _learn(self, side: Compared) -> bool:
         """Read a version; False if it cannot be restored.
 
         A snapshot that cannot be read is passed over for an older chain of the same version.
@@ -154,17 +153,17 @@ class _Unit:
     def _chain(self, part: _Part) -> list[_File]:
         usable = (file for file in part.store.files if file.path not in self._unreadable)
         try:
-            chain = chain_for(StoreFiles.of(usable), part.task.version)
+            chain = chain_for(part.reader.provider.files_of(usable), part.task.version)
         except MissingVersionError as error:
             part.reader.report(error.slug, error.message)
             raise
         return [(part, file) for file in chain.files]
 
-    def _read(self, side: Side, files: Sequence[_File]) -> StoreFile | None:
+    def _read(self, side: Compared, files: Sequence[_File]) -> StoreFile | None:
         """Learn the keys of some files; the one that could not be read, if there is one."""
         known = 0
-        old = self._files[Side.OLD]
-        if side is Side.NEW and old and _paths(files)[: len(old)] == _paths(old):
+        old = self._files[Compared.OLD]
+        if side is Compared.NEW and old and _paths(files)[: len(old)] == _paths(old):
             self._keys.start_from_old()
             known = len(old)
         for number, (part, file) in enumerate(files[known:], known):
@@ -178,11 +177,15 @@ class _Unit:
 
     def _counts(self, differ: Differences) -> pa.RecordBatch:
         (first, *_) = [part for parts in self._sides for part in parts]
-        place = first.reader.row("count", self._sides[Side.NEW][0].task.version)
+        place = first.reader.row("count", self._sides[Compared.NEW][0].task.version)
         if max(map(len, self._sides)) > 1:
             place["partition_id"] = None
-        sides = {"added": (Side.NEW,), "removed": (Side.OLD,), "changed": (Side.OLD, Side.NEW)}
-        names = {Side.OLD: "old_value_bytes", Side.NEW: "value_bytes"}
+        sides = {
+            "added": (Compared.NEW,),
+            "removed": (Compared.OLD,),
+            "changed": (Compared.OLD, Compared.NEW),
+        }
+        names = {Compared.OLD: "old_value_bytes", Compared.NEW: "value_bytes"}
         rows = []
         for change, live in sides.items():
             ids = getattr(differ, change)
@@ -202,7 +205,7 @@ class _Unit:
             new = np.concatenate([changed, differ.added]) if first else changed
             held: dict[int, bytes] = {}
             waiting = np.sort(changed)
-            for part, block, rows, ids in self._found(Side.OLD, old):
+            for part, block, rows, ids in self._found(Compared.OLD, old):
                 pair = _among(ids, waiting)
                 values = values_of(block, rows[pair]).to_pylist()
                 held.update(zip(ids[pair].tolist(), values, strict=True))
@@ -210,18 +213,18 @@ class _Unit:
                 if len(gone):
                     value = values_of(block, gone)
                     yield _batch(part, "removed", keys_of(block, gone), value, None)
-            for part, block, rows, ids in self._found(Side.NEW, new):
+            for part, block, rows, ids in self._found(Compared.NEW, new):
                 yield from _of_new(part, block, rows, ids, held)
 
     def _rounds(self, changed: Int64s) -> list[Int64s]:
         """Changed keys in shares whose old values may be held at once; at least one share."""
-        sizes = self._keys.value_sizes(Side.OLD, changed) + _HELD
+        sizes = self._keys.value_sizes(Compared.OLD, changed) + _HELD
         share = (np.cumsum(sizes) - sizes) // PAIRING_BYTES
         cuts = np.flatnonzero(np.diff(share)) + 1
         return list(np.split(changed, cuts))
 
     def _found(
-        self, side: Side, ids: Int64s
+        self, side: Compared, ids: Int64s
     ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
         places = self._keys.places(side, ids)

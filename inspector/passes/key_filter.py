@@ -14,9 +14,9 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from inspector.arrays import Bools, Int64s
 from inspector.decode.arrow_types import arrow_type
 from inspector.decode.records import RecordBlock
 from inspector.decode.rows import RowDecoder
@@ -33,9 +33,6 @@ from inspector.sparktypes import (
     to_ddl,
     unique_names,
 )
-
-Bools = npt.NDArray[np.bool_]
-Int64s = npt.NDArray[np.int64]
 
 _SHOWN = 60
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.discovery.tasks import Task
 from inspector.facts.expired import Leftovers, StateChange
 from inspector.passes.store_reader import StoreReader
-from inspector.state.change import Int64s
 from inspector.state.replay import NO_CLOCK, StateMap
 
 Row = dict[str, Any]

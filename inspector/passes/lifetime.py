@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.ages import clock_range_ms, measure_ages
 from inspector.facts.clocks import Clocks
@@ -21,7 +22,7 @@ from inspector.operators.rule import Clock
 from inspector.passes.leftover_rows import tell_leftovers
 from inspector.passes.store_reader import StoreReader
 from inspector.schemas import HABITS
-from inspector.state.change import Change, Int64s
+from inspector.state.change import Change
 from inspector.state.replay import StateMap
 
 Row = dict[str, Any]

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from inspector.arrays import Bools
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
-from inspector.kernel.loader import kernel
 from inspector.model import StoreFile
+from inspector.passes.binary_columns import keys_of, values_of
 from inspector.passes.key_filter import filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
-from inspector.state.chain import Chain, StoreFiles, chain_for
 from inspector.state.last_puts import LastPuts, LivePositions
 
 
@@ -26,7 +24,7 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
 
     A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
     """
-    found = _locate(task.version, StoreFiles.of(store.files), reader)
+    found = _locate(task.version, reader.provider.files_of(store.files), reader)
     if found is None or not found[0].files:  # version 0 has no files
         return
     chain, positions = found
@@ -84,25 +82,13 @@ def _learn(chain: Chain, reader: StoreReader) -> tuple[LivePositions, StoreFile 
 
 
 def _emit(
-    block: RecordBlock, live: npt.NDArray[np.bool_], reader: StoreReader, version: int
+    block: RecordBlock, live: Bools, reader: StoreReader, version: int
 ) -> Iterator[pa.RecordBatch]:
     rows = int(live.sum())
     if not rows:
         return
     store = reader.row("row", version)
     columns = {name: pa.repeat(pa.scalar(value), rows) for name, value in store.items()}
-    keys = _binary(block, block.key_offset[live], block.key_length[live])
-    values = _binary(block, block.value_offset[live], block.value_length[live])
+    keys = keys_of(block, live)
+    values = values_of(block, live)
     yield record_batch(ROWS, columns | {"key": keys, "value": values}, rows)
-
-
-def _binary(
-    block: RecordBlock, offsets: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
-) -> Any:
-    offsets, lengths = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
-    data = kernel().gather(block.buffer, offsets, lengths)
-    ends: Any = np.zeros(len(lengths) + 1, np.int32)
-    np.cumsum(lengths, out=ends[1:])
-    return pa.Array.from_buffers(
-        pa.binary(), len(lengths), [None, pa.py_buffer(memoryview(ends)), pa.py_buffer(data)]
-    )

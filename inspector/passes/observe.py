@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from inspector.arrays import Int64s
 from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
@@ -17,13 +18,13 @@ from inspector.facts.rewrites import Rewrites
 from inspector.facts.sizes import LiveSizes
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.top import tell_top
+from inspector.providers.chain import Step, replay_steps
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
-from inspector.state.chain import Step, StoreFiles, replay_steps
-from inspector.state.change import Change, Int64s
+from inspector.state.change import Change
 from inspector.state.compare import compare_snapshot
 from inspector.state.replay import NO_CLOCK, StateMap, Tracking
 
@@ -40,7 +41,7 @@ def audit_store(
         The map of the judged version; None if it could not be made.
     """
     pass_ = _Pass(task, store, reader)
-    files = StoreFiles.of(store.files)
+    files = reader.provider.files_of(store.files)
     steps = replay_steps(files, task.version)
     reader.expect([file for step in steps for file in step.files])
     for step in steps:
@@ -69,6 +70,7 @@ class _Pass:
         self._fit = _Fit(store, reader) if task.fit else None
         self.state = StateMap(tracking(store))
         self.whole = True
+        self._raw_bytes = 0
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
@@ -110,6 +112,7 @@ class _Pass:
             self.whole = False
             return None
         self.whole = True
+        self._raw_bytes = self._reader.raw_bytes
         return self.state.end()
 
     def _pass_over(self, file: StoreFile) -> None:
@@ -121,7 +124,6 @@ class _Pass:
             self._reader.failed(error, file)
 
     def _compare(self, file: StoreFile) -> None:
-        raw_bytes = self._reader.raw_bytes
         try:
             difference = compare_snapshot(self.state, self._checked(file))
         except READ_ERRORS as error:
@@ -135,7 +137,6 @@ class _Pass:
                     "expected what the deltas up to this version make",
                     file,
                 )
-        self._reader.raw_bytes = raw_bytes
 
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)
@@ -149,7 +150,7 @@ class _Pass:
         files = {
             "delta_bytes": step.delta.size if step.delta else 0,
             "snapshot_bytes": snapshot.size if snapshot else 0,
-            "raw_bytes": self._reader.raw_bytes,
+            "raw_bytes": self._raw_bytes,
         }
         facts = measure_version(change, self.state, self._sizes, files)
         yield self._reader.row("version", change.version) | facts.columns()
@@ -229,7 +230,7 @@ def tracking(store: StoreTask) -> Tracking:
     """What has to be read from every record to judge it by the store's rule."""
     expiry = store.expiry or store.event_time or store.number
     key, value = schemas(store)
-    schema = None if expiry is None else (key if expiry.side is Side.KEY else value)
+    schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
     if expiry is None or schema is None:
         return Tracking()
     clock = _clock_reader(expiry, schema)
@@ -241,7 +242,7 @@ def tracking(store: StoreTask) -> Tracking:
 
 def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
     field = Int64Path(schema, expiry.path)
-    of_key = expiry.side is Side.KEY
+    of_key = expiry.part is RowPart.KEY
 
     def read(block: RecordBlock) -> Int64s:
         rows, offsets, lengths = _puts(block)

@@ -9,11 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from inspector.kernel._table_py import FLAGS, NUMBERS, SIZES, SUMS
+from inspector.arrays import Bools, Int64s
+from inspector.kernel.layout import NUMBERS, OUTCOMES, SIZES, SUMS
 from inspector.kernel.loader import kernel
-
-Int64s = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 _SMALL = 1 << 14
 """Sizes in bytes below which rows are counted by the kernel, in a table of that length."""
@@ -44,7 +42,7 @@ class ChangeSums(NamedTuple):
     """Sums over the keys that a version touched; bytes are of UnsafeRows.
 
     Attributes:
-        was_rows, now_rows: those that lived before, and that live now.
+        was_rows, now_rows: those that were live before, and that are live now.
         new_rows, removed_rows: those of them that did not before, and that no longer do.
         written_rows, reborn_rows: rows whose value object is new, and whose key object is.
         changed_rows, same_value_rows: written over with another value, and with an equal one.
@@ -92,7 +90,7 @@ class Change:
 
 @dataclass(frozen=True)
 class TouchedKeys:
-    """What became of each key that a version touched; arrays run parallel to ``ids``.
+    """What a version did to each key that it touched; arrays run parallel to ``ids``.
 
     Attributes:
         ids: every key that a record of the version names, once.
@@ -101,7 +99,7 @@ class TouchedKeys:
         now_live, now_size: in this version.
         written: put at least once, so that the value object is new.
         reborn: absent at some moment before its put, so that the key object is new too.
-        same_state: lives before and after, was written, and its value is equal but for the clock
+        same_state: live before and after, was written, and its value is equal but for the clock
             slot. same_value: its clock is too.
     """
 
@@ -124,15 +122,15 @@ class TouchedKeys:
         """Of the touches that the kernel has noted for a version; takes them out of the list."""
         count = sum(map(len, parts))
         numbers = np.empty((len(NUMBERS), count), np.int64)
-        told = np.empty((len(FLAGS), count), np.bool_)
+        outcomes = np.empty((len(OUTCOMES), count), np.bool_)
         first = 0
         parts.reverse()
         while parts:  # each part goes as soon as its columns are there
             part = parts.pop()
-            kernel().settle(table, part, step, flags, first, numbers, told)
+            kernel().change_columns(table, part, step, flags, first, numbers, outcomes)
             first += len(part)
         columns: dict[str, Any] = dict(zip(NUMBERS, numbers, strict=True))
-        columns |= dict(zip(FLAGS, told, strict=True))
+        columns |= dict(zip(OUTCOMES, outcomes, strict=True))
         return cls(**columns)
 
 

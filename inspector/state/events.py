@@ -1,6 +1,6 @@
 """What each record of a delta did to its key: insert, update, same value, removal.
 
-A :class:`Presence` is the least that tells it: per key whether it is there, and size and hash of
+A :class:`Presence` is the least that shows it: per key whether it is there, and size and hash of
 its value. Where nothing is known of the version before (a delta beside the snapshot that the
 history starts from, or one behind a file that could not be read) a record is a plain ``put`` or
 ``removal``.
@@ -12,12 +12,10 @@ import enum
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from inspector.arrays import Bools, Int8s, Int64s, UInt64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
-from inspector.state.change import Bools, Int64s
-from inspector.state.replay import UInt64s
 
 _UNSEEN, _LIVE, _ABSENT = 0, 1, 2
 _UNKNOWN_SIZE = -1
@@ -55,7 +53,7 @@ class BlockEvents:
             kept.
     """
 
-    events: npt.NDArray[np.int8]
+    events: Int8s
     old_sizes: Int64s
     old_values: tuple[bytes | None, ...] = ()
 
@@ -65,7 +63,7 @@ class Presence:
 
     Args:
         known: whether a key that was never seen is absent; else nothing is known of it.
-        values: keep the values of live keys, to tell what a record replaced. They then are most of
+        values: keep the values of live keys, to show what a record replaced. They then are most of
             the memory: their bytes, and some 40 bytes each.
     """
 
@@ -91,7 +89,7 @@ class Presence:
         self._replaced(block, ids)
 
     def apply(self, block: RecordBlock) -> BlockEvents:
-        """Apply a block of a delta and tell what each record did."""
+        """Apply a block of a delta and return what each record did."""
         ids = self._ids(block)
         replaced = self._replaced(block, ids)
         hashes, sizes = _values(block)
@@ -109,26 +107,26 @@ class Presence:
         self._size[ids[last]], self._hash[ids[last]] = sizes[last], hashes[last]
         if self.known:
             state[state == _UNSEEN] = _ABSENT
-        told = _events(is_put, state, (old_hash == hashes) & (size == sizes))
+        sorted_events = _events(is_put, state, (old_hash == hashes) & (size == sizes))
         old = np.where(state == _LIVE, size, _UNKNOWN_SIZE)
-        events, old_sizes = np.empty_like(told), np.empty_like(old)
-        events[order], old_sizes[order] = told, old
+        events, old_sizes = np.empty_like(sorted_events), np.empty_like(old)
+        events[order], old_sizes[order] = sorted_events, old
         return BlockEvents(events, old_sizes, replaced)
 
     def _replaced(self, block: RecordBlock, ids: Int64s) -> tuple[bytes | None, ...]:
-        """Keep the values of a block in the place of older ones, and tell those."""
+        """Keep the values of a block in the place of older ones, and return those."""
         if not self._keep:
             return ()
-        held, told = self._values, []
+        held, replaced = self._values, []
         view = memoryview(block.buffer)
         spans = zip(
             ids.tolist(), block.value_offset.tolist(), block.value_length.tolist(), strict=True
         )
         for key_id, start, length in spans:
-            told.append(held.pop(key_id, None))
+            replaced.append(held.pop(key_id, None))
             if length >= 0:
                 held[key_id] = bytes(view[start : start + length])
-        return tuple(told)
+        return tuple(replaced)
 
     def _ids(self, block: RecordBlock) -> Int64s:
         ids = np.empty(block.count, np.int64)
@@ -157,7 +155,7 @@ def _values(block: RecordBlock) -> tuple[UInt64s, Int64s]:
     return hashes, sizes
 
 
-def _events(is_put: Bools, state: npt.NDArray[np.int8], same: Bools) -> npt.NDArray[np.int8]:
+def _events(is_put: Bools, state: Int8s, same: Bools) -> Int8s:
     events = np.where(is_put, Event.PUT, Event.REMOVAL).astype(np.int8)
     events[is_put & (state == _ABSENT)] = Event.INSERT
     events[is_put & (state == _LIVE)] = Event.UPDATE

@@ -1,16 +1,16 @@
 """Which record of which file holds each live row: how one version is read in bounded memory.
 
-Rows are wanted in full, but only the last put of a key is live. So the files are read twice: once
-to learn, per key, the position of its last record (8 bytes a key), once more to hand those out.
+Rows are read in full, but only the last put of a key is live. So the files are read twice: once
+to learn, per key, the position of its last record (8 bytes a key), once more to return those.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
-from inspector.state.change import Bools, Int64s
 
 _FILE_SHIFT = 40
 _RECORD_MASK = (1 << _FILE_SHIFT) - 1
@@ -32,7 +32,7 @@ class LastPuts:
             grown = np.full(keys + (keys >> 3), -1, np.int64)
             grown[: len(self._last)] = self._last
             self._last = grown
-        # Positions only grow, so the greatest is the last; the lowest bit tells a put.
+        # Positions only grow, so the greatest is the last; the lowest bit marks a put.
         position = _positions(file_number, block)
         np.maximum.at(self._last, ids, position << 1 | (block.value_length >= 0))
 

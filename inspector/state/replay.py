@@ -3,7 +3,7 @@
 Spark keeps a ``ConcurrentHashMap<UnsafeRow, UnsafeRow>`` per version
 (``HDFSBackedStateStoreMap``). A :class:`StateMap` keeps, for every distinct key, a dense id and a
 few numbers; values are reduced to size and hash as they pass. So its memory grows with the
-distinct keys and never with the number of versions, and one pass tells every version's facts.
+distinct keys and never with the number of versions, and one pass gives every version's facts.
 
 Identity is Spark's: a put of a present key keeps the *key object* and replaces the *value object*
 (``ConcurrentHashMap.put``); a key that was removed and put again has new objects.
@@ -19,19 +19,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from inspector.arrays import Bools, Int32s, Int64s, UInt64s
 from inspector.decode.records import RecordBlock
-from inspector.kernel import _table_py
-from inspector.kernel._table_py import COUNTS, FRESH, REBASED, ROW, TIMED, TOUCH
+from inspector.kernel.layout import (
+    BEFORE_WINDOW,
+    COUNTS,
+    FRESH,
+    NO_CLOCK,
+    REBASED,
+    ROW,
+    TIMED,
+    TOUCH,
+)
 from inspector.kernel.loader import Interner, kernel
-from inspector.state.change import Adder, Bools, Change, Int64s, RecordCounts, TouchedKeys
+from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
 
-UInt64s = npt.NDArray[np.uint64]
-
-NO_CLOCK = _table_py.NO_CLOCK
-"""In place of a clock that is null, unreadable or not there."""
-
-BEFORE_WINDOW = _table_py.BEFORE_WINDOW
-"""Step of a put that came before the oldest version that can be restored."""
+__all__ = ["BEFORE_WINDOW", "NO_CLOCK", "StateMap", "Tracking"]
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,7 @@ class Tracking:
         clock_slot: byte offset in the value row of an 8-byte clock that is left out when values
             are compared (the timer of a group state, so that "same state, new timer" is seen);
             -1 for none.
-        descends: tells of each record of a block whether its key is below the one before; None
+        descends: for each record of a block, whether its key is below the one before; None
             where the order of records is of no interest.
     """
 
@@ -63,7 +66,7 @@ _LARGEST_KEPT = 1 << 24
 class StateMap:
     """The live keys of one store at the version that was replayed last.
 
-    The columns are views into one table of :data:`~inspector.kernel._table_py.ROW`, so that what
+    The columns are views into one table of :data:`~inspector.kernel.layout.ROW`, so that what
     is known of a key lies in one place: the kernel meets keys in any order. One value per key id
     (``[:len(state)]`` of each is valid):
 
@@ -80,14 +83,14 @@ class StateMap:
     """
 
     live: Bools
-    key_size: npt.NDArray[np.int32]
-    value_size: npt.NDArray[np.int32]
+    key_size: Int32s
+    value_size: Int32s
     value_hash: UInt64s
-    put_step: npt.NDArray[np.int32]
-    born_step: npt.NDArray[np.int32]
-    puts: npt.NDArray[np.int32]
+    put_step: Int32s
+    born_step: Int32s
+    puts: Int32s
     clock: Int64s
-    record: npt.NDArray[np.int32]
+    record: Int32s
     put_over_clock: Int64s
     put_same_state: Bools
 
@@ -190,7 +193,7 @@ class StateMap:
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
     def end(self) -> Change:
-        """Close the version: update the totals and tell what it changed."""
+        """Close the version: update the totals and return what it changed."""
         counts = RecordCounts(**dict(zip(COUNTS, self._counts.tolist(), strict=True)))
         if counts.puts + counts.removals > sum(map(len, self._touched)):
             self._add_again()  # a key has several records
@@ -235,7 +238,7 @@ class StateMap:
             yield slice(start, min(start + _PORTION, self._keys))
 
     def where(self, holds: Callable[[slice], Bools]) -> Int64s:
-        """The ids for which something holds, asked portion by portion."""
+        """The ids for which something holds, portion by portion."""
         found = [np.flatnonzero(holds(some)) + some.start for some in self.portions()]
         return np.concatenate(found) if found else np.empty(0, np.int64)
 

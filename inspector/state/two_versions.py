@@ -11,16 +11,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
-from inspector.state.change import Bools, Int64s
 from inspector.state.events import value_hashes
 
 _FILE_SHIFT = 40
 _NEVER = -1
 
 
-class Side(enum.IntEnum):
+class Compared(enum.IntEnum):
     """Which of the two versions."""
 
     OLD = 0
@@ -44,9 +44,9 @@ class Places:
         """Those among some records of a file: their indexes, and the ids of their keys."""
         if not len(self.positions):
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        wanted = (file_number << _FILE_SHIFT) + ordinals
-        found = np.minimum(np.searchsorted(self.positions, wanted), len(self.positions) - 1)
-        hit = np.flatnonzero(self.positions[found] == wanted)
+        sought = (file_number << _FILE_SHIFT) + ordinals
+        found = np.minimum(np.searchsorted(self.positions, sought), len(self.positions) - 1)
+        hit = np.flatnonzero(self.positions[found] == sought)
         return hit, self.ids[found[hit]]
 
 
@@ -69,13 +69,13 @@ class TwoVersions:
         self._size = np.zeros((2, 0), np.int64)
         self._key_size = np.zeros(0, np.int64)
 
-    def learn(self, side: Side, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
+    def learn(self, side: Compared, file_number: int, block: RecordBlock, ordinals: Int64s) -> None:
         """Take a block over; files and blocks come in the order in which Spark applies them."""
         ids = np.empty(block.count, np.int64)
         self._interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._reserve(len(self._interner))
         self._key_size[ids] = block.key_length
-        # Positions only grow, so the greatest is the last; the lowest bit tells a put.
+        # Positions only grow, so the greatest is the last; the lowest bit marks a put.
         position = ((file_number << _FILE_SHIFT) + ordinals) << 1 | (block.value_length >= 0)
         np.maximum.at(self._last[side], ids, position)
         final = self._last[side][ids] == position
@@ -85,15 +85,15 @@ class TwoVersions:
     def start_from_old(self) -> None:
         """Let the new version begin with the files of the old one, which are not read again."""
         for columns in (self._last, self._hash, self._size):
-            columns[Side.NEW] = columns[Side.OLD]
+            columns[Compared.NEW] = columns[Compared.OLD]
 
-    def forget(self, side: Side) -> None:
+    def forget(self, side: Compared) -> None:
         """Nothing of a version is known any more."""
         self._last[side] = _NEVER
 
     def differences(self) -> Differences:
         """The keys that differ."""
-        old, new = self._live(Side.OLD), self._live(Side.NEW)
+        old, new = self._live(Compared.OLD), self._live(Compared.NEW)
         same = (self._hash[0] == self._hash[1]) & (self._size[0] == self._size[1])
         return Differences(
             np.flatnonzero(~old & new),
@@ -105,18 +105,18 @@ class TwoVersions:
         """Bytes of some keys."""
         return int(self._key_size[ids].sum())
 
-    def value_sizes(self, side: Side, ids: Int64s) -> Int64s:
+    def value_sizes(self, side: Compared, ids: Int64s) -> Int64s:
         """Bytes of each of their values in a version."""
         sizes: Int64s = self._size[side][ids]
         return sizes
 
-    def places(self, side: Side, ids: Int64s) -> Places:
+    def places(self, side: Compared, ids: Int64s) -> Places:
         """Where the rows of some keys lie in the files of a version."""
         positions = self._last[side][ids] >> 1
         order = np.argsort(positions)
         return Places(positions[order], ids[order])
 
-    def _live(self, side: Side) -> Bools:
+    def _live(self, side: Compared) -> Bools:
         last = self._last[side]
         live: Bools = (last != _NEVER) & ((last & 1) == 1)
         return live

@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import xxhash
+
+from inspector.arrays import Int64s
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
 BLOCK = 32 << 10  # spark.io.compression.lz4.blockSize
@@ -30,8 +31,6 @@ YEAR_US = 365 * 86_400_000_000  # the windows lie ahead of the watermark: nothin
 KEY, VALUE = 64, 32
 ROW_BYTES = KEY + VALUE
 UPDATES = 1.2
-
-Int64s = npt.NDArray[np.int64]
 
 
 class Size(NamedTuple):

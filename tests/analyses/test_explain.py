@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.analyses.explain import _field_ms
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 
 
 @pytest.mark.parametrize(
@@ -19,6 +19,6 @@ from inspector.operators.rule import Clock, ExpiryField, Side
     ],
 )
 def test_the_time_of_a_decoded_row(value: object, millis: int | None) -> None:
-    field = ExpiryField(Clock.WATERMARK, Side.KEY, (0, 1), 1000, True, "window.end")
+    field = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0, 1), 1000, True, "window.end")
     assert _field_ms({"key": {"window": {"end": value}}}, field) == millis
     assert _field_ms({"key": None}, field) is None

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.checkpoint.layout import Layout, discover, is_rocksdb
+from inspector.checkpoint.layout import Layout, discover
 from inspector.checkpoint.logs import read_logs
 from inspector.checkpoint.metadata import read_operator_metadata
 from inspector.checkpoint.roots import Selection
@@ -12,6 +12,7 @@ from inspector.checkpoint.state_schema import read_state_schema
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import NotACheckpointError
 from inspector.model import FileKind, StoreFile, StoreId, Version
+from inspector.providers.registry import classify
 
 JOIN = ("left-keyToNumValues", "left-keyWithIndexToValue", "right-keyToNumValues")
 TEMPORARY = ".1.delta.e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35.TID439.tmp"
@@ -28,7 +29,7 @@ def make(root: Path, *files: str) -> Path:
 
 
 def layout_of(root: Path, *files: str) -> Layout:
-    return discover(Storage.open(str(make(root, *files))))
+    return discover(Storage.open(str(make(root, *files))), classify)
 
 
 def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
@@ -59,7 +60,7 @@ def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
 
 def test_a_file_has_full_path_kind_version_and_size(tmp_path: Path) -> None:
     storage = Storage.open(str(make(tmp_path, "state/0/0/7.delta")))
-    (store,) = discover(storage).stores
+    (store,) = discover(storage, classify).stores
     (file,) = store.of_kind(FileKind.DELTA, FileKind.SNAPSHOT)
     expected = StoreFile(f"{tmp_path}/state/0/0/7.delta", FileKind.DELTA, Version(7), 5)
     assert (file.path, file.kind, file.version, file.size) == (
@@ -104,24 +105,6 @@ def test_what_is_not_sparks_is_reported_and_not_taken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("file", "provider", "expected"),
-    [
-        ("state/0/0/1.zip", None, True),
-        ("state/0/0/1.changelog", None, True),
-        ("state/0/0/SSTs/000008-x.sst", None, True),
-        (f"state/0/0/{JOIN[0]}/1.zip", None, True),
-        ("state/0/0/1.delta", None, False),
-        ("state/0/0/1.delta", "org.apache.spark.x.HDFSBackedStateStoreProvider", False),
-        ("state/0/0/", "org.apache.spark.x.RocksDBStateStoreProvider", True),
-    ],
-)
-def test_rocksdb_is_recognised(
-    tmp_path: Path, file: str, provider: str | None, expected: bool
-) -> None:
-    assert is_rocksdb(layout_of(tmp_path, file), provider) is expected
-
-
-@pytest.mark.parametrize(
     ("selection", "expected"),
     [
         (Selection(), 8),
@@ -150,7 +133,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
         return listing(path, **kwargs)
 
     monkeypatch.setattr(storage._fs, "ls", locked)
-    found = discover(storage)
+    found = discover(storage, classify)
     assert [partition.partition_id for partition in found.operators[0].partitions] == [0]
     (problem,) = found.problems
     assert (problem.slug, problem.message) == ("storage", "Permission denied")
@@ -159,7 +142,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
 
 def test_another_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotACheckpointError, match="got an empty folder"):
-        discover(Storage.open(str(tmp_path)))
+        discover(Storage.open(str(tmp_path)), classify)
 
 
 def test_reading_changes_nothing(tmp_path: Path) -> None:
@@ -177,7 +160,7 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
     before = everything()
     storage = Storage.open(str(root))
     read_logs(storage)
-    for operator in discover(storage).operators:
+    for operator in discover(storage, classify).operators:
         read_operator_metadata(storage, operator.operator_id)
         read_state_schema(storage, operator.operator_id)
     assert list(storage.stream("state/0/0/1.delta")) == [b"12345"]

@@ -8,6 +8,7 @@ import pytest
 from inspector.checkpoint.roots import Selection, is_root, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import EngineError, NotACheckpointError
+from inspector.providers.registry import classify
 
 STORE = "left-keyToNumValues"
 
@@ -53,7 +54,7 @@ def test_a_path_leads_to_its_root_and_a_selection(
     checkpoint: Path, below: str, expected: Selection
 ) -> None:
     for prefix in ("", "file:", "file://"):
-        root, selection = resolve_root(f"{prefix}{checkpoint}{below}")
+        root, selection = resolve_root(f"{prefix}{checkpoint}{below}", None, classify)
         assert (root.rstrip("/"), selection) == (f"{prefix}{checkpoint}", expected)
 
 
@@ -61,24 +62,24 @@ def test_the_users_spelling_is_kept_where_it_reaches_the_root(
     checkpoint: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(checkpoint.parent)
-    assert resolve_root("ck") == ("ck", Selection())
-    assert resolve_root("ck/state/1") == ("ck", Selection(1))
+    assert resolve_root("ck", None, classify) == ("ck", Selection())
+    assert resolve_root("ck/state/1", None, classify) == ("ck", Selection(1))
     monkeypatch.chdir(checkpoint / "state")
-    assert resolve_root(".") == (str(checkpoint), Selection())
-    assert resolve_root("1/0") == (str(checkpoint), Selection(1, 0))
-    assert resolve_root("../state/1") == (str(checkpoint), Selection(1))
+    assert resolve_root(".", None, classify) == (str(checkpoint), Selection())
+    assert resolve_root("1/0", None, classify) == (str(checkpoint), Selection(1, 0))
+    assert resolve_root("../state/1", None, classify) == (str(checkpoint), Selection(1))
 
 
 def test_a_checkpoint_named_state_is_taken_for_what_it_is(tmp_path: Path) -> None:
     root = make(tmp_path / "state" / "0")
-    assert resolve_root(str(root)) == (str(root), Selection())
-    assert resolve_root(f"{root}/state/1") == (str(root), Selection(1))
+    assert resolve_root(str(root), None, classify) == (str(root), Selection())
+    assert resolve_root(f"{root}/state/1", None, classify) == (str(root), Selection(1))
 
 
 def test_a_copied_state_folder_will_do(tmp_path: Path) -> None:
     (tmp_path / "state" / "0" / "0").mkdir(parents=True)
-    assert resolve_root(str(tmp_path)) == (str(tmp_path), Selection())
-    assert resolve_root(f"{tmp_path}/state/0/0") == (str(tmp_path), Selection(0, 0))
+    assert resolve_root(str(tmp_path), None, classify) == (str(tmp_path), Selection())
+    assert resolve_root(f"{tmp_path}/state/0/0", None, classify) == (str(tmp_path), Selection(0, 0))
 
 
 @pytest.mark.parametrize(
@@ -104,10 +105,10 @@ def test_a_bucket_is_not_left_upwards() -> None:
     memory = fsspec.filesystem("memory")
     memory.pipe("/box/ck/state/0/0/1.delta", b"")
     try:
-        found = resolve_root("memory://box/ck/state/0/0/1.delta")
+        found = resolve_root("memory://box/ck/state/0/0/1.delta", None, classify)
         assert found == ("memory://box/ck", Selection(0, 0, "default", 1))  # type: ignore[arg-type]
         with pytest.raises(NotACheckpointError, match="memory://box: got a folder with ck/"):
-            resolve_root("memory://box")
+            resolve_root("memory://box", None, classify)
     finally:
         memory.rm("/box", recursive=True)
 
@@ -132,7 +133,7 @@ def test_what_is_no_checkpoint_says_what_was_found(tmp_path: Path, path: str, fo
     make(tmp_path / "queries" / "one")
     make(tmp_path / "queries" / "two")
     with pytest.raises(NotACheckpointError, match=found) as caught:
-        resolve_root(f"{tmp_path}/{path}")
+        resolve_root(f"{tmp_path}/{path}", None, classify)
     assert caught.value.path == f"{tmp_path}/{path}"
     assert "expected a checkpoint folder with 'metadata', 'offsets'" in str(caught.value)
 
@@ -142,11 +143,11 @@ def test_a_folder_whose_parts_cannot_be_listed_is_still_described(tmp_path: Path
     (tmp_path / "locked").chmod(0)
     try:
         with pytest.raises(NotACheckpointError, match="got a folder with locked/,"):
-            resolve_root(str(tmp_path))
+            resolve_root(str(tmp_path), None, classify)
     finally:
         (tmp_path / "locked").chmod(0o700)
 
 
 def test_an_unknown_url_is_no_question_of_checkpoints() -> None:
     with pytest.raises(EngineError):
-        resolve_root("nosuch://x/state/0")
+        resolve_root("nosuch://x/state/0", None, classify)

@@ -12,6 +12,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.user_schemas import GIVEN, GivenSchema, GivenSchemas, with_given
 from inspector.exceptions import CheckpointError
+from inspector.providers.registry import classify
 from inspector.sparktypes import StructType, parse_ddl, to_json
 from tests.cases import JOIN_STORES, small_checkpoint
 
@@ -45,7 +46,7 @@ def test_what_is_no_schema_is_refused(text: str) -> None:
 
 
 def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
-    layout = discover(Storage(str(small_checkpoint(tmp_path))))
+    layout = discover(Storage(str(small_checkpoint(tmp_path))), classify)
     given = GivenSchemas.parse([f"0:{JOIN_STORES[0]}=user string", "1=user string"], ["1=n bigint"])
     assert given.of_stores(layout) == {
         (0, JOIN_STORES[0]): (USER, None),

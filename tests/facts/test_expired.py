@@ -37,7 +37,7 @@ class Found(NamedTuple):
 
 
 def map_for(expiry: ExpiryField, steps: Sequence[Step]) -> StateMap:
-    by_key = expiry.side is cases.KEY_TIME.side
+    by_key = expiry.part is cases.KEY_TIME.part
     schemas = (cases.EVENT_TIME if by_key else cases.USER, cases.EXPIRES_AT)
     return replay(steps, cases.tracked(expiry, *schemas))[0]
 

@@ -7,7 +7,7 @@ import pytest
 from inspector.facts.join_times import KeyTimes, Removed
 from inspector.model import BatchClock, BatchId
 from inspector.operators.join import key_times
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.sparktypes import StructType, parse_ddl
 from inspector.state.replay import StateMap
 from tests import cases, encode
@@ -15,7 +15,7 @@ from tests.cases import Step, replay
 from tests.encode import Record
 
 VALUE = parse_ddl("ts timestamp")
-EVENT_TIME = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "ts")
+EVENT_TIME = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "ts")
 WINDOWED = parse_ddl("ad bigint, w struct<start: timestamp, end: timestamp>, index bigint")
 TIMED = parse_ddl("t timestamp, name string, index bigint")
 

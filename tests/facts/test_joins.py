@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.facts.joins import JoinSide, compare_side
 from inspector.operators.join import COUNT
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.sparktypes import StructType, parse_ddl
 from tests import cases, encode
 from tests.cases import Step, replay
@@ -12,7 +12,7 @@ from tests.encode import Record
 
 NUMBER = parse_ddl("value bigint")
 VALUE = parse_ddl("ts timestamp")
-TIME = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "ts")
+TIME = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "ts")
 
 
 def side(

@@ -38,7 +38,7 @@ def judged(**changes: object) -> list[Finding]:
 
 def test_a_store_whose_rows_go_has_no_finding() -> None:
     assert judged() == []
-    assert judged(rule=StoreRule(unknown="one row, for good", settled=True)) == []
+    assert judged(rule=StoreRule(unknown="one row, for good", needs_none=True)) == []
 
 
 def test_rows_that_can_never_go_are_counted_and_measured() -> None:
@@ -137,7 +137,7 @@ UNKNOWN = StoreRule(unknown="the condition is not in the checkpoint")
         ({"removals": 1}, False),
         ({"window": 4}, False),
         ({"first": VersionFacts(rows=1200)}, False),
-        ({"rule": replace(UNKNOWN, settled=True)}, False),
+        ({"rule": replace(UNKNOWN, needs_none=True)}, False),
         ({"rule": replace(UNKNOWN, event_time=KEY_TIME)}, False),
     ],
 )

@@ -9,12 +9,12 @@ import threading
 from typing import Any, cast
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 import xxhash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from inspector.arrays import Int64s
 from inspector.exceptions import EngineError
 from inspector.kernel import _kernel_py
 from inspector.kernel.loader import (
@@ -32,7 +32,6 @@ from tests import encode
 
 LIMIT = (1 << 31) - 1
 NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
-Int64s = npt.NDArray[np.int64]
 
 
 @pytest.fixture(params=NAMES)
@@ -71,7 +70,7 @@ def test_scan_finds_puts_and_removals(kernel: Kernel) -> None:
     assert scan(kernel, data) == (END, len(data), found)
 
 
-def test_scan_starts_where_it_is_told(kernel: Kernel) -> None:
+def test_scan_starts_at_the_given_offset(kernel: Kernel) -> None:
     assert scan(kernel, b"xx" + PUT + encode.END, start=2) == (
         END,
         len(PUT) + 6,
@@ -295,7 +294,7 @@ def test_keys_of_one_size_take_little_but_their_bytes() -> None:
 
 
 def test_the_second_thread_is_refused(kernel: Kernel) -> None:
-    """Two threads that intern at once: numbers stay dense, or the second is told."""
+    """Two threads that intern at once: numbers stay dense, or the second gets an error."""
     interner = kernel.Interner()
     parts = [b"%d" % i for i in range(30_000)]
     refused: list[BaseException] = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.operators.aggregation import NAMES, rule
-from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
 from inspector.sparktypes import StructType, parse_schema_json
 
 VALUE = parse_schema_json(
@@ -34,12 +34,12 @@ def shape(schema: StructType, value: StructType = VALUE, name: str = NAMES[0]) -
 @pytest.mark.parametrize("name", NAMES)
 def test_a_group_goes_with_the_end_of_its_window(name: str) -> None:
     expiry = rule(shape(key(USER, WINDOW), name=name), "default").expiry
-    assert expiry == ExpiryField(Clock.WATERMARK, Side.KEY, (1, 1), 1000, True, "window.end")
+    assert expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1, 1), 1000, True, "window.end")
 
 
 def test_a_group_goes_with_its_event_time() -> None:
     expiry = rule(shape(key(TIME, USER)), "default").expiry
-    assert expiry == ExpiryField(Clock.WATERMARK, Side.KEY, (0,), 1000, True, "ts")
+    assert expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "ts")
 
 
 def test_a_watermark_in_the_value_removes_nothing() -> None:

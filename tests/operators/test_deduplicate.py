@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector.operators.deduplicate import rule
-from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 
 DUMMY = parse_ddl("__dummy__ void")
@@ -20,7 +20,7 @@ def shape(key: StructType, value: StructType = DUMMY) -> OperatorShape:
 
 def test_a_key_goes_with_its_event_time() -> None:
     found = rule(shape(WITH_TIME), "default")
-    assert found.expiry == ExpiryField(Clock.WATERMARK, Side.KEY, (1,), 1000, True, "ts")
+    assert found.expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "ts")
     assert found.never is None
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.operators.deduplicate_within_watermark import rule
-from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
 from inspector.sparktypes import parse_ddl
 
 
@@ -15,7 +15,7 @@ def shape(value: str) -> OperatorShape:
 
 
 def test_a_key_goes_at_the_time_in_its_value() -> None:
-    expected = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "expiresAtMicros")
+    expected = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "expiresAtMicros")
     assert rule(shape("expiresAtMicros long"), "default").expiry == expected
 
 

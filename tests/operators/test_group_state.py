@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.operators.group_state import NAMES, rule, timeout_ordinal
-from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
 from inspector.sparktypes import parse_ddl
 
 V2 = "groupState struct<user: string, visits: long>, timeoutTimestamp long"
@@ -20,7 +20,7 @@ def shape(value: str, name: str = NAMES[0]) -> OperatorShape:
 @pytest.mark.parametrize(("value", "ordinal"), [(V2, 1), (V1, 2), ("timeoutTimestamp long", 0)])
 def test_a_key_goes_when_its_timer_is_below_the_clock(name: str, value: str, ordinal: int) -> None:
     found = rule(shape(value, name), "default")
-    timer = ExpiryField(Clock.TIMEOUT, Side.VALUE, (ordinal,), 1, False, "timeoutTimestamp")
+    timer = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (ordinal,), 1, False, "timeoutTimestamp")
     assert found.expiry == timer
     assert "hasTimedOut" in found.advice
 

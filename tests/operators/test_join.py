@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, rule, time_fields
-from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 
 KEY = parse_ddl("field0 long, index long")
@@ -35,7 +35,9 @@ def test_a_side_with_a_watermark_is_cleaned_by_a_condition_that_is_not_stored(
     found = rule(shape(left=MARKED, right=other), VALUE_STORES[0])
     assert (found.expiry, found.never) == (None, None)
     assert "condition is not in the checkpoint" in (found.unknown or "")
-    assert found.event_time == ExpiryField(Clock.WATERMARK, Side.VALUE, (1,), 1000, True, "shownAt")
+    assert found.event_time == ExpiryField(
+        Clock.WATERMARK, RowPart.VALUE, (1,), 1000, True, "shownAt"
+    )
 
 
 def test_a_side_without_watermark_or_time_in_its_key_keeps_every_row() -> None:
@@ -61,8 +63,8 @@ def test_a_time_in_the_join_key_may_carry_the_watermark(key: str) -> None:
 def test_by_a_time_in_its_key_a_row_would_go_when_the_watermark_is_not_below_it() -> None:
     key = parse_ddl("a long, b timestamp, c struct<start: timestamp, end: timestamp>")
     assert key_times(key) == [
-        ExpiryField(Clock.WATERMARK, Side.KEY, (1,), 1000, True, "b"),
-        ExpiryField(Clock.WATERMARK, Side.KEY, (2, 1), 1000, True, "c.end"),
+        ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "b"),
+        ExpiryField(Clock.WATERMARK, RowPart.KEY, (2, 1), 1000, True, "c.end"),
     ]
 
 

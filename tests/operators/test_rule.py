@@ -5,7 +5,7 @@ from __future__ import annotations
 from inspector.operators.rule import (
     Clock,
     ExpiryField,
-    Side,
+    RowPart,
     StoreRule,
     event_time_field,
     watermark_field,
@@ -24,13 +24,13 @@ WINDOW = StructField(
 
 
 def test_a_timestamp_is_its_own_field() -> None:
-    expiry = watermark_field(StructType((PLAIN, TS)), Side.KEY)
-    assert expiry == ExpiryField(Clock.WATERMARK, Side.KEY, (1,), 1000, True, "ts")
+    expiry = watermark_field(StructType((PLAIN, TS)), RowPart.KEY)
+    assert expiry == ExpiryField(Clock.WATERMARK, RowPart.KEY, (1,), 1000, True, "ts")
 
 
 def test_of_a_window_the_end_counts() -> None:
-    expiry = watermark_field(StructType((WINDOW, PLAIN)), Side.VALUE)
-    assert expiry == ExpiryField(Clock.WATERMARK, Side.VALUE, (0, 1), 1000, True, "window.end")
+    expiry = watermark_field(StructType((WINDOW, PLAIN)), RowPart.VALUE)
+    assert expiry == ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0, 1), 1000, True, "window.end")
 
 
 def test_of_two_event_times_the_first_counts() -> None:
@@ -45,16 +45,16 @@ def test_a_watermark_with_a_delay_of_zero_is_one() -> None:
 def test_a_time_without_a_watermark_is_none() -> None:
     plain = StructType((StructField("ts", TIMESTAMP, metadata={"spark.timeWindow": True}), PLAIN))
     assert event_time_field(plain) is None
-    assert watermark_field(plain, Side.KEY) is None
+    assert watermark_field(plain, RowPart.KEY) is None
 
 
 def test_a_time_of_the_key_becomes_the_rule_where_the_user_gave_none() -> None:
-    one, other = (ExpiryField(Clock.WATERMARK, Side.KEY, (n,), 1000, True, "t") for n in (0, 1))
+    one, other = (ExpiryField(Clock.WATERMARK, RowPart.KEY, (n,), 1000, True, "t") for n in (0, 1))
     rule = StoreRule(unknown="not in the checkpoint", source="Spark", key_times=(one, other))
     found = rule.by_key_time((1,))
     assert (found.expiry, found.unknown) == (other, None)
     assert found.source == "Spark; the rows tell which field of the key"
     for path in (None, (2,)):
         assert rule.by_key_time(path) is rule
-    given = StoreRule(never="said so", given=True, key_times=(one,))
+    given = StoreRule(never="said so", user_supplied=True, key_times=(one,))
     assert given.by_key_time((0,)) is given

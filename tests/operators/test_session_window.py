@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.operators.rule import Clock, ExpiryField, OperatorShape, Side
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart
 from inspector.operators.session_window import rule
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 
@@ -26,7 +26,7 @@ def shape(metadata: str) -> OperatorShape:
 
 def test_a_session_goes_with_the_end_in_its_value() -> None:
     found = rule(shape('{"spark.sessionWindow":true,"spark.watermarkDelayMs":10000}'), "default")
-    expected = ExpiryField(Clock.WATERMARK, Side.VALUE, (1, 1), 1000, True, "session_window.end")
+    expected = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (1, 1), 1000, True, "session_window.end")
     assert found.expiry == expected
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.exceptions import CheckpointError
-from inspector.operators.rule import Clock, Side, StoreRule
+from inspector.operators.rule import Clock, RowPart, StoreRule
 from inspector.operators.user_rules import GivenRules, find_field, parse_duration
 from inspector.sparktypes import StructType, parse_ddl
 
@@ -47,7 +47,7 @@ def test_a_rule_is_a_field_held_against_a_clock(
     rule: str, clock: Clock, inclusive: bool, delay: int, path: tuple[int, ...]
 ) -> None:
     found = applied(GivenRules.parse(operator_rules=[rule]))
-    assert found.given
+    assert found.user_supplied
     assert found.expiry is not None
     assert (found.expiry.clock, found.expiry.inclusive) == (clock, inclusive)
     assert (found.expiry.delay_ms, found.expiry.path) == (delay, path)
@@ -63,7 +63,7 @@ def test_an_event_time_field_takes_the_place_of_a_missing_mark() -> None:
     for text in ("key.window", "0=window"):
         found = applied(GivenRules.parse(event_time_fields=[text]))
         assert found.expiry is not None
-        assert (found.expiry.side, found.expiry.path) == (Side.KEY, (1, 1))
+        assert (found.expiry.part, found.expiry.path) == (RowPart.KEY, (1, 1))
         assert found.doubt  # complete mode is still possible
     assert applied(GivenRules.parse(event_time_fields=["1=window"])) == UNKNOWN
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.state.two_versions import Side, TwoVersions
+from inspector.state.two_versions import Compared, TwoVersions
 from tests.cases import blocks
 from tests.encode import Record
 
@@ -22,7 +22,7 @@ files = st.lists(records, max_size=3)
 
 
 def learn(
-    keys: TwoVersions, side: Side, contents: Sequence[Sequence[Record]], first: int = 0
+    keys: TwoVersions, side: Compared, contents: Sequence[Sequence[Record]], first: int = 0
 ) -> None:
     for number, entries in enumerate(contents, first):
         for each in blocks(entries, (3,)):
@@ -47,21 +47,21 @@ def test_added_removed_and_changed_keys(
     old: list[list[Record]], more: list[list[Record]], shared: bool
 ) -> None:
     keys = TwoVersions()
-    learn(keys, Side.OLD, old)
+    learn(keys, Compared.OLD, old)
     if shared:
         keys.start_from_old()
-        learn(keys, Side.NEW, more, len(old))
+        learn(keys, Compared.NEW, more, len(old))
         new = [*old, *more]
     else:
-        learn(keys, Side.NEW, more)
+        learn(keys, Compared.NEW, more)
         new = more
     was, now = state(old), state(new)
     differ = keys.differences()
     places = {
-        "added": (Side.NEW, differ.added, {k: v for k, v in now.items() if k not in was}),
-        "removed": (Side.OLD, differ.removed, {k: v for k, v in was.items() if k not in now}),
+        "added": (Compared.NEW, differ.added, {k: v for k, v in now.items() if k not in was}),
+        "removed": (Compared.OLD, differ.removed, {k: v for k, v in was.items() if k not in now}),
         "changed": (
-            Side.NEW,
+            Compared.NEW,
             differ.changed,
             {k: v for k, v in now.items() if k in was and was[k][0] != v[0]},
         ),
@@ -81,8 +81,8 @@ def test_added_removed_and_changed_keys(
 
 def test_a_side_that_is_forgotten_is_empty() -> None:
     keys = TwoVersions()
-    learn(keys, Side.OLD, [[(b"k", b"v")]])
-    learn(keys, Side.NEW, [[(b"k", b"v")]])
+    learn(keys, Compared.OLD, [[(b"k", b"v")]])
+    learn(keys, Compared.NEW, [[(b"k", b"v")]])
     assert not len(keys.differences().added)
-    keys.forget(Side.OLD)
+    keys.forget(Compared.OLD)
     assert len(keys.differences().added) == 1

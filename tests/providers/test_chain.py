@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.state.chain import (
+from inspector.providers.chain import (
     Chain,
+    FileNames,
     Step,
     StoreFiles,
     chain_for,
@@ -18,6 +19,7 @@ from inspector.state.chain import (
 )
 from tests.cases import state_file
 
+NAMES = FileNames("{}.delta", "{}.snapshot")
 NEWEST = 9
 versions = st.sets(st.integers(1, NEWEST))
 
@@ -27,7 +29,8 @@ def files_of(deltas: set[int], snapshots: set[int]) -> StoreFiles:
         [
             *(state_file(version, FileKind.SNAPSHOT) for version in snapshots),
             *(state_file(version) for version in deltas),
-        ]
+        ],
+        NAMES,
     )
 
 
@@ -111,7 +114,7 @@ def test_version_0_needs_no_file() -> None:
 def test_files_of_other_kinds_and_without_a_version_are_left_out() -> None:
     other = StoreFile("p/3.delta.crc", FileKind.SPARK_CHECKSUM, Version(3), 1)
     nameless = StoreFile("p/x.delta", FileKind.DELTA, None, 1)
-    files = StoreFiles.of([other, nameless, state_file(2)])
+    files = StoreFiles.of([other, nameless, state_file(2)], NAMES)
     assert (dict(files.deltas), dict(files.snapshots)) == ({2: state_file(2)}, {})
 
 

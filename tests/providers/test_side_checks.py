@@ -14,7 +14,8 @@ import pytest
 
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
-from inspector.passes.side_checks import SLUG, SideChecks, main_path
+from inspector.providers.common_names import main_path
+from inspector.providers.side_checks import SLUG, SideChecks
 from tests.cases import small_checkpoint, told
 
 HADOOP, SPARK = FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM

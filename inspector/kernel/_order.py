@@ -1,4 +1,7 @@
-"""The part of the kernel that compares UnsafeRows; their layout is in ``rows_nested``."""
+"""Compare UnsafeRows; ``order.c`` does the same.
+
+The layout of a row is in :mod:`inspector.decode.rows_nested`.
+"""
 
 from __future__ import annotations
 
@@ -7,29 +10,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from inspector.kernel._arguments import checked_spans, integers
-
-BYTES = 0
-"""Variable part of unsigned bytes; what is only a beginning comes first."""
-WIDEST = 8
-"""Up to here, a signed number of so many bytes."""
-FLOAT = 9
-"""Floating-point number of 4 bytes: NaN equals NaN and comes last, zeros are equal."""
-DOUBLE = 10
-"""The same of 8 bytes."""
-BIG_NUMBER = 11
-"""Variable part of 1 to 16 bytes that is a big-endian signed number."""
-INSTANT = 12
-"""Variable part of 16 bytes: a signed number of 8, then one of 2."""
-EQUAL_BYTES = 13
-"""Variable part of which is known only that equal bytes are equal values."""
-NOTHING = 14
-"""Field whose values are all equal, null or not."""
-FIELDS = 15
-"""Struct; operands: how many numbers its program has, then that program."""
-ELEMENTS = 16
-"""Array; operands: how many numbers follow, then what each element is compared by."""
-UNORDERED = -1
-"""Field of which nothing is known, not even that null comes first."""
+from inspector.kernel.programs import (
+    BIG_NUMBER,
+    BYTES,
+    DOUBLE,
+    ELEMENTS,
+    EQUAL_BYTES,
+    FIELDS,
+    FLOAT,
+    INSTANT,
+    NOTHING,
+    WIDEST,
+)
 
 _EQUAL = 0
 _UNKNOWN = 2
@@ -54,8 +46,8 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
         buffer: what the rows lie in.
         offsets: where each row starts.
         lengths: bytes of each row.
-        program: the number of fields, then for each of them a word of this module with its
-            operands. It ends in zeros.
+        program: the number of fields, then for each of them a word of
+            :mod:`inspector.kernel.programs` with its operands. It ends in zeros.
         below: one byte per row, 1 where it is below the one before.
 
     Returns:

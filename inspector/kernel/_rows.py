@@ -1,6 +1,6 @@
-"""The part of the kernel that looks into UnsafeRows; their layout is in ``rows_nested``.
+"""Look into UnsafeRows: check them against a schema, read their slots; as ``rows.c``.
 
-What compares them is in ``_order_py``.
+The layout of a row is in :mod:`inspector.decode.rows_nested`.
 """
 
 from __future__ import annotations
@@ -11,19 +11,7 @@ from typing import Any
 import numpy as np
 
 from inspector.kernel._arguments import checked_spans, integers, writable
-
-ANY = 0
-"""Field of 8 bytes of any content."""
-UNUSED = 1
-"""Narrow field; operand: its bits, above which the slot is zero."""
-RANGE = 2
-"""Signed number of 64 bits; operands: the lowest and the highest."""
-REGION = 3
-"""Offset and size of a variable part."""
-STRUCT = 4
-"""The same of a struct; operands: how many numbers its program has, then that program."""
-DOUBT = 5
-"""Field that this check does not know: whatever is there, somebody else has to look."""
+from inspector.kernel.programs import ANY, RANGE, REGION, STRUCT, UNUSED
 
 _SLOT = struct.Struct("<Q")
 _WORD = 8  # bytes of a slot, and of a word of null bits
@@ -42,8 +30,8 @@ def check_rows(buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any) 
         buffer: what the rows lie in.
         offsets: where each row starts.
         lengths: bytes of each row.
-        program: the number of fields, then for each of them :data:`ANY` or one of the words after
-            it with its operands.
+        program: the number of fields, then for each of them a word of
+            :mod:`inspector.kernel.programs` with its operands.
         out: one byte per row, 1 where it is in doubt.
 
     Returns:

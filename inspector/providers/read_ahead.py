@@ -1,4 +1,4 @@
-"""Small files of a remote storage, asked for before their turn.
+"""Small files of a remote storage, requested before their turn.
 
 A delta often has a few hundred bytes, and an object store takes its 50 ms for each: a partition of
 100 versions would wait for five seconds. So the next few files of a chain are under way while one
@@ -32,7 +32,7 @@ class ReadAhead:
 
     Args:
         storage: where they lie.
-        files: in the order in which they will be asked for; others may be asked for too.
+        files: in the order in which they will be read; others may be read too.
     """
 
     def __init__(self, storage: Storage, files: Sequence[StoreFile] = ()) -> None:
@@ -48,11 +48,11 @@ class ReadAhead:
             OSError: it cannot be read.
         """
         self._fill()
-        asked = self._under_way.pop(file.path, None)
+        requested = self._under_way.pop(file.path, None)
         relative = self._storage.relative(file.path)
-        if asked is not None:
+        if requested is not None:
             try:
-                content = asked.result()
+                content = requested.result()
             except LimitError:
                 pass  # It has grown since it was listed: the query has written it again.
             else:

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.kernel._rows_py import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
 from inspector.kernel.loader import ENVIRONMENT, Kernel, load
+from inspector.kernel.programs import ANY, DOUBT, RANGE, REGION, STRUCT, UNUSED
 
 NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
 BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")

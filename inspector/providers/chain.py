@@ -1,8 +1,8 @@
 """Which files make a state version.
 
 Version V is the newest snapshot at or below V (or the empty version 0) and then every delta up to V
-(``HDFSBackedStateStoreProvider.loadMap``). ``N.delta`` and ``N.snapshot`` may both exist: Spark
-prefers the snapshot to load version N; the delta alone tells what batch N - 1 changed.
+(``HDFSBackedStateStoreProvider.loadMap``). A version may have both a delta and a snapshot: Spark
+prefers the snapshot to load it; the delta alone shows what its batch changed.
 """
 
 from __future__ import annotations
@@ -15,20 +15,29 @@ from inspector.model import FileKind, StoreFile
 
 
 @dataclass(frozen=True)
+class FileNames:
+    """How a provider spells the files of a version, for messages; ``{}`` is the version."""
+
+    delta: str
+    snapshot: str
+
+
+@dataclass(frozen=True)
 class StoreFiles:
-    """The state files of one store by version."""
+    """The state files of one store by version, and how their provider spells them."""
 
     deltas: Mapping[int, StoreFile]
     snapshots: Mapping[int, StoreFile]
+    names: FileNames
 
     @classmethod
-    def of(cls, files: Iterable[StoreFile]) -> StoreFiles:
-        """Sort a store's files; whatever is neither delta nor snapshot is left out, as in Spark."""
+    def of(cls, files: Iterable[StoreFile], names: FileNames) -> StoreFiles:
+        """Sort a store's files; whatever is neither delta nor snapshot is left out."""
         kinds: dict[FileKind, dict[int, StoreFile]] = {FileKind.DELTA: {}, FileKind.SNAPSHOT: {}}
         for file in files:
             if file.kind in kinds and file.version is not None:
                 kinds[file.kind][file.version] = file
-        return cls(kinds[FileKind.DELTA], kinds[FileKind.SNAPSHOT])
+        return cls(kinds[FileKind.DELTA], kinds[FileKind.SNAPSHOT], names)
 
     @property
     def newest(self) -> int:
@@ -40,6 +49,7 @@ class StoreFiles:
         return StoreFiles(
             {v: f for v, f in self.deltas.items() if f != file},
             {v: f for v, f in self.snapshots.items() if f != file},
+            self.names,
         )
 
 
@@ -90,10 +100,10 @@ def chain_for(files: StoreFiles, version: int) -> Chain:
     base = max((v for v in files.snapshots if v <= version), default=0)
     missing = next((v for v in range(base + 1, version + 1) if v not in files.deltas), None)
     if missing is not None:
-        start = f"{base}.snapshot" if base else "the empty version 0"
+        start = files.names.snapshot.format(base) if base else "the empty version 0"
         raise MissingVersionError(
-            f"state version {version} cannot be restored: {missing}.delta is missing, "
-            f"expected every delta after {start}"
+            f"state version {version} cannot be restored: {files.names.delta.format(missing)} "
+            f"is missing, expected every delta after {start}"
         )
     deltas = tuple(files.deltas[v] for v in range(base + 1, version + 1))
     return Chain(version, files.snapshots.get(base), deltas)
@@ -113,7 +123,7 @@ def restorable_versions(files: StoreFiles) -> list[int]:
 def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
     """One pass over all restorable versions up to ``upto``, oldest first, each file once.
 
-    Deltas are preferred, because only they tell what a batch changed; a snapshot starts the pass,
+    Deltas are preferred, because only they show what a batch changed; a snapshot starts the pass,
     bridges a gap, and is otherwise held against the map that the deltas made.
     """
     steps: list[Step] = []

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.kernel._table_py import (
+from inspector.kernel.layout import (
     BEFORE_WINDOW,
     COUNTS,
-    FLAGS,
     NO_CLOCK,
     NUMBERS,
+    OUTCOMES,
     REBASED,
     ROW,
     SIZES,
@@ -46,7 +46,7 @@ def fresh(keys: int) -> npt.NDArray[Any]:
 
 
 class Applied(NamedTuple):
-    """What applying records tells."""
+    """What applying records gives."""
 
     touched: list[Any]
     counts: dict[str, int]
@@ -106,17 +106,17 @@ def tally(
     return dict(zip(SUMS, (sums - 7).tolist(), strict=True)), (by_size - 7).tolist(), largest
 
 
-def settle(
+def change_columns(
     kernel: Kernel, table: npt.NDArray[Any], touched: list[Any], step: int, flags: int = 0
 ) -> dict[str, list[Any]]:
     parts = np.array(touched, TOUCH)
     numbers = np.full((len(NUMBERS), len(parts) + 1), 77, np.int64)
-    told = np.ones((len(FLAGS), len(parts) + 1), np.bool_)
-    kernel.settle(table, parts, step, flags, 1, numbers, told)
+    outcomes = np.ones((len(OUTCOMES), len(parts) + 1), np.bool_)
+    kernel.change_columns(table, parts, step, flags, 1, numbers, outcomes)
     assert numbers[:, 0].tolist() == [77] * len(NUMBERS)  # in front of ``first`` nothing changes
-    assert told[:, 0].all()
+    assert outcomes[:, 0].all()
     found = dict(zip(NUMBERS, numbers[:, 1:].tolist(), strict=True))
-    return found | dict(zip(FLAGS, told[:, 1:].tolist(), strict=True))
+    return found | dict(zip(OUTCOMES, outcomes[:, 1:].tolist(), strict=True))
 
 
 def test_puts_and_removals(kernel: Kernel) -> None:
@@ -131,22 +131,22 @@ def test_puts_and_removals(kernel: Kernel) -> None:
     assert table["record"].tolist() == [12, 13, 14]
     assert table["put_step"].tolist() == [4, 4, BEFORE_WINDOW]
     assert table["touched"].tolist() == [5, 5, 5]
-    found = settle(kernel, table, touched, 4)
+    found = change_columns(kernel, table, touched, 4)
     assert (found["ids"], found["was_clock"]) == ([0, 1, 2], [NO_CLOCK] * 3)
     assert (found["written"], found["reborn"]) == ([True, False, False], [True, False, False])
 
 
-def test_a_touched_key_is_told_once_as_it_was(kernel: Kernel) -> None:
+def test_a_touched_key_is_noted_once_as_it_was(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 5)], step=0)
     first = apply(kernel, table, [(0, 16, 2, 6)], step=1).touched
     again = apply(kernel, table, [(0, 8, 1, 7)], step=1).touched
     assert [each[:5] for each in first] == [(0, 1, 5, 8, True)]
     assert again == []
-    found = settle(kernel, table, first, 1)
+    found = change_columns(kernel, table, first, 1)
     assert (found["was_size"], found["now_size"], found["was_clock"]) == ([8], [8], [5])
     assert (found["same_state"], found["same_value"], found["reborn"]) == ([True], [True], [False])
-    assert settle(kernel, table, first, 1, TIMED)["same_value"] == [False]
+    assert change_columns(kernel, table, first, 1, TIMED)["same_value"] == [False]
 
 
 def test_a_clock_that_is_compared_apart(kernel: Kernel) -> None:
@@ -186,7 +186,7 @@ def test_an_id_without_a_row_is_refused(kernel: Kernel, key: int) -> None:
         apply(kernel, fresh(2), [(0, 8, 1, 0), (1, 8, 1, 0), (key, 8, 1, 0)])
     touched = [(key, 0, 0, 0, False, b"")]
     with pytest.raises(ValueError, match="without a row"):
-        settle(kernel, fresh(2), touched, 0)
+        change_columns(kernel, fresh(2), touched, 0)
     with pytest.raises(ValueError, match="without a row"):
         tally(kernel, fresh(2), touched)
 
@@ -194,7 +194,7 @@ def test_an_id_without_a_row_is_refused(kernel: Kernel, key: int) -> None:
 def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
     one, two, counts = int64s(0), int64s(0, 0), np.zeros(len(COUNTS), np.int64)
     hashes, touched = np.zeros(1, np.uint64), np.zeros(1, TOUCH)
-    numbers, told = np.zeros(len(NUMBERS), np.int64), np.zeros(len(FLAGS), np.bool_)
+    numbers, outcomes = np.zeros(len(NUMBERS), np.int64), np.zeros(len(OUTCOMES), np.bool_)
     sums, by_size = np.zeros(len(SUMS), np.int64), np.zeros(6, np.int64)
     table = fresh(1)
     put = (table, one, one, one, hashes, None, 0, 0, 0)
@@ -209,10 +209,10 @@ def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
         lambda: kernel.apply(*put, touched[:0], counts, sums, by_size),
         lambda: kernel.apply(*put, touched, counts, sums[1:], by_size),
         lambda: kernel.apply(*put, touched, counts, sums, by_size[1:]),
-        lambda: kernel.settle(table, touched, 0, 0, 1, numbers, told),
-        lambda: kernel.settle(table, touched, 0, 0, -1, numbers, told),
-        lambda: kernel.settle(table, touched, 0, 0, 0, one, told),
-        lambda: kernel.settle(table, touched, 0, 0, 0, numbers, told[:5]),
+        lambda: kernel.change_columns(table, touched, 0, 0, 1, numbers, outcomes),
+        lambda: kernel.change_columns(table, touched, 0, 0, -1, numbers, outcomes),
+        lambda: kernel.change_columns(table, touched, 0, 0, 0, one, outcomes),
+        lambda: kernel.change_columns(table, touched, 0, 0, 0, numbers, outcomes[:5]),
         lambda: kernel.tally(table, touched, 0, 0, sums[1:], by_size),
         lambda: kernel.tally(table, touched, 0, 0, sums, by_size[1:]),
     ]
@@ -260,7 +260,7 @@ def test_sums_over_what_became_of_keys(kernel: Kernel) -> None:
     assert tally(kernel, table, found.touched, step=1) == (found.sums, found.by_size, 42)
 
 
-def test_the_sums_of_a_key_with_several_records_are_told_behind_the_last(kernel: Kernel) -> None:
+def test_the_sums_of_a_key_with_several_records_are_those_behind_the_last(kernel: Kernel) -> None:
     table = fresh(1)
     apply(kernel, table, [(0, 8, 1, 0)])
     found = apply(kernel, table, [(0, -1, 0, 0), (0, 16, 2, 0)], step=1)
@@ -270,7 +270,7 @@ def test_the_sums_of_a_key_with_several_records_are_told_behind_the_last(kernel:
     assert (by_size[1][8], by_size[1][16], largest) == (-1, 1, 24)
 
 
-def test_sizes_without_room_are_left_out_and_told(kernel: Kernel) -> None:
+def test_sizes_without_room_are_left_out_and_reported(kernel: Kernel) -> None:
     found = apply(kernel, fresh(1), [(0, 64, 1, 0)])
     assert [sum(counts) for counts in found.by_size] == [1, 0, 0]
     assert found.largest == 72
@@ -298,8 +298,8 @@ def test_tables_are_the_same_in_both(versions: list[tuple[list[Put], int]], cloc
     for step, (each, flags) in enumerate(versions):
         found = []
         for name, table in zip(NAMES, tables, strict=True):
-            told = apply(load(name), table, each, step=step, flags=flags, clocks=clocks)
-            changed = settle(load(name), table, told.touched, step, flags)
-            again = tally(load(name), table, told.touched, step=step, flags=flags, room=8)
-            found.append((told, changed, again, table.tolist()))
+            applied = apply(load(name), table, each, step=step, flags=flags, clocks=clocks)
+            changed = change_columns(load(name), table, applied.touched, step, flags)
+            again = tally(load(name), table, applied.touched, step=step, flags=flags, room=8)
+            found.append((applied, changed, again, table.tolist()))
         assert found[0] == found[1]

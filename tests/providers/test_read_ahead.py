@@ -10,7 +10,7 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import LimitError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
-from inspector.passes.read_ahead import AHEAD, SMALL_BYTES, ReadAhead
+from inspector.providers.read_ahead import AHEAD, SMALL_BYTES, ReadAhead
 
 
 class Remote(Storage):

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.kernel._order_py import (
+from inspector.kernel.loader import ENVIRONMENT, Kernel, load
+from inspector.kernel.programs import (
     BIG_NUMBER,
     BYTES,
     DOUBLE,
@@ -24,7 +25,6 @@ from inspector.kernel._order_py import (
     NOTHING,
     UNORDERED,
 )
-from inspector.kernel.loader import ENVIRONMENT, Kernel, load
 
 NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
 BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from inspector.checkpoint.storage import Storage
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
+from inspector.providers.common_names import main_path
+from inspector.providers.provider import Report
 
 SLUG = "file-checksum"
 """A checksum file that does not match; the file itself may well be readable."""
-
-Report = Callable[[str, str, StoreFile, "int | None"], None]
-"""Takes slug, message, file and offset of a problem."""
 
 
 class SideChecks:
@@ -21,7 +20,7 @@ class SideChecks:
 
     Args:
         storage: where they lie.
-        sides: all of the store; of those whose main file is not there nothing is said.
+        sides: all of the store; those whose main file is not there are left out.
         report: where problems go.
     """
 
@@ -33,7 +32,7 @@ class SideChecks:
         self._done: set[str] = set()
 
     def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        """Hand on the chunks of a file and sum them; judged when the last one has passed."""
+        """Pass on the chunks of a file and sum them; compared when the last one has passed."""
         sums = [] if file.path in self._done else list(self._open(file))
         for chunk in chunks:
             for _, each in sums:
@@ -47,7 +46,7 @@ class SideChecks:
                 self._report(SLUG, f"{name}: {mismatch.message}", file, mismatch.offset)
 
     def rest(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
-        """Those files with checksums that nobody has read to their end."""
+        """Those files that have checksums and that nobody has read to their end."""
         for file in files:
             if file.path in self._sides and file.path not in self._done:
                 yield file
@@ -63,10 +62,3 @@ class SideChecks:
             except (InspectorError, OSError) as error:
                 message = error.message if isinstance(error, InspectorError) else str(error)
                 self._report(SLUG, message, side, None)
-
-
-def main_path(side: StoreFile) -> str:
-    """The path of the file that a checksum file is about."""
-    folder, slash, name = side.path.rpartition("/")
-    dot = side.kind is FileKind.HADOOP_CHECKSUM
-    return folder + slash + name[dot:].removesuffix(".crc")

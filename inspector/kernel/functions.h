@@ -1,0 +1,27 @@
+/* The functions of the module, each in the file of its job. */
+#ifndef INSPECTOR_KERNEL_FUNCTIONS_H
+#define INSPECTOR_KERNEL_FUNCTIONS_H
+
+#include "arguments.h"
+
+#if defined(__GNUC__)
+#define WITHIN __attribute__((visibility("hidden"))) /* of this library alone */
+#else
+#define WITHIN
+#endif
+
+/* How a scan ended. */
+enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT };
+
+WITHIN PyObject *kernel_scan(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_hash64(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_gather(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_apply(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_change_columns(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_tally(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_check_rows(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_read_slots(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_descents(PyObject *module, PyObject *args);
+WITHIN extern PyType_Spec interner_spec;
+
+#endif

@@ -1,0 +1,334 @@
+/* Numbers byte strings; _interner.py defines it. */
+#include "functions.h"
+#include "key_table.h"
+
+enum { AHEAD = 64 }; /* keys that are fetched at the same time */
+
+/* The number of the first key that has this tag, or -1: mostly the one that is looked for. */
+static int64_t candidate(const Interner *self, uint32_t tag)
+{
+    int64_t mask = self->slot_count - 1, at;
+    for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
+        if (self->slots[at].tag == tag)
+            return (int64_t)self->slots[at].number - 1;
+    return -1;
+}
+
+/* Finds the candidates of some keys, and fetches ahead what looking them up reads: their slots, where
+ * their bytes are, the bytes. The table is random access, so that each of the three would otherwise
+ * be waited for per key. */
+static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int few, int64_t *found)
+{
+    int i;
+    for (i = 0; i < few; i++)
+        found[i] = -1;
+    if (!self->slot_count)
+        return;
+    for (i = 0; i < few; i++)
+        prefetch(&self->slots[tags[i] & (self->slot_count - 1)]);
+    for (i = 0; i < few; i++) {
+        found[i] = candidate(self, tags[i]);
+        if (found[i] >= 0 && !self->stride)
+            prefetch(&self->keys[found[i]]);
+    }
+    for (i = 0; i < few; i++)
+        if (found[i] >= 0) {
+            Span key = key_at(self, found[i]);
+            prefetch(key.data);
+            prefetch(key.data + (key.size ? key.size - 1 : 0));
+        }
+}
+
+/* Interns some spans. Returns 0, -1 for a bad span, -2 for no memory. */
+static int intern_few(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
+{
+    Span keys[AHEAD];
+    uint32_t tags[AHEAD];
+    int64_t found[AHEAD];
+    int i;
+    for (i = 0; i < few; i++) {
+        if (span_at(spans, first + i, &keys[i]) < 0)
+            return -1;
+        tags[i] = tag_of(self->secret, keys[i]);
+    }
+    fetch_ahead(self, tags, few, found);
+    for (i = 0; i < few; i++) {
+        int64_t number = found[i];
+        if (number < 0 || !same(key_at(self, number), keys[i]))
+            number = interner_add(self, keys[i], tags[i]);
+        if (number < 0)
+            return -2;
+        array_set(out, first + i, number);
+    }
+    return 0;
+}
+
+static int intern_spans(Interner *self, const Spans *spans, Array *out)
+{
+    int64_t i, count = out->count;
+    for (i = 0; i < count; i += AHEAD) {
+        int few = count - i < AHEAD ? (int)(count - i) : AHEAD;
+        int status = intern_few(self, spans, i, few, out);
+        if (status < 0)
+            return status;
+    }
+    return 0;
+}
+
+/* One thread at a time: the GIL is released while an interner changes. */
+static int interner_enter(Interner *self)
+{
+    if (self->busy) {
+        PyErr_SetString(PyExc_RuntimeError, "another thread is using this interner");
+        return -1;
+    }
+    self->busy = 1;
+    return 0;
+}
+
+static PyObject *interner_intern(PyObject *object, PyObject *args)
+{
+    Interner *self = (Interner *)object;
+    PyObject *bytes, *offsets, *lengths, *out_object, *result = NULL;
+    Spans spans;
+    Array out;
+    int status;
+    if (!PyArg_ParseTuple(args, "OOOO:intern", &bytes, &offsets, &lengths, &out_object))
+        return NULL;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (spans_open(bytes, offsets, lengths, &spans) < 0)
+        goto no_spans;
+    if (spans_check(&spans) < 0 || out_open(out_object, "lq", spans.offsets.count, &out) < 0)
+        goto no_out;
+    Py_BEGIN_ALLOW_THREADS
+    status = intern_spans(self, &spans, &out);
+    Py_END_ALLOW_THREADS
+    if (status == -2)
+        PyErr_NoMemory();
+    else if (status < 0)
+        PyErr_SetString(PyExc_ValueError, OUTSIDE);
+    else
+        result = Py_NewRef(Py_None);
+    PyBuffer_Release(&out.buffer);
+no_out:
+    spans_close(&spans);
+no_spans:
+    self->busy = 0;
+    return result;
+}
+
+static PyObject *interner_find(PyObject *object, PyObject *argument)
+{
+    Interner *self = (Interner *)object;
+    Py_buffer buffer;
+    Span key;
+    int64_t number = -1;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (PyObject_GetBuffer(argument, &buffer, PyBUF_SIMPLE) < 0) {
+        self->busy = 0;
+        return NULL;
+    }
+    key = (Span){buffer.buf, buffer.len};
+    if (self->count)
+        number = (int64_t)slot_of(self, key, tag_of(self->secret, key))->number - 1;
+    PyBuffer_Release(&buffer);
+    self->busy = 0;
+    return PyLong_FromLongLong(number);
+}
+
+static PyObject *interner_lengths(PyObject *object, PyObject *argument)
+{
+    Interner *self = (Interner *)object;
+    PyObject *result = NULL;
+    Array out;
+    int64_t i;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (out_open(argument, "lq", self->count, &out) == 0) {
+        for (i = 0; i < self->count; i++)
+            array_set(&out, i, key_at(self, i).size);
+        PyBuffer_Release(&out.buffer);
+        result = Py_NewRef(Py_None);
+    }
+    self->busy = 0;
+    return result;
+}
+
+/* Writes where each key will start, and returns the sum; -1 for a bad number, -2 for too much. */
+static int64_t gather_offsets(const Interner *self, const Array *ids, Array *offsets)
+{
+    int64_t i, total = 0;
+    array_set(offsets, 0, 0);
+    for (i = 0; i < ids->count; i++) {
+        int64_t number = array_get(ids, i), size;
+        if (number < 0 || self->count <= number)
+            return -1;
+        size = key_at(self, number).size;
+        if (PY_SSIZE_T_MAX - 64 - total < size)
+            return -2;
+        total += size;
+        array_set(offsets, i + 1, total);
+    }
+    return total;
+}
+
+/* Checks again what gather_offsets checked: the caller's two arrays may overlap. */
+static int copy_keys(const Interner *self, const Array *ids, char *target, int64_t room)
+{
+    int64_t i;
+    for (i = 0; i < ids->count; i++) {
+        int64_t number = array_get(ids, i);
+        Span key;
+        if (number < 0 || self->count <= number)
+            return -1;
+        key = key_at(self, number);
+        if (room < key.size)
+            return -1;
+        copy(target, key);
+        target += key.size;
+        room -= key.size;
+    }
+    return room == 0 ? 0 : -1;
+}
+
+static PyObject *gather_keys(const Interner *self, const Array *ids, Array *offsets)
+{
+    int64_t total = gather_offsets(self, ids, offsets);
+    PyObject *result;
+    char *target;
+    if (total == -1)
+        PyErr_SetString(PyExc_ValueError, "a number that was never given");
+    else if (total < 0)
+        PyErr_NoMemory();
+    if (total < 0)
+        return NULL;
+    result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
+    if (!result)
+        return NULL;
+    target = PyBytes_AsString(result);
+    if (copy_keys(self, ids, target, total) < 0) {
+        PyErr_SetString(PyExc_ValueError, "ids and offsets share memory");
+        Py_CLEAR(result);
+    }
+    return result;
+}
+
+static PyObject *interner_gather(PyObject *object, PyObject *args)
+{
+    Interner *self = (Interner *)object;
+    PyObject *ids_object, *offsets_object, *result = NULL;
+    Array ids, offsets;
+    if (!PyArg_ParseTuple(args, "OO:gather", &ids_object, &offsets_object))
+        return NULL;
+    if (interner_enter(self) < 0)
+        return NULL;
+    if (array_open(ids_object, 0, "lq", &ids) < 0)
+        goto no_ids;
+    if (out_open(offsets_object, "lq", ids.count + 1, &offsets) == 0) {
+        result = gather_keys(self, &ids, &offsets);
+        PyBuffer_Release(&offsets.buffer);
+    }
+    PyBuffer_Release(&ids.buffer);
+no_ids:
+    self->busy = 0;
+    return result;
+}
+
+static Py_ssize_t interner_length(PyObject *object)
+{
+    Interner *self = (Interner *)object;
+    Py_ssize_t count = (Py_ssize_t)self->count;
+    if (interner_enter(self) < 0)
+        return -1;
+    count = (Py_ssize_t)self->count;
+    self->busy = 0;
+    return count;
+}
+
+static PyObject *interner_nbytes(PyObject *object, void *closure)
+{
+    (void)closure;
+    return PyLong_FromLongLong(((Interner *)object)->bytes);
+}
+
+/* Takes random bytes from os.urandom, on every platform the same. */
+static int secret_fill(uint64_t secret[SECRET_WORDS])
+{
+    const int size = SECRET_WORDS * (int)sizeof *secret;
+    PyObject *os = PyImport_ImportModule("os"), *bytes = NULL;
+    int status = -1;
+    if (os)
+        bytes = PyObject_CallMethod(os, "urandom", "i", size);
+    if (bytes && PyBytes_Check(bytes) && PyBytes_Size(bytes) == size) {
+        memcpy(secret, PyBytes_AsString(bytes), (size_t)size);
+        status = 0;
+    }
+    Py_XDECREF(bytes);
+    Py_XDECREF(os);
+    return status;
+}
+
+static PyObject *interner_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    allocfunc allocate_object = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    PyObject *object;
+    if (PyTuple_Size(args) != 0 || (keywords && PyDict_Size(keywords) != 0)) {
+        PyErr_SetString(PyExc_TypeError, "Interner() takes no arguments");
+        return NULL;
+    }
+    object = allocate_object(type, 0); /* zeroed */
+    if (object && secret_fill(((Interner *)object)->secret) < 0) {
+        Py_DECREF(object);
+        return NULL;
+    }
+    return object;
+}
+
+static void interner_dealloc(PyObject *object)
+{
+    Interner *self = (Interner *)object;
+    PyTypeObject *type = Py_TYPE(object);
+    freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    while (self->chunks) {
+        Chunk *chunk = self->chunks;
+        self->chunks = chunk->next;
+        system_free(chunk, chunk->size);
+    }
+    system_free(self->packed, self->packed_size);
+    system_free(self->keys, self->key_room * (int64_t)sizeof *self->keys);
+    system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
+    free_object(object);
+    Py_DECREF(type);
+}
+
+static PyMethodDef interner_methods[] = {
+    {"intern", interner_intern, METH_VARARGS, "Number the bytes of every span."},
+    {"find", interner_find, METH_O, "The number of a byte string, or -1."},
+    {"lengths", interner_lengths, METH_O, "The length of every byte string."},
+    {"gather", interner_gather, METH_VARARGS, "The byte strings of some numbers."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef interner_properties[] = {
+    {"nbytes", interner_nbytes, NULL, "Memory held, in bytes.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static PyType_Slot interner_slots[] = {
+    {Py_tp_doc, "Numbers byte strings in order of first appearance."},
+    {Py_tp_new, interner_new},
+    {Py_tp_dealloc, interner_dealloc},
+    {Py_tp_methods, interner_methods},
+    {Py_tp_getset, interner_properties},
+    {Py_sq_length, interner_length},
+    {0, NULL},
+};
+
+PyType_Spec interner_spec = {
+    .name = "inspector.kernel._kernel_c.Interner",
+    .basicsize = sizeof(Interner),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = interner_slots,
+};

@@ -1,0 +1,81 @@
+/* The hash by which the interner looks for a key. */
+#ifndef INSPECTOR_KERNEL_KEY_HASH_H
+#define INSPECTOR_KERNEL_KEY_HASH_H
+
+#include "arguments.h"
+
+/* SipHash-1-3, the hash of Rust's and Python's own tables: keys come from a file that may be
+ * hostile, and XXH64 has collisions that no seed removes. */
+#define SIP_ROUND(v0, v1, v2, v3)                                                             \
+    do {                                                                                      \
+        v0 += v1; v1 = rotate(v1, 13); v1 ^= v0; v0 = rotate(v0, 32);                         \
+        v2 += v3; v3 = rotate(v3, 16); v3 ^= v2;                                              \
+        v0 += v3; v3 = rotate(v3, 21); v3 ^= v0;                                              \
+        v2 += v1; v1 = rotate(v1, 17); v1 ^= v2; v2 = rotate(v2, 32);                         \
+    } while (0)
+
+static inline uint64_t siphash(const uint64_t secret[2], Span span)
+{
+    uint64_t v0 = secret[0] ^ 0x736f6d6570736575ULL, v1 = secret[1] ^ 0x646f72616e646f6dULL;
+    uint64_t v2 = secret[0] ^ 0x6c7967656e657261ULL, v3 = secret[1] ^ 0x7465646279746573ULL;
+    uint64_t last = (uint64_t)span.size << 56;
+    int i;
+    for (; span.size >= 8; span.data += 8, span.size -= 8) {
+        uint64_t word = le64(span.data);
+        v3 ^= word;
+        SIP_ROUND(v0, v1, v2, v3);
+        v0 ^= word;
+    }
+    for (i = 0; i < (int)span.size; i++)
+        last |= (uint64_t)span.data[i] << (8 * i);
+    v3 ^= last;
+    SIP_ROUND(v0, v1, v2, v3);
+    v0 ^= last;
+    v2 ^= 0xff;
+    for (i = 0; i < 3; i++)
+        SIP_ROUND(v0, v1, v2, v3);
+    return v0 ^ v1 ^ v2 ^ v3;
+}
+
+enum { SHORT_KEY = 128, SIP_WORDS = 2, NH_WORDS = SHORT_KEY / 8, MIX_WORDS = 8 };
+enum { SECRET_WORDS = SIP_WORDS + NH_WORDS + MIX_WORDS };
+
+#if defined(__SIZEOF_INT128__)
+typedef unsigned __int128 Wide;
+
+static inline Wide wide_at(const uint64_t *words)
+{
+    return (Wide)words[1] << 64 | words[0];
+}
+
+/* A third of SipHash's time for the keys that most states have. NH, the sum of products of UMAC
+ * (RFC 4418), and a multiply-shift (Dietzfelbinger) of it and the length: however two keys were
+ * chosen, as long as the secret is not known the chance that they meet is that of random numbers. */
+static inline uint32_t short_hash(const uint64_t *secret, Span span)
+{
+    const uint64_t *mix = secret + NH_WORDS;
+    Wide length = (Wide)(uint64_t)span.size, sum = 0;
+    for (; span.size >= 16; span.data += 16, span.size -= 16, secret += 2)
+        sum += (Wide)(le64(span.data) + secret[0]) * (le64(span.data + 8) + secret[1]);
+    if (span.size) {
+        uint8_t rest[16] = {0};
+        memcpy(rest, span.data, (size_t)span.size);
+        sum += (Wide)(le64(rest) + secret[0]) * (le64(rest + 8) + secret[1]);
+    }
+    sum = wide_at(mix) * (uint64_t)sum + wide_at(mix + 2) * (uint64_t)(sum >> 64) +
+          wide_at(mix + 4) * length + wide_at(mix + 6);
+    return (uint32_t)(sum >> 96);
+}
+#endif
+
+/* The hash by which a key is looked for. */
+static inline uint32_t tag_of(const uint64_t *secret, Span key)
+{
+#if defined(__SIZEOF_INT128__)
+    if (key.size <= SHORT_KEY)
+        return short_hash(secret + SIP_WORDS, key);
+#endif
+    return (uint32_t)siphash(secret, key);
+}
+
+#endif

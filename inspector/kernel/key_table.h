@@ -1,0 +1,247 @@
+/* The interner's keys, where they lie, and the hash table over them. */
+#ifndef INSPECTOR_KERNEL_KEY_TABLE_H
+#define INSPECTOR_KERNEL_KEY_TABLE_H
+
+#include "key_hash.h"
+
+#include <stdlib.h>
+#if (defined(__linux__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__)
+#include <sys/mman.h>
+#endif
+
+enum { CHUNK = 1 << 20, LARGE_PAGE = 1 << 21, FIRST_KEYS = 1 << 10, FIRST_SLOTS = 1 << 10 };
+enum { PACKED_MOST = 64 }; /* bytes of keys that lie side by side */
+#define MOST_KEYS INT64_C(0x7fffffff)
+
+/* Bytes of keys that are not all of one size lie in chunks that never move. */
+typedef struct Chunk {
+    struct Chunk *next;
+    int64_t size; /* of the whole */
+    uint8_t data[];
+} Chunk;
+
+typedef struct {
+    uint32_t tag;    /* hash of the key: the place in the table, and a filter */
+    uint32_t number; /* of the key, plus one; 0 is an empty slot */
+} Slot;
+
+typedef struct {
+    PyObject_HEAD
+    uint64_t secret[SECRET_WORDS];
+    int busy; /* a thread is at work, perhaps without the GIL */
+    int64_t stride;  /* bytes of every key, while all are of one size: fields of fixed width; else 0 */
+    uint8_t *packed; /* those keys, by number; they stay here when others come */
+    int64_t packed_size;
+    Span *keys;          /* by number, while they are not of one size */
+    int64_t key_room;
+    Chunk *chunks;
+    uint8_t *end; /* of what is used in the newest shared chunk */
+    int64_t room; /* behind it */
+    Slot *slots; /* open addressing, linear probing, at most half full */
+    int64_t slot_count;
+    int64_t count;
+    int64_t bytes; /* allocated */
+} Interner;
+
+/* Zeroed memory from the system itself, for what lives as long as the interner: in malloc's arena it
+ * would lie between the short-lived arrays of numpy, and keep their space from being given back. In
+ * large pages where there are any: keys come in any order, and each small page would be looked up. */
+static inline void *system_allocate(int64_t size)
+{
+#if defined(MAP_ANONYMOUS)
+    void *memory =
+        mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+#if defined(MADV_HUGEPAGE)
+    if (size >= LARGE_PAGE)
+        (void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
+#endif
+    return memory;
+#else
+    return calloc(1, (size_t)size);
+#endif
+}
+
+static inline void system_free(void *memory, int64_t size)
+{
+#if defined(MAP_ANONYMOUS)
+    if (memory)
+        (void)munmap(memory, (size_t)size);
+#else
+    (void)size;
+    free(memory);
+#endif
+}
+
+static inline void *allocate(Interner *self, int64_t size)
+{
+    void *memory = system_allocate(size);
+    if (memory)
+        self->bytes += size;
+    return memory;
+}
+
+static inline void release(Interner *self, void *memory, int64_t size)
+{
+    system_free(memory, size);
+    self->bytes -= size;
+}
+
+/* Copies a key into the arena; NULL if there is no memory. */
+static const uint8_t *arena_add(Interner *self, Span key)
+{
+    uint8_t *target;
+    if (self->room < key.size || !self->end) {
+        int64_t head = (int64_t)sizeof(Chunk);
+        int alone = key.size > CHUNK / 4; /* a long key has its own chunk */
+        int64_t size = alone ? head + key.size : self->chunks ? LARGE_PAGE : CHUNK;
+        Chunk *chunk = allocate(self, size);
+        if (!chunk)
+            return NULL;
+        chunk->size = size;
+        chunk->next = self->chunks;
+        self->chunks = chunk;
+        if (alone) {
+            copy(chunk->data, key);
+            return chunk->data;
+        }
+        self->end = chunk->data;
+        self->room = size - head;
+    }
+    target = self->end;
+    copy(target, key);
+    self->end += key.size;
+    self->room -= key.size;
+    return target;
+}
+
+static inline Span key_at(const Interner *self, int64_t number)
+{
+    if (self->stride)
+        return (Span){self->packed + number * self->stride, self->stride};
+    return self->keys[number];
+}
+
+/* Memory of a larger size in place of some, with what is in it; NULL if there is none. */
+static inline void *regrow(Interner *self, void *memory, int64_t size, int64_t larger)
+{
+    void *grown = allocate(self, larger);
+    if (!grown)
+        return NULL;
+    if (size)
+        memcpy(grown, memory, (size_t)size);
+    release(self, memory, size);
+    return grown;
+}
+
+/* Doubles the room for keys of one size. */
+static inline int packed_grow(Interner *self)
+{
+    int64_t size = self->packed_size ? 2 * self->packed_size : FIRST_KEYS * self->stride;
+    uint8_t *packed = regrow(self, self->packed, self->packed_size, size);
+    if (!packed)
+        return -1;
+    self->packed = packed;
+    self->packed_size = size;
+    return 0;
+}
+
+/* Notes where each key lies, as the next is of another size. */
+static inline int keys_index(Interner *self)
+{
+    int64_t i, room = self->packed_size / self->stride;
+    Span *keys = allocate(self, room * (int64_t)sizeof *keys);
+    if (!keys)
+        return -1;
+    for (i = 0; i < self->count; i++)
+        keys[i] = key_at(self, i);
+    self->keys = keys;
+    self->key_room = room;
+    self->stride = 0;
+    return 0;
+}
+
+/* Doubles the room for keys of any size. */
+static inline int keys_grow(Interner *self)
+{
+    int64_t room = self->key_room ? 2 * self->key_room : FIRST_KEYS;
+    int64_t each = (int64_t)sizeof *self->keys;
+    Span *keys = regrow(self, self->keys, self->key_room * each, room * each);
+    if (!keys)
+        return -1;
+    self->keys = keys;
+    self->key_room = room;
+    return 0;
+}
+
+/* Doubles the table. The tags say where each slot goes, so no key is read. */
+static inline int slots_grow(Interner *self)
+{
+    int64_t i, at, count = self->slot_count ? 2 * self->slot_count : FIRST_SLOTS;
+    Slot *slots = allocate(self, count * (int64_t)sizeof *slots);
+    if (!slots)
+        return -1;
+    for (i = 0; i < self->slot_count; i++)
+        if (self->slots[i].number) {
+            for (at = self->slots[i].tag & (count - 1); slots[at].number;)
+                at = (at + 1) & (count - 1);
+            slots[at] = self->slots[i];
+        }
+    release(self, self->slots, self->slot_count * (int64_t)sizeof *slots);
+    self->slots = slots;
+    self->slot_count = count;
+    return 0;
+}
+
+/* The slot of a key, or the empty slot where it would go. The table is never full. */
+static inline Slot *slot_of(const Interner *self, Span key, uint32_t tag)
+{
+    int64_t mask = self->slot_count - 1, at;
+    for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
+        if (self->slots[at].tag == tag &&
+            same(key_at(self, (int64_t)self->slots[at].number - 1), key))
+            break;
+    return &self->slots[at];
+}
+
+/* Makes room for one more key everywhere but in the arena. Returns 0, or -1. */
+static inline int interner_reserve(Interner *self, Span key)
+{
+    if (self->count >= MOST_KEYS)
+        return -1;
+    if (self->slot_count / 2 <= self->count && slots_grow(self) < 0)
+        return -1;
+    if (!self->count && !self->key_room)
+        self->stride = key.size <= PACKED_MOST ? key.size : 0;
+    if (self->stride && self->stride != key.size && keys_index(self) < 0)
+        return -1;
+    if (self->stride)
+        return self->count * self->stride == self->packed_size ? packed_grow(self) : 0;
+    return self->count == self->key_room ? keys_grow(self) : 0;
+}
+
+/* The number of a key, which is new if it was not there; -1 if there is no memory. */
+static inline int64_t interner_add(Interner *self, Span key, uint32_t tag)
+{
+    Slot *slot;
+    const uint8_t *data;
+    if (interner_reserve(self, key) < 0)
+        return -1;
+    slot = slot_of(self, key, tag);
+    if (slot->number)
+        return (int64_t)slot->number - 1;
+    if (self->stride) {
+        copy(self->packed + self->count * self->stride, key);
+    } else {
+        data = arena_add(self, key);
+        if (!data)
+            return -1;
+        self->keys[self->count] = (Span){data, key.size};
+    }
+    self->count++;
+    *slot = (Slot){tag, (uint32_t)self->count};
+    return self->count - 1;
+}
+
+#endif

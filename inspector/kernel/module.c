@@ -1,0 +1,58 @@
+/* The module inspector.kernel._kernel_c: the loops of decode and replay, compiled. Each file has one
+ * job and does what the Python file of that name defines, faster; one list of cases tests both. */
+#include "functions.h"
+
+static PyMethodDef kernel_methods[] = {
+    {"scan", kernel_scan, METH_VARARGS, "Find whole records."},
+    {"hash64", kernel_hash64, METH_VARARGS, "Hash every span."},
+    {"gather", kernel_gather, METH_VARARGS, "Concatenate spans."},
+    {"apply", kernel_apply, METH_VARARGS, "Apply records to a table of keys."},
+    {"change_columns", kernel_change_columns, METH_VARARGS,
+     "List what a version did to the keys it touched."},
+    {"tally", kernel_tally, METH_VARARGS, "Add up what a version did to the keys it touched."},
+    {"check_rows", kernel_check_rows, METH_VARARGS, "Find the rows that may not fit a schema."},
+    {"read_slots", kernel_read_slots, METH_VARARGS, "Read one 64-bit field of every row."},
+    {"descents", kernel_descents, METH_VARARGS, "Find the rows that are below the one before."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int kernel_exec(PyObject *module)
+{
+    static const struct {
+        const char *name;
+        long value;
+    } constants[] = {
+        {"MORE", MORE},           {"FULL", FULL}, {"END", END}, {"BAD_KEY_LENGTH", BAD_KEY_LENGTH},
+        {"OVER_LIMIT", OVER_LIMIT}, {"SPAN", SPAN},
+    };
+    size_t i;
+    PyObject *type = PyType_FromSpec(&interner_spec);
+    if (!type)
+        return -1;
+    if (PyModule_AddObject(module, "Interner", type) < 0) { /* takes the reference if it succeeds */
+        Py_DECREF(type);
+        return -1;
+    }
+    for (i = 0; i < sizeof constants / sizeof *constants; i++)
+        if (PyModule_AddIntConstant(module, constants[i].name, constants[i].value) < 0)
+            return -1;
+    return 0;
+}
+
+static PyModuleDef_Slot kernel_slots[] = {
+    {Py_mod_exec, kernel_exec},
+    {0, NULL},
+};
+
+static struct PyModuleDef kernel_module = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "inspector.kernel._kernel_c",
+    .m_doc = "The loops of decode and replay, compiled; inspector.kernel._kernel_py defines them.",
+    .m_methods = kernel_methods,
+    .m_slots = kernel_slots,
+};
+
+PyMODINIT_FUNC PyInit__kernel_c(void)
+{
+    return PyModuleDef_Init(&kernel_module);
+}

@@ -1,0 +1,48 @@
+"""Files that Hadoop and Spark leave beside state files, whichever provider wrote those.
+
+===========================================  ==================  ===============================
+name                                         kind                written by
+===========================================  ==================  ===============================
+``.7.delta.<uuid>[.TID<n>].tmp``             temporary           CheckpointFileManager, 2.4 on
+``temp-<n>``  ``.temp-<n>``  ``.<uuid>.tmp`` temporary           2.3
+``.<name>.crc``                              Hadoop checksum     ChecksumFileSystem (local disks)
+``<name>.crc``                               Spark checksum      ChecksumCheckpointFileManager, 4.1
+===========================================  ==================  ===============================
+"""
+
+from __future__ import annotations
+
+import re
+
+from inspector.checkpoint.names import number
+from inspector.model import FileKind, StoreFile, Version
+
+_CHECKSUM = ".crc"
+_TEMPORARY = re.compile(r"\.?temp--?[0-9]+|\..+\.tmp", re.DOTALL)
+_LEADING = re.compile(r"\.*([0-9]+)[._]")
+
+
+def classify_side_file(name: str) -> tuple[FileKind, Version | None]:
+    """The kind of such a file and the state version in its name; OTHER if it is none."""
+    kind = _kind(name)
+    return kind, None if kind is FileKind.OTHER else leading_version(name)
+
+
+def _kind(name: str) -> FileKind:
+    if name.endswith(_CHECKSUM):
+        return FileKind.HADOOP_CHECKSUM if name.startswith(".") else FileKind.SPARK_CHECKSUM
+    return FileKind.TEMPORARY if _TEMPORARY.fullmatch(name) else FileKind.OTHER
+
+
+def leading_version(name: str) -> Version | None:
+    """The number that a name starts with, if Spark would write it so."""
+    match = _LEADING.match(name)
+    version = None if match is None else number(match[1])
+    return None if version is None else Version(version)
+
+
+def main_path(side: StoreFile) -> str:
+    """The path of the file that a checksum file is about."""
+    folder, slash, name = side.path.rpartition("/")
+    dot = side.kind is FileKind.HADOOP_CHECKSUM
+    return folder + slash + name[dot:].removesuffix(_CHECKSUM)

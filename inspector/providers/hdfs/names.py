@@ -1,0 +1,34 @@
+"""Names of the HDFS-backed provider's files: ``7.delta`` and ``7.snapshot``.
+
+Spark's listing (``HDFSBackedStateStoreProvider.fetchFiles``) takes only names of two parts, a long
+and, in any case, ``delta`` or ``snapshot``. Here a name with leading zeros is none of them: Spark
+opens a version by its plain number, so it would list such a file and never read it.
+"""
+
+from __future__ import annotations
+
+import re
+
+from inspector.checkpoint.names import number
+from inspector.model import FileKind, Version
+from inspector.providers.chain import FileNames
+
+SPELLED = FileNames(delta="{}.delta", snapshot="{}.snapshot")
+"""How messages name a file that is not there."""
+
+_STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
+_KINDS = {"delta": FileKind.DELTA, "snapshot": FileKind.SNAPSHOT}
+
+
+def is_state_name(name: str) -> bool:
+    """Whether Spark's listing looks at a file of this name."""
+    return _STATE.fullmatch(name) is not None
+
+
+def classify_state_file(name: str) -> tuple[FileKind, Version | None]:
+    """Delta or snapshot and its version; OTHER if it is none that Spark would read."""
+    match = _STATE.fullmatch(name)
+    version = None if match is None else number(match[1])
+    if match is None or version is None:
+        return FileKind.OTHER, None
+    return _KINDS[match[2].lower()], Version(version)

@@ -1,0 +1,45 @@
+"""The HDFS-backed provider behind the seam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from inspector.checkpoint.storage import Storage
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.chain import StoreFiles
+from inspector.providers.common_names import classify_side_file
+from inspector.providers.hdfs.names import SPELLED, classify_state_file, is_state_name
+from inspector.providers.hdfs.reader import HdfsReader
+from inspector.providers.provider import FileReader, Listing, Provider, ReadOptions, Report
+
+
+class HdfsProvider(Provider):
+    """Spark's default: it takes every checkpoint that no other provider claims."""
+
+    name = "hdfs"
+    rank = 100
+
+    def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
+        """Deltas and snapshots, and what lies beside them; no folder is its own."""
+        if is_dir:
+            return FileKind.OTHER, None
+        return classify_state_file(name) if is_state_name(name) else classify_side_file(name)
+
+    def detect(self, listing: Listing) -> bool:
+        """Always: also of a query without state, and of a provider class that nobody knows."""
+        del listing
+        return True
+
+    def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
+        """Deltas and snapshots by version; whatever is neither is left out, as in Spark."""
+        return StoreFiles.of(files, SPELLED)
+
+    def reader(
+        self,
+        storage: Storage,
+        options: ReadOptions,
+        side_files: Iterable[StoreFile],
+        report: Report,
+    ) -> FileReader:
+        """A reader for one store."""
+        return HdfsReader(storage, options, side_files, report)

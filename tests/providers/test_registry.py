@@ -1,0 +1,228 @@
+"""Providers are found by their folders, asked what is theirs, and read behind one seam."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector import providers
+from inspector.checkpoint.names import MAX_LONG
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import Wanted, plan
+from inspector.exceptions import UnsupportedProviderError
+from inspector.model import FileKind, StoreFile
+from inspector.passes.store_reader import StoreReader
+from inspector.providers.chain import replay_steps
+from inspector.providers.provider import Listing
+from inspector.providers.registry import classify, provider_for, provider_named, recognizers
+from inspector.state.replay import StateMap
+from tests.cases import told
+
+UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "version"),
+    [
+        ("7.delta", FileKind.DELTA, 7),
+        ("7.snapshot", FileKind.SNAPSHOT, 7),
+        ("7.DELTA", FileKind.DELTA, 7),
+        ("7.Snapshot", FileKind.SNAPSHOT, 7),
+        ("0.delta", FileKind.DELTA, 0),
+        ("9223372036854775807.delta", FileKind.DELTA, MAX_LONG),
+        ("9223372036854775808.delta", FileKind.OTHER, None),
+        (f"{'9' * 5000}.delta", FileKind.OTHER, None),
+        ("07.delta", FileKind.OTHER, None),
+        ("-7.delta", FileKind.OTHER, None),
+        ("\u0667.delta", FileKind.OTHER, None),
+        ("7.delta\n", FileKind.OTHER, None),
+        ("7.changes", FileKind.OTHER, None),
+        ("7.delta.gz", FileKind.OTHER, None),
+        ("delta", FileKind.OTHER, None),
+        (".DS_Store", FileKind.OTHER, None),
+        (f".1.delta.{UUID}.TID439.tmp", FileKind.TEMPORARY, 1),
+        (f".12.snapshot.{UUID}.tmp", FileKind.TEMPORARY, 12),
+        ("temp-3145523245234534", FileKind.TEMPORARY, None),
+        ("temp--3145523245234534", FileKind.TEMPORARY, None),
+        (".temp-3145523245234534", FileKind.TEMPORARY, None),
+        (f".{UUID}.tmp", FileKind.TEMPORARY, None),
+        ("temporary", FileKind.OTHER, None),
+        (".7.delta.crc", FileKind.HADOOP_CHECKSUM, 7),
+        (".7.delta.crc.crc", FileKind.HADOOP_CHECKSUM, 7),
+        (f"..1.delta.{UUID}.TID439.tmp.crc", FileKind.HADOOP_CHECKSUM, 1),
+        ("7.delta.crc", FileKind.SPARK_CHECKSUM, 7),
+        ("7.snapshot.crc", FileKind.SPARK_CHECKSUM, 7),
+        (f"2_{UUID}.changelog.crc", FileKind.SPARK_CHECKSUM, 2),
+        ("7.zip", FileKind.UNSUPPORTED, 7),
+        ("7.changelog", FileKind.UNSUPPORTED, 7),
+        (f"7_{UUID}.zip", FileKind.UNSUPPORTED, 7),
+        (f"7_{UUID}.changelog", FileKind.UNSUPPORTED, 7),
+    ],
+)
+def test_a_name_tells_kind_and_version(name: str, kind: FileKind, version: int | None) -> None:
+    assert classify(name) == (kind, version)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("SSTs", FileKind.UNSUPPORTED),
+        ("logs", FileKind.UNSUPPORTED),
+        ("7.delta", FileKind.OTHER),
+        ("left-keyToNumValues", FileKind.OTHER),
+    ],
+)
+def test_a_folder_is_of_a_kind_only_if_rocksdb_makes_it(name: str, kind: FileKind) -> None:
+    assert classify(name, is_dir=True) == (kind, None)
+
+
+@given(st.text())
+def test_any_name_is_of_some_kind(name: str) -> None:
+    kind, version = classify(name)
+    assert kind in FileKind
+    assert version is None or 0 <= version <= MAX_LONG
+
+
+@given(st.integers(0, MAX_LONG))
+def test_a_version_is_read_as_it_is_written(version: int) -> None:
+    assert classify(f"{version}.delta") == (FileKind.DELTA, version)
+
+
+def listing(*names: str, provider_class: str | None = None) -> Listing:
+    files = [
+        StoreFile(
+            f"/c/state/0/0/{name.strip('/')}", *classify(name.strip("/"), is_dir="/" in name), 5
+        )
+        for name in names
+    ]
+    return Listing(provider_class, tuple(files))
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        listing("1.zip"),
+        listing("1.changelog"),
+        listing("SSTs/"),
+        listing("1.delta", "logs/"),
+        listing(provider_class="org.apache.spark.x.RocksDBStateStoreProvider"),
+    ],
+)
+def test_rocksdb_is_recognised_and_refused(found: Listing) -> None:
+    with pytest.raises(UnsupportedProviderError, match="got state of RocksDB") as raised:
+        provider_for(found, "/c")
+    assert raised.value.path == "/c"
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        listing(),
+        listing("1.delta", "logs", "1.zip.crc"),
+        listing("1.delta", provider_class="org.apache.spark.x.HDFSBackedStateStoreProvider"),
+        listing("1.delta", provider_class="com.example.OurProvider"),
+    ],
+)
+def test_what_nobody_claims_is_of_sparks_default(found: Listing) -> None:
+    assert provider_for(found, "/c").name == "hdfs"
+
+
+def test_a_task_for_a_provider_that_is_not_here_is_an_error() -> None:
+    with pytest.raises(UnsupportedProviderError, match="'lsm', which is not here"):
+        provider_named("lsm")
+    with pytest.raises(UnsupportedProviderError, match="'rocksdb', which is not here"):
+        provider_named("rocksdb")
+
+
+TOY = """
+import numpy as np
+from inspector.decode.records import RecordBlock
+from inspector.model import FileKind, Version
+from inspector.providers.chain import FileNames, StoreFiles
+from inspector.providers.provider import Provider
+
+class Reader:
+    raw_bytes = 0
+    def __init__(self, storage): self.storage = storage
+    def expect(self, files): pass
+    def unchecked(self, files): return iter(())
+    def check(self, file): pass
+    def blocks(self, file):
+        data = self.storage.read(self.storage.relative(file.path))
+        self.raw_bytes = len(data)
+        lines = data.split()
+        starts = np.cumsum([0] + [len(line) + 1 for line in lines[:-1]])
+        one = np.ones(len(lines), np.int64)
+        put = np.array([len(line) > 1 for line in lines])
+        yield RecordBlock(data, 0, 0, starts, one, starts + 1, np.where(put, 8, -1))
+
+class Toy(Provider):
+    name = "toy"
+    def classify(self, name, *, is_dir=False):
+        if is_dir or not name.startswith("toy-"):
+            return FileKind.OTHER, None
+        return FileKind.DELTA, Version(int(name[4:]))
+    def detect(self, listing):
+        return any("toy-" in file.path for file in listing.files)
+    def files_of(self, files):
+        return StoreFiles.of(files, FileNames("toy-{}", "toy-{}-all"))
+    def reader(self, storage, options, side_files, report):
+        return Reader(storage)
+
+PROVIDER = Toy()
+"""
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Iterator[Path]:
+    """A checkpoint of a provider that is one folder, on the path as long as the test lasts."""
+    home = tmp_path / "home"
+    (home / "toy").mkdir(parents=True)
+    (home / "toy" / "__init__.py").write_text(TOY)
+    root = tmp_path / "checkpoint"
+    for log in ("offsets", "commits"):
+        (root / log).mkdir(parents=True)
+    for batch in range(3):
+        (root / "offsets" / str(batch)).write_text('v1\n{"batchWatermarkMs":0}\n{}')
+        (root / "commits" / str(batch)).write_text("v1\n{}")
+    (root / "metadata").write_text('{"id":"x"}')
+    store = root / "state/0/0"
+    store.mkdir(parents=True)
+    (store / "toy-1").write_bytes(b"a11111111 b22222222 ")
+    (store / "toy-2").write_bytes(b"a33333333 c44444444 ")
+    (store / "toy-3").write_bytes(b"b ")
+    providers.__path__.append(str(home))
+    try:
+        yield root
+    finally:
+        providers.__path__.remove(str(home))
+        sys.modules.pop("inspector.providers.toy", None)
+
+
+def test_a_provider_is_one_folder(toy: Path) -> None:
+    assert [each.name for each in recognizers()] == ["rocksdb", "toy", "hdfs"]
+    found = open_checkpoint(str(toy))
+    assert (found.provider.name, found.newest_version) == ("toy", 3)
+    (task,) = plan(found, Wanted(found.newest_version))
+    (store,) = task.stores
+    reader = StoreReader(task, Storage(task.url), task.store_id(store))
+    state = StateMap()
+    for step in replay_steps(reader.provider.files_of(store.files), task.version):
+        assert step.delta is not None
+        state.begin(step.version)
+        for block in reader.blocks(step.delta):
+            state.apply(block)
+        state.end()
+    assert (state.rows, state.key_bytes, state.value_bytes) == (2, 2, 16)
+    live = [row["rows"] for row in told(toy) if row["kind"] == "version"]
+    assert live == [2, 3, 2]
+
+
+def test_it_is_gone_with_its_folder() -> None:
+    assert [each.name for each in recognizers()] == ["rocksdb", "hdfs"]
