@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from inspector.engines.engine import FSSPEC, HADOOP, Engine
+from inspector.engines.java import java_note
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
 
@@ -134,8 +135,9 @@ def _spark(wanted: EngineWanted, workers: int | None, reason: str | None = None)
     engine = SparkEngine.of(wanted.session, wanted.master, wanted.conf, io=wanted.io)
     if reason is not None:
         wanted.tell(f"engine: {SPARK} ({reason})")
-    if engine.note is not None:
-        wanted.tell(f"engine: {engine.note}")
+    for note in (java_note(), engine.note):
+        if note is not None:
+            wanted.tell(f"engine: {note}")
     return engine
 
 

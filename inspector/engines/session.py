@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.checkpoint.urls import redact
+from inspector.engines.java import provide_java
 from inspector.exceptions import EngineError
 
 OLDEST = (3, 5)
@@ -90,7 +91,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     logging.getLogger().addFilter(_is_no_interrupt)
     remote = master is not None and master.startswith("sc://")
     if not remote and not _is_submitted():
-        _check_java()
+        provide_java()
     _check_answers(master or os.environ.get("SPARK_REMOTE", ""))
     builder: Any = SparkSession.builder
     try:
@@ -208,19 +209,6 @@ def check_driver() -> None:
             f"pandas cannot be imported ({error}), mapInArrow of PySpark needs it: "
             "pip install 'spark-state-inspector[spark]'"
         ) from None
-
-
-def _check_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if home and (Path(home) / "bin" / "java").is_file():
-        return
-    if home:
-        raise EngineError(f"JAVA_HOME is {home}, where there is no bin/java")
-    if shutil.which("java") is None:
-        raise EngineError(
-            f"no Java is found, which Spark {pyspark.__version__} needs: install Java 17 and set "
-            "JAVA_HOME; --engine local needs none, and no sc:// server does"
-        )
 
 
 def _check_answers(master: str) -> None:

@@ -56,7 +56,7 @@ def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBuilder:
     """No Spark is started; Java is there, and somebody listens wherever it is asked."""
     made = FakeBuilder()
     monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=made))
-    monkeypatch.setattr(sessions, "_check_java", lambda: None)
+    monkeypatch.setattr(sessions, "provide_java", lambda: None)
     monkeypatch.setattr(socket, "create_connection", lambda *_: socket.socket())
     monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
     monkeypatch.setattr(tempfile, "mkdtemp", lambda prefix: str(tmp_path))  # noqa: ARG005
@@ -75,6 +75,7 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in (*AROUND, "JAVA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("inspector.engines.java.find_spec", lambda _: None)
 
 
 @pytest.mark.usefixtures("no_java")
