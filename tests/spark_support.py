@@ -13,7 +13,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +28,8 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import pytest
+
+from inspector.engines.java import provide_java
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,9 +84,7 @@ def environment(folder: Path) -> dict[str, str]:
     folder of settings is empty, so that nobody's ``spark-defaults.conf`` counts and Spark logs at
     its default level, INFO, to standard error. Temporary files are made in the folder.
     """
-    assert "JAVA_HOME" in os.environ or shutil.which("java"), (
-        "no Java: install 17, or leave these tests out with -m 'not spark'"
-    )
+    provide_java()
     settings = folder / "conf"
     settings.mkdir(exist_ok=True)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}

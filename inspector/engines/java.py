@@ -14,7 +14,6 @@ import shutil
 import tempfile
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 
 from inspector.exceptions import EngineError
@@ -52,13 +51,14 @@ def provide_java() -> None:
         return
     if shutil.which("java") is not None:
         return
-    if find_spec(PACKAGE) is None:
+    try:
+        os.environ["JAVA_HOME"] = str(packaged_home())
+    except ImportError:
         raise EngineError(
             "no Java is found, which Spark needs: install Java 17 and set JAVA_HOME, or "
             "pip install 'spark-state-inspector[java]'; --engine local needs none, and no sc:// "
             "server does"
-        )
-    os.environ["JAVA_HOME"] = str(packaged_home())
+        ) from None
 
 
 def java_note() -> str | None:
@@ -73,7 +73,7 @@ def packaged_home() -> Path:
     """A folder to be ``JAVA_HOME``, before the package's runtime; it ends with this process.
 
     Raises:
-        ModuleNotFoundError: the package is not installed.
+        ImportError: the package is not installed.
     """
     java = Path(import_module(PACKAGE).JAVA)
     home = Path(tempfile.mkdtemp(prefix="inspector-java-"))

