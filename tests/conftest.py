@@ -1,15 +1,116 @@
-"""Options of the test run."""
+"""Options of the test run: what a plain ``pytest`` leaves out, and what shares a process."""
 
 import os
-import shutil
+import re
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import is_hypothesis_test, settings
+from xdist.scheduler import LoadScopeScheduling
 
+from inspector.engines.java import packaged_home, provide_java
+from inspector.exceptions import EngineError
+from tests.profiles import MANY, load_profile
 from tests.spark_support import SILENCE
+
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+RELEASES = sorted(
+    (path.name for path in FIXTURES.iterdir() if path.is_dir()),
+    key=lambda release: tuple(map(int, release.split("."))),
+)
+
+IN_BETWEEN = set(RELEASES[1:-1])
+"""Releases of Spark whose fixtures a plain run leaves out: neither the oldest nor the newest."""
+
+FULL = {
+    "test_bench.py": "measures for seconds, and judges no result",
+    "test_cluster.py": "a cluster of its own processes and a Spark Connect server",
+    "test_workloads.py": "compiles Scala, and runs queries on Spark",
+}
+"""Test files, or tests, that are ``full`` as a whole, each with the reason."""
+
+ALL_CHECKPOINTS = "test_partitions_tell_the_leftovers_that_all_of_them_together_have"
+FULL[f"analyses/test_flat_tables.py::{ALL_CHECKPOINTS}"] = "all checkpoints of all releases"
+
+SMOKE = {
+    "engines/test_spark.py::test_fields": "both engines say the same",
+    "engines/test_spark.py::test_what_cannot_be_read_is_a_row_and_fails_no_job": "its errors",
+    "test_spark.py": "what Spark's own reader says",
+}
+"""Tests on Spark, or files of them, that are not ``full``: one session serves them all."""
+
+IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")
+"""Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
+
+
+# --- what runs -------------------------------------------------------------------------------
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Choose the examples, and a Java for all processes that the tests start."""
+    if not config.getoption("--hypothesis-profile"):
+        # -m full, not -m "not full"
+        load_profile(many=bool(re.search(r"(?<!not )\bfull\b", config.getoption("markexpr"))))
+    with suppress(EngineError):  # the fixture spark says it
+        provide_java()
+    packaged_home.cache_clear()  # to the tests it is one that the user gave
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what a plain run leaves out, before pytest chooses by marks."""
+    for item in items:
+        if isinstance(item, pytest.Function) and _is_full(item):
+            item.add_marker(pytest.mark.full)
+
+
+def _is_full(item: pytest.Function) -> bool:
+    if _is_listed(item, FULL) or _is_of_a_release_in_between(item):
+        return True
+    if item.get_closest_marker("spark") and not _is_listed(item, SMOKE):
+        return True
+    return is_hypothesis_test(item.obj) and settings.get_current_profile_name() == MANY
+
+
+def _is_listed(item: pytest.Function, names: dict[str, str]) -> bool:
+    file = _file(item)
+    return file in names or f"{file}::{item.originalname}" in names
+
+
+def _file(item: pytest.Item) -> str:
+    return item.path.relative_to(Path(__file__).parent).as_posix()
+
+
+def _is_of_a_release_in_between(item: pytest.Function) -> bool:
+    """Whether a parameter is a fixture of such a release."""
+    callspec = getattr(item, "callspec", None)
+    values = [] if callspec is None else list(callspec.params.values())
+    paths = [value for value in values if isinstance(value, Path)]
+    return any(IN_BETWEEN & set(path.parts) for path in paths if path.is_relative_to(FIXTURES))
+
+
+class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """A test file runs in one process, which makes what its tests share once; Spark's all in one.
+
+    Not by ``--dist=loadgroup``: pytest-xdist 3.8 gives no group to an item of pytest 9.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.split("::")[0]
+        if file == "tests/test_fixtures.py":
+            return nodeid  # nothing is shared, and its many tests fill the gaps at the end
+        return "spark" if file.removeprefix("tests/").startswith(IN_ONE_PROCESS) else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduling:
+    """Which process runs what, where there are several."""
+    return Scheduling(config, log)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -30,8 +131,10 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """One small session. Without a Java these tests fail: they must not be forgotten silently."""
-    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
-        pytest.fail("no Java: install 17, or leave these tests out with -m 'not spark'")
+    try:
+        provide_java()
+    except EngineError as error:
+        pytest.fail(f"{error}; or leave these tests out with -m 'not spark and not full'")
     from pyspark.sql import SparkSession
 
     home = Path(__file__).resolve().parents[1]

@@ -10,6 +10,7 @@ at the end is found by it, however it was started, and killed. This needs a Linu
 
 from __future__ import annotations
 
+import atexit
 import multiprocessing
 import os
 import re
@@ -18,17 +19,21 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import time
 import traceback
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 import pytest
+
+from inspector.engines.java import provide_java
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -83,9 +88,7 @@ def environment(folder: Path) -> dict[str, str]:
     folder of settings is empty, so that nobody's ``spark-defaults.conf`` counts and Spark logs at
     its default level, INFO, to standard error. Temporary files are made in the folder.
     """
-    assert "JAVA_HOME" in os.environ or shutil.which("java"), (
-        "no Java: install 17, or leave these tests out with -m 'not spark'"
-    )
+    provide_java()
     settings = folder / "conf"
     settings.mkdir(exist_ok=True)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}
@@ -100,16 +103,31 @@ def environment(folder: Path) -> dict[str, str]:
     }
 
 
+@cache
+def without_package(libraries: Path) -> Path:
+    """A folder with the same libraries but this package; itself, if it is not among them."""
+    if not (libraries / "inspector").exists():
+        return libraries
+    links = Path(tempfile.mkdtemp(prefix="inspector-tests-"))
+    atexit.register(shutil.rmtree, links)
+    for entry in libraries.iterdir():
+        if entry.name != "inspector":
+            (links / entry.name).symlink_to(entry)
+    return links
+
+
 def bare_python(folder: Path, *before: Path) -> Path:
     """A program that is this Python with its libraries, but without this package.
 
     Where it is installed in editable form, a ``.pth`` file leads to it, which nobody reads here.
+    Where it lies among the libraries, links lead to all but it.
 
     Args:
         folder: where to put it.
         before: folders whose modules hide the libraries of the same name.
     """
-    libraries = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    installed = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    libraries = [str(without_package(Path(path))) for path in installed]
     first = "".join(f"{path}:" for path in before)
     program = folder / "python"
     program.write_text(

@@ -49,6 +49,7 @@ TESTED_ELSEWHERE = {
 
 OF_NO_MODULE = {
     "test_architecture.py": "the rules of the house",
+    "test_collection.py": "every test file is run, and by whom",
     "test_fixtures.py": "the fixtures, and all layers together on them",
     "test_spark.py": "all layers together against a real Spark",
     "test_cluster.py": "the command line on executors that are elsewhere, and over Spark Connect",

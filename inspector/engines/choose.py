@@ -10,6 +10,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from inspector.engines.engine import FSSPEC, HADOOP, Engine
+from inspector.engines.java import java_note
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
 
@@ -147,8 +148,9 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
     )
     if reason is not None:
         options.notify(f"engine: {SPARK} ({reason})")
-    if engine.note is not None:
-        options.notify(f"engine: {engine.note}")
+    for note in (java_note(), engine.note):
+        if note is not None:
+            options.notify(f"engine: {note}")
     return engine
 
 

@@ -11,7 +11,6 @@ import atexit
 import logging
 import os
 import re
-import shutil
 import socket
 import sys
 import warnings
@@ -28,6 +27,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from inspector.checkpoint.urls import redact
+from inspector.engines.java import provide_java
 from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 from inspector.exceptions import EngineError
 
@@ -113,7 +113,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         return present
     remote = master is not None and master.startswith("sc://")
     if not remote and not _is_submitted():
-        _check_java()
+        provide_java()
     server = master or os.environ.get("SPARK_REMOTE", "")
     _check_answers(server)
     scope = SessionScope(request, owns_workers=not server.startswith("sc://"))
@@ -293,19 +293,6 @@ def check_driver() -> None:
             f"pandas cannot be imported ({error}), mapInArrow of PySpark needs it: "
             "pip install 'spark-state-inspector[spark]'"
         ) from None
-
-
-def _check_java() -> None:
-    home = os.environ.get("JAVA_HOME")
-    if home and (Path(home) / "bin" / "java").is_file():
-        return
-    if home:
-        raise EngineError(f"JAVA_HOME is {home}, where there is no bin/java")
-    if shutil.which("java") is None:
-        raise EngineError(
-            f"no Java is found, which Spark {pyspark.__version__} needs: install Java 17 and set "
-            "JAVA_HOME; --engine local needs none, and no sc:// server does"
-        )
 
 
 def _check_answers(master: str) -> None:

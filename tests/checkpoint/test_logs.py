@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.checkpoint.confs import HDFS_PROVIDER
@@ -219,7 +219,6 @@ def test_the_newest_entry_tells_the_provider(tmp_path: Path) -> None:
     assert logs_of(tmp_path, files).provider_class == HDFS_PROVIDER
 
 
-@settings(max_examples=50)
 @given(st.binary(), st.binary(), st.binary())
 def test_any_bytes_give_logs(
     tmp_path_factory: pytest.TempPathFactory, query: bytes, offset: bytes, done: bytes

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.clocks import Int64Path, fixed_slot_offset
@@ -71,7 +71,6 @@ def test_slots_follow_the_null_bits(fields: int, offset: int) -> None:
     assert row[fixed_slot_offset(schema, fields - 1) :][:2] == (999 + fields).to_bytes(2, "little")
 
 
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.binary(max_size=12).map(lambda part: part * 8), max_size=4), st.data())
 def test_any_bytes_agree_with_the_whole_row(rows: list[bytes], data: st.DataObject) -> None:
     schema = parse_ddl("w struct<s: timestamp, e: timestamp>, v bigint")

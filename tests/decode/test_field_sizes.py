@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows
@@ -70,7 +70,6 @@ def test_they_come_back_from_the_columns_of_a_fact() -> None:
         assert RowBytes.from_columns(row) == one
 
 
-@settings(max_examples=200)
 @given(st.lists(st.binary(max_size=20).map(lambda data: data * 8), max_size=4))
 def test_any_rows_are_accounted_for_to_the_byte(rows: list[bytes]) -> None:
     assert total(measured(*rows)) == sum(map(len, rows))

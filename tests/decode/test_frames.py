@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.frames import CODECS, codec_of, inflate, sniff
@@ -127,7 +127,6 @@ def test_an_error_of_the_storage_stays_what_it_is() -> None:
             list(inflate(chunks(encode.compress(SAMPLE, codec)), codec))
 
 
-@settings(max_examples=60)
 @given(st.binary(max_size=400).map(lambda data: data * 3), codecs)
 def test_inflate_undoes_compress(raw: bytes, codec: str) -> None:
     raw = raw or b"x"
@@ -143,7 +142,6 @@ def error_of(data: bytes, codec: str) -> DecodeError | None:
     return None
 
 
-@settings(max_examples=400)
 @given(st.binary(max_size=200), codecs, st.booleans())
 def test_any_bytes_give_a_value_or_a_decode_error(data: bytes, codec: str, magic: bool) -> None:
     if magic:
@@ -152,7 +150,6 @@ def test_any_bytes_give_a_value_or_a_decode_error(data: bytes, codec: str, magic
     assert error is None or 0 <= (error.offset or 0) <= len(data)
 
 
-@settings(max_examples=200)
 @given(codecs, st.data())
 def test_damaged_files_give_a_value_or_a_decode_error(codec: str, data: st.DataObject) -> None:
     file = bytearray(encode.compress(SAMPLE[4000:6000], codec))

@@ -11,7 +11,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.key_order import KeyOrder
@@ -228,7 +228,6 @@ def sorted_by_spark(data_type: DataType) -> bool:
     )
 
 
-@settings(max_examples=200, deadline=None)
 @given(schemas, st.data())
 def test_keys_of_any_schema_descend_as_their_values_do(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
@@ -241,7 +240,6 @@ def test_keys_of_any_schema_descend_as_their_values_do(whole: Typed, data: st.Da
     assert descents(key, rows) == [False, *expected]
 
 
-@settings(max_examples=200, deadline=None)
 @given(schemas, st.data())
 def test_an_order_of_keys_never_descends_and_its_reverse_never_ascends(
     whole: Typed, data: st.DataObject
@@ -260,7 +258,6 @@ def test_an_order_of_keys_never_descends_and_its_reverse_never_ascends(
         assert both != (True, True)
 
 
-@settings(max_examples=300, deadline=None)
 @given(schemas, st.data())
 def test_damaged_keys_give_no_evidence(whole: Typed, data: st.DataObject) -> None:
     key, values = whole
@@ -274,7 +271,6 @@ def test_damaged_keys_give_no_evidence(whole: Typed, data: st.DataObject) -> Non
     assert not (any(found) and decode(key, damaged).misfits)
 
 
-@settings(max_examples=200, deadline=None)
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
 def test_any_bytes(whole: Typed, rows: list[bytes]) -> None:
     key, _ = whole

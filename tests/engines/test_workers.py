@@ -26,6 +26,7 @@ from inspector.engines.workers import (
     tuned,
 )
 from inspector.exceptions import EngineError
+from tests.spark_support import without_package
 
 
 def plain(program: str, *paths: str | Path, stdin: bytes = b"") -> str:
@@ -46,7 +47,7 @@ def libraries() -> Path:
     """Where this Python has its libraries; this package is not among them."""
     import numpy
 
-    return Path(numpy.__file__).parents[1]
+    return without_package(Path(numpy.__file__).parents[1])
 
 
 ANSWER = "import pickle; print(pickle.load(sys.stdin.buffer)(0))"

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.estimates.heap import (
@@ -219,7 +219,6 @@ def _versions(history: list[list[Record]]) -> dict[int, VersionFacts]:
     return dict(enumerate(facts, 1))
 
 
-@settings(max_examples=200, deadline=None)
 @given(histories)
 def test_the_objects_of_n_versions_are_those_of_real_maps(history: list[list[Record]]) -> None:
     spark, maps = ObjectMap(), []
@@ -245,7 +244,6 @@ def _by_identity(rows: Iterable[Row]) -> list[Row]:
     return list({id(row): row for row in rows}.values())
 
 
-@settings(max_examples=100, deadline=None)
 @given(histories, st.sampled_from([LAYOUT, OLD_SPARK, Layout.of(1 << 40), Layout.of(1 << 40, 8)]))
 def test_more_versions_are_more_and_sharing_is_less(
     history: list[list[Record]], layout: Layout

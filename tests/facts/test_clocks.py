@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.clocks import Clocks, first_due, running_max
@@ -28,7 +28,6 @@ def test_a_history_without_versions_has_no_clocks() -> None:
     assert [len(column) for column in vars(found).values()] == [0, 0, 0]
 
 
-@settings(deadline=None)
 @given(st.lists(st.integers(-3, 3), min_size=1))
 def test_how_far_a_clock_had_come_never_goes_back(times: list[int]) -> None:
     assert running_max(np.array(times, np.int64)).tolist() == list(accumulate(times, max))
@@ -52,7 +51,6 @@ def test_a_timer_fires_by_the_own_time_of_each_batch(
     assert [int(one[0]) for one in found] == [first, often]
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.integers(0, 9), min_size=1, max_size=8),
     st.lists(st.tuples(st.integers(-1, 6), st.integers(0, 8)), max_size=6),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.clocks import Clocks
@@ -177,7 +177,6 @@ time_rows = st.lists(
 )
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     history=st.lists(time_rows, min_size=1, max_size=6),
     marks=st.lists(st.integers(0, 3), min_size=6, max_size=6),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.heap_prefixes import LivePrefixes, PrefixFacts
@@ -99,7 +99,6 @@ batches = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(batches)
 def test_prefixes_are_those_of_real_sets(history: list[dict[str, set[int]]]) -> None:
     live: dict[str, set[int]] = {}

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.clocks import Clocks
@@ -434,7 +434,6 @@ def test_keys_that_had_no_timer_when_the_window_began_are_told_with_a_proviso() 
 # --- queries that keep their own account -----------------------------------------------------
 
 
-@settings(max_examples=250, deadline=None)
 @given(
     pandas=st.booleans(),
     kind=st.sampled_from(TimeoutKind),
@@ -468,7 +467,6 @@ def test_by_its_own_clock_what_is_proven_is_what_the_query_says_and_nothing_else
         assert said[key] == one[:2]
 
 
-@settings(max_examples=150, deadline=None)
 @given(
     pandas=st.booleans(),
     kind=st.sampled_from(TimeoutKind),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.timer_runs import TimerCalls, TimerRuns
@@ -39,7 +39,6 @@ counts = st.builds(TimerCalls, *[st.integers(0, 99) for _ in fields(TimerCalls)]
 # --- habits ----------------------------------------------------------------------------------
 
 
-@settings(deadline=None)
 @given(counts, counts, counts)
 def test_calls_add(a: TimerCalls, b: TimerCalls, c: TimerCalls) -> None:
     assert a + b == b + a
@@ -116,7 +115,6 @@ def test_a_snapshot_shows_no_habits() -> None:
     assert habits(steps, [clock(1)]) == {}
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     pandas=st.booleans(),
     kind=st.sampled_from(TimeoutKind),
@@ -209,7 +207,6 @@ def test_a_clock_that_is_not_known_shows_nothing() -> None:
     assert runs.thresholds[EVENT] == [10, NO_CLOCK, 50]
 
 
-@settings(max_examples=150, deadline=None)
 @given(workloads())
 def test_no_timer_of_a_query_stands_by_the_clock_that_it_follows(workload: Workload) -> None:
     for _ in workload.run():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from inspector.facts.timers import (
     NO_RECORD,
@@ -269,7 +269,6 @@ def test_nothing_is_carried_from_one_batch_to_the_next() -> None:
     assert [calls[version].against for version in (1, 2)] == [{EVENT}, NEITHER]
 
 
-@settings(max_examples=200, deadline=None)
 @given(workloads())
 def test_calls_say_of_no_query_what_it_did_not_do(workload: Workload) -> None:
     for _ in workload.run():

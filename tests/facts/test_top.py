@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.top import TopBy, merge_top, top_keys
@@ -46,7 +46,6 @@ def rank(history: list[list[tuple[bytes, bytes | None]]], by: TopBy) -> list[tup
 
 
 @pytest.mark.parametrize("by", [by for by in TopBy if by is not TopBy.NUMBER])
-@settings(max_examples=60)
 @given(history=HISTORIES, most=st.integers(1, 6))
 def test_the_first_keys_are_those_of_a_sort(
     by: TopBy, history: list[list[tuple[bytes, bytes | None]]], most: int

@@ -6,7 +6,7 @@ from dataclasses import fields
 from functools import reduce
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.sizes import LiveSizes, SizeCounts
@@ -51,7 +51,6 @@ deltas = st.lists(
 )
 
 
-@settings(max_examples=100, deadline=None)
 @given(
     history=st.lists(deltas, min_size=1, max_size=4),
     partition=st.lists(st.integers(0, 2), min_size=6, max_size=6),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.kernel.layout import (
@@ -291,7 +291,6 @@ records = st.lists(
 
 
 @BOTH
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.tuples(records, st.integers(0, 3)), max_size=4), st.booleans())
 def test_tables_are_the_same_in_both(versions: list[tuple[list[Put], int]], clocks: bool) -> None:
     tables = [fresh(4), fresh(4)]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.kernel.loader import ENVIRONMENT, Kernel, load
@@ -235,7 +235,6 @@ nested = st.lists(st.tuples(st.booleans(), any_row), max_size=3).map(
 
 
 @BOTH
-@settings(max_examples=600, deadline=None)
 @given(nested, st.lists(numbers, max_size=8), st.booleans())
 def test_rows_are_compared_alike_in_both(
     rows: list[bytes], program: list[int], twice: bool

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.kernel.loader import ENVIRONMENT, Kernel, load
@@ -105,7 +105,6 @@ kinds = st.sampled_from([0, 1, 2, ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT])
 
 
 @BOTH
-@settings(max_examples=500, deadline=None)
 @given(any_rows, st.lists(kinds | numbers, max_size=12))
 def test_rows_are_the_same_in_both(rows: list[bytes], program: list[int]) -> None:
     python, c = load("python"), load("c")

@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 import xxhash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.arrays import Int64s
@@ -322,7 +322,6 @@ framed = st.lists(st.tuples(st.binary(max_size=12), st.none() | st.binary(max_si
 
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
-@settings(max_examples=300)
 @given(st.binary(max_size=60) | framed, st.integers(0, 60), st.integers(0, 5), st.integers(0, 40))
 def test_scan_is_the_same_in_both(data: bytes, start: int, room: int, limit: int) -> None:
     start = min(start, len(data))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.facts.expired import LeftoverClass, Needs
@@ -321,7 +321,6 @@ anything = st.builds(
 )
 
 
-@settings(deadline=None)
 @given(anything)
 def test_text_keeps_it_and_says_the_same_twice(found: Resolution) -> None:
     text = found.to_json()
@@ -419,7 +418,6 @@ def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
 # --- queries that keep their own account -----------------------------------------------------
 
 
-@settings(max_examples=80, deadline=None)
 @given(workloads(), st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from([0, 0, 0, 1, 3]))
 def test_no_proof_is_wrong_and_no_leftover_is_passed_over(
     workload: Workload, base: int, purged: int

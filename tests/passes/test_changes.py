@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.passes.changes import ChangesTask, run_changes
 from tests import cases
 from tests.cases import Batch, run, tasks_of, user
 from tests.encode import Record
+from tests.profiles import costly
 
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8])
 values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
@@ -39,7 +40,7 @@ def brief(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [(r["version"], r["event"], r["key"], r["value"]) for r in rows if r["kind"] == "change"]
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@costly
 @given(history=st.lists(deltas, min_size=1, max_size=4))
 def test_every_record_is_told_in_order_with_what_it_did(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]]
@@ -61,7 +62,7 @@ def test_every_record_is_told_in_order_with_what_it_did(
     assert [tuple(row[name] for name in names) for row in changes_of(root)] == expected
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@costly
 @given(history=st.lists(deltas, min_size=1, max_size=4), key=st.none() | keys)
 def test_old_values_are_told_if_asked(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], key: bytes | None

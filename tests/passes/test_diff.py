@@ -9,7 +9,7 @@ from typing import Any
 from unittest import mock
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.discovery.tasks import Task
@@ -19,6 +19,7 @@ from inspector.passes.store_reader import StoreReader
 from tests import cases
 from tests.cases import Batch, run, tasks_of, user
 from tests.encode import Record
+from tests.profiles import costly
 
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8, b"c" * 8])
 values = st.none() | st.sampled_from([b"", b"v" * 8, b"w" * 16])
@@ -75,7 +76,7 @@ def expected(old: dict[bytes, bytes], new: dict[bytes, bytes]) -> dict[bytes, tu
     return told
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@costly
 @given(
     history=st.lists(deltas, min_size=1, max_size=4),
     snapshot=st.integers(1, 4),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.discovery.checkpoint import open_checkpoint
@@ -158,7 +158,6 @@ def covered(sides: list[list[Side]]) -> set[bytes]:
 USERS = [f"user-{user}" * (user + 1) for user in range(4)]
 
 
-@settings(max_examples=80, deadline=None)
 @given(
     history=st.lists(
         st.lists(

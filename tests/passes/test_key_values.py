@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.arrow_types import arrow_type
@@ -94,7 +94,6 @@ VALUES: list[tuple[DataType, st.SearchStrategy[Any]]] = [
 ]
 
 
-@settings(deadline=None)  # the first example imports pandas
 @given(st.data())
 def test_what_the_output_shows_is_read_as_the_value_that_it_stands_for(data: st.DataObject) -> None:
     data_type, values = data.draw(st.sampled_from(VALUES))
@@ -105,7 +104,6 @@ def test_what_the_output_shows_is_read_as_the_value_that_it_stands_for(data: st.
     assert again.equals(array) or math.isnan(array[0].as_py())
 
 
-@settings(deadline=None)
 @given(
     st.sampled_from([each for each, _ in VALUES]),
     st.recursive(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import api
@@ -20,6 +20,7 @@ from inspector.sparktypes.types import VOID
 from tests import cases, encode
 from tests.cases import STRING, Batch
 from tests.encode import Record
+from tests.profiles import costly
 
 Event = tuple[int, int]
 """A user and a time in ms."""
@@ -204,7 +205,6 @@ def found_in(root: Path, **options: tuple[str, ...]) -> Mapping[bytes, tuple[int
     }
 
 
-@settings(max_examples=120, deadline=None)
 @given(
     make=st.sampled_from([Aggregation, Deduplicate, DeduplicateWithin, Sessions]),
     keeps=st.booleans(),
@@ -227,7 +227,7 @@ def test_leftovers_equal_the_operators_own_account(
         assert {certainty for _, _, certainty in found.values()} <= {"inferred"}
 
 
-@settings(max_examples=60, deadline=None)
+@costly
 @given(history=batches, delay=st.integers(0, 15 * SECOND))
 def test_rows_that_wait_for_the_next_batch_are_no_leftovers_in_4_3(
     history: list[list[Event]], delay: int
@@ -345,7 +345,7 @@ def write_join(root: Path, logs: list[Batch], sides: Mapping[str, JoinSide], *, 
         cases.write_schema(root / f"state/0/0/{name}-{_STORES[1]}", SIDE_KEY, SIDE_ROW)
 
 
-@settings(max_examples=60, deadline=None)
+@costly
 @given(
     left=batches,
     right=batches,

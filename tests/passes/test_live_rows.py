@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.passes.run import run_rows
 from tests import cases
 from tests.cases import Batch, run, small_checkpoint, tasks_of
 from tests.encode import Record
+from tests.profiles import costly
 
 Rows = list[dict[str, Any]]
 keys = st.sampled_from([b"", b"a" * 8, b"b" * 8, b"c" * 16])
@@ -24,7 +25,7 @@ def rows_of(root: Path, version: int | None = None) -> Rows:
     return run([task.to_json() for task in tasks_of(root, version)], run_rows)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@costly
 @given(history=st.lists(deltas, min_size=1, max_size=4), snapshot=st.integers(0, 4))
 def test_the_rows_are_those_of_a_dict(
     tmp_path_factory: pytest.TempPathFactory, history: list[list[Record]], snapshot: int

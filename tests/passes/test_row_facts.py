@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import RowBytes, measure_rows
@@ -25,6 +25,7 @@ from tests import cases
 from tests.cases import Batch, place, run, small_checkpoint, tasks_of
 from tests.cli.support import copy_of
 from tests.encode import Record
+from tests.profiles import costly
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 JOIN = "4.3.0/join_left_outer"
@@ -65,7 +66,7 @@ def facts_of(function: Any, tasks: list[Task], seed: int = 0) -> Facts:
     return collect(reversed([batch for part in parts for batch in function([part])]))
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@costly
 @given(
     partitions=st.lists(st.lists(deltas, min_size=3, max_size=3), min_size=1, max_size=3),
     version=st.integers(1, 3),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import InspectorError
@@ -20,6 +20,7 @@ from inspector.sparktypes import StructType
 from tests import cases, encode
 from tests.cases import Batch, group_state, tasks_of, user
 from tests.encode import Record
+from tests.profiles import costly
 
 Rows = list[dict[str, Any]]
 NAMES = ("a", "b", "cc")
@@ -100,7 +101,7 @@ histories = st.lists(
 )
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@costly
 @given(history=histories, first=st.integers(0, 3), raw=st.booleans())
 def test_changes_are_those_of_a_dict(
     tmp_path_factory: pytest.TempPathFactory,

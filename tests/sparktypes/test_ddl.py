@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import DecodeError
@@ -121,7 +121,6 @@ words = st.sampled_from(
 )
 
 
-@settings(max_examples=500)
 @given(st.text(max_size=40) | st.lists(words, max_size=12).map(" ".join))
 def test_any_text_gives_a_schema_or_a_decode_error(text: str) -> None:
     try:
@@ -146,7 +145,6 @@ types = st.recursive(
 )
 
 
-@settings(max_examples=100)
 @given(st.lists(st.builds(StructField, st.text(min_size=1, max_size=4), types), max_size=4))
 def test_both_texts_give_the_schema_back(fields: list[StructField]) -> None:
     whole = StructType(tuple(fields))

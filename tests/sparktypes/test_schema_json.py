@@ -6,7 +6,7 @@ import contextlib
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import DecodeError
@@ -209,7 +209,6 @@ def test_a_name_that_is_no_unicode_is_repaired() -> None:
     assert parse_schema_json(text).fields[0].name == "a?"
 
 
-@settings(max_examples=200)
 @given(st.text(max_size=80) | st.binary(max_size=80))
 def test_any_json_text_gives_a_schema_or_a_decode_error(text: str | bytes) -> None:
     if not isinstance(text, bytes) and "]" in text:
@@ -237,7 +236,6 @@ nodes: st.SearchStrategy[object] = st.recursive(
 )
 
 
-@settings(max_examples=200)
 @given(nodes)
 def test_any_json_document_gives_a_schema_or_a_decode_error(node: object) -> None:
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.records import REMOVED, RecordBlock
@@ -88,7 +88,6 @@ class Counted:
             assert found.more_by_size[kind] == {size: n for size, n in more.items() if n}
 
 
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.lists(record, max_size=6), max_size=2), max_size=4))
 def test_they_are_those_of_the_keys_one_by_one(versions: list[list[list[Record]]]) -> None:
     state, counted = StateMap(), Counted()

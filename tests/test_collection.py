@@ -1,0 +1,90 @@
+"""Every test file runs: no tool passes one by, and no choice of marks leaves one out."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+from tests import conftest
+from tests.spark.support import spark_release
+
+ROOT = Path(__file__).resolve().parents[1]
+SEARCHED = ("inspector", "scripts", "tests")
+"""Folders of the top level in which a file of tests could lie."""
+
+IGNORED_BY_TOOLS = ("buck-out", "env", "out", "site-packages", "target", "test-results")
+"""Names that Git's and linters' usual settings pass by; pytest's own are asked of pytest."""
+
+FEWEST = 5000
+
+
+def collected(*options: str) -> Counter[str]:
+    """File -> how many tests pytest finds in it."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n0", "-p", "no:randomly"]
+    done = subprocess.run(
+        [*command, "-p", "no:cacheprovider", *options],
+        cwd=ROOT,
+        env={k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-2000:]
+    return Counter(line.split("::")[0] for line in done.stdout.splitlines() if "::" in line)
+
+
+def test_every_test_file_contributes_tests() -> None:
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for folder in SEARCHED
+        for path in (ROOT / folder).rglob("test_*.py")
+    }
+    found = collected("-m", "full or not full")
+    assert set(found) == files
+    assert sum(found.values()) > FEWEST
+
+
+def test_no_folder_bears_a_name_that_is_passed_by(request: pytest.FixtureRequest) -> None:
+    patterns = (*request.config.getini("norecursedirs"), *IGNORED_BY_TOOLS)
+    assert {"build", "dist", "venv"} <= set(patterns)
+    passed_by = [
+        path.relative_to(ROOT).as_posix()
+        for folder in SEARCHED
+        for path in (ROOT / folder).rglob("*")
+        if path.is_dir() and any(fnmatch(path.name, pattern) for pattern in patterns)
+    ]
+    assert passed_by == []
+
+
+# --- what a plain run leaves out -------------------------------------------------------------
+
+
+def test_every_rule_of_a_plain_run_is_about_something() -> None:
+    for name in (*conftest.FULL, *conftest.SMOKE):
+        file, _, test = name.partition("::")
+        assert f"def {test}" in (ROOT / "tests" / file).read_text("utf-8"), name
+    for name in conftest.IN_ONE_PROCESS:
+        assert (ROOT / "tests" / name).exists(), name
+
+
+def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> None:
+    oldest, *between, newest = conftest.RELEASES
+    assert (oldest, newest) == ("2.4.8", "4.3.0")
+    assert set(between) == conftest.IN_BETWEEN
+    assert len(between) == 7
+
+
+@pytest.mark.full
+def test_a_plain_run_holds_a_real_spark_and_no_bench() -> None:
+    plain, full = collected(), collected("-m", "full")
+    assert {"tests/test_fixtures.py", "tests/test_spark.py"} <= set(plain)
+    assert {"tests/test_fixtures.py", "tests/test_bench.py", "tests/test_cluster.py"} <= set(full)
+    assert not {"tests/test_bench.py", "tests/test_cluster.py"} & set(plain)
+    on_spark = collected("-m", "spark and not full")
+    assert len(on_spark) >= (2 if spark_release() >= (4, 0) else 1)
