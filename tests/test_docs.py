@@ -31,6 +31,9 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
 FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 MOST_LINES = 300
+LISTS = {"findings", "tables"}
+"""Pages that list all there is of a kind, in which one looks up an entry."""
+
 COMMANDS = inspector.list_commands(click.Context(inspector))
 
 page = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -49,7 +52,7 @@ def test_every_page_is_in_the_reading_order() -> None:
 def test_a_page_is_short_and_begins_with_its_title(file: Path) -> None:
     lines = file.read_text("utf-8").splitlines()
     assert lines[0].startswith("# ")
-    assert len(lines) <= MOST_LINES
+    assert len(lines) <= MOST_LINES or file.stem in LISTS
 
 
 @page

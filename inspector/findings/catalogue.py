@@ -140,6 +140,36 @@ BAD_CHECKSUM = Kind(
     source="ChecksumFileSystem (Hadoop, local disks), ChecksumCheckpointFileManager (Spark 4.1; "
     "from 4.2 on not for this provider)",
 )
+LOG_CONTRADICTION = Kind(
+    "SS111",
+    Severity.ERROR,
+    Group.INTEGRITY,
+    "the logs contradict each other",
+    "org.apache.spark.sql.execution.streaming.OffsetSeqLog",
+    _PROVEN,
+    means="An entry of `offsets` or `commits` is missing between others, or two entries that "
+    "repeat the same watermark give different ones. Batches, clocks and watermarks are read from these "
+    "entries: what is judged by a wrong one is wrong.",
+    to_do="compare the entries that are named with a backup; a running query does not change "
+    "them, and a restart plans the next batch from them",
+    source="MicroBatchExecution.markMicroBatchStart, markMicroBatchEnd, WatermarkTracker (2.3 to "
+    "4.3): an entry of `offsets` begins with the watermark that the commit before it ended with",
+)
+CHANGED_FILE = Kind(
+    "SS112",
+    Severity.ERROR,
+    Group.INTEGRITY,
+    "log, metadata or schema changed since it was written",
+    "org.apache.hadoop.fs.ChecksumException",
+    _PROVEN,
+    means="The bytes of a small file are not those that Hadoop's `.NAME.crc` beside it was made "
+    "of. Spark on a local disk refuses to read it, and nothing here is taken from it: a batch "
+    "whose entry it is has no clock, a store whose schema it is has no rule.",
+    to_do="restore the file from a backup; one that was edited on purpose is read again when its "
+    "`.NAME.crc` is removed",
+    source="ChecksumFileSystem.open (Hadoop, local disks; every Spark from 2.3 to 4.3 writes and reads "
+    "its logs by it there)",
+)
 NEVER_EXPIRES = Kind(
     "SS201",
     Severity.WARNING,
@@ -329,6 +359,8 @@ CATALOGUE = (
     BAD_ROW,
     PARTITION_COUNT,
     BAD_CHECKSUM,
+    LOG_CONTRADICTION,
+    CHANGED_FILE,
     NEVER_EXPIRES,
     PAST_WATERMARK,
     TIMEOUT_KEPT,

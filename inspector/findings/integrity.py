@@ -8,7 +8,9 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import (
     BAD_CHECKSUM,
     BAD_ROW,
+    CHANGED_FILE,
     FORMAT_V1,
+    LOG_CONTRADICTION,
     MISSING_DELTA,
     NOT_RESTORABLE,
     PARTITION_COUNT,
@@ -27,6 +29,9 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "bad-row": BAD_ROW,
     "missing-partition": PARTITION_COUNT,
     "file-checksum": BAD_CHECKSUM,
+    "log-contradiction": LOG_CONTRADICTION,
+    "log-entry-lost": LOG_CONTRADICTION,
+    "bad-checksum": CHANGED_FILE,
 }
 
 
