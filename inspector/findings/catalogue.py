@@ -148,8 +148,8 @@ LOG_CONTRADICTION = Kind(
     "org.apache.spark.sql.execution.streaming.OffsetSeqLog",
     _PROVEN,
     means="An entry of `offsets` or `commits` is missing between others, or two entries that "
-    "repeat the same watermark give different ones. Batches, clocks and watermarks are read from these "
-    "entries: what is judged by a wrong one is wrong.",
+    "repeat the same watermark give different ones. Batches, clocks and watermarks are read "
+    "from these entries: what is judged by a wrong one is wrong.",
     to_do="compare the entries that are named with a backup; a running query does not change "
     "them, and a restart plans the next batch from them",
     source="MicroBatchExecution.markMicroBatchStart, markMicroBatchEnd, WatermarkTracker (2.3 to "
@@ -167,7 +167,7 @@ CHANGED_FILE = Kind(
     "whose entry it is has no clock, a store whose schema it is has no rule.",
     to_do="restore the file from a backup; one that was edited on purpose is read again when its "
     "`.NAME.crc` is removed",
-    source="ChecksumFileSystem.open (Hadoop, local disks; every Spark from 2.3 to 4.3 writes and reads "
+    source="ChecksumFileSystem.open (Hadoop, local disks; Spark 2.3 to 4.3 writes and reads "
     "its logs by it there)",
 )
 NEVER_EXPIRES = Kind(
