@@ -27,7 +27,6 @@ from inspector.exceptions import CheckpointError, EngineError
 from inspector.model import Problem, TimeoutKind
 from inspector.operators.user_rules import GivenRules
 from inspector.render.keys import Redact
-from inspector.schemas import FACTS
 
 if TYPE_CHECKING:
     from inspector.merge.collect import Facts
@@ -163,8 +162,10 @@ class Run:
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Facts of tasks, by a function of the pipeline, on the engine that was asked for."""
+        from inspector.facts.registry import facts_schema  # noqa: PLC0415 - as above
+
         work = [Work(task.to_json(), task.file_bytes) for task in tasks]
-        return self.engine.map(function, FACTS, work, merge)
+        return self.engine.map(function, facts_schema(), work, merge)
 
     def stream(self, function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of tasks one after the other, in this process: for outputs that are written here.

@@ -12,9 +12,9 @@ from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metada
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.user_schemas import GivenPair, GivenSchemas, StoreName, with_given
+from inspector.discovery.user_schemas import GivenPair, GivenSchemas, with_given
 from inspector.exceptions import CheckpointError, UnsupportedProviderError
-from inspector.model import BatchClock, BatchId, FileKind, Problem
+from inspector.model import BatchClock, BatchId, FileKind, Problem, StoreName
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.state.chain import StoreFiles, restorable_versions
@@ -261,7 +261,7 @@ def _schemas(
     schemas: dict[str, StateSchema] = {}
     for store in layout.store_names:
         schema, trouble = read_state_schema(storage, layout.operator_id, store)
-        place = (layout.operator_id, store)
+        place = StoreName(layout.operator_id, store)
         if place in given:
             schema = with_given(schema, given[place], place)
         else:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from inspector.checkpoint.layout import Layout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.exceptions import CheckpointError, DecodeError
+from inspector.model import StoreName
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 
 GIVEN = 0
 """In place of the format of a schema file, for a schema that the user gave."""
 
-StoreName = tuple[int, str]
 GivenPair = tuple["StructType | None", "StructType | None"]
 """Key and value schema of a store, as far as they were given."""
 
@@ -55,9 +55,10 @@ class GivenSchema:
     def stores(self, stores: Iterable[StoreName]) -> list[StoreName]:
         """Those of some stores that it may be for."""
         return [
-            (operator, store)
-            for operator, store in stores
-            if self.operator_id in (None, operator) and self.store_name in (None, store)
+            one
+            for one in stores
+            if self.operator_id in (None, one.operator_id)
+            and self.store_name in (None, one.store_name)
         ]
 
 
@@ -90,7 +91,8 @@ class GivenSchemas:
         Raises:
             CheckpointError: one is for no store, or it is not said for which of several.
         """
-        there = [(o.operator_id, store) for o in layout.operators for store in o.store_names]
+        operators = layout.operators
+        there = [StoreName(o.operator_id, store) for o in operators for store in o.store_names]
         keys = {_one_store(each, there, "--key-schema"): each.schema for each in self.keys}
         values = {_one_store(each, there, "--value-schema"): each.schema for each in self.values}
         return {place: (keys.get(place), values.get(place)) for place in {**keys, **values}}
