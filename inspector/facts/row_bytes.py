@@ -25,6 +25,6 @@ class FieldSizes(Fact):
     def __add__(self, other: FieldSizes) -> FieldSizes:
         return FieldSizes(self.side or other.side, self.rows + other.rows)
 
-    def merge_key(self, _version: int) -> Side | None:
+    def merge_key(self, _version: int) -> tuple[Side | None]:
         """Those of one side add."""
-        return self.side
+        return (self.side,)

@@ -67,9 +67,9 @@ class CallsByClock(Fact):
     def __add__(self, other: CallsByClock) -> CallsByClock:
         return CallsByClock(self.timeout_kind or other.timeout_kind, self.calls + other.calls)
 
-    def merge_key(self, _version: int) -> TimeoutKind | None:
+    def merge_key(self, _version: int) -> tuple[TimeoutKind | None]:
         """Those under one clock add."""
-        return self.timeout_kind
+        return (self.timeout_kind,)
 
 
 @dataclass

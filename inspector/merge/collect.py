@@ -118,9 +118,10 @@ class Facts:
     def fields(self) -> dict[tuple[StoreName, Side], RowBytes]:
         """What the keys and the values of each store take, where that was requested."""
         return {
-            (name, side): sizes.rows
+            (name, sizes.side): sizes.rows
             for name, by_side in self.merged(FieldSizes).items()
-            for side, sizes in cast("dict[Side, FieldSizes]", by_side).items()
+            for sizes in by_side.values()
+            if sizes.side is not None
         }
 
     @cached_property
@@ -187,9 +188,10 @@ class Facts:
     def calls(self) -> dict[tuple[StoreName, TimeoutKind], TimerCalls]:
         """What is known of the calls of each group state's function, by the clock of its timers."""
         return {
-            (name, kind): found.calls
+            (name, found.timeout_kind): found.calls
             for name, by_kind in self.merged(CallsByClock).items()
-            for kind, found in cast("dict[TimeoutKind, CallsByClock]", by_kind).items()
+            for found in by_kind.values()
+            if found.timeout_kind is not None
         }
 
     @cached_property

@@ -12,6 +12,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.user_schemas import GIVEN, GivenSchema, GivenSchemas, with_given
 from inspector.exceptions import CheckpointError
+from inspector.model import StoreName
 from inspector.sparktypes import StructType, parse_ddl, to_json
 from tests.cases import JOIN_STORES, small_checkpoint
 
@@ -64,7 +65,7 @@ def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
 
 def test_what_was_not_given_comes_from_the_file() -> None:
     read = StateSchema(2, COUNT, COUNT)
-    place = (0, "default")
+    place = StoreName(0, "default")
     assert with_given(read, (USER, None), place) == StateSchema(GIVEN, USER, COUNT)
     assert with_given(read, (None, USER), place) == StateSchema(GIVEN, COUNT, USER)
     assert with_given(None, (USER, COUNT), place) == StateSchema(GIVEN, USER, COUNT)
