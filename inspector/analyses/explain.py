@@ -209,8 +209,7 @@ def _timer_clock(
     """The clock of an operator's timers by version; None, too, where its watermark is not known."""
 
     def clock(version: int) -> str | None:
-        name = StoreName(operator.operator_id, store)
-        found = facts.resolution.clock_of(name, version).kind
+        found = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
         lags = found is TimeoutKind.EVENT_TIME and held_back(checkpoint, operator, version)
         return None if found is None or lags else found.value
 

@@ -20,7 +20,7 @@ from inspector.engines.engine import Work
 from inspector.engines.slots import keys_of_slots
 from inspector.engines.staging import PIECE_BYTES
 from inspector.exceptions import EngineError, NotACheckpointError
-from inspector.facts.registry import facts_schema
+from inspector.facts.registry import facts_in, facts_schema
 from inspector.passes.run import run_tasks
 from inspector.render.as_json import render_json
 from inspector.render.report import Report
@@ -99,8 +99,8 @@ def _work(run: Run) -> list[Work]:
 
 def _facts(batches: list[Any]) -> list[str]:
     # Of damage that only a hidden file tells not every Spark knows.
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    return sorted(repr(row) for row in rows if row["slug"] != "file-checksum")
+    found = [one for batch in batches for one in facts_in(batch)]
+    return sorted(repr(one) for one in found if "file-checksum" not in repr(one.fact))
 
 
 def test_troubles_are_the_same_and_no_folder_of_ours_is_named(
