@@ -15,11 +15,11 @@ from inspector.discovery.checkpoint import (
     open_checkpoint,
     state_file_bytes,
 )
-from inspector.discovery.plan import Wanted, listing_problems, plan
+from inspector.discovery.plan import FactRequest, listing_problems, plan
 from inspector.discovery.tasks import Task
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_rules import with_rules
-from inspector.discovery.user_schemas import GivenSchemas
+from inspector.discovery.user_schemas import UserSchemas
 from inspector.engines.choose import EngineWanted, choose, given_engine
 from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
 from inspector.engines.local import stream_tasks
@@ -116,7 +116,7 @@ class Run:
         # What is asked for and cannot be had is said before anything is read.
         engine = given_engine(options.engine, options.workers)
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
-        given = GivenSchemas.parse(options.key_schemas, options.value_schemas)
+        given = UserSchemas.parse(options.key_schemas, options.value_schemas)
         checkpoint = _opened(path, options, reader_of(engine), (selection, given))
         if selection != Selection() and not any(o.layout.stores for o in checkpoint.operators):
             raise CheckpointError("it has no such operator, store or partition", checkpoint.root)
@@ -137,8 +137,8 @@ class Run:
         Args:
             partitions: those of single partitions are needed for older versions too; else only
                 their sums may be told.
-            asked: fields of :class:`inspector.discovery.plan.Wanted`; one leftover key of a class
-                is listed if nothing else is said.
+            asked: fields of :class:`inspector.discovery.plan.FactRequest`; one leftover key of a
+                class is listed if nothing else is said.
         """
         from inspector.merge.collect import collect  # noqa: PLC0415 - as in inspector.api
 
@@ -147,7 +147,7 @@ class Run:
     def tasks(self, **asked: Any) -> list[Task]:
         """The tasks of a run; as :meth:`facts`."""
         asked = {"leftover_limit": 1, "timeout_kind": self.options.timeout_kind} | asked
-        return plan(self.checkpoint, Wanted(self.version, **asked))
+        return plan(self.checkpoint, FactRequest(self.version, **asked))
 
     def _told(self, tasks: Sequence[Task], partitions: bool) -> Iterator[pa.RecordBatch]:
         from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
@@ -186,7 +186,7 @@ def _opened(
     path: str,
     options: Options,
     reader: Reader | None,
-    asked: tuple[Selection, GivenSchemas],
+    asked: tuple[Selection, UserSchemas],
 ) -> Checkpoint:
     if reader is None:
         return open_checkpoint(path, options.storage_options, *asked)

@@ -27,7 +27,7 @@ class StoreTask:
         fed_by_sources: only new data of the sources can reach the operator.
         reason: what a judgement rests on, if not on the operator's own rule alone.
         event_time: field to be followed where the rule is not known.
-        by_key_time: a join's rows may go by a time in their key; only the rows tell by which.
+        by_key_time: a join's rows may go by a time in their key; only the rows show by which.
         number: field to be followed for another store's sake (the counters of a join).
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;

@@ -1,6 +1,6 @@
 """A time in a join's key: whether it may be what both sides are removed by.
 
-Join keys lose their metadata in the state schema, so that only the rows tell which field of them
+Join keys lose their metadata in the state schema, so that only the rows show which field of them
 carries the watermark (:mod:`inspector.operators.join`): by what they hold, and by when they went.
 They prove no leftover: a row that is there, though the watermark covers its time, shows that
 the key does not carry the watermark. A copy of the event time looks the same until then.

@@ -1,4 +1,4 @@
-"""What the records of one version tell about the calls that made them, and about the timers' clock.
+"""What the records of one version show about the calls that made them, and about the timers' clock.
 
 A group-state function is called for new data and for timers that have run out. Which of the two
 made a record, and which of the two clocks the timers follow, is judged batch by batch; no batch

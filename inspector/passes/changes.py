@@ -43,7 +43,7 @@ def run_changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Report the changes of some partitions; the form of :func:`inspector.passes.run.run_tasks`.
 
     Memory holds the distinct keys that are looked for (their bytes, and 17 bytes each), a block of
-    one file, and where old values are asked for those of the live keys. What a delta holds before a
+    one file, and where old values are requested those of the live keys. What a delta holds before a
     place where it cannot be read is reported.
 
     Args:

@@ -110,12 +110,12 @@ class _Unit:
             return
         differ = self._keys.differences()
         yield self._counts(differ)
-        told = 0
+        emitted = 0
         for batch in self._rows(differ):
-            left = self._limit - told if self._limit else batch.num_rows
+            left = self._limit - emitted if self._limit else batch.num_rows
             yield batch.slice(0, left)
-            told += batch.num_rows
-            if self._limit and told >= self._limit:
+            emitted += batch.num_rows
+            if self._limit and emitted >= self._limit:
                 return
 
     # -- first pass --------------------------------------------------------------------------
@@ -250,8 +250,8 @@ def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordB
     return record_batch(DIFF, columns | {"key": key, "old_value": old, "value": new}, len(key))
 
 
-def _among(ids: Int64s, wanted: Int64s) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = np.isin(ids, wanted, assume_unique=True)
+def _among(ids: Int64s, some: Int64s) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = np.isin(ids, some, assume_unique=True)
     return found
 
 

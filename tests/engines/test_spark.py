@@ -16,7 +16,7 @@ from inspector.api import Options, Typed
 from inspector.api.run import Run
 from inspector.api.typed import typed_tasks
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import FactRequest, plan
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
@@ -44,7 +44,7 @@ def engine(spark: Any) -> Any:
 def work_of(paths: Iterable[Path], **wanted: Any) -> list[Work]:
     """The tasks of checkpoints, as an audit wants them."""
     opened = [open_checkpoint(str(path)) for path in paths]
-    tasks = [t for c in opened for t in plan(c, Wanted(c.newest_version, True, **wanted))]
+    tasks = [t for c in opened for t in plan(c, FactRequest(c.newest_version, True, **wanted))]
     return [Work(task.to_json(), task.file_bytes) for task in tasks]
 
 
