@@ -80,9 +80,9 @@ def _of_class(cls: type) -> _Codec:
     if issubclass(cls, enum.Enum):
         return _Codec(lambda value: value.value, cls)
     if is_dataclass(cls):
-        return _record(cls, [f.name for f in fields(cls)])
+        return _record(cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return _record(cls, list(cls._fields))
+        return _named_tuple(cls)
     raise TypeError(f"values of type {cls.__name__} have no form in JSON here")
 
 
@@ -130,13 +130,23 @@ def _mapping(key: Any, value: Any) -> _Codec:
     )
 
 
-def _record(cls: Any, names: list[str]) -> _Codec:
-    """Of a dataclass or a NamedTuple: a list of its fields, for both sides know their names."""
+def _record(cls: Any) -> _Codec:
+    """Of a dataclass, by name: an engine finds the files of a task in its text."""
     hints = get_type_hints(cls)
-    each = [(name, _codec(hints[name])) for name in names]
+    each = {f.name: _codec(hints[f.name]) for f in fields(cls)}
+
+    def read(value: Any) -> Any:
+        if value.keys() != each.keys():
+            raise ValueError(f"got the fields {sorted(value)} of {cls.__name__}")
+        return cls(**{name: codec.read(value[name]) for name, codec in each.items()})
+
     return _Codec(
-        lambda value: [codec.write(getattr(value, name)) for name, codec in each],
-        lambda value: cls(
-            **{name: codec.read(part) for (name, codec), part in zip(each, value, strict=True)}
-        ),
+        lambda value: {name: codec.write(getattr(value, name)) for name, codec in each.items()},
+        read,
     )
+
+
+def _named_tuple(cls: Any) -> _Codec:
+    hints = get_type_hints(cls)
+    parts = _tuple(tuple(hints[name] for name in cls._fields))
+    return _Codec(parts.write, lambda value: cls(*parts.read(value)))

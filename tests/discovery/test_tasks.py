@@ -56,7 +56,7 @@ def test_a_tasks_text_is_plain_json(task: Task) -> None:
     def refuse(constant: str) -> None:
         raise AssertionError(f"{constant} is no JSON")
 
-    assert isinstance(json.loads(task.to_json(), parse_constant=refuse), list)
+    assert isinstance(json.loads(task.to_json(), parse_constant=refuse), dict)
 
 
 def test_a_store_of_a_task_has_its_place() -> None:
