@@ -18,7 +18,7 @@ from inspector.analyses.common import (
 )
 from inspector.analyses.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import NO_TIMEOUT, Problem
+from inspector.model import NO_TIMEOUT, Problem, StoreName
 from inspector.operators.rule import Clock
 from inspector.providers.chain import restorable_versions
 from inspector.render.keys import Redact
@@ -74,7 +74,7 @@ class ChangeRows:
             yield from self._of_store(chunk)
 
     def _of_store(self, chunk: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        place = (chunk[0]["operator_id"], chunk[0]["store_name"])
+        place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
         keys = self._words.keys(place, [row["key"] for row in chunk])
         values = self._words.values(place, [row["value"] for row in chunk])
         for row, key, value in zip(chunk, keys, values, strict=True):

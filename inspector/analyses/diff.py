@@ -18,7 +18,7 @@ from inspector.analyses.common import (
 )
 from inspector.analyses.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Table, Unit
 
@@ -156,7 +156,7 @@ def _decoded(
     *,
     raw: bool,
 ) -> Iterator[dict[str, Any]]:
-    place = (chunk[0]["operator_id"], chunk[0]["store_name"])
+    place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     before, after = words
     of_key = before if chunk[0]["change"] == "removed" else after
     keys = of_key.keys(place, [row["key"] for row in chunk])

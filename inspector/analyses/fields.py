@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from inspector.analyses.common import STORE, count, identity, operator_names, size
-from inspector.analyses.words import Place, add_problems
+from inspector.analyses.words import add_problems
 from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.merge.collect import Facts
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
+from inspector.operators.rule import RowPart
 from inspector.render.report import Column, Report, Table
 from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, widen_timeout
 
@@ -20,7 +21,7 @@ FOOTNOTE = (
     "too, padded to whole words. Parts of a nested row count as its field's variable part. The "
     "bytes of all lines add up to row_bytes, exact."
 )
-Fields = dict[tuple[Place, str], tuple[StructType, RowBytes]]
+Fields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 """Store and ``key`` or ``value`` -> its schema and what its rows take."""
 
 
@@ -66,8 +67,9 @@ def _measured(checkpoint: Checkpoint, facts: Facts) -> Fields:
     measured: Fields = {}
     for operator in checkpoint.operators:
         for store, schema in operator.schemas.items():
-            place = (operator.operator_id, store)
-            for side, of_side in (("key", schema.key), ("value", widen_timeout(schema.value))):
+            place = StoreName(operator.operator_id, store)
+            both = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
+            for side, of_side in both:
                 if (place, side) in facts.fields:
                     measured[place, side] = (of_side, facts.fields[place, side])
     return measured
@@ -75,7 +77,7 @@ def _measured(checkpoint: Checkpoint, facts: Facts) -> Fields:
 
 def _rows(checkpoint: Checkpoint, measured: Fields) -> Iterator[dict[str, Any]]:
     names = operator_names(checkpoint)
-    totals: dict[Place, int] = {}
+    totals: dict[StoreName, int] = {}
     for (place, _), (_, found) in measured.items():
         totals[place] = totals.get(place, 0) + _bytes(found)
     for (place, side), (schema, found) in measured.items():
@@ -85,7 +87,7 @@ def _rows(checkpoint: Checkpoint, measured: Fields) -> Iterator[dict[str, Any]]:
             "operator_id": place[0],
             "operator_name": names.get(place[0]),
             "store_name": place[1],
-            "row": side,
+            "row": side.value,
             "rows": found.rows,
         }
         lines = [

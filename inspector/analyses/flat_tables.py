@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,16 +10,21 @@ import pyarrow as pa
 
 from inspector.analyses.common import BATCH_ID, PARTITION_ID, STORE, VERSION, count, size
 from inspector.analyses.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
+from inspector.codec import Message
 from inspector.discovery.tasks import Task
-from inspector.facts.versions import VersionFacts
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import Leftover
+from inspector.facts.registry import facts_in
+from inspector.facts.versions import COUNTS, VersionFacts
+from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Certainty
+from inspector.model import Certainty, Problem
 from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
 from inspector.passes.run import run_tasks
 from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Unit
-from inspector.schemas import COUNTS, task_batch
+from inspector.schemas import task_batch
 
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased"))
 _SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
@@ -51,17 +55,17 @@ FLAT: Mapping[str, Sequence[Column]] = {
 
 
 @dataclass(frozen=True)
-class FlatTask:
+class FlatTask(Message):
     """The rows of one partition in one of the tables.
 
     Attributes:
         table: a name of :data:`FLAT`.
-        task: the partition; its ``leftover_limit`` is 0, so that all are told.
+        task: the partition; its ``leftover_limit`` is 0, so that all are listed.
         operator_name: of its operator.
         resolution: what all partitions together say of leftovers.
         redact: what is shown of keys.
-        mode: what becomes of what cannot be read.
-        listed: problems that the listing shows, as rows; emitted with the task's own.
+        mode: error handling.
+        listed: problems that the listing shows; emitted with the task's own.
     """
 
     table: str
@@ -70,23 +74,7 @@ class FlatTask:
     resolution: Resolution
     redact: Redact = Redact.NONE
     mode: ProblemMode = ProblemMode.PERMISSIVE
-    listed: tuple[Mapping[str, Any], ...] = ()
-
-    def to_json(self) -> str:
-        """The task as text."""
-        inner = {"task": self.task.to_json(), "resolution": self.resolution.to_json()}
-        words = {"redact": self.redact.value, "mode": self.mode.value}
-        return json.dumps(vars(self) | inner | words)
-
-    @classmethod
-    def from_json(cls, text: str) -> FlatTask:
-        """The inverse of :meth:`to_json`."""
-        raw = json.loads(text)
-        raw["task"] = Task.from_json(raw["task"])
-        raw["resolution"] = Resolution.from_json(raw["resolution"])
-        raw["redact"], raw["mode"] = Redact(raw["redact"]), ProblemMode(raw["mode"])
-        raw["listed"] = tuple(raw["listed"])
-        return cls(**raw)
+    listed: tuple[Problem, ...] = ()
 
 
 def flat_schema(table: str, mode: ProblemMode) -> pa.Schema:
@@ -111,49 +99,44 @@ def run_flat(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             yield from _of_task(FlatTask.from_json(str(spec)))
 
 
-def _of_task(wanted: FlatTask) -> Iterator[pa.RecordBatch]:
-    schema = flat_schema(wanted.table, wanted.mode)
-    rows_of = _ROWS[wanted.table](wanted)
-    yield from problem_batches(schema, wanted.mode, wanted.listed)
-    spec = task_batch(wanted.task.to_json())
-    for batch in run_tasks([spec]):
-        facts = batch.to_pylist()
-        yield from problem_batches(
-            schema, wanted.mode, (f for f in facts if f["kind"] == "problem")
-        )
+def _of_task(request: FlatTask) -> Iterator[pa.RecordBatch]:
+    schema = flat_schema(request.table, request.mode)
+    rows_of = _ROWS[request.table](request)
+    yield from problem_batches(schema, request.mode, request.listed)
+    for batch in run_tasks([task_batch(request.task.to_json())]):
+        facts = Facts(facts_in(batch))
+        yield from problem_batches(schema, request.mode, facts.problems)
         rows = rows_of(facts)
         if rows:
-            yield record_batch_of(schema, FLAT[wanted.table], rows)
+            yield record_batch_of(schema, FLAT[request.table], rows)
 
 
-_Rows = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+_Rows = Callable[[Facts], list[dict[str, Any]]]
 
 
-def _leftovers(wanted: FlatTask) -> _Rows:
-    words = LeftoverWords.of_task(wanted.task, wanted.operator_name, wanted.redact)
+def _leftovers(request: FlatTask) -> _Rows:
+    words = LeftoverWords.of_task(request.task, request.operator_name, request.redact)
 
-    def rows(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        listed = (fact for fact in facts if fact["kind"] == "leftover")
-        found = filter(None, map(wanted.resolution.resolve, listed))
-        undecided = Certainty.UNDECIDED.value
-        return words.rows(row for row in found if row["certainty"] != undecided)
+    def rows(facts: Facts) -> list[dict[str, Any]]:
+        found = request.resolution.resolved(facts.of(Leftover))
+        return words.rows(one for one in found if one.fact.certainty is not Certainty.UNDECIDED)
 
     return rows
 
 
-def _versions(wanted: FlatTask) -> _Rows:
-    clocks = {clock.batch_id + 1: clock for clock in wanted.task.clocks}
+def _versions(request: FlatTask) -> _Rows:
+    clocks = {clock.batch_id + 1: clock for clock in request.task.clocks}
 
-    def row(fact: dict[str, Any]) -> dict[str, Any]:
-        facts, clock = VersionFacts.from_columns(fact), clocks.get(fact["version"])
+    def row(one: Observed[VersionFacts]) -> dict[str, Any]:
+        store, facts, clock = one.store, one.fact, clocks.get(one.version)
         known = {name: getattr(facts, name) for name in (*_COUNTED, *_SUMS)}
         return {
-            "operator_id": fact["operator_id"],
-            "operator_name": wanted.operator_name,
-            "store_name": fact["store_name"],
-            "partition_id": fact["partition_id"],
-            "version": fact["version"],
-            "batch_id": fact["version"] - 1,
+            "operator_id": store.operator_id,
+            "operator_name": request.operator_name,
+            "store_name": store.store_name,
+            "partition_id": store.partition_id,
+            "version": one.version,
+            "batch_id": one.version - 1,
             "batch_timestamp_ms": clock and clock.timestamp_ms,
             "watermark_ms": (clock and clock.watermark_ms) or None,
             "from_snapshot": bool(facts.rebased),
@@ -161,7 +144,7 @@ def _versions(wanted: FlatTask) -> _Rows:
             **(dict.fromkeys(_CHANGES) if facts.rebased else {}),
         }
 
-    return lambda facts: [row(fact) for fact in facts if fact["kind"] == "version"]
+    return lambda facts: [row(one) for one in facts.of(VersionFacts)]
 
 
 _ROWS: Mapping[str, Callable[[FlatTask], _Rows]] = {

@@ -27,9 +27,10 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
 from inspector.estimates.heap import Heap, of_rows
 from inspector.estimates.heap_layout import Layout
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.findings.finding import Finding
 from inspector.merge.collect import Facts
-from inspector.merge.resolution import before_window, reasons_of
+from inspector.merge.resolution import reasons_of
 from inspector.model import Problem
 from inspector.operators.rule import StoreRule
 from inspector.render.keys import Redact
@@ -55,7 +56,7 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
 ) -> Report:
     """Leftover keys, oldest first; then their counts by class, and the rules."""
     listed = facts.leftovers[:limit] if limit else facts.leftovers
-    total = sum(row["rows"] for row in facts.totals)
+    total = sum(one.fact.rows for one in facts.totals)
     more = f", {len(listed)} of {total} listed" if len(listed) < total else ""
     keys = Table(
         "leftovers",
@@ -70,7 +71,7 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
         | proof_window(checkpoint, facts)
         | {
             "leftovers": total,
-            "leftover_row_bytes": sum(r["key_bytes"] + r["value_bytes"] for r in facts.totals),
+            "leftover_row_bytes": sum(one.fact.row_bytes for one in facts.totals),
         }
     )
     return Report(
@@ -97,7 +98,7 @@ def leftovers(  # noqa: PLR0913 - the parts of one report
 
 
 def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
-    open_ = sum(row["rows"] for row in facts.undecided_totals)
+    open_ = sum(one.fact.rows for one in facts.undecided_totals)
     if open_:
         return f"none is known; of {open_:,} keys the bytes do not decide it, see below"
     rules = [rule for *_, rule in _rules_of(checkpoint, facts)]
@@ -114,7 +115,7 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
 
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
     # Stable: of the same size the oldest.
-    largest = sorted(facts.leftovers, key=lambda row: -(row["key_bytes"] + row["value_bytes"]))
+    largest = sorted(facts.leftovers, key=lambda one: -one.fact.row_bytes)
     return Table(
         "largest",
         "largest leftovers",
@@ -127,10 +128,11 @@ def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
 def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     """Leftovers counted by store, class and certainty."""
     names = operator_names(checkpoint)
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in facts.totals:
-        place = (row["operator_id"], row["store_name"], row["leftover_class"], row["certainty"])
-        groups.setdefault((*place, before_window(row)), []).append(row)
+    groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
+    for one in facts.totals:
+        found = one.fact
+        judged = (found.leftover_class.value, found.certainty.value, found.before_window)
+        groups.setdefault((*one.store.name, *judged), []).append(found)
     disk = DiskShares(checkpoint, facts)
     layout = usual_layout(checkpoint, checkpoint.newest_version)
     return Table(
@@ -158,15 +160,15 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
                 "store_name": store,
                 "class": kind,
                 "certainty": certainty,
-                "keys": sum(row["rows"] for row in rows),
+                "keys": sum(one.rows for one in rows),
                 "row_bytes": _row_bytes(rows),
                 "disk_bytes": disk.bytes_of(_row_bytes(rows)),
                 "heap_bytes": _heap(rows, layout),
                 "oldest_expired_batch": None
                 if before
-                else min(row["expired_version"] for row in rows) - 1,
-                **{word: _sum(rows, f"{word}_keys") for word in ("untouched", "changed", "empty")},
-                "fired_max": max(row["fired"] for row in rows) or None,
+                else min(one.expired_version for one in rows) - 1,
+                **{word: _sum(rows, word) for word in ("untouched", "changed", "empty")},
+                "fired_max": max(one.fired for one in rows) or None,
                 "reason": reasons_of(rows),
             }
             for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
@@ -175,19 +177,19 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     )
 
 
-def _heap(rows: Iterable[dict[str, Any]], layout: Layout) -> int:
+def _heap(rows: Iterable[LeftoverCount], layout: Layout) -> int:
     """What removing them saves in the two versions that Spark retains by default."""
-    each = (of_rows(r["rows"], r["key_bytes"], r["value_bytes"], layout, RETAINED) for r in rows)
+    each = (of_rows(r.rows, r.key_bytes, r.value_bytes, layout, RETAINED) for r in rows)
     return sum(each, Heap()).total
 
 
-def _row_bytes(rows: Iterable[dict[str, Any]]) -> int:
-    return sum(row["key_bytes"] + row["value_bytes"] for row in rows)
+def _row_bytes(rows: Iterable[LeftoverCount]) -> int:
+    return sum(one.row_bytes for one in rows)
 
 
-def _sum(rows: Iterable[dict[str, Any]], name: str) -> int | None:
-    told = [row[name] for row in rows if row[name] is not None]
-    return sum(told) if told else None
+def _sum(rows: Iterable[LeftoverCount], name: str) -> int | None:
+    known = [keys for one in rows if (keys := getattr(one, name)) is not None]
+    return sum(known) if known else None
 
 
 def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[Operator, str, StoreRule]]:

@@ -193,8 +193,9 @@ def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
     names = operator_names(checkpoint)
     merged = facts.by_store(version)
     rows = []
-    for (operator_id, store), runs in sorted(facts.rewrites.items()):
-        live = merged[operator_id, store][version].rows
+    for name, runs in sorted(facts.rewrites.items()):
+        operator_id, store = name
+        live = merged[name][version].rows
         for n in REWRITTEN:
             keys = sum(count for length, count in runs.counts.items() if length >= n)
             if keys:

@@ -33,11 +33,11 @@ from inspector.estimates.heap_layout import Layout
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import BatchId, FileKind, Problem, StoreId
+from inspector.model import BatchId, FileKind, Problem, StoreId, StoreName
 from inspector.render.report import Column, Report, Table, Unit
 from inspector.render.text import bytes_text
 
-HeapByVersion = dict[tuple[int, str], dict[int, int]]
+HeapByVersion = dict[StoreName, dict[int, int]]
 """Operator id and store name -> state version -> bytes."""
 
 WHAT_IF_VERSIONS = (1, 2, 100)
@@ -143,7 +143,7 @@ def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapB
     layout = usual_layout(checkpoint, version)
     found: HeapByVersion = {}
     for store in _stores(checkpoint, version, facts, layout, retain):
-        place = (store.store.operator_id, store.store.store_name)
+        place = store.store.name
         of_store = found.setdefault(place, {})
         for of_version in store.versions:
             pair = {
@@ -270,9 +270,9 @@ def _ladder(
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[_Store]) -> Table:
     names = operator_names(checkpoint)
-    groups: dict[tuple[int, str], Heap] = {}
+    groups: dict[StoreName, Heap] = {}
     for store in stores:
-        place = (store.store.operator_id, store.store.store_name)
+        place = store.store.name
         groups[place] = groups.get(place, Heap()) + store.held
     return Table(
         "heap",

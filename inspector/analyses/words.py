@@ -8,15 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.render.keys import Redact, RowWords
 from inspector.sparktypes import widen_timeout
 
 CHUNK = 1024
 """Rows decoded at once: a row becomes many Python objects."""
-
-Place = tuple[int, str]
-"""Operator id and store name."""
 
 
 class StoreWords:
@@ -25,19 +22,19 @@ class StoreWords:
     def __init__(self, checkpoint: Checkpoint, redact: Redact = Redact.NONE) -> None:
         self._unknown = RowWords(None, redact)
         self.redact = redact
-        self._keys: dict[Place, RowWords] = {}
-        self._values: dict[Place, RowWords] = {}
+        self._keys: dict[StoreName, RowWords] = {}
+        self._values: dict[StoreName, RowWords] = {}
         for operator in checkpoint.operators:
             for store, schema in operator.schemas.items():
-                place = (operator.operator_id, store)
+                place = StoreName(operator.operator_id, store)
                 self._keys[place] = RowWords(schema.key, redact)
                 self._values[place] = RowWords(widen_timeout(schema.value), redact)
 
-    def keys(self, place: Place, rows: Sequence[bytes | None]) -> list[Any]:
+    def keys(self, place: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Keys of a store."""
         return _words(self._keys.get(place, self._unknown), rows)
 
-    def values(self, place: Place, rows: Sequence[bytes | None]) -> list[Any]:
+    def values(self, place: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Values of a store; None stays None."""
         return _words(self._values.get(place, self._unknown), rows)
 

@@ -15,19 +15,22 @@ from inspector.discovery.checkpoint import (
     open_checkpoint,
     state_file_bytes,
 )
-from inspector.discovery.plan import Wanted, listing_problems, plan
+from inspector.discovery.plan import FactRequest, listing_problems, plan
 from inspector.discovery.tasks import Task
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_rules import with_rules
-from inspector.discovery.user_schemas import GivenSchemas
-from inspector.engines.choose import EngineOptions, choose, requested_engine
+from inspector.discovery.user_schemas import UserSchemas
+from inspector.engines.choose import (
+    EngineOptions,
+    choose,
+    requested_engine,
+)
 from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
 from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.model import Problem, TimeoutKind
 from inspector.operators.user_rules import GivenRules
 from inspector.render.keys import Redact
-from inspector.schemas import FACTS
 
 if TYPE_CHECKING:
     from inspector.merge.collect import Facts
@@ -117,7 +120,7 @@ class Run:
         # What is asked for and cannot be had is said before anything is read.
         engine = requested_engine(options.engine, options.workers)
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
-        given = GivenSchemas.parse(options.key_schemas, options.value_schemas)
+        given = UserSchemas.parse(options.key_schemas, options.value_schemas)
         checkpoint = _opened(path, options, reader_of(engine), (selection, given))
         if selection != Selection() and not any(o.layout.stores for o in checkpoint.operators):
             raise CheckpointError("it has no such operator, store or partition", checkpoint.root)
@@ -138,8 +141,8 @@ class Run:
         Args:
             partitions: those of single partitions are needed for older versions too; else only
                 their sums may be told.
-            asked: fields of :class:`inspector.discovery.plan.Wanted`; one leftover key of a class
-                is listed if nothing else is said.
+            asked: fields of :class:`inspector.discovery.plan.FactRequest`; one leftover key of a
+                class is listed if nothing else is said.
         """
         from inspector.merge.collect import collect  # noqa: PLC0415 - as in inspector.api
 
@@ -148,7 +151,7 @@ class Run:
     def tasks(self, **asked: Any) -> list[Task]:
         """The tasks of a run; as :meth:`facts`."""
         asked = {"leftover_limit": 1, "timeout_kind": self.options.timeout_kind} | asked
-        return plan(self.checkpoint, Wanted(self.version, **asked))
+        return plan(self.checkpoint, FactRequest(self.version, **asked))
 
     def _told(self, tasks: Sequence[Task], partitions: bool) -> Iterator[pa.RecordBatch]:
         from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
@@ -163,8 +166,10 @@ class Run:
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Facts of tasks, by a function of the pipeline, on the engine that was asked for."""
+        from inspector.facts.registry import facts_schema  # noqa: PLC0415 - as above
+
         work = [Work(task.to_json(), task.file_bytes) for task in tasks]
-        return self.engine.map(function, FACTS, work, merge)
+        return self.engine.map(function, facts_schema(), work, merge)
 
     def stream(self, function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of tasks one after the other, in this process: for outputs that are written here.
@@ -185,7 +190,7 @@ def _opened(
     path: str,
     options: Options,
     reader: Reader | None,
-    asked: tuple[Selection, GivenSchemas],
+    asked: tuple[Selection, UserSchemas],
 ) -> Checkpoint:
     if reader is None:
         return open_checkpoint(path, options.storage_options, *asked)

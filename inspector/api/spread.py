@@ -174,12 +174,12 @@ def _needs_all(run: Run) -> bool:
 
 def _listed(
     run: Run, mode: ProblemMode, places: Sequence[Place] | None = None
-) -> tuple[dict[str, Any], ...]:
-    """What the listing told, of these stores if any are given."""
-    rows = tuple(found.to_row() for found in run.listed if _is_of(found, places))
+) -> tuple[Problem, ...]:
+    """What the listing shows, of these stores if any are given."""
+    problems = tuple(found for found in run.listed if _is_of(found, places))
     if mode is ProblemMode.FAILFAST:
-        refuse(rows)
-    return rows
+        refuse(problems)
+    return problems
 
 
 def _is_of(found: Problem, places: Sequence[Place] | None) -> bool:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from inspector.analyses import reports as build
 from inspector.analyses.changes import ChangeRows
 from inspector.api.run import Options, Run
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import FactRequest, plan
 from inspector.discovery.tasks import Task
 from inspector.exceptions import CheckpointError
 from inspector.merge.collect import collect
@@ -193,7 +193,7 @@ def tasks_of(run: Run) -> list[Task]:
     wanted = KeyFilter(run.options.key, tuple(run.options.where))
     if wanted:
         check_filter(run.checkpoint, wanted)
-    tasks = plan(run.checkpoint, Wanted(run.version))
+    tasks = plan(run.checkpoint, FactRequest(run.version))
     return [replace(task, key=wanted.key, where=wanted.where) for task in tasks]
 
 

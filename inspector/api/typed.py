@@ -69,7 +69,7 @@ def typed_tables(
     wanted = wanted or Typed()
     run = Run.start(path, options)
     if wanted.mode is ProblemMode.FAILFAST:
-        refuse(map(Problem.to_row, run.listed))
+        refuse(run.listed)
     tables = [_table(run, place, tasks) for place, tasks in typed_tasks(run, wanted).items()]
     if wanted.mode is ProblemMode.PERMISSIVE:
         for each in tables[:1]:

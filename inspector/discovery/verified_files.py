@@ -12,6 +12,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.side_sums import HadoopSum
 from inspector.exceptions import ChecksumError, DecodeError, InspectorError
 from inspector.model import LIMITS
+from inspector.providers.common_names import hadoop_sums_name
 
 
 class VerifiedFiles(Storage):
@@ -41,7 +42,7 @@ class VerifiedFiles(Storage):
         """
         data = super().read(relative, limit, size=size)
         folder, slash, name = relative.rpartition("/")
-        side = f".{name}.crc"
+        side = hadoop_sums_name(name)
         if side not in self._names_in(folder):
             return data
         try:

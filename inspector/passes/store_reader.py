@@ -10,7 +10,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import Task
 from inspector.exceptions import InspectorError
-from inspector.model import StoreFile, StoreId
+from inspector.model import Problem, StoreFile, StoreId
 from inspector.providers.provider import ReadOptions
 from inspector.providers.registry import provider_named
 
@@ -22,7 +22,7 @@ class StoreReader:
     """Reads the state files of one store by its provider, and keeps the problems it meets.
 
     Attributes:
-        problems: rows of kind ``problem``, to be emitted by the caller.
+        store: the store. problems: what was met; the caller reports them.
         provider: the one that wrote the files.
     """
 
@@ -33,8 +33,8 @@ class StoreReader:
         store: StoreId,
         side_files: Iterable[StoreFile] = (),
     ) -> None:
-        self._store = store
-        self.problems: list[dict[str, Any]] = []
+        self.store = store
+        self.problems: list[Problem] = []
         self.provider = provider_named(task.provider)
         options = ReadOptions(task.codecs, task.row_checksum)
         self._files = self.provider.reader(storage, options, side_files, self.report)
@@ -69,15 +69,8 @@ class StoreReader:
         self, slug: str, message: str, file: StoreFile | None = None, offset: int | None = None
     ) -> None:
         """Keep a problem of this store."""
-        self.problems.append(
-            self.row("problem", None if file is None else file.version)
-            | {
-                "slug": slug,
-                "message": message,
-                "path": None if file is None else file.path,
-                "offset": offset,
-            }
-        )
+        path, version = (None, None) if file is None else (file.path, file.version)
+        self.problems.append(Problem(slug, message, path, offset, self.store, version))
 
     def failed(self, error: Exception, file: StoreFile) -> None:
         """Keep an error as a problem.
@@ -94,8 +87,8 @@ class StoreReader:
         """The columns that every row about this store has."""
         return {
             "kind": kind,
-            "operator_id": self._store.operator_id,
-            "store_name": self._store.store_name,
-            "partition_id": self._store.partition_id,
+            "operator_id": self.store.operator_id,
+            "store_name": self.store.store_name,
+            "partition_id": self.store.partition_id,
             "version": version,
         }

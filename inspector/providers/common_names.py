@@ -46,3 +46,8 @@ def main_path(side: StoreFile) -> str:
     folder, slash, name = side.path.rpartition("/")
     dot = side.kind is FileKind.HADOOP_CHECKSUM
     return folder + slash + name[dot:].removesuffix(_CHECKSUM)
+
+
+def hadoop_sums_name(name: str) -> str:
+    """The name of the file in which Hadoop's ``ChecksumFileSystem`` keeps the sums of another."""
+    return f".{name}{_CHECKSUM}"

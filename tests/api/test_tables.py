@@ -10,7 +10,7 @@ import pytest
 from inspector import api
 from inspector.api.tables import by_store
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import FactRequest, plan
 from inspector.exceptions import CheckpointError
 from tests.cases import small_checkpoint
 from tests.cli.support import checkpoint_of, copy_of
@@ -142,7 +142,7 @@ def test_problems_of_the_listing_are_told_once(tmp_path: Path) -> None:
 
 def test_tasks_by_store(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
-    found = by_store(plan(checkpoint, Wanted(4)))
+    found = by_store(plan(checkpoint, FactRequest(4)))
     assert [(place, len(tasks)) for place, tasks in found.items()] == [
         ((0, "left-keyToNumValues"), 3),
         ((0, "left-keyWithIndexToValue"), 3),

@@ -11,6 +11,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import ChecksumError
+from inspector.providers.common_names import hadoop_sums_name
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
 FILES = ("metadata", "offsets/5", "commits/5", "state/0/0/_metadata/schema")
@@ -24,7 +25,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def side_of(file: Path) -> Path:
-    return file.with_name(f".{file.name}.crc")
+    return file.with_name(hadoop_sums_name(file.name))
 
 
 def flip(file: Path, at: int) -> None:

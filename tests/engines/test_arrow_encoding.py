@@ -22,7 +22,7 @@ from inspector.engines.arrow_encoding import (
     from_ipc,
     to_ipc,
 )
-from inspector.schemas import FACTS
+from inspector.facts.registry import facts_schema
 from inspector.sparktypes import DataType, StructType
 from tests.decode.arrow_values import atoms, decode, schemas, typed
 from tests.encode import row
@@ -184,7 +184,7 @@ def test_a_function_is_wrapped_only_where_it_must_be() -> None:
     def yields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    assert encoded(yields, FACTS) == (yields, FACTS)
+    assert encoded(yields, facts_schema()) == (yields, facts_schema())
     schema, target = (_pair(kind) for kind in (pa.null(), pa.string()))
     wrapped = encoded(yields, schema)
     assert wrapped.schema == target

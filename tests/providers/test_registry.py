@@ -14,15 +14,16 @@ from inspector import providers
 from inspector.checkpoint.names import MAX_LONG
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import FactRequest, plan
 from inspector.exceptions import UnsupportedProviderError
+from inspector.facts.versions import VersionFacts
 from inspector.model import FileKind, StoreFile
 from inspector.passes.store_reader import StoreReader
 from inspector.providers.chain import replay_steps
 from inspector.providers.provider import Listing
 from inspector.providers.registry import classify, provider_for, provider_named, recognizers
 from inspector.state.replay import StateMap
-from tests.cases import told
+from tests.cases import facts_of_type, observed_in
 
 UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
 
@@ -209,7 +210,7 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
     assert [each.name for each in recognizers()] == ["rocksdb", "toy", "hdfs"]
     found = open_checkpoint(str(toy))
     assert (found.provider.name, found.newest_version) == ("toy", 3)
-    (task,) = plan(found, Wanted(found.newest_version))
+    (task,) = plan(found, FactRequest(found.newest_version))
     (store,) = task.stores
     reader = StoreReader(task, Storage(task.url), task.store_id(store))
     state = StateMap()
@@ -220,7 +221,7 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
             state.apply(block)
         state.end()
     assert (state.rows, state.key_bytes, state.value_bytes) == (2, 2, 16)
-    live = [row["rows"] for row in told(toy) if row["kind"] == "version"]
+    live = [fact.rows for fact in facts_of_type(observed_in(toy), VersionFacts)]
     assert live == [2, 3, 2]
 
 
