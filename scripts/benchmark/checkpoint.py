@@ -96,13 +96,15 @@ def _metadata(path: Path, size: Size) -> None:
     version, batch, _ = (FIXTURE / "offsets" / "9").read_text().splitlines()
     offsets: dict[str, Any] = json.loads(batch)
     offsets["conf"]["spark.sql.shuffle.partitions"] = str(size.partitions)
-    commit = (FIXTURE / "commits" / "9").read_text()
+    form, done = (FIXTURE / "commits" / "9").read_text().splitlines()
+    commit: dict[str, Any] = json.loads(done)
     for number in range(size.versions):
         offsets["batchTimestampMs"] = BASE_US // 1000 + 10_000 * (number + 1)
         offsets["batchWatermarkMs"] = BASE_US // 1000 + 10_000 * number
+        commit["nextBatchWatermarkMs"] = BASE_US // 1000 + 10_000 * (number + 1)
         text = f"{version}\n{json.dumps(offsets)}\n{number}"
         (path / "offsets" / str(number)).write_text(text)
-        (path / "commits" / str(number)).write_text(commit)
+        (path / "commits" / str(number)).write_text(f"{form}\n{json.dumps(commit)}")
 
 
 def _touched(size: Size, rng: np.random.Generator) -> list[Int64s]:
