@@ -170,6 +170,21 @@ CHANGED_FILE = Kind(
     source="ChecksumFileSystem.open (Hadoop, local disks; Spark 2.3 to 4.3 writes and reads "
     "its logs by it there)",
 )
+ABSENT_REMOVALS = Kind(
+    "SS113",
+    Severity.ERROR,
+    Group.INTEGRITY,
+    "removals of keys that are not there",
+    "HDFSBackedStateStore.remove",
+    _PROVEN,
+    means="A delta removes keys that the version before it does not have. Spark writes a removal "
+    "only for a key that it holds, so one of the files is not of this chain: it was copied from "
+    "another partition or query, exchanged with another version, or a file before it was changed.",
+    to_do="compare the partition's deltas with a backup; Spark loads them as they lie here, "
+    "whatever they hold",
+    source="HDFSBackedStateStoreProvider.HDFSBackedStateStore.remove (2.3 to 4.3): a removal goes "
+    "to the delta only where the map had the key",
+)
 NEVER_EXPIRES = Kind(
     "SS201",
     Severity.WARNING,
@@ -361,6 +376,7 @@ CATALOGUE = (
     BAD_CHECKSUM,
     LOG_CONTRADICTION,
     CHANGED_FILE,
+    ABSENT_REMOVALS,
     NEVER_EXPIRES,
     PAST_WATERMARK,
     TIMEOUT_KEPT,

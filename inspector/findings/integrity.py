@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import (
+    ABSENT_REMOVALS,
     BAD_CHECKSUM,
     BAD_ROW,
     CHANGED_FILE,
@@ -80,4 +81,24 @@ def judge_rewrites(
             store_name,
             total.same_value_puts,
             total.same_value_put_bytes,
+        )
+
+
+def judge_removals(
+    operator_id: int, store_name: str, versions: Mapping[int, VersionFacts]
+) -> Iterator[Finding]:
+    """Removals that Spark cannot have written after the version before."""
+    wrong = {version: one.absent_removals for version, one in versions.items()}
+    wrong = {version: count for version, count in wrong.items() if count}
+    if wrong:
+        total, first = sum(wrong.values()), min(wrong)
+        yield Finding(
+            ABSENT_REMOVALS,
+            Certainty.PROVEN,
+            f"{total:,} removals of keys that are not there, the first in version {first} "
+            f"(batch {first - 1})",
+            ABSENT_REMOVALS.to_do,
+            operator_id,
+            store_name,
+            total,
         )

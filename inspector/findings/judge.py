@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.findings.finding import Finding
-from inspector.findings.integrity import judge_format, judge_problems, judge_rewrites
+from inspector.findings.integrity import (
+    judge_format,
+    judge_problems,
+    judge_removals,
+    judge_rewrites,
+)
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
 from inspector.findings.lives import join_life, newest_event_times, store_lives
@@ -39,6 +44,7 @@ def judge(
     found += judge_watermark(clocks, version - 1, newest)
     for (operator_id, store), versions in facts.by_store().items():
         found += judge_rewrites(operator_id, store, versions.values())
+        found += judge_removals(operator_id, store, versions)
     return tuple(sorted(found, key=lambda f: (-f.kind.severity, f.kind.id)))
 
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 import pytest
 
-from inspector.exceptions import DecodeError, FrameError, TruncatedError
+from inspector import api
+from inspector.exceptions import ChecksumError, DecodeError, FrameError, TruncatedError
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
-from inspector.findings.integrity import judge_format, judge_problems, judge_rewrites
+from inspector.findings.integrity import (
+    judge_format,
+    judge_problems,
+    judge_removals,
+    judge_rewrites,
+)
 from inspector.model import Certainty, Problem, StoreId
 
+FIXTURE = Path(__file__).parents[2] / "fixtures" / "4.3.0" / "agg_append" / "checkpoint"
 STORE = StoreId(3, "default", 1)
 
 
@@ -30,6 +40,9 @@ def judged(*problems: Problem) -> list[Finding]:
         ("missing-version", "SS105"),
         ("bad-row", "SS106"),
         ("missing-partition", "SS109"),
+        ("log-contradiction", "SS111"),
+        ("log-entry-lost", "SS111"),
+        (ChecksumError.slug, "SS112"),
     ],
 )
 def test_a_problem_is_a_proven_finding_with_its_place_and_a_next_step(slug: str, id_: str) -> None:
@@ -85,3 +98,22 @@ def test_rewrites_are_told_from_half_of_the_updates_on(same: int, found: bool) -
 def test_a_store_without_updates_rewrites_nothing() -> None:
     assert list(judge_rewrites(0, "default", [VersionFacts(puts=5, inserts=5)])) == []
     assert list(judge_rewrites(0, "default", [])) == []
+
+
+def test_a_removal_of_what_is_not_there_is_no_work_of_spark() -> None:
+    sound = {1: VersionFacts(removals=3), 2: VersionFacts(removals=1)}
+    assert list(judge_removals(0, "default", sound)) == []
+    wrong = sound | {7: VersionFacts(removals=2, absent_removals=2)}
+    (finding,) = judge_removals(0, "default", wrong | {8: VersionFacts(absent_removals=1)})
+    assert (finding.kind.id, finding.rows) == ("SS113", 3)
+    assert "3 removals of keys that are not there, the first in version 7" in finding.evidence
+
+
+def test_deltas_of_another_partition_are_noticed(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURE, root)
+    for ours, others in (("0", "1"), ("1", "0")):
+        for name in ("8.delta", "9.delta"):
+            shutil.copy(FIXTURE / "state/0" / others / name, root / "state/0" / ours / name)
+    found = [finding.kind.id for finding in api.audit(str(root)).findings]
+    assert "SS113" in found
