@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli.main import COMMANDS
+from inspector.cli.main import commands
 from tests.cli.support import run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -238,7 +238,7 @@ def block(name: str) -> tuple[list[str], str]:
     return args, match[2]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", commands())
 def test_every_command_has_help_and_is_in_the_readme(command: str) -> None:
     outcome = run(command, "--help")
     assert (outcome.code, outcome.err) == (0, "")

@@ -1,33 +1,19 @@
-"""What every command does around its own call: write the report, say what went wrong, exit."""
+"""What every command does after its analysis: write the report, say what went wrong, exit."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import click
 
 from inspector.cli.exits import Exit
+from inspector.cli.options import NEVER
 from inspector.cli.writing import destination, outside, write
 from inspector.findings.finding import Severity
 from inspector.render.formats import render
 from inspector.render.report import Report
 from inspector.render.text import problem_line
-
-NEVER = "never"
-FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
-
-
-def fail_on_option(default: str) -> Callable[[Any], Any]:
-    """From which severity of finding the exit code is 1."""
-    return click.option(
-        "--fail-on",
-        type=click.Choice(FAIL_ON),
-        default=default,
-        show_default=True,
-        help="Exit with 1 at findings of this severity or above.",
-    )
 
 
 def finish(report: Report, given: dict[str, Any], fail_on: str = NEVER) -> NoReturn:

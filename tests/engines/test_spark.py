@@ -12,9 +12,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inspector.api import Options, Typed
-from inspector.api.run import Run
-from inspector.api.typed import typed_tasks
+from inspector.analyses.shared.data_tables import TableOptions
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_tables import store_tasks
+from inspector.api import Options
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import Wanted, plan
 from inspector.engines.engine import BatchFunction, Work
@@ -101,7 +102,7 @@ def test_what_cannot_be_read_is_a_row_and_fails_no_job(engine: Any, tmp_path: Pa
 def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: bool) -> None:
     options = Options(store_name=store)
     run = Run.start(str(checkpoint_of(case)), options)
-    ((_, tasks),) = typed_tasks(run, Typed(changes=changes, raw=True)).items()
+    ((_, tasks),) = store_tasks(run, TableOptions(raw=True), changes=changes).items()
     schema = typed_schema(tasks[0])
     work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
     expected = rows_of(LocalEngine(1).map(run_typed, schema, work), schema)
