@@ -147,7 +147,7 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 
 
 def _before(new: Run, batch: int | None, version: int | None) -> Run:
-    """The old end in the same checkpoint: as given, else the version before."""
+    """The old end in the same checkpoint: as chosen, else the version before."""
     if batch is None and version is None:
         version = max(new.version - 1, 0)
     chosen = new.checkpoint.version_of(batch, version)

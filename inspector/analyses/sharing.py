@@ -178,7 +178,7 @@ def sharing_report(
 
 
 REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
-"""Numbers of newest versions for which is told how many keys were put in every one of them."""
+"""So many newest versions; a line for each says how many keys were put in all of them."""
 
 
 def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:

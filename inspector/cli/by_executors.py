@@ -28,21 +28,21 @@ def check_format(form: str) -> None:
 
 
 def is_for_executors(
-    analysis: Analysis, run: Run, given: Mapping[str, Any], own: Mapping[str, Any]
+    analysis: Analysis, run: Run, parsed: Mapping[str, Any], own: Mapping[str, Any]
 ) -> bool:
     """Whether the executors write the whole table; a part of it is a report as any.
 
     Args:
         analysis: what is to be written.
         run: of the checkpoint.
-        given: what the command line has.
+        parsed: what the command line has.
         own: the analysis' own options.
     """
     whole = all(own[each.name] == each.default for each in analysis.options)
-    return whole and given["output"] in FORMATS and not isinstance(run.engine, LocalEngine)
+    return whole and parsed["output"] in FORMATS and not isinstance(run.engine, LocalEngine)
 
 
-def write_by_executors(analysis: Analysis, run: Run, given: Mapping[str, Any]) -> None:
+def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) -> None:
     """Write the table of an analysis by Spark, and end the process.
 
     Raises:
@@ -50,7 +50,7 @@ def write_by_executors(analysis: Analysis, run: Run, given: Mapping[str, Any]) -
     """
     table = analysis.by_executors
     assert table is not None
-    place = given["output_file"]
+    place = parsed["output_file"]
     if not place:
         raise click.UsageError(
             f"on Spark all {table.name} are written by the executors: give -O FOLDER, or --limit"
@@ -59,10 +59,10 @@ def write_by_executors(analysis: Analysis, run: Run, given: Mapping[str, Any]) -
 
     few = {each.name: each.option.for_people for each in analysis.options}
     report = analysis.function(run, **{name: few[name] for name in few if few[name]})
-    writing.write_table(run, table, place, given["output"], force=given["force"])
+    writing.write_table(run, table, place, parsed["output"], force=parsed["force"])
     for problem in report.problems:
         click.echo(f"problem: {problem_line(problem)}", err=True)
-    if not given["quiet"]:
+    if not parsed["quiet"]:
         count = report.summary[table.name]
         click.echo(f"{place}: {count:,} keys, written by Spark", err=True)
-    sys.exit(code_of(report, given["fail_on"]))
+    sys.exit(code_of(report, parsed["fail_on"]))

@@ -16,21 +16,21 @@ from inspector.render.report import Report
 from inspector.render.text import problem_line
 
 
-def finish(report: Report, given: dict[str, Any], fail_on: str = NEVER) -> NoReturn:
+def finish(report: Report, parsed: dict[str, Any], fail_on: str = NEVER) -> NoReturn:
     """Write a report and end the process with the code that it deserves."""
-    write_report(report, given)
+    write_report(report, parsed)
     sys.exit(code_of(report, fail_on))
 
 
-def write_report(report: Report, given: dict[str, Any], *, header: bool = True) -> None:
+def write_report(report: Report, parsed: dict[str, Any], *, header: bool = True) -> None:
     """Write a report where the options say; problems also on stderr, where its format has none.
 
     Without ``header`` a CSV goes on below another one's.
     """
-    output = given["output"]
-    if given["output_file"] is not None:
-        outside(report.checkpoint, given["output_file"])
-    with destination(given["output_file"], force=given["force"]) as file:
+    output = parsed["output"]
+    if parsed["output_file"] is not None:
+        outside(report.checkpoint, parsed["output_file"])
+    with destination(parsed["output_file"], force=parsed["force"]) as file:
         pieces = render(report, output)
         if output == "csv" and not header:
             next(pieces)
@@ -38,7 +38,7 @@ def write_report(report: Report, given: dict[str, Any], *, header: bool = True) 
     if output in ("ndjson", "csv"):
         for problem in report.problems:
             click.echo(f"problem: {problem_line(problem)}", err=True)
-        for note in report.notes if not given["quiet"] else ():
+        for note in report.notes if not parsed["quiet"] else ():
             click.echo(f"note: {note}", err=True)
 
 

@@ -42,54 +42,54 @@ def command_of(analysis: Analysis) -> click.Command:
     elif analysis.many:
         run = _reports
 
-    def callback(**given: Any) -> None:
-        message = analysis.check(given)
+    def callback(**parsed: Any) -> None:
+        message = analysis.check(parsed)
         if message is not None:
             raise click.UsageError(message)
-        run(analysis, given)
+        run(analysis, parsed)
 
     return click.Command(analysis.name, params=params, callback=callback, help=analysis.text)
 
 
-def _report(analysis: Analysis, given: dict[str, Any]) -> None:
-    output, place = given["output"], given["output_file"]
+def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
+    output, place = parsed["output"], parsed["output_file"]
     if output in analysis.formats and not place:
         raise click.UsageError(f"-o {output} needs a file: -O {analysis.name}.{output}")
-    arguments, own = arguments_of(analysis, given), own_options(analysis, given)
-    options = api_options(given)
+    arguments, own = arguments_of(analysis, parsed), own_options(analysis, parsed)
+    options = api_options(parsed)
     if analysis.by_executors is not None:
-        run = Run.start(given["path"], options)
+        run = Run.start(parsed["path"], options)
         if place:
             outside(run.checkpoint.root, place)
-        if is_for_executors(analysis, run, given, own):
-            write_by_executors(analysis, run, given)
+        if is_for_executors(analysis, run, parsed, own):
+            write_by_executors(analysis, run, parsed)
         arguments = [run]
     report = analysis.function(*arguments, options, **own)
-    fail_on = given.get("fail_on", NEVER)
+    fail_on = parsed.get("fail_on", NEVER)
     if output in analysis.formats:
-        _write_parquet(report, given)
+        _write_parquet(report, parsed)
         sys.exit(code_of(report, fail_on))
-    finish(report, given, fail_on)
+    finish(report, parsed, fail_on)
 
 
-def _write_parquet(report: Report, given: dict[str, Any]) -> None:
+def _write_parquet(report: Report, parsed: dict[str, Any]) -> None:
     import pyarrow.parquet as pq  # noqa: PLC0415 - takes a while to import
 
     from inspector.cli.table_files import written  # noqa: PLC0415 - as above
 
-    with written([Path(given["output_file"])], force=given["force"]) as (file,):
+    with written([Path(parsed["output_file"])], force=parsed["force"]) as (file,):
         pq.write_table(arrow_table(report), file)
 
 
-def _reports(analysis: Analysis, given: dict[str, Any]) -> None:
+def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """The reports of several checkpoints, one after the other."""
-    paths = given["paths"]
-    if len(paths) > 1 and given["output_file"]:
+    paths = parsed["paths"]
+    if len(paths) > 1 and parsed["output_file"]:
         raise click.UsageError("--output-file takes one PATH")
-    options, own = api_options(given), own_options(analysis, given)
+    options, own = api_options(parsed), own_options(analysis, parsed)
     codes: list[Exit] = []
     count = 0
-    array = given["output"] == "json" and len(paths) > 1
+    array = parsed["output"] == "json" and len(paths) > 1
     for path in paths:
         try:
             report = analysis.function(path, options, **own)
@@ -100,9 +100,9 @@ def _reports(analysis: Analysis, given: dict[str, Any]) -> None:
             codes.append(exit_of(error))
             continue
         if count or array:
-            click.echo(_before(given["output"], count), nl=False)
-        write_report(report, given, header=not count)
-        codes.append(code_of(report, given.get("fail_on", NEVER)))
+            click.echo(_before(parsed["output"], count), nl=False)
+        write_report(report, parsed, header=not count)
+        codes.append(code_of(report, parsed.get("fail_on", NEVER)))
         count += 1
     if array:
         click.echo("]" if count else "[]")

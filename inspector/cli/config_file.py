@@ -30,23 +30,23 @@ def _config(context: click.Context, parameter: click.Parameter, value: str | Non
         if spelled.startswith("--")
     }
     defaults: dict[str, Any] = {}
-    for name, given in content.items():
+    for name, setting in content.items():
         option = options.get(name)
         if option is None:
             known = ", ".join(sorted(options))
             message = f"{value}: no option {name!r}; there are {known}"
             raise click.BadParameter(message, context, parameter)
         assert option.name is not None
-        defaults[option.name] = _value(given, multiple=option.multiple)
+        defaults[option.name] = _value(setting, multiple=option.multiple)
     context.default_map = {**(context.default_map or {}), **defaults}
 
 
-def _value(given: Any, *, multiple: bool) -> Any:
+def _value(setting: Any, *, multiple: bool) -> Any:
     if not multiple:
-        return given
-    if isinstance(given, dict):
-        return [f"{name}={value}" for name, value in given.items()]
-    return given if isinstance(given, list) else [given]
+        return setting
+    if isinstance(setting, dict):
+        return [f"{name}={value}" for name, value in setting.items()]
+    return setting if isinstance(setting, list) else [setting]
 
 
 def config_option() -> click.Option:

@@ -51,59 +51,59 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
     ]
 
 
-def export(analysis: Analysis, given: dict[str, Any]) -> None:
+def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """Write the tables of an analysis, one for each store, and end the process."""
-    what, output = given["what"], given["output_file"]
-    form = given["form"] or _by_name(output)
-    own = own_options(analysis, given)
-    run = Run.start(given["path"], api_options(given))
+    what, output = parsed["what"], parsed["output_file"]
+    form = parsed["form"] or _by_name(output)
+    own = own_options(analysis, parsed)
+    run = Run.start(parsed["path"], api_options(parsed))
     outside(run.checkpoint.root, output)
     if not isinstance(run.engine, LocalEngine):
-        problems = _by_spark(run, what, form, given, own)
+        problems = _by_spark(run, what, form, parsed, own)
     elif form in TYPED:
         tables = analysis.function(what, run, **own)
         places = targets(output, [table.name for table in tables], SUFFIXES[form])
-        with written(places, force=given["force"]) as files:
+        with written(places, force=parsed["force"]) as files:
             counts = [write_typed(*pair, form) for pair in zip(tables, files, strict=True)]
         for place, count in zip(places, counts, strict=True):
-            _say(f"{place}: {count:,} {what}", given)
+            _say(f"{place}: {count:,} {what}", parsed)
         problems = [problem for table in tables for problem in table.problems]
     else:
-        problems = _as_text(run, what, form, given, own)
+        problems = _as_text(run, what, form, parsed, own)
     for problem in problems:
         click.echo(f"problem: {problem_line(problem)}", err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
 
 
 def _as_text(
-    run: Run, what: str, form: str, given: Mapping[str, Any], own: Mapping[str, Any]
+    run: Run, what: str, form: str, parsed: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Sequence[Problem]:
     reports = store_reports(run, what, **own)
-    places = targets(given["output_file"], [name for name, _ in reports], SUFFIXES[form])
-    with written(places, force=given["force"]) as files:
+    places = targets(parsed["output_file"], [name for name, _ in reports], SUFFIXES[form])
+    with written(places, force=parsed["force"]) as files:
         for (_, report), file in zip(reports, files, strict=True):
             write_report(report, file, form)
     for place in places:
-        _say(f"{place}: written", given)
+        _say(f"{place}: written", parsed)
     return [problem for _, report in reports for problem in report.problems]
 
 
 def _by_spark(
-    run: Run, what: str, form: str, given: Mapping[str, Any], own: Mapping[str, Any]
+    run: Run, what: str, form: str, parsed: Mapping[str, Any], own: Mapping[str, Any]
 ) -> Sequence[Problem]:
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 
     check_format(form)
-    output, force = given["output_file"], given["force"]
+    output, force = parsed["output_file"], parsed["force"]
     done = writing.write_stores(run, what, output, form, force=force, **own)
     for each in done:
         count = "" if each.rows is None else f"{each.rows:,} {what}, "
-        _say(f"{each.place}: {count}written by Spark", given)
+        _say(f"{each.place}: {count}written by Spark", parsed)
     return [*run.listed, *(problem for each in done for problem in each.problems)]
 
 
-def _say(text: str, given: Mapping[str, Any]) -> None:
-    if not given["quiet"]:
+def _say(text: str, parsed: Mapping[str, Any]) -> None:
+    if not parsed["quiet"]:
         click.echo(text, err=True)
 
 

@@ -82,42 +82,42 @@ def quiet_option() -> click.Option:
     return click.Option(["-q", "--quiet"], is_flag=True, help="Say nothing on stderr but errors.")
 
 
-def arguments_of(analysis: Analysis, given: Mapping[str, Any]) -> list[Any]:
+def arguments_of(analysis: Analysis, parsed: Mapping[str, Any]) -> list[Any]:
     """The values of an analysis' arguments, in their order."""
-    return [given[each.name] for each in analysis.arguments]
+    return [parsed[each.name] for each in analysis.arguments]
 
 
-def own_options(analysis: Analysis, given: Mapping[str, Any]) -> dict[str, Any]:
+def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
     """The values of the options that are the analysis' own, by the names of its function."""
-    return {each.name: _own(each, given) for each in analysis.options}
+    return {each.name: _own(each, parsed) for each in analysis.options}
 
 
-def _own(each: Parameter, given: Mapping[str, Any]) -> Any:
-    value = given[_name(each)]
+def _own(each: Parameter, parsed: Mapping[str, Any]) -> Any:
+    value = parsed[_name(each)]
     if value is None and each.option.for_people is not None:
-        return each.option.for_people if given["output"] in PEOPLE else each.default
+        return each.option.for_people if parsed["output"] in PEOPLE else each.default
     return value
 
 
-def api_options(given: Mapping[str, Any]) -> Options:
+def api_options(parsed: Mapping[str, Any]) -> Options:
     """The shared options of the API from those of the command line.
 
     Raises:
-        click.UsageError: both a batch and a state version are given.
+        click.UsageError: both a batch and a state version are parsed.
     """
-    if given.get("batch") is not None and given.get("state_version") is not None:
+    if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
     values: dict[str, Any] = {}
     for each in _SHARED:
-        if _name(each) in given:
-            values[each.name] = _value(each, given[_name(each)])
+        if _name(each) in parsed:
+            values[each.name] = _value(each, parsed[_name(each)])
     engine = {
         name.removeprefix(_ENGINE): values.pop(name)
         for name in list(values)
         if name.startswith(_ENGINE)
     }
     if engine:
-        values["engine"] = EngineOptions(**engine, tell=_messages(given))
+        values["engine"] = EngineOptions(**engine, tell=_messages(parsed))
     return Options(**values)
 
 
@@ -125,12 +125,12 @@ def _value(each: Parameter, value: Any) -> Any:
     return each.kind(value) if issubclass(each.kind, enum.Enum) and value is not None else value
 
 
-def _messages(given: Mapping[str, Any]) -> Callable[[str], None]:
+def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
     """What writes a line of the engine to stderr, each once, unless told to be quiet."""
     said: set[str] = set()
 
     def say(text: str) -> None:
-        if text not in said and not given.get("quiet"):
+        if text not in said and not parsed.get("quiet"):
             click.echo(text, err=True)
         said.add(text)
 

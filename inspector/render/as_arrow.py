@@ -36,8 +36,8 @@ def arrow_table(report: Report, name: str | None = None) -> pa.Table:
     table = report.primary if name is None else {t.name: t for t in report.tables}[name]
     schema = pa.schema(columns_of(table.columns))
     batch = record_batch_of(schema, table.columns, table.rows)
-    told = {"checkpoint": report.checkpoint, "command": report.command}
-    return pa.Table.from_batches([batch.replace_schema_metadata(told)])
+    metadata = {"checkpoint": report.checkpoint, "command": report.command}
+    return pa.Table.from_batches([batch.replace_schema_metadata(metadata)])
 
 
 def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:

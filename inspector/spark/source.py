@@ -179,18 +179,18 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
     Raises:
         CheckpointError: an option is not known, or has no such value.
     """
-    given = _lowered({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
+    texts = _lowered({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
     declared = _declared()
-    _check_names(given, declared)
+    _check_names(texts, declared)
     values: dict[str, Any] = {
-        each.name: _value(given, source, each)
+        each.name: _value(texts, source, each)
         for source, each in declared.items()
-        if source.lower() in given
+        if source.lower() in texts
     }
-    if "changeendbatchid" in given:
-        values["batch"] = _number(given, "changeEndBatchId")
-    if "joinside" in given:
-        values["store_name"] = _store_of_side(given)
+    if "changeendbatchid" in texts:
+        values["batch"] = _number(texts, "changeEndBatchId")
+    if "joinside" in texts:
+        values["store_name"] = _store_of_side(texts)
     of_table = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
     storage = {
         name[len(_STORAGE) :]: value
@@ -198,33 +198,33 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
         if name.lower().startswith(_STORAGE)
     }
     table_options = TableOptions(**{"mode": ProblemMode.FAILFAST} | of_table)
-    return given["path"], _table(given), Options(storage_options=storage, **values), table_options
+    return texts["path"], _table(texts), Options(storage_options=storage, **values), table_options
 
 
-def _table(given: Mapping[str, str]) -> str:
-    return given.get("table", "rows")
+def _table(texts: Mapping[str, str]) -> str:
+    return texts.get("table", "rows")
 
 
-def _check_names(given: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
+def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
     known = [*_OTHERS, *declared]
-    strange = sorted(given.keys() - {name.lower() for name in known} - {"path"})
+    strange = sorted(texts.keys() - {name.lower() for name in known} - {"path"})
     if strange:
         names = ", ".join(known)
         raise CheckpointError(f"got option {strange[0]!r}, expected {names} or storage.NAME")
-    if not given.get("path"):
+    if not texts.get("path"):
         raise CheckpointError("no path is given, expected load(path)")
-    if {"batchid", "changeendbatchid"} <= given.keys():
+    if {"batchid", "changeendbatchid"} <= texts.keys():
         raise CheckpointError("got batchId and changeEndBatchId, which mean the same: give one")
-    _check_table(given, declared)
+    _check_table(texts, declared)
 
 
-def _check_table(given: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
+def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
     """Every option that is given must be one of the table's."""
-    tables, table = data_tables(), _table(given)
+    tables, table = data_tables(), _table(texts)
     fields = {source: each.name for source, each in declared.items()}
     for source, name in {**fields, "changeEndBatchId": "from_batch"}.items():
         having = [each.name for each in tables.values() if name in each.options]
-        if source.lower() not in given or table not in tables or name in _EVERY_TABLE:
+        if source.lower() not in texts or table not in tables or name in _EVERY_TABLE:
             continue
         if table not in having:
             raise CheckpointError(
@@ -232,36 +232,36 @@ def _check_table(given: Mapping[str, str], declared: Mapping[str, Parameter]) ->
             )
 
 
-def _store_of_side(given: Mapping[str, str]) -> str:
-    if given["joinside"] not in SIDES or "storename" in given:
+def _store_of_side(texts: Mapping[str, str]) -> str:
+    if texts["joinside"] not in SIDES or "storename" in texts:
         raise CheckpointError("joinSide is left or right, and goes without storeName")
-    return VALUE_STORES[SIDES.index(given["joinside"])]
+    return VALUE_STORES[SIDES.index(texts["joinside"])]
 
 
-def _value(given: Mapping[str, str], source: str, each: Parameter) -> Any:
+def _value(texts: Mapping[str, str], source: str, each: Parameter) -> Any:
     if each.kind is bool:
-        return _flag(given, source)
+        return _flag(texts, source)
     if each.kind is int:
-        return _number(given, source)
-    return _word(given, source, each.kind) if each.choices else given[source.lower()]
+        return _number(texts, source)
+    return _word(texts, source, each.kind) if each.choices else texts[source.lower()]
 
 
-def _number(given: Mapping[str, str], source: str) -> int:
-    value = given[source.lower()]
+def _number(texts: Mapping[str, str], source: str) -> int:
+    value = texts[source.lower()]
     if not value.isdecimal():
         raise _refused(source, value, "a number from 0 on")
     return int(value)
 
 
-def _flag(given: Mapping[str, str], source: str) -> bool:
-    value = given.get(source.lower(), "false")
+def _flag(texts: Mapping[str, str], source: str) -> bool:
+    value = texts.get(source.lower(), "false")
     if value.lower() not in _FLAGS:
         raise _refused(source, value, "true or false")
     return _FLAGS[value.lower()]
 
 
-def _word(given: Mapping[str, str], source: str, words: Any) -> Any:
-    value = given[source.lower()]
+def _word(texts: Mapping[str, str], source: str, words: Any) -> Any:
+    value = texts[source.lower()]
     try:
         return words(value.lower())
     except ValueError:

@@ -48,7 +48,7 @@ class ChangeRows:
         keys = self._words.keys(place, [row["key"] for row in chunk])
         values = self._words.values(place, [row["value"] for row in chunk])
         for row, key, value in zip(chunk, keys, values, strict=True):
-            told = {
+            made = {
                 "operator_id": row["operator_id"],
                 "operator_name": self._names.get(row["operator_id"]),
                 "store_name": row["store_name"],
@@ -65,6 +65,6 @@ class ChangeRows:
                 "file": row["path"],
             }
             if self._raw:
-                told["key_hex"] = self._words.hex(row["key"])
-                told["value_hex"] = self._words.hex(row["value"])
-            yield told
+                made["key_hex"] = self._words.hex(row["key"])
+                made["value_hex"] = self._words.hex(row["value"])
+            yield made

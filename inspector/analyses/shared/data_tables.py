@@ -132,7 +132,7 @@ def table_named(name: str) -> DataTable:
 def listed_problems(
     run: Run, mode: ProblemMode, stores: Sequence[StoreName] | None = None
 ) -> tuple[dict[str, Any], ...]:
-    """What is wrong by the listing, as rows; of these stores if any are given.
+    """What is wrong by the listing, as rows; of these stores only, if any are named.
 
     Raises:
         InspectorError: there is something, and the mode is ``failfast``.

@@ -84,5 +84,5 @@ def _row_bytes(rows: Iterable[dict[str, Any]]) -> int:
 
 
 def _sum(rows: Iterable[dict[str, Any]], name: str) -> int | None:
-    told = [row[name] for row in rows if row[name] is not None]
-    return sum(told) if told else None
+    known = [row[name] for row in rows if row[name] is not None]
+    return sum(known) if known else None

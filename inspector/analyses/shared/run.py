@@ -41,12 +41,12 @@ def judged_by(checkpoint: Checkpoint, options: Options) -> Checkpoint:
         CheckpointError: one is misspelt, or names what is not there.
     """
     try:
-        given = GivenRules.parse(
+        rules = GivenRules.parse(
             options.event_time_fields, options.operator_rules, options.join_retention
         )
     except ValueError as error:
         raise CheckpointError(str(error)) from None
-    return with_rules(checkpoint, given)
+    return with_rules(checkpoint, rules)
 
 
 @dataclass(frozen=True)
@@ -78,8 +78,8 @@ class Run:
         # An engine that cannot be had is an error before anything is read.
         engine = given_engine(options.engine, options.workers)
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
-        given = GivenSchemas.parse(options.key_schemas, options.value_schemas)
-        checkpoint = _opened(path, options, reader_of(engine), (selection, given))
+        schemas = GivenSchemas.parse(options.key_schemas, options.value_schemas)
+        checkpoint = _opened(path, options, reader_of(engine), (selection, schemas))
         if selection != Selection() and not any(o.layout.stores for o in checkpoint.operators):
             raise CheckpointError("it has no such operator, store or partition", checkpoint.root)
         version = checkpoint.version_of(options.batch, options.state_version)
@@ -104,8 +104,8 @@ class Run:
         """The tasks that make the facts of a request."""
         fields = asdict(request)
         del fields["partitions"]
-        wanted = Wanted(self.version, timeout_kind=self.options.timeout_kind, **fields)
-        return plan(self.checkpoint, wanted)
+        planned = Wanted(self.version, timeout_kind=self.options.timeout_kind, **fields)
+        return plan(self.checkpoint, planned)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
         from inspector.merge.combine import KEYS as COMBINE_KEYS  # noqa: PLC0415 - as above

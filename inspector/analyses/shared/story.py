@@ -126,7 +126,7 @@ class KeyStory:
     """What is known of one key.
 
     Attributes:
-        events: its puts and removals, as ``history`` tells them. leftover: as ``leftovers`` does.
+        events: its puts and removals, as ``history`` reports them. leftover: as ``leftovers`` does.
         rule: of its store.
         timer_clock: gives the clock that timers followed in the batch of a version, None where it
             is not known.
@@ -158,8 +158,8 @@ def explain_keys(
         fed = fed_by_sources(operator.upstream)
         story = KeyStory(mine, next(iter(found), None), rule, clock, fed)
         first = mine[0]
-        for told in _story(checkpoint, version, story):
-            rows.append({name: first[name] for name in ("operator_id", "operator_name")} | told)
+        for line in _story(checkpoint, version, story):
+            rows.append({name: first[name] for name in ("operator_id", "operator_name")} | line)
             rows[-1] |= {name: first[name] for name in ("store_name", "partition_id", "key")}
     table = KEY_STORY.table("what happened, batch by batch", rows)
     return Report(
@@ -197,17 +197,17 @@ def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[di
     by_version: dict[int, list[Mapping[str, Any]]] = {}
     for event in story.events:
         by_version.setdefault(event["version"], []).append(event)
-    teller = _Teller(story)
+    narrator = _Narrator(story)
     for at in range(min(by_version, default=version), version + 1):
         clock = checkpoint.clock(at)
-        threshold = teller.threshold(at, clock)
+        threshold = narrator.threshold(at, clock)
         events = by_version.get(at, [])
         for event in events:
-            what = teller.event(event, clock, threshold)
-            yield _line(at, event["event"], teller.clock_ms, threshold, what)
-        if not events and (silent := teller.silence(threshold)):
-            yield _line(at, "-", teller.clock_ms, threshold, silent)
-    yield _line(version, "judged", teller.clock_ms, None, _verdict(story, alive=teller.alive))
+            what = narrator.event(event, clock, threshold)
+            yield _line(at, event["event"], narrator.clock_ms, threshold, what)
+        if not events and (silent := narrator.silence(threshold)):
+            yield _line(at, "-", narrator.clock_ms, threshold, silent)
+    yield _line(version, "judged", narrator.clock_ms, None, _verdict(story, alive=narrator.alive))
 
 
 def _line(
@@ -232,7 +232,7 @@ def _verdict(story: KeyStory, *, alive: bool) -> str:
     return f"{found['class']}, {found['certainty']}{reason}"
 
 
-class _Teller:
+class _Narrator:
     """Walks a key's events and says what each means under the rule.
 
     Attributes:
