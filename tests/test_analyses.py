@@ -11,8 +11,11 @@ import pytest
 from inspector import analyses, api
 from inspector.analyses.shared.column_docs import COLUMN_DOCS, doc_of
 from inspector.analyses.shared.data_tables import TableOptions, plan_table
+from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.reference import reference
+from inspector.analyses.shared.run import Run
 from inspector.engines.local import LocalEngine
+from inspector.merge.collect import Facts
 from inspector.render.report import Column, Report
 from tests.cli.support import checkpoint_of, run
 
@@ -32,6 +35,7 @@ from inspector.analyses.shared.declare import Option, TableSpec, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import PART, Options
 from inspector.analyses.shared.run import Run
+from inspector.merge.collect import Facts
 from inspector.render.report import Column, Report
 
 STORES = TableSpec("toys", "one store", (*STORE, Column("shout", doc="What was shouted.")))
@@ -204,6 +208,29 @@ def _in_order(some: object, columns: list[Column]) -> bool:
     """Whether columns are some of the declared ones, in their order."""
     left = iter(columns)
     return all(column in left for column in some)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", analyses.names())
+def test_the_facts_that_are_read_are_the_declared_ones(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = analyses.load(name)
+    read: list[FactRequest] = []
+    facts = Run.facts
+
+    def recorded(run: Run, request: FactRequest) -> Facts:
+        read.append(request)
+        return facts(run, request)
+
+    monkeypatch.setattr(Run, "facts", recorded)
+    options = api.Options(where=("value=once-000",))
+    values = [each.choices[0] if each.choices else None for each in found.arguments]
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    places = zip(found.arguments, values, strict=True)
+    found.function(*(path if each.name == "path" else v for each, v in places), options)
+    assert read == ([] if found.facts is None else [found.facts])
+    page = reference(found)
+    assert ("It replays every state file in reach" in page) is (found.facts is not None)
 
 
 def test_what_analyses_share_depends_on_none_of_them() -> None:

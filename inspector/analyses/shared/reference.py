@@ -21,6 +21,15 @@ UNITS = {
 }
 """Unit of a column -> what its values are."""
 
+_FACTS = {
+    "fit": "every row held against its schema and every file against its checksums",
+    "rewrites": "the versions in a row that put each key",
+    "matched": "the rows of joins that found a partner",
+    "top": "the keys that rank highest",
+    "partitions": "each partition for itself",
+}
+"""Field of a fact request -> what it adds to a replay."""
+
 
 def reference(analysis: Analysis) -> str:
     """All that is to be known of an analysis: usage, options, the API's call, tables."""
@@ -29,6 +38,10 @@ def reference(analysis: Analysis) -> str:
 
 def _lines(analysis: Analysis) -> Iterator[str]:
     yield from (f"# {analysis.name}", "", analysis.text, "")
+    if analysis.facts is not None:
+        extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
+        more = f", with {', '.join(extras)}" if extras else ""
+        yield from (f"It replays every state file in reach{more}.", "")
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
     options = (*analysis.options, *analysis.shared)
