@@ -187,9 +187,9 @@ def test_the_clock_of_timers() -> None:
             "option timeoutKind is 'x', expected event, processing",
         ),
         ({"changeStartBatchId": "1"}, "changeStartBatchId is of table changes, got table 'rows'"),
-        ({"table": "versions", "raw": "true"}, "raw is of table rows or changes, got"),
-        ({"table": "files", "mode": "permissive"}, "option mode is of table rows or changes or"),
-        ({"timeoutKind": "event"}, "timeoutKind is of table leftovers or findings, got"),
+        ({"table": "versions", "raw": "true"}, "raw is of table changes or rows, got"),
+        ({"table": "files", "mode": "permissive"}, "option mode is of table changes or leftovers"),
+        ({"timeoutKind": "event"}, "timeoutKind is of table findings or leftovers"),
         (
             {"table": "changes", "batchId": "1", "changeEndBatchId": "2"},
             "which mean the same: give one",
