@@ -11,6 +11,7 @@ import click
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.run import Run
 from inspector.cli.command import code_of
+from inspector.cli.options import NEVER
 from inspector.engines.local import LocalEngine
 from inspector.render.text import problem_line
 
@@ -65,4 +66,4 @@ def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) 
     if not parsed["quiet"]:
         count = report.summary[table.name]
         click.echo(f"{place}: {count:,} keys, written by Spark", err=True)
-    sys.exit(code_of(report, parsed["fail_on"]))
+    sys.exit(code_of(report, parsed.get("fail_on", NEVER)))

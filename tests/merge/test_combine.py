@@ -64,7 +64,7 @@ def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[s
     engine = Merging()
     with monkeypatch.context() as patch:
         patch.setattr("inspector.merge.combine.MANY", 0)
-        patch.setattr("inspector.api.run.given_engine", lambda *_: engine)
+        patch.setattr("inspector.analyses.shared.run.given_engine", lambda *_: engine)
         return text(command(str(path))), engine.facts
 
 

@@ -108,14 +108,13 @@ class Run:
         return plan(self.checkpoint, planned)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
-        from inspector.merge.combine import KEYS as COMBINE_KEYS  # noqa: PLC0415 - as above
-        from inspector.merge.combine import MANY, combining  # noqa: PLC0415
+        from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
         from inspector.passes.run import run_tasks  # noqa: PLC0415
 
         files = sum(len(store.files) for task in tasks for store in task.stores)
         if partitions or files <= MANY:
             return self.map(run_tasks, tasks)
-        return self.map(run_tasks, tasks, Merge(COMBINE_KEYS, combining(self.version)))
+        return self.map(run_tasks, tasks, Merge(KEYS, combining(self.version)))
 
     def map(
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
