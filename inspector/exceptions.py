@@ -14,6 +14,7 @@
         RowError                    an UnsafeRow against its schema
         LimitError                  a size above the limits we read
       EngineError                 what the run itself needs is not there
+        UnknownFactError            a worker reported a fact that this version does not know
 
 Decoders know offsets and not paths; whoever knows the path adds it with :meth:`InspectorError.at`.
 Failures of the storage stay ``OSError``.
@@ -129,3 +130,9 @@ class EngineError(InspectorError):
     """Something the run needs is absent: PySpark, Java, a kernel, a worker's pyarrow."""
 
     slug = "engine"
+
+
+class UnknownFactError(EngineError):
+    """A worker reported a kind of fact that is not declared here: another version runs there."""
+
+    slug = "unknown-fact"

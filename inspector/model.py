@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NewType
+from typing import Any, NamedTuple, NewType
 
 Version = NewType("Version", int)
 BatchId = NewType("BatchId", int)
@@ -33,6 +33,13 @@ class FileKind(enum.Enum):
     OTHER = "other"
 
 
+class StoreName(NamedTuple):
+    """One store over all partitions: an operator's named store."""
+
+    operator_id: int
+    store_name: str
+
+
 @dataclass(frozen=True, order=True)
 class StoreId:
     """One state store: an operator's named store in one partition."""
@@ -40,6 +47,11 @@ class StoreId:
     operator_id: int
     store_name: str
     partition_id: int
+
+    @property
+    def name(self) -> StoreName:
+        """The same store over all partitions."""
+        return StoreName(self.operator_id, self.store_name)
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,16 @@
-"""Every Arrow schema that crosses the pipeline, and the only constructor of their batches.
+"""The Arrow schemas of tasks and of rows, and the constructors of their batches.
 
-``mapInArrow`` matches columns by position and swaps them silently, so no batch is built anywhere
-else. Only types that both ``mapInArrow`` and a Python ``DataSource`` accept are used: int32, int64,
-binary, string, bool and lists of them; nothing unsigned, dictionary-encoded or of large offsets.
+``mapInArrow`` matches columns by position and swaps them silently, so no batch is built column by
+column anywhere else, but for facts, whose schema their declarations give
+(:mod:`inspector.facts.registry`). Only types that both ``mapInArrow`` and a Python ``DataSource``
+accept are used: int32, int64, binary, string, bool, and lists and structs of them; nothing
+unsigned, dictionary-encoded or of large offsets.
 """
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -16,14 +18,17 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from inspector.model import Problem
+
 _Columns = list[tuple[str, pa.DataType]]
 
-_STORE: _Columns = [
+STORE_COLUMNS: _Columns = [
     ("operator_id", pa.int32()),
     ("store_name", pa.string()),
     ("partition_id", pa.int32()),
     ("version", pa.int64()),
 ]
+"""Which store and version a row is about."""
 
 _PROBLEM: _Columns = [
     ("slug", pa.string()),
@@ -33,149 +38,16 @@ _PROBLEM: _Columns = [
 ]
 """What every batch has for its rows of kind ``problem``."""
 
-PROBLEM = tuple(name for name, _ in (*_STORE, *_PROBLEM))
+PROBLEM = tuple(name for name, _ in (*STORE_COLUMNS, *_PROBLEM))
 """The columns that are given in such a row."""
 
 _task: _Columns = [("task_id", pa.int64()), ("spec", pa.string())]
 TASKS = pa.schema(_task)
 """One row per task; ``spec`` is a :class:`inspector.discovery.tasks.Task` as JSON."""
 
-COUNTS = (
-    "stores",
-    "rebased",
-    "rows",
-    "key_bytes",
-    "value_bytes",
-    "puts",
-    "inserts",
-    "updates",
-    "same_value_puts",
-    "same_value_put_bytes",
-    "removals",
-    "absent_removals",
-    "new_rows",
-    "changed_rows",
-    "same_value_rows",
-    "removed_rows",
-    "shared_rows",
-    "shared_keys",
-    "shared_key_bytes",
-    "shared_value_bytes",
-    "previous_row_bytes",
-    "delta_bytes",
-    "snapshot_bytes",
-    "raw_bytes",
-)
-"""Names of the additive counts of :class:`inspector.facts.versions.VersionFacts`."""
-
-HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
-
-PREFIX_COUNTS = (
-    "prefixes",
-    "prefix_bytes",
-    "new_prefixes",
-    "new_prefix_bytes",
-    "gone_prefixes",
-)
-"""Names of the additive counts of :class:`inspector.facts.heap_prefixes.PrefixFacts`."""
-
-FIELD_LISTS = ("nulls", "word_bytes", "variable_bytes", "padding_bytes")
-"""Names and order of the additive counts of :class:`inspector.decode.field_sizes.FieldBytes`."""
-
-HABITS = (
-    "armed_by_data",
-    "unarmed_by_data",
-    "changed_by_data",
-    "untouched_by_data",
-    "timeout_kept",
-    "timeout_rearmed",
-    "timeout_removed",
-    "armed_keys",
-)
-"""Names of the additive counts of :class:`inspector.facts.timer_runs.TimerCalls`."""
-
-_numbers: _Columns = [(name, pa.int64()) for name in COUNTS]
-_lists: _Columns = [(name, pa.list_(pa.int64())) for name in HISTOGRAMS]
-
-_facts: _Columns = [
-    ("kind", pa.string()),
-    *_STORE,
-    *_numbers,
-    *_lists,
-    *_PROBLEM,
-    ("key", pa.binary()),
-    ("leftover_class", pa.string()),
-    ("certainty", pa.string()),
-    ("timeout_kind", pa.string()),
-    ("expired_version", pa.int64()),
-    ("clock_ms", pa.int64()),
-    ("threshold_ms", pa.int64()),
-    ("last_put_version", pa.int64()),
-    ("fired", pa.int64()),
-    ("first_expired_version", pa.int64()),
-    ("state_change", pa.string()),
-    ("reason", pa.string()),
-    ("needs", pa.string()),
-    ("kind_version", pa.int64()),
-    ("either", pa.bool_()),
-    ("window_version", pa.int64()),
-    ("first_known", pa.int64()),
-    ("oldest_ms", pa.int64()),
-    ("newest_ms", pa.int64()),
-    *((name, pa.int64()) for name in HABITS),
-    ("bad_keys", pa.int64()),
-    ("untouched_keys", pa.int64()),
-    ("changed_keys", pa.int64()),
-    ("empty_keys", pa.int64()),
-    *((name, pa.int64()) for name in PREFIX_COUNTS),
-    ("set_sizes", pa.list_(pa.int64())),
-    ("top_by", pa.string()),
-    ("amount", pa.int64()),
-    ("matched_rows", pa.int64()),
-    ("unmatched_rows", pa.int64()),
-    ("side", pa.string()),
-    ("null_bit_bytes", pa.int64()),
-    ("other_bytes", pa.int64()),
-    *((name, pa.list_(pa.int64())) for name in FIELD_LISTS),
-]
-FACTS = pa.schema(_facts)
-"""What a task tells, one row per fact. ``kind`` says which columns are given:
-
-* ``version``: the counts and histograms of one store at one version.
-* ``leftover``: one expired key that is still there; ``key_bytes``, ``puts`` ... are its. Where its
-  timer may follow either clock, ``timeout_kind`` is the one it was judged by, ``kind_version`` the
-  version whose batch has to have used it, ``either`` whether it is a leftover by the other too, and
-  ``needs`` what else has to hold (:mod:`inspector.merge.resolution`).
-* ``leftovers``: how many and how large those of one class are (``rows``, ``key_bytes``,
-  ``value_bytes``; ``expired_version`` of the oldest, the longest run of ``fired``, keys by what
-  became of their state), whether or not they are listed.
-* ``leftover_age``: how many of them expired at ``expired_version``, and their bytes
-  (``value_bytes`` with the keys').
-* ``timers``: the timers of a group state did not follow ``timeout_kind`` in the batch of this
-  version, as this partition shows.
-* ``calls``: under one clock of the timers (``timeout_kind``) the habits of the function, how many
-  keys ever had a timer, and the live ones that never had (``rows`` and their bytes).
-* ``window``: where the history of the store begins, and the range of its event times.
-* ``age``: live rows whose last put is of ``last_put_version`` (0: before the window), and their
-  bytes (``value_bytes`` with the keys').
-* ``retention``: the oldest event time of a join's side at one version.
-* ``prefixes``: of a session window's store at one version; ``set_sizes`` as the histograms are.
-* ``rewrites``: ``set_sizes`` tells how many live keys were put in exactly so many of the newest
-  versions in a row.
-* ``top``: a live key that ranks high by ``top_by``, with the ``amount`` of it.
-* ``join``: what is wrong between a join's counters and its rows, and how many rows speak for and
-  against a time in the join key (:mod:`inspector.passes.join_times`), by ``slug``.
-* ``matched``: live rows of a join's side that have found a partner, and that have not, where the
-  rows have such a flag (state format 2).
-* ``fields``: what the keys or the values (``side``) of the live ``rows`` take: ``null_bit_bytes``
-  and ``other_bytes`` of all, and for each top-level field, by ordinal, its ``nulls`` (rows),
-  ``word_bytes``, ``variable_bytes`` and ``padding_bytes``.
-* ``problem``: what could not be read: ``slug message path offset``.
-"""
-
 _rows: _Columns = [
     ("kind", pa.string()),
-    *_STORE,
+    *STORE_COLUMNS,
     ("key", pa.binary()),
     ("value", pa.binary()),
     *_PROBLEM,
@@ -185,7 +57,7 @@ ROWS = pa.schema(_rows)
 
 _changes: _Columns = [
     ("kind", pa.string()),
-    *_STORE,
+    *STORE_COLUMNS,
     ("event", pa.string()),
     ("record", pa.int64()),
     ("old_value_bytes", pa.int64()),
@@ -201,7 +73,7 @@ asked for; and problems."""
 
 _diff: _Columns = [
     ("kind", pa.string()),
-    *_STORE,
+    *STORE_COLUMNS,
     ("change", pa.string()),
     ("rows", pa.int64()),
     ("key_bytes", pa.int64()),
@@ -234,7 +106,7 @@ def record_batch(schema: pa.Schema, columns: Mapping[str, Any], rows: int) -> pa
         elif isinstance(values, pa.Array):
             arrays.append(values.cast(column.type))
         else:
-            arrays.append(_array(values, column.type))
+            arrays.append(array_of(values, column.type))
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -246,6 +118,11 @@ def batch_of(schema: pa.Schema, rows: Sequence[Mapping[str, Any]]) -> pa.RecordB
     )
 
 
+def problem_batch(schema: pa.Schema, problems: Iterable[Problem]) -> pa.RecordBatch:
+    """Problems as rows of kind ``problem`` of a schema that has the columns :data:`PROBLEM`."""
+    return batch_of(schema, [{"kind": "problem"} | found.to_row() for found in problems])
+
+
 def task_batch(spec: str, number: int = 0) -> pa.RecordBatch:
     """A batch of one task, given as JSON."""
     return batch_of(TASKS, [{"task_id": number, "spec": spec}])
@@ -254,7 +131,7 @@ def task_batch(spec: str, number: int = 0) -> pa.RecordBatch:
 _CODES: Mapping[Any, str] = {pa.int32(): "i", pa.int64(): "q"}
 
 
-def _array(values: Any, kind: Any) -> Any:
+def array_of(values: Any, kind: Any) -> Any:
     """The array of a list, made without ``pa.array``, which loads all of pandas if it is there."""
     if isinstance(values, np.ndarray):
         return pa.array(values, kind)
@@ -265,8 +142,7 @@ def _array(values: Any, kind: Any) -> Any:
 
 
 def _listed(values: list[Any], kind: Any) -> Any:
-    there = np.array([value is not None for value in values], np.bool_)
-    valid = None if there.all() else _bits(there)
+    valid = validity(values)
     if kind in _CODES:
         numbers = array(_CODES[kind], [0 if value is None else value for value in values])
         return pa.Array.from_buffers(kind, len(values), [valid, pa.py_buffer(numbers)])
@@ -286,6 +162,12 @@ def _listed(values: list[Any], kind: Any) -> Any:
         return pa.Array.from_buffers(kind, len(values), buffers, children=[child])
     buffers = [valid, pa.py_buffer(ends), pa.py_buffer(b"".join(parts))]
     return pa.Array.from_buffers(kind, len(values), buffers)
+
+
+def validity(values: Sequence[Any]) -> Any:
+    """The buffer of an array that says which values there are; None if all of them are."""
+    there = np.array([value is not None for value in values], np.bool_)
+    return None if there.all() else _bits(there)
 
 
 def _bits(flags: Any) -> Any:

@@ -29,19 +29,19 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import FactRequest, plan
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
 from inspector.estimates.heap import NO_PREFIXES, Heap, Part, Prefixes, Versions, peak, retained
 from inspector.estimates.heap_layout import COMPRESSED_UP_TO, Layout
 from inspector.facts.heap_prefixes import LivePrefixes
+from inspector.facts.registry import facts_schema
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import collect
 from inspector.model import StoreId
 from inspector.passes.run import run_tasks
 from inspector.passes.store_reader import StoreReader
-from inspector.schemas import FACTS
 from inspector.sparktypes import parse_schema_json
 from inspector.state.chain import StoreFiles, replay_steps
 from inspector.state.replay import StateMap
@@ -210,8 +210,10 @@ def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
     """What the inspector says of a checkpoint's newest version."""
     found = open_checkpoint(str(checkpoint))
     # Not the recorded codecs: the cases `working` have one of their own, which writes plain LZ4.
-    tasks = [replace(t, codecs={}) for t in plan(found, Wanted(found.newest_version))]
-    facts = collect(LocalEngine().map(run_tasks, FACTS, [Work(task.to_json()) for task in tasks]))
+    tasks = [replace(t, codecs={}) for t in plan(found, FactRequest(found.newest_version))]
+    facts = collect(
+        LocalEngine().map(run_tasks, facts_schema(), [Work(task.to_json()) for task in tasks])
+    )
     if facts.problems:
         sys.exit(f"{case.name}: {facts.problems[0]}")
     prefixes = dict(_prefixes(found, tasks)) if case.query == "session" else {}

@@ -18,13 +18,16 @@ import numpy as np
 
 from inspector.decode.records import RecordBlock
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.engine import BatchFunction
+from inspector.facts.fact import FactT, Observed
+from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import facts_in
 from inspector.facts.sizes import LiveSizes, SizeCounts
 from inspector.facts.versions import VersionFacts, measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
-from inspector.model import FileKind, StoreFile, Version
+from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.operators.rule import Clock, ExpiryField, Side
 from inspector.passes.observe import tracking
 from inspector.passes.run import run_tasks
@@ -42,6 +45,8 @@ from inspector.state.change import Change
 from inspector.state.replay import StateMap, Tracking
 from tests import encode
 from tests.encode import Record
+
+Seen = Observed[Any]
 
 KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "4.3.0"
@@ -365,25 +370,43 @@ def small_checkpoint(root: Path) -> Path:
     return root
 
 
-def told(root: Path, version: int | None = None, *, fit: bool = False) -> list[dict[str, Any]]:
-    """Everything that the tasks of a checkpoint tell, task by task."""
-    return run([task.to_json() for task in tasks_of(root, version, fit=fit)])
+def observed_in(root: Path, version: int | None = None, *, fit: bool = False) -> list[Seen]:
+    """The facts that the tasks of a checkpoint emit, task by task."""
+    return observed([task.to_json() for task in tasks_of(root, version, fit=fit)])
+
+
+def observed(specs: Sequence[str], function: BatchFunction = run_tasks) -> list[Seen]:
+    """The facts that a batch function makes of tasks."""
+    tasks = batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
+    return [one for batch in function([tasks]) for one in facts_in(batch)]
+
+
+def facts_of_type(found: Iterable[Seen], kind: type[FactT]) -> list[FactT]:
+    """The facts of one type."""
+    return [one.fact for one in found if isinstance(one.fact, kind)]
+
+
+def problems_in(found: Iterable[Seen]) -> list[Problem]:
+    """The problems among some facts."""
+    return [one.fact.problem(one.store) for one in found if isinstance(one.fact, ReadProblem)]
 
 
 def tasks_of(root: Path, version: int | None = None, *, fit: bool = False) -> list[Task]:
     """The tasks of a checkpoint."""
     checkpoint = open_checkpoint(str(root))
-    return plan(checkpoint, Wanted(checkpoint.version_of(None, version), fit))
+    return plan(checkpoint, TaskRequest(checkpoint.version_of(None, version), fit))
 
 
-def run(specs: Sequence[str], function: BatchFunction = run_tasks) -> list[dict[str, Any]]:
+def run(specs: Sequence[str], function: BatchFunction) -> list[dict[str, Any]]:
     """The rows that a batch function makes of tasks."""
     tasks = batch_of(TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs)])
     return [row for batch in function([tasks]) for row in batch.to_pylist()]
 
 
-def place(row: Mapping[str, Any]) -> tuple[int, str, int]:
-    """The store that a row is about."""
+def place(row: Mapping[str, Any] | Seen) -> tuple[int, str, int]:
+    """The store that a row or a fact is about."""
+    if isinstance(row, Observed):
+        return (*row.store.name, row.store.partition_id)
     return row["operator_id"], row["store_name"], row["partition_id"]
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from hypothesis import strategies as st
 
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.clocks import Clocks
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.registry import fact_batches
 from inspector.facts.timer_runs import TimerRuns
-from inspector.facts.timers import Calls, Place, TimerRecords, calls_of
+from inspector.facts.timers import Calls, TimerPremises, TimerRecords, calls_of
 from inspector.merge.collect import Facts, collect
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, Certainty, StoreId, TimeoutKind
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.observe import tracking
-from inspector.passes.store_reader import StoreReader
-from inspector.schemas import FACTS, batch_of
 from inspector.sparktypes import to_json
 from inspector.state.replay import StateMap
 from tests import cases
@@ -30,10 +29,10 @@ EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 NO_TIMER = NO_TIMEOUT
 OTHER = {EVENT: PROCESSING, PROCESSING: EVENT}
 
-SCALA = Place(clears_timers=True)
-PANDAS = Place()
-LAGS = Place(exact_watermark=False)
-BELOW = Place(fed_by_sources=False)
+SCALA = TimerPremises(clears_timers=True)
+PANDAS = TimerPremises()
+LAGS = TimerPremises(exact_watermark=False)
+BELOW = TimerPremises(fed_by_sources=False)
 """Below an operator that emits by the clock."""
 
 STORE = StoreTask(
@@ -70,20 +69,20 @@ class History(NamedTuple):
 def follow(
     steps: Sequence[Step],
     clocks: Sequence[BatchClock],
-    place: Place = PANDAS,
+    premises: TimerPremises = PANDAS,
     kinds: Sequence[TimeoutKind] = (EVENT, PROCESSING),
 ) -> History:
     """Replay a history of timers, and gather what it tells of them, as an audit does."""
     by_batch = clocks_of(clocks)
     state = StateMap(cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE))
-    runs, calls = TimerRuns(kinds, place), {}
+    runs, calls = TimerRuns(kinds, premises), {}
     for version, step in enumerate(steps, 1):
         state.begin(version, rebase=step.rebase)
         for each in cases.blocks(step.records, step.cuts):
             state.apply(each)
         records = TimerRecords.of(state.end(), state)
         batch = by_batch.get(version - 1)
-        calls[version] = calls_of(records, batch, place)
+        calls[version] = calls_of(records, batch, premises)
         runs.update(records, state, batch, calls[version])
     return History(state, calls, runs)
 
@@ -91,13 +90,6 @@ def follow(
 def clocks_by_step(state: StateMap, clocks: Sequence[BatchClock]) -> Clocks:
     """The clocks of a replayed history."""
     return Clocks.of(state.versions, clocks_of(clocks))
-
-
-class _Reader(StoreReader):
-    """Names its store and reads nothing."""
-
-    def __init__(self, store: StoreId) -> None:
-        self._store = store
 
 
 def facts_of(
@@ -110,20 +102,20 @@ def facts_of(
 
     With a base, the steps up to that version are not there, and its own is a snapshot.
     """
-    first, rows = max(base, 1), list[dict[str, Any]]()
+    first, found = max(base, 1), list[cases.Seen]()
     for partition, steps in enumerate(partitions):
         of_partition = StoreId(0, store.store_name, partition)
         version = first + len(steps) - 1
         task = Task("", "", {}, 0, partition, version, (store,), tuple(clocks))
         state = StateMap(tracking(store))
-        life = Lifetime(task, store, _Reader(of_partition), state)
+        life = Lifetime(task, store, of_partition, state)
         for number, step in enumerate(steps, first):
             state.begin(number, rebase=step.rebase)
             for each in cases.blocks(step.records, step.cuts):
                 state.apply(each)
-            rows += life.take(state.end())
-        rows += life.tell()
-    return collect([batch_of(FACTS, rows)])
+            found += life.update(state.end())
+        found += life.emit()
+    return collect(fact_batches(found))
 
 
 def idle_versions(clocks: Sequence[BatchClock]) -> tuple[int, ...]:

@@ -103,7 +103,7 @@ def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
     shown = {
         row["store_name"]: (row["matched_rows"], row["unmatched_rows"]) for row in retention.rows
     }
-    assert shown == {store: counts for (_, store), counts in found.items()}
+    assert shown == {store: (rows.matched, rows.unmatched) for (_, store), rows in found.items()}
     assert len(shown) == 2
     assert Run.start(path, None).facts().matched == {}
 

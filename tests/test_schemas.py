@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import fields
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from inspector.decode.field_sizes import FieldBytes
-from inspector.facts.versions import VersionFacts
 from inspector.schemas import (
-    COUNTS,
-    FACTS,
-    FIELD_LISTS,
-    HISTOGRAMS,
+    CHANGES,
+    DIFF,
     ROWS,
     TASKS,
     batch_of,
@@ -24,7 +19,7 @@ from inspector.schemas import (
     spans_of,
 )
 
-EVERY = {"TASKS": TASKS, "FACTS": FACTS, "ROWS": ROWS}
+EVERY = {"TASKS": TASKS, "CHANGES": CHANGES, "DIFF": DIFF, "ROWS": ROWS}
 
 
 @pytest.mark.parametrize("schema", EVERY.values(), ids=EVERY)
@@ -34,16 +29,6 @@ def test_only_types_that_spark_takes_in_both_directions(schema: pa.Schema) -> No
         plain = column.type.value_type if pa.types.is_list(column.type) else column.type
         assert plain in accepted, column
     assert len(set(schema.names)) == len(schema)
-
-
-def test_facts_have_a_column_for_every_count_and_distribution() -> None:
-    assert {*COUNTS, *HISTOGRAMS} == {field.name for field in fields(VersionFacts)}
-    assert {*COUNTS, *HISTOGRAMS} <= set(FACTS.names)
-
-
-def test_the_bytes_of_a_field_are_made_of_the_lists_in_their_order() -> None:
-    assert tuple(field.name for field in fields(FieldBytes)) == FIELD_LISTS
-    assert {*FIELD_LISTS} <= set(FACTS.names)
 
 
 def test_columns_are_placed_by_name_and_absent_ones_are_null() -> None:
@@ -111,7 +96,11 @@ def test_pandas_is_not_loaded() -> None:
     """Some 50 MB and a quarter of a second, where it is installed."""
     program = (
         "import sys; from inspector.schemas import *; "
-        "batch_of(FACTS, [{'kind': 'version', 'key': b'k', 'rows': 1}]); "
+        "batch_of(DIFF, [{'kind': 'row', 'key': b'k', 'rows': 1}]); "
+        "from inspector.facts.registry import *; from inspector.facts.fact import *; "
+        "from inspector.facts.ages import Ages; from inspector.model import StoreId; "
+        "one = Observed(StoreId(0, 'default', 0), 1, Ages()); "
+        "assert [*facts_in(fact_batch([one]))] == [one]; "
         "assert 'pandas' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -144,7 +144,7 @@ def audit_report(
             "row_bytes": total.row_bytes,
             "two_versions_bytes": total.two_versions_bytes,
             "two_versions_unshared_bytes": total.two_versions_unshared_bytes,
-            "leftovers": sum(row["rows"] for row in facts.totals),
+            "leftovers": sum(one.fact.rows for one in facts.totals),
         }
     )
     tables = (

@@ -22,7 +22,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, selected_tasks
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.passes.diff import DiffTask, run_diff
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Unit
@@ -258,7 +258,7 @@ def _decoded(
     *,
     raw: bool,
 ) -> Iterator[dict[str, Any]]:
-    place = (chunk[0]["operator_id"], chunk[0]["store_name"])
+    place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     before, after = words
     of_key = before if chunk[0]["change"] == "removed" else after
     keys = of_key.keys(place, [row["key"] for row in chunk])

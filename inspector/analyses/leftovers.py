@@ -43,6 +43,7 @@ from inspector.analyses.shared.undecided import (
 )
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.leftover_facts import Leftover
 from inspector.findings.finding import Finding
 from inspector.findings.judge import judge
 from inspector.merge.collect import Facts
@@ -80,11 +81,9 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
     """Leftover keys as the facts of a task list them, once all partitions have been heard."""
     words = LeftoverWords.of_task(request.task, request.operator_name, request.redact)
 
-    def rows(facts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        listed = (fact for fact in facts if fact["kind"] == "leftover")
-        found = filter(None, map(request.resolution.resolve, listed))
-        undecided = Certainty.UNDECIDED.value
-        return words.rows(row for row in found if row["certainty"] != undecided)
+    def rows(facts: Facts) -> list[dict[str, Any]]:
+        found = request.resolution.resolved(facts.of(Leftover))
+        return words.rows(one for one in found if one.fact.certainty is not Certainty.UNDECIDED)
 
     return rows
 
@@ -195,7 +194,7 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
 ) -> Report:
     """Leftover keys, oldest first; then their counts by class, and the rules."""
     listed = facts.leftovers[:limit] if limit else facts.leftovers
-    total = sum(row["rows"] for row in facts.totals)
+    total = sum(one.fact.rows for one in facts.totals)
     more = f", {len(listed)} of {total} listed" if len(listed) < total else ""
     keys = LEFTOVERS.table(
         f"leftover keys{more}",
@@ -207,7 +206,7 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
         | proof_window(checkpoint, facts)
         | {
             "leftovers": total,
-            "leftover_row_bytes": sum(r["key_bytes"] + r["value_bytes"] for r in facts.totals),
+            "leftover_row_bytes": sum(one.fact.row_bytes for one in facts.totals),
         }
     )
     return Report(
@@ -234,7 +233,7 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
 
 
 def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
-    open_ = sum(row["rows"] for row in facts.undecided_totals)
+    open_ = sum(one.fact.rows for one in facts.undecided_totals)
     if open_:
         return f"none is known; of {open_:,} keys the bytes do not decide it, see below"
     rules = [rule for *_, rule in _rules_of(checkpoint, facts)]
@@ -251,7 +250,7 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
 
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
     # Stable: of the same size the oldest.
-    largest = sorted(facts.leftovers, key=lambda row: -(row["key_bytes"] + row["value_bytes"]))
+    largest = sorted(facts.leftovers, key=lambda one: -one.fact.row_bytes)
     return LARGEST_KEYS.table(
         "largest leftovers", LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST])
     )

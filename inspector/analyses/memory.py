@@ -28,7 +28,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import Heap, HeapFacts, distinct, held, per_executor
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import FileKind, Problem
+from inspector.model import FileKind, Problem, StoreName
 from inspector.render.report import Column, Report, Table, Unit
 from inspector.render.text import bytes_text
 
@@ -211,9 +211,9 @@ def _ladder(
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
     names = operator_names(checkpoint)
-    groups: dict[tuple[int, str], Heap] = {}
+    groups: dict[StoreName, Heap] = {}
     for store in stores:
-        place = (store.store.operator_id, store.store.store_name)
+        place = store.store.name
         groups[place] = groups.get(place, Heap()) + store.held
     return HEAP.table(
         "heap between batches by store",

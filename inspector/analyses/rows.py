@@ -32,7 +32,7 @@ from inspector.analyses.shared.store_tables import store_table
 from inspector.analyses.shared.stores import live_batches, selected_tasks
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Unit
 
@@ -145,7 +145,7 @@ def _decoded(
     chunk: Sequence[Mapping[str, Any]], names: Mapping[int, str], words: StoreWords, *, raw: bool
 ) -> Iterator[dict[str, Any]]:
     """The rows of one store as they are reported."""
-    place = (chunk[0]["operator_id"], chunk[0]["store_name"])
+    place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     keys = words.keys(place, [row["key"] for row in chunk])
     values = words.values(place, [row["value"] for row in chunk])
     for row, key, value in zip(chunk, keys, values, strict=True):

@@ -27,11 +27,11 @@ from inspector.analyses.shared.size_table import (
     size_row,
 )
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.facts.versions import VersionFacts
+from inspector.facts.fact import Observed
+from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem
 from inspector.render.report import Column, Report, Table, Unit
-from inspector.schemas import COUNTS
 
 SHARING_NOTE = (
     "A shared row keeps the key and value object of the version before; a row that was put again "
@@ -109,16 +109,16 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
     """Sizes and changes of each version, as the facts of a task have them."""
     clocks = {clock.batch_id + 1: clock for clock in request.task.clocks}
 
-    def row(fact: dict[str, Any]) -> dict[str, Any]:
-        facts, clock = VersionFacts.from_columns(fact), clocks.get(fact["version"])
+    def row(one: Observed[VersionFacts]) -> dict[str, Any]:
+        store, facts, clock = one.store, one.fact, clocks.get(one.version)
         known = {name: getattr(facts, name) for name in (*_COUNTED, *_SUMS)}
         return {
-            "operator_id": fact["operator_id"],
+            "operator_id": store.operator_id,
             "operator_name": request.operator_name,
-            "store_name": fact["store_name"],
-            "partition_id": fact["partition_id"],
-            "version": fact["version"],
-            "batch_id": fact["version"] - 1,
+            "store_name": store.store_name,
+            "partition_id": store.partition_id,
+            "version": one.version,
+            "batch_id": one.version - 1,
             "batch_timestamp_ms": clock and clock.timestamp_ms,
             "watermark_ms": (clock and clock.watermark_ms) or None,
             "from_snapshot": bool(facts.rebased),
@@ -126,7 +126,7 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
             **(dict.fromkeys(_OF_CHANGES) if facts.rebased else {}),
         }
 
-    return lambda facts: [row(fact) for fact in facts if fact["kind"] == "version"]
+    return lambda facts: [row(one) for one in facts.of(VersionFacts)]
 
 
 VERSIONS_DATA = fact_table(
@@ -185,8 +185,9 @@ def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
     names = operator_names(checkpoint)
     merged = facts.by_store(version)
     rows = []
-    for (operator_id, store), runs in sorted(facts.rewrites.items()):
-        live = merged[operator_id, store][version].rows
+    for name, runs in sorted(facts.rewrites.items()):
+        operator_id, store = name
+        live = merged[name][version].rows
         for n in REWRITTEN:
             keys = sum(count for length, count in runs.counts.items() if length >= n)
             if keys:

@@ -23,7 +23,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.growth import growth, sparkline
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.render.report import Column, Report, Table, Unit
 from inspector.render.text import bytes_text
 from inspector.render.values import time_ms_text
@@ -126,7 +126,7 @@ def timeline_report(
 
 def _rows(
     checkpoint: Checkpoint,
-    store: tuple[int, str],
+    store: StoreName,
     versions: dict[int, VersionFacts],
     heaps: HeapByVersion,
 ) -> Iterator[dict[str, Any]]:
@@ -158,7 +158,7 @@ def _rows(
         }
 
 
-def _replay_deltas(checkpoint: Checkpoint, store: tuple[int, str], version: int) -> int | None:
+def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:
     depths = [
         version - max((v for v in files.snapshots if v <= version), default=0)
         for layout in checkpoint.layout.stores
@@ -171,7 +171,7 @@ def _replay_deltas(checkpoint: Checkpoint, store: tuple[int, str], version: int)
 
 def _growth(
     checkpoint: Checkpoint,
-    merged: dict[tuple[int, str], dict[int, VersionFacts]],
+    merged: dict[StoreName, dict[int, VersionFacts]],
     heaps: HeapByVersion,
     limit: int | None,
 ) -> Table:
@@ -190,7 +190,7 @@ def _growth(
         times = [time for _, time, _ in timed]
         of_bytes = growth(times, [one.row_bytes for _, _, one in timed])
         of_rows = growth(times, [one.rows for _, _, one in timed])
-        heap = heaps.get((operator_id, store), {})
+        heap = heaps.get(StoreName(operator_id, store), {})
         of_heap = growth(times, [heap.get(version, 0) for version, _, _ in timed])
         rows.append(
             {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -20,10 +20,11 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.skew import skew
-from inspector.facts.top import TopBy, merge_top
+from inspector.facts.fact import Observed
+from inspector.facts.top import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
-from inspector.merge.collect import Facts, StoreName
-from inspector.model import Problem
+from inspector.merge.collect import Facts
+from inspector.model import Problem, StoreName
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Table, Unit
 
@@ -101,7 +102,7 @@ def top_report(
     redact: Redact,
 ) -> Report:
     """The first ``most`` keys of every store by each ranking, and the skew of every store."""
-    joins = any(row["top_by"] == TopBy.NUMBER.value for row in facts.top)
+    joins = any(one.fact.by is TopBy.NUMBER for one in facts.top)
     keys = TOP.table(
         f"the first {most} keys by each ranking",
         list(_rows(checkpoint, facts, most, redact)),
@@ -122,38 +123,34 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     words = StoreWords(checkpoint, redact)
     names = operator_names(checkpoint)
-    places = sorted({(row["operator_id"], row["store_name"]) for row in facts.top})
+    places = sorted({one.store.name for one in facts.top})
     for place in places:
         for by in TopBy:
-            ranked = list(merge_top(_of(facts, place, by), most))
-            keys = words.keys(place, [row["key"] for row in ranked])
-            for rank, (key, row) in enumerate(zip(keys, ranked, strict=True), 1):
-                put = row["last_put_version"]
+            ranked = merge_top(_of(facts, place, by), most)
+            keys = words.keys(place, [one.fact.key for one in ranked])
+            for rank, (key, one) in enumerate(zip(keys, ranked, strict=True), 1):
+                found, put = one.fact, one.fact.last_put_version
                 yield {
                     "by": by.value,
                     "rank": rank,
                     "operator_id": place[0],
                     "operator_name": names.get(place[0]),
                     "store_name": place[1],
-                    "partition_id": row["partition_id"],
+                    "partition_id": one.store.partition_id,
                     "key": key,
-                    "key_hex": row["key"].hex() if redact is Redact.NONE else None,
-                    "key_bytes": row["key_bytes"],
-                    "value_bytes": row["value_bytes"],
-                    "row_bytes": row["key_bytes"] + row["value_bytes"],
-                    "puts": row["puts"],
+                    "key_hex": found.key.hex() if redact is Redact.NONE else None,
+                    "key_bytes": found.key_bytes,
+                    "value_bytes": found.value_bytes,
+                    "row_bytes": found.key_bytes + found.value_bytes,
+                    "puts": found.puts,
                     "last_put_version": put,
                     "last_put_batch": None if put is None else put - 1,
-                    "join_rows": row["amount"] if by is TopBy.NUMBER else None,
+                    "join_rows": found.amount if by is TopBy.NUMBER else None,
                 }
 
 
-def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Mapping[str, Any]]:
-    return [
-        row
-        for row in facts.top
-        if (row["operator_id"], row["store_name"]) == place and row["top_by"] == by.value
-    ]
+def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
+    return [one for one in facts.top if one.store.name == place and one.fact.by is by]
 
 
 def skew_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
@@ -167,8 +164,7 @@ def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[dict[
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
     for (store, of_version), one in facts.versions.items():
         if of_version == version:
-            place = (store.operator_id, store.store_name)
-            partitions.setdefault(place, {})[store.partition_id] = one
+            partitions.setdefault(store.name, {})[store.partition_id] = one
     for (operator_id, name), by_partition in sorted(partitions.items()):
         order = sorted(by_partition)
         found = skew([by_partition[p].row_bytes for p in order])

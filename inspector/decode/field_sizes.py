@@ -9,15 +9,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inspector.schemas import FIELD_LISTS
 from inspector.sparktypes import SLOT_BYTES, DataType, DecimalType, StructType, storage_type
 
 Int64s = npt.NDArray[np.int64]
@@ -58,46 +55,35 @@ class FieldBytes:
 
 @dataclass(frozen=True)
 class RowBytes:
-    """What some rows of one schema take. Adds.
+    """What some rows of one schema take. Adds; the zero has no fields.
 
     Attributes:
         rows: that were measured. null_bit_bytes: of their bit sets. fields: by ordinal.
         other_bytes: of rows too short for the schema, and what no field accounts for.
     """
 
-    rows: int
-    null_bit_bytes: int
-    fields: tuple[FieldBytes, ...]
+    rows: int = 0
+    null_bit_bytes: int = 0
+    fields: tuple[FieldBytes, ...] = ()
     other_bytes: int = 0
 
     def __add__(self, other: RowBytes) -> RowBytes:
         return RowBytes(
             self.rows + other.rows,
             self.null_bit_bytes + other.null_bit_bytes,
-            tuple(a + b for a, b in zip(self.fields, other.fields, strict=True)),
+            self._fields_with(other),
             self.other_bytes + other.other_bytes,
         )
+
+    def _fields_with(self, other: RowBytes) -> tuple[FieldBytes, ...]:
+        if not self.fields or not other.fields:
+            return self.fields or other.fields  # of the zero
+        return tuple(a + b for a, b in zip(self.fields, other.fields, strict=True))
 
     @classmethod
     def none(cls, schema: StructType) -> RowBytes:
         """The zero of a schema."""
         return cls(0, 0, (FieldBytes(),) * len(schema.fields))
-
-    def columns(self) -> dict[str, Any]:
-        """The columns of :data:`inspector.schemas.FACTS` that they fill; fields as lists."""
-        return {
-            "rows": self.rows,
-            "null_bit_bytes": self.null_bit_bytes,
-            "other_bytes": self.other_bytes,
-            **{name: list(map(attrgetter(name), self.fields)) for name in FIELD_LISTS},
-        }
-
-    @classmethod
-    def from_columns(cls, row: Mapping[str, Any]) -> RowBytes:
-        """The inverse of :meth:`columns`."""
-        lists = (row[name] for name in FIELD_LISTS)
-        fields = tuple(FieldBytes(*numbers) for numbers in zip(*lists, strict=True))
-        return cls(row["rows"], row["null_bit_bytes"], fields, row["other_bytes"])
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:

@@ -12,16 +12,16 @@ from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metada
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.user_schemas import GivenPair, GivenSchemas, StoreName, with_given
+from inspector.discovery.user_schemas import SchemaPair, UserSchemas, with_user_schemas
 from inspector.exceptions import CheckpointError, UnsupportedProviderError
-from inspector.model import BatchClock, BatchId, FileKind, Problem
+from inspector.model import BatchClock, BatchId, FileKind, Problem, StoreName
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.state.chain import StoreFiles, restorable_versions
 
 CONF = "streaming."
 HOLDS_WATERMARK_BACK = ("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState")
-"""Operators that hand on less than the global watermark, or none (``WatermarkPropagator``)."""
+"""Operators that pass on less than the global watermark, or none (``WatermarkPropagator``)."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Operator:
 
     Attributes:
         layout: its partitions, stores and files.
-        name: as Spark's metadata has it, or told from its schemas.
+        name: as Spark's metadata has it, or recognised by its schemas.
         name_from: ``metadata`` or ``schemas``.
         metadata: Spark's own, None up to 3.5.
         schemas: by store name, where there is a file.
@@ -60,13 +60,13 @@ class Operator:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A checkpoint, or the part of one that was asked for.
+    """A checkpoint, or the part of one that was selected.
 
     Attributes:
         storage: opened at its root. selection: the part.
         layout, logs: what lies in it. operators: by id, those selected.
         problems: small files that could not be read.
-        query: every operator of the query, selected or not, with the rules that its files tell.
+        query: every operator of the query, selected or not, with the rules that its files show.
     """
 
     storage: Storage
@@ -147,7 +147,7 @@ def open_checkpoint(
     url: str,
     options: Mapping[str, str] | None = None,
     selection: Selection | None = None,
-    given: GivenSchemas | None = None,
+    given: UserSchemas | None = None,
 ) -> Checkpoint:
     """Open a checkpoint by its root, or by any path below it.
 
@@ -158,7 +158,7 @@ def open_checkpoint(
         given: state schemas that take the place of those in the checkpoint.
 
     Raises:
-        CheckpointError: a given schema is for no store of the part that was asked for.
+        CheckpointError: a given schema is for no store of the part that was selected.
         NotACheckpointError: nothing is there, or something else.
         UnsupportedProviderError: RocksDB wrote its state.
         EngineError: no driver for the URL.
@@ -172,7 +172,7 @@ def checkpoint_at(
     storage: Storage,
     meant: Selection,
     selection: Selection | None = None,
-    given: GivenSchemas | None = None,
+    given: UserSchemas | None = None,
 ) -> Checkpoint:
     """A checkpoint whose root is open.
 
@@ -196,7 +196,7 @@ def checkpoint_at(
         )
     problems = [*whole.problems, *logs.problems]
     selected = whole.select(chosen)
-    query = _operators(storage, whole, selected, problems, given or GivenSchemas())
+    query = _operators(storage, whole, selected, problems, given or UserSchemas())
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
         replace(operator, layout=layouts[operator.operator_id])
@@ -214,7 +214,7 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
 
 
 def _narrowed(meant: Selection, asked: Selection) -> Selection:
-    """What the path means, narrowed by what was asked for."""
+    """What the path means, narrowed by what was selected."""
     given = {name: value for name, value in vars(asked).items() if value is not None}
     return replace(meant, **given)
 
@@ -224,7 +224,7 @@ def _operators(
     whole: Layout,
     selected: Layout,
     problems: list[Problem],
-    given: GivenSchemas,
+    given: UserSchemas,
 ) -> tuple[Operator, ...]:
     """Every operator of the query, by id."""
     found: list[Operator] = []
@@ -256,14 +256,14 @@ def _schemas(
     storage: Storage,
     layout: OperatorLayout,
     problems: list[Problem],
-    given: Mapping[StoreName, GivenPair],
+    given: Mapping[StoreName, SchemaPair],
 ) -> dict[str, StateSchema]:
     schemas: dict[str, StateSchema] = {}
     for store in layout.store_names:
         schema, trouble = read_state_schema(storage, layout.operator_id, store)
-        place = (layout.operator_id, store)
+        place = StoreName(layout.operator_id, store)
         if place in given:
-            schema = with_given(schema, given[place], place)
+            schema = with_user_schemas(schema, given[place], place)
         else:
             problems.extend(trouble)
         if schema is not None:

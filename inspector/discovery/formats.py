@@ -1,4 +1,4 @@
-"""What the first bytes of a few files tell: the codec in use, and the formats of the logs."""
+"""What the first bytes of a few files show: the codec in use, and the formats of the logs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from inspector.model import FileKind, StoreFile
 from inspector.operators.join import VALUE_STORES
 
 _HEAD = 16
-"""Bytes by which a codec is told."""
+"""Bytes by which a codec is recognised."""
 
 _ANY_FORMAT = 1 << 30
 _TRANSFORM = "transformWithState"

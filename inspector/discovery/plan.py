@@ -1,4 +1,4 @@
-"""The task list: one task for each partition of each operator; and what the listing alone tells."""
+"""The task list: one task for each partition of each operator; and what the listing alone shows."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SIDE_FILES = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a run is asked for.
+class TaskRequest:
+    """What the tasks of a run are to find: the facts of an analysis, at a version and by a clock.
 
     Attributes:
         version: the state version that is judged.
@@ -50,11 +50,11 @@ class Wanted:
     matched: bool = False
 
 
-def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
+def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
     """The tasks of a run, by operator and partition."""
-    codecs, row_checksum = _confs(checkpoint, wanted.version)
+    codecs, row_checksum = _confs(checkpoint, request.version)
     # What came later says nothing of the judged version.
-    clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < wanted.version)
+    clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < request.version)
     return [
         Task(
             url=checkpoint.storage.url,
@@ -62,18 +62,18 @@ def plan(checkpoint: Checkpoint, wanted: Wanted) -> list[Task]:
             options=checkpoint.storage.options,
             operator_id=operator.operator_id,
             partition_id=partition.partition_id,
-            version=wanted.version,
+            version=request.version,
             stores=tuple(
-                _store_task(checkpoint, operator, store, wanted) for store in partition.stores
+                _store_task(checkpoint, operator, store, request) for store in partition.stores
             ),
             clocks=clocks,
             codecs=codecs,
             row_checksum=row_checksum,
-            fit=wanted.fit,
-            leftover_limit=wanted.leftover_limit,
-            top=wanted.top,
-            rewrites=wanted.rewrites,
-            matched=wanted.matched,
+            fit=request.fit,
+            leftover_limit=request.leftover_limit,
+            top=request.top,
+            rewrites=request.rewrites,
+            matched=request.matched,
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions
@@ -91,21 +91,21 @@ def _confs(checkpoint: Checkpoint, version: int) -> tuple[dict[int, str], bool]:
 
 
 def _store_task(
-    checkpoint: Checkpoint, operator: Operator, layout: StoreLayout, wanted: Wanted
+    checkpoint: Checkpoint, operator: Operator, layout: StoreLayout, request: TaskRequest
 ) -> StoreTask:
     name = layout.store.store_name
     schema = operator.schemas.get(name)
     rule = operator.rules[name]
-    certainty, reason = _certainty(checkpoint, operator, rule, wanted.version)
+    certainty, reason = _certainty(checkpoint, operator, rule, request.version)
     expiry = rule.expiry
     by_watermark = expiry is not None and expiry.clock is Clock.WATERMARK
     if expiry is not None and by_watermark and operator.name in EVICTS_STEPWISE:
-        stepwise = recorded(checkpoint, wanted.version, SINCE_4_3)
+        stepwise = recorded(checkpoint, request.version, SINCE_4_3)
         expiry = replace(expiry, previous_bound=stepwise)
     return StoreTask(
         store_name=name,
         files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
-        side_files=layout.of_kind(*SIDE_FILES) if wanted.fit else (),
+        side_files=layout.of_kind(*SIDE_FILES) if request.fit else (),
         key_schema=None if schema is None else to_json(schema.key),
         value_schema=None if schema is None else to_json(schema.value),
         expiry=expiry,
@@ -115,10 +115,10 @@ def _store_task(
         by_key_time=bool(rule.key_times)
         and not rule.given
         and rule.expiry is None
-        and held_back(checkpoint, operator, wanted.version) is None,
+        and held_back(checkpoint, operator, request.version) is None,
         number=COUNT if name in COUNT_STORES else None,
-        timeout_kinds=_timeout_kinds(wanted) if _has_timers(rule) else (),
-        processing_versions=_idle_versions(checkpoint, wanted) if _has_timers(rule) else (),
+        timeout_kinds=_timeout_kinds(request) if _has_timers(rule) else (),
+        processing_versions=_idle_versions(checkpoint, request) if _has_timers(rule) else (),
         fed_by_sources=fed_by_sources(operator.upstream),
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
@@ -150,11 +150,11 @@ def _has_timers(rule: StoreRule) -> bool:
     return rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
 
 
-def _timeout_kinds(wanted: Wanted) -> tuple[TimeoutKind, ...]:
-    return tuple(TimeoutKind) if wanted.timeout_kind is None else (wanted.timeout_kind,)
+def _timeout_kinds(request: TaskRequest) -> tuple[TimeoutKind, ...]:
+    return tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
 
 
-def _idle_versions(checkpoint: Checkpoint, wanted: Wanted) -> tuple[int, ...]:
+def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, ...]:
     """Versions whose batches ran for no other reason than a processing-time timeout.
 
     Two batches in a row with the same offsets and the same watermark (premise ``idle-batch``). That
@@ -168,7 +168,7 @@ def _idle_versions(checkpoint: Checkpoint, wanted: Wanted) -> tuple[int, ...]:
     return tuple(
         after.batch_id + 1
         for before, after in pairwise(clocks)
-        if after.batch_id == before.batch_id + 1 < wanted.version
+        if after.batch_id == before.batch_id + 1 < request.version
         and before.committed
         and after.has_new_data is False
         and after.watermark_ms is not None

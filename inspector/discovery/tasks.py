@@ -1,23 +1,13 @@
-"""What a worker is told: everything it needs to read one partition, as one JSON text."""
+"""The task of a worker: everything it needs to read one partition, as one JSON text."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
-from inspector.model import (
-    BatchClock,
-    BatchId,
-    Certainty,
-    FileKind,
-    StoreFile,
-    StoreId,
-    TimeoutKind,
-    Version,
-)
-from inspector.operators.rule import Clock, ExpiryField, Side
+from inspector.codec import Message
+from inspector.model import BatchClock, Certainty, StoreFile, StoreId, TimeoutKind
+from inspector.operators.rule import ExpiryField
 
 
 @dataclass(frozen=True)
@@ -37,7 +27,7 @@ class StoreTask:
         fed_by_sources: only new data of the sources can reach the operator.
         reason: what a judgement rests on, if not on the operator's own rule alone.
         event_time: field to be followed where the rule is not known.
-        by_key_time: a join's rows may go by a time in their key; only the rows tell by which.
+        by_key_time: a join's rows may go by a time in their key; only the rows show by which.
         number: field to be followed for another store's sake (the counters of a join).
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
@@ -64,7 +54,7 @@ class StoreTask:
 
 
 @dataclass(frozen=True)
-class Task:
+class Task(Message):
     """One partition of one operator.
 
     Attributes:
@@ -110,49 +100,3 @@ class Task:
     def file_bytes(self) -> int:
         """Bytes of its deltas and snapshots: what it takes to run it."""
         return sum(file.size for store in self.stores for file in store.files)
-
-    def to_json(self) -> str:
-        """The task as text."""
-        return json.dumps(asdict(self), default=lambda value: value.value)
-
-    @classmethod
-    def from_json(cls, text: str) -> Task:
-        """The inverse of :meth:`to_json`."""
-        raw = json.loads(text)
-        raw["stores"] = tuple(_store(store) for store in raw["stores"])
-        raw["clocks"] = tuple(
-            BatchClock(**(clock | {"batch_id": BatchId(clock["batch_id"])}))
-            for clock in raw["clocks"]
-        )
-        raw["where"] = tuple(raw["where"])
-        raw["codecs"] = {int(version): codec for version, codec in raw["codecs"].items()}
-        return cls(**raw)
-
-
-def _store(raw: dict[str, Any]) -> StoreTask:
-    for name in ("files", "side_files"):
-        raw[name] = tuple(map(_file, raw[name]))
-    raw["expiry"] = _field(raw["expiry"])
-    raw["event_time"] = _field(raw["event_time"])
-    raw["number"] = _field(raw["number"])
-    raw["certainty"] = Certainty(raw["certainty"])
-    raw["timeout_kinds"] = tuple(TimeoutKind(kind) for kind in raw["timeout_kinds"])
-    raw["processing_versions"] = tuple(raw["processing_versions"])
-    return StoreTask(**raw)
-
-
-def _field(raw: dict[str, Any] | None) -> ExpiryField | None:
-    if raw is None:
-        return None
-    clock, side, path = Clock(raw["clock"]), Side(raw["side"]), tuple(raw["path"])
-    return ExpiryField(**(raw | {"clock": clock, "side": side, "path": path}))
-
-
-def _file(raw: dict[str, Any]) -> StoreFile:
-    return StoreFile(
-        path=raw["path"],
-        kind=FileKind(raw["kind"]),
-        version=None if raw["version"] is None else Version(raw["version"]),
-        size=raw["size"],
-        modified_ms=raw["modified_ms"],
-    )

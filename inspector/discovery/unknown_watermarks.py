@@ -1,7 +1,7 @@
-"""Operators whose watermark is not that of the query, by an amount that no file tells.
+"""Operators whose watermark is not that of the query, by an amount that no file shows.
 
-Since Spark 3.5 a join hands on the least of its own watermark and the state watermarks of its
-sides, which come from its condition; group state hands on none (``WatermarkPropagator``,
+Since Spark 3.5 a join passes on the least of its own watermark and the state watermarks of its
+sides, which come from its condition; group state passes on none (``WatermarkPropagator``,
 ``StateStoreWriter.produceOutputWatermark``). Neither condition nor query is in the checkpoint, and
 what the join's rows were seen to keep is no bound: early in its life it has kept nothing for long.
 """
@@ -32,8 +32,8 @@ def held_back(checkpoint: Checkpoint, operator: Operator, version: int) -> str |
 def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
     """The same checkpoint, without the rules that are held against such a watermark.
 
-    The field is followed all the same, so that it is told how far behind the query's watermark the
-    rows reach. What the user said of an operator counts. Timers have readings of their own.
+    The field is followed all the same, to report how far behind the query's watermark the rows
+    reach. What the user said of an operator counts. Timers have clocks of their own.
     """
     operators = tuple(_judged(checkpoint, operator, version) for operator in checkpoint.operators)
     return replace(checkpoint, operators=operators)

@@ -1,7 +1,7 @@
-"""State schemas that the user gives, for checkpoints that have none (Spark 3.0 and older).
+"""State schemas that the user supplies, for checkpoints that have none (Spark 3.0 and older).
 
 ``[OPERATOR[:STORE]=]SCHEMA``, where SCHEMA is Spark DDL (``user string, v bigint``) or StructType
-JSON; without the operator it is for the one store that there is. A given schema takes the place of
+JSON; without the operator it is for the one store that there is. Such a schema takes the place of
 the file's.
 """
 
@@ -14,20 +14,20 @@ from dataclasses import dataclass, field, replace
 from inspector.checkpoint.layout import Layout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.exceptions import CheckpointError, DecodeError
+from inspector.model import StoreName
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 
 GIVEN = 0
 """In place of the format of a schema file, for a schema that the user gave."""
 
-StoreName = tuple[int, str]
-GivenPair = tuple["StructType | None", "StructType | None"]
-"""Key and value schema of a store, as far as they were given."""
+SchemaPair = tuple["StructType | None", "StructType | None"]
+"""Key and value schema of a store, as far as the user supplied them."""
 
 _PLACE = re.compile(r"\s*(\d{1,10})(?::([^={]+?))?\s*=(?P<schema>.*)", re.DOTALL)
 
 
 @dataclass(frozen=True)
-class GivenSchema:
+class UserSchema:
     """One schema, and the store it is for as far as that was said."""
 
     schema: StructType
@@ -35,7 +35,7 @@ class GivenSchema:
     store_name: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> GivenSchema:
+    def parse(cls, text: str) -> UserSchema:
         """Read ``[OPERATOR[:STORE]=]SCHEMA``.
 
         Raises:
@@ -55,48 +55,50 @@ class GivenSchema:
     def stores(self, stores: Iterable[StoreName]) -> list[StoreName]:
         """Those of some stores that it may be for."""
         return [
-            (operator, store)
-            for operator, store in stores
-            if self.operator_id in (None, operator) and self.store_name in (None, store)
+            one
+            for one in stores
+            if self.operator_id in (None, one.operator_id)
+            and self.store_name in (None, one.store_name)
         ]
 
 
 @dataclass(frozen=True)
-class GivenSchemas:
-    """All that were given.
+class UserSchemas:
+    """All that the user supplied.
 
     Attributes:
         keys, values: of the keys, and of the values, of stores.
     """
 
-    keys: tuple[GivenSchema, ...] = field(default=())
-    values: tuple[GivenSchema, ...] = field(default=())
+    keys: tuple[UserSchema, ...] = field(default=())
+    values: tuple[UserSchema, ...] = field(default=())
 
     @classmethod
-    def parse(cls, keys: Iterable[str], values: Iterable[str]) -> GivenSchemas:
+    def parse(cls, keys: Iterable[str], values: Iterable[str]) -> UserSchemas:
         """Read the texts of both options.
 
         Raises:
             CheckpointError: a schema is neither DDL nor JSON.
         """
-        return cls(tuple(map(GivenSchema.parse, keys)), tuple(map(GivenSchema.parse, values)))
+        return cls(tuple(map(UserSchema.parse, keys)), tuple(map(UserSchema.parse, values)))
 
-    def of_stores(self, layout: Layout) -> Mapping[StoreName, GivenPair]:
-        """Store -> its key and its value schema, as given.
+    def of_stores(self, layout: Layout) -> Mapping[StoreName, SchemaPair]:
+        """Store -> its key and its value schema, as supplied.
 
         Args:
-            layout: the part of the checkpoint that was asked for.
+            layout: the part of the checkpoint that was selected.
 
         Raises:
             CheckpointError: one is for no store, or it is not said for which of several.
         """
-        there = [(o.operator_id, store) for o in layout.operators for store in o.store_names]
+        operators = layout.operators
+        there = [StoreName(o.operator_id, store) for o in operators for store in o.store_names]
         keys = {_one_store(each, there, "--key-schema"): each.schema for each in self.keys}
         values = {_one_store(each, there, "--value-schema"): each.schema for each in self.values}
         return {place: (keys.get(place), values.get(place)) for place in {**keys, **values}}
 
 
-def with_given(read: StateSchema | None, given: GivenPair, place: StoreName) -> StateSchema:
+def with_user_schemas(read: StateSchema | None, given: SchemaPair, place: StoreName) -> StateSchema:
     """A store's schema: the given one for what was given, the file's for the rest.
 
     Raises:
@@ -114,7 +116,7 @@ def with_given(read: StateSchema | None, given: GivenPair, place: StoreName) -> 
     return StateSchema(GIVEN, key, value)
 
 
-def _one_store(given: GivenSchema, there: list[StoreName], option: str) -> StoreName:
+def _one_store(given: UserSchema, there: list[StoreName], option: str) -> StoreName:
     stores = given.stores(there)
     if len(stores) == 1:
         return stores[0]

@@ -12,14 +12,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from inspector.facts.fact import Fact, fact
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
 BEFORE = 0
 """In place of a version: put before the window, at the version of the snapshot or earlier."""
 
 
+@fact("ages")
 @dataclass(frozen=True)
-class Ages:
+class Ages(Fact):
     """Live rows and their bytes by the version of the last put. Adds; the zero is empty.
 
     Attributes:
@@ -47,6 +49,27 @@ class Ages:
             min(oldest, default=None),
             max(newest, default=None),
         )
+
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
+
+    @classmethod
+    def observe(cls, state: StateMap, *, from_snapshot: bool, per_ms: int | None = None) -> Ages:
+        """Measure the live rows at the version that was replayed last.
+
+        Args:
+            state: the map.
+            from_snapshot: the history begins with a snapshot, whose version's change is not known.
+            per_ms: units of the map's clock in one millisecond, where that is an event time.
+        """
+        base = state.versions[state.base_step]
+        times = None if per_ms is None else clock_range_ms(state, per_ms)
+        rows: Counter[int] = Counter()
+        weights: Counter[int] = Counter()
+        for version, count, size in measure_ages(state):
+            rows[version], weights[version] = count, size
+        return cls(rows, weights, base, base + from_snapshot, *(times or (None, None)))
 
     @property
     def total(self) -> tuple[int, int]:
@@ -76,8 +99,34 @@ def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, int] | None:
     ends: list[int] = []
     for some in state.portions():
         clock = state.clock[some]
-        told = state.live[some] & (clock != NO_CLOCK)
-        if told.any():
-            clock = clock if told.all() else clock[told]
+        known = state.live[some] & (clock != NO_CLOCK)
+        if known.any():
+            clock = clock if known.all() else clock[known]
             ends += int(clock.min()), int(clock.max())
     return (-(-min(ends) // per_ms), -(-max(ends) // per_ms)) if ends else None
+
+
+@fact("oldest_event_time")
+@dataclass(frozen=True)
+class OldestEventTime(Fact):
+    """The oldest event time of the live rows of a store at one version. Adds to the older.
+
+    Attributes:
+        oldest_ms: epoch milliseconds, rounded up; None, the zero, where no row has one.
+    """
+
+    oldest_ms: int | None = None
+
+    def __add__(self, other: OldestEventTime) -> OldestEventTime:
+        known = [one.oldest_ms for one in (self, other) if one.oldest_ms is not None]
+        return OldestEventTime(min(known, default=None))
+
+    def merge_key(self, version: int) -> int:
+        """Those of one version add."""
+        return version
+
+    @classmethod
+    def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:
+        """The oldest clock of the map, in units of which there are ``per_ms`` in a millisecond."""
+        found = clock_range_ms(state, per_ms)
+        return cls(None if found is None else found[0])

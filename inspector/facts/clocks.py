@@ -50,18 +50,18 @@ def running_max(times: Int64s) -> Int64s:
     return reached
 
 
-def first_reached(times: Int64s, since: Int64s, wanted: Int64s) -> Int64s:
+def first_reached(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
     """The first step at which a clock that may go back had come so far; -1 where it never did.
 
     Args:
         times: of the clock, by step; far below all others where it is not known.
-        since: step from which on it counts, for each of ``wanted``.
-        wanted: times.
+        since: step from which on it counts, for each of ``targets``.
+        targets: times that are looked for.
     """
-    steps = np.full(len(wanted), -1, np.int64)
+    steps = np.full(len(targets), -1, np.int64)
     for start in np.unique(since).tolist():
         mine, after = np.flatnonzero(since == start), running_max(times[start:])
-        found = np.searchsorted(after, wanted[mine], side="left")
+        found = np.searchsorted(after, targets[mine], side="left")
         steps[mine] = np.where(found < len(after), found + start, -1)
     return steps
 

@@ -8,21 +8,21 @@ key without its last field, to the keys that begin with them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
+from inspector.facts.fact import Fact, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.kernel.loader import Interner, kernel
-from inspector.schemas import PREFIX_COUNTS
 from inspector.state.change import Change, Int64s
 from inspector.state.replay import StateMap
 
 
+@fact("prefixes")
 @dataclass(frozen=True)
-class PrefixFacts:
+class PrefixFacts(Fact):
     """Prefixes of one version of one store. Adds.
 
     Attributes:
@@ -31,6 +31,8 @@ class PrefixFacts:
         gone_prefixes: those that the version before had and this one has not.
         set_sizes: how many prefixes have each number of keys.
     """
+
+    by_partition = True
 
     prefixes: int = 0
     prefix_bytes: int = 0
@@ -43,17 +45,9 @@ class PrefixFacts:
         both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
         return PrefixFacts(**both)
 
-    def columns(self) -> dict[str, Any]:
-        """The columns of :data:`inspector.schemas.FACTS` that these facts fill."""
-        return {name: getattr(self, name) for name in PREFIX_COUNTS} | {
-            "set_sizes": self.set_sizes.flat()
-        }
-
-    @classmethod
-    def from_columns(cls, row: Mapping[str, Any]) -> PrefixFacts:
-        """The inverse of :meth:`columns`."""
-        counts = {name: row[name] for name in PREFIX_COUNTS}
-        return cls(**counts, set_sizes=SizeCounts.from_flat(row["set_sizes"]))
+    def merge_key(self, version: int) -> int:
+        """Facts of one version add."""
+        return version
 
 
 class LivePrefixes:
@@ -76,7 +70,7 @@ class LivePrefixes:
         self._bytes: Int64s = np.empty(0, np.int64)
 
     def update(self, change: Change, state: StateMap) -> PrefixFacts:
-        """Take one version's change over and tell its facts; ``state`` is the map after it.
+        """Apply one version's change and return its facts; ``state`` is the map after it.
 
         A prefix row lives as long as its set is not empty. The operator removes a group's old
         sessions before it puts the new ones (``StreamingSessionWindowStateManager.putRows``), so

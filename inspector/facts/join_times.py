@@ -1,8 +1,8 @@
 """A time in a join's key: whether it may be what both sides are removed by.
 
-Join keys lose their metadata in the state schema, so that only the rows tell which field of them
+Join keys lose their metadata in the state schema, so that only the rows show which field of them
 carries the watermark (:mod:`inspector.operators.join`): by what they hold, and by when they went.
-They never tell of leftovers: a row that is there, though the watermark covers its time, shows that
+They prove no leftover: a row that is there, though the watermark covers its time, shows that
 the key does not carry the watermark. A copy of the event time looks the same until then.
 """
 
@@ -13,45 +13,56 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.decode.clocks import Int64Path
+from inspector.facts.fact import Fact, fact
 from inspector.model import BatchClock
 from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
 from inspector.state.change import Change
 from inspector.state.replay import NO_CLOCK, StateMap
 
-ON_TIME, OFF_TIME = "removed_on_time", "removed_off_time"
-"""Names of what :class:`Removed` counts."""
-
 _ROWS_AT_ONCE = 1 << 16
 
 
+@fact("key_time_votes")
 @dataclass(frozen=True)
-class KeyTimes:
-    """One field of the join key in the live rows of one side; adds up by itself.
+class KeyTimeVotes(Fact):
+    """What the live rows of a join's side say of one time in the join key. Adds.
 
     Attributes:
-        field: where it lies, and the rule by which rows would go if it carried the watermark.
+        path: ordinals from the key row inwards: which field of the key it is.
         same: rows whose event time it is.
         other: rows whose event time it is not; one with neither (null, as of late outer rows that
             no watermark ever covers) counts as none of the two.
         covered: rows that would be gone by that rule.
     """
 
-    field: ExpiryField
-    same: int
-    other: int
-    covered: int
+    path: tuple[int, ...] = ()
+    same: int = 0
+    other: int = 0
+    covered: int = 0
+
+    def __add__(self, other: KeyTimeVotes) -> KeyTimeVotes:
+        return KeyTimeVotes(
+            self.path or other.path,
+            self.same + other.same,
+            self.other + other.other,
+            self.covered + other.covered,
+        )
+
+    def merge_key(self, _version: int) -> tuple[int, ...]:
+        """Those on one time of the key add."""
+        return self.path
 
     @classmethod
-    def read(
+    def observe(
         cls, rows: StateMap, schema: StructType, field: ExpiryField, watermark_ms: int
-    ) -> KeyTimes:
+    ) -> KeyTimeVotes:
         """Read the field of every live row of ``keyWithIndexToValue``.
 
         Args:
             rows: the map; its clock, if it follows one, is the event time.
             schema: of its keys.
-            field: which.
+            field: which, and the rule by which rows would go if it carried the watermark.
             watermark_ms: of the batch that made this version; 0 if there is none, or it is gone.
         """
         path = Int64Path(schema, field.path)
@@ -69,12 +80,32 @@ class KeyTimes:
                 equal = values == rows.clock[some]
                 same += int((equal & valid).sum())
                 other += int((~equal).sum())
-        return cls(field, same, other, covered)
+        return cls(field.path, same, other, covered)
 
 
+@fact("rows_timed_by_key")
 @dataclass(frozen=True)
-class Removed:
-    """Rows of a side that went in one version.
+class RowsTimedByKey(Fact):
+    """How many live rows of a join's side have their event time in the join key. Adds.
+
+    Attributes:
+        rows: in each partition by the time of the key that equals most rows' event time.
+    """
+
+    rows: int = 0
+
+    def __add__(self, other: RowsTimedByKey) -> RowsTimedByKey:
+        return RowsTimedByKey(self.rows + other.rows)
+
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
+
+
+@fact("removed_rows")
+@dataclass(frozen=True)
+class RemovedRows(Fact):
+    """Rows of a join's side that were removed, by whether it was their time. Adds over versions.
 
     Attributes:
         on_time: the version's batch was the first that covered their event time.
@@ -85,22 +116,29 @@ class Removed:
     on_time: int = 0
     off_time: int = 0
 
+    def __add__(self, other: RemovedRows) -> RemovedRows:
+        return RemovedRows(self.on_time + other.on_time, self.off_time + other.off_time)
+
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
+
     @classmethod
-    def of(
+    def observe(
         cls,
         change: Change,
         state: StateMap,
         event_time: ExpiryField,
         batch: BatchClock | None,
         before: BatchClock | None,
-    ) -> Removed:
-        """Count them.
+    ) -> RemovedRows:
+        """Count those of one version.
 
         Args:
             change: of the version; of one that a snapshot gave nothing is known.
             state: the map after it.
             event_time: the clock that the map follows.
-            batch: of the version; nothing is told without its watermark.
+            batch: of the version; without its watermark nothing is counted.
             before: the batch before it; without one no row is known to have been covered sooner.
         """
         now_ms = None if batch is None else batch.watermark_ms

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inspector.facts.fact import Fact, fact
 from inspector.kernel.loader import Interner, kernel
 from inspector.sparktypes import StructType
 from inspector.state.change import Int64s
@@ -20,9 +21,10 @@ _WORD = 8
 _ROWS_AT_ONCE = 1 << 16
 
 
+@fact("join_check")
 @dataclass(frozen=True)
-class JoinSide:
-    """What is wrong between the two stores of one side of a join in one partition.
+class JoinCheck(Fact):
+    """What is wrong between the two stores of one side of a join. Adds; the zero is empty.
 
     Attributes:
         missing_rows: indices below a counter that no row has.
@@ -36,8 +38,43 @@ class JoinSide:
     dangling_rows: int = 0
     rows: int = 0
 
+    def __add__(self, other: JoinCheck) -> JoinCheck:
+        return JoinCheck(
+            self.missing_rows + other.missing_rows,
+            self.counters_without_rows + other.counters_without_rows,
+            self.dangling_rows + other.dangling_rows,
+            self.rows + other.rows,
+        )
 
-def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinSide:
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
+
+
+@fact("matched")
+@dataclass(frozen=True)
+class MatchedRows(Fact):
+    """Live rows of a join's side by whether they have found a partner. Adds; the zero is empty.
+
+    The rows have the flag in state format 2 (``SymmetricHashJoinStateManager``, Spark 3.0 and
+    later).
+
+    Attributes:
+        matched, unmatched: rows that have, and that have not.
+    """
+
+    matched: int = 0
+    unmatched: int = 0
+
+    def __add__(self, other: MatchedRows) -> MatchedRows:
+        return MatchedRows(self.matched + other.matched, self.unmatched + other.unmatched)
+
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
+
+
+def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinCheck:
     """Hold one side's counters against its rows, at the version that was replayed last.
 
     Args:
@@ -59,7 +96,7 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
         np.add.at(have, owners[good], 1)
         dangling += int((~good).sum())
         total += len(owners)
-    return JoinSide(
+    return JoinCheck(
         missing_rows=int((counts - have).sum()),
         counters_without_rows=int(((counts > 0) & (have == 0)).sum()),
         dangling_rows=dangling,

@@ -37,7 +37,7 @@ def find_leftovers(
         expiry: the operator's rule.
         clocks: by step of ``state``.
         certainty: of the watermark that the operator sees (inferred downstream of a join).
-        timers: for group state, what the store's whole history tells of its timers.
+        timers: for group state, what the store's whole history shows of its timers.
         reason: what the judgement rests on, if not on the operator's own rule alone.
     """
     if expiry.clock is Clock.TIMEOUT:

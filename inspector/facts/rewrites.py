@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import numpy.typing as npt
 
+from inspector.facts.fact import Fact, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
+
+
+@fact("rewrites")
+@dataclass(frozen=True)
+class RewriteRuns(Fact):
+    """How many live keys were put in exactly so many of the newest versions in a row. Adds.
+
+    Attributes:
+        lengths: keys by the number of versions.
+    """
+
+    lengths: SizeCounts = field(default_factory=SizeCounts)
+
+    def __add__(self, other: RewriteRuns) -> RewriteRuns:
+        return RewriteRuns(self.lengths + other.lengths)
+
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
 
 
 class Rewrites:
@@ -19,7 +41,7 @@ class Rewrites:
         self._run: npt.NDArray[np.int32] = np.empty(0, np.int32)
 
     def update(self, change: Change, state: StateMap) -> None:
-        """Take one version's change over; one that a snapshot brought breaks every row."""
+        """Apply one version's change; one that a snapshot brought ends every run."""
         self._step += 1
         if change.rebased:
             self._last, self._run = np.empty(0, np.int32), np.empty(0, np.int32)
@@ -36,8 +58,8 @@ class Rewrites:
         self._run[ids] = np.where(again, self._run[ids] + 1, 1)
         self._last[ids] = self._step
 
-    def lengths(self, state: StateMap) -> SizeCounts:
-        """How many live keys were put in exactly so many of the newest versions in a row."""
+    def observe(self, state: StateMap) -> RewriteRuns:
+        """The runs of the live keys at the version that was replayed last."""
         count = len(state)
         fresh = state.live[:count] & (self._last[:count] == self._step)
-        return SizeCounts.of(self._run[:count][fresh].astype(np.int64))
+        return RewriteRuns(SizeCounts.of(self._run[:count][fresh].astype(np.int64)))

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from inspector.facts.clocks import Clocks, first_due
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
 from inspector.facts.timer_runs import TimerRuns
-from inspector.facts.timers import EVENT, PROCESSING, Calls, Place, is_timer
+from inspector.facts.timers import EVENT, PROCESSING, Calls, TimerPremises, is_timer
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
 from inspector.state.change import Bools, Int64s
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
@@ -40,14 +40,14 @@ class TimerView:
 
     Attributes:
         kinds: the clocks that they may follow.
-        place: of the operator.
+        premises: of the operator.
         calls: who made the records of each version.
         runs: how often in a row each timer fired; None if it was not followed.
         empty_size: size of a value whose state is null; -1 where none is known by its size.
     """
 
     kinds: tuple[TimeoutKind, ...] = (EVENT, PROCESSING)
-    place: Place = field(default_factory=Place)
+    premises: TimerPremises = field(default_factory=TimerPremises)
     calls: Mapping[int, Calls] = field(default_factory=dict)
     runs: TimerRuns | None = None
     empty_size: int = -1
@@ -90,7 +90,7 @@ class _TimedOut:
 
     def __init__(self, state: StateMap, clocks: Clocks, kind: TimeoutKind, view: TimerView) -> None:
         self._state, self._kind, self._view = state, kind, view
-        self._lags = view.place.lags(kind)
+        self._lags = view.premises.lags(kind)
         self._due_at = clocks.threshold_ms(kind)
         self._other_due_at = clocks.threshold_ms(_OTHER[kind])
         calls = [view.calls.get(version, Calls()) for version in clocks.versions.tolist()]
@@ -109,7 +109,7 @@ class _TimedOut:
         Such a timer fires again in every batch.
         """
         state, last = self._state, len(self._due_at) - 1
-        if self._view.place.clears_timers or self._excluded[last]:
+        if self._view.premises.clears_timers or self._excluded[last]:
             return
         ids = state.where(
             lambda some: (
@@ -190,7 +190,7 @@ class _TimedOut:
         last = len(self._due_at) - 1
         # Of a timer that was set anew the clock of the last batch matters, too: one that has run
         # out again is reported as ignored, once.
-        rearmed = ~kept & (not self._view.place.clears_timers)
+        rearmed = ~kept & (not self._view.premises.clears_timers)
         again, other_again = (
             rearmed & (timer < due_at[last]) for due_at in (self._due_at, self._other_due_at)
         )

@@ -5,17 +5,16 @@ Kept per key while the versions pass, under each clock that the timers may follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.facts.clocks import first_due, running_max
-from inspector.facts.timers import Calls, Place, TimerRecords, is_timer
+from inspector.facts.fact import Fact, fact
+from inspector.facts.timers import Calls, TimerPremises, TimerRecords, is_timer
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
-from inspector.schemas import HABITS
 from inspector.state.change import Bools, Int64s
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
 
@@ -51,14 +50,26 @@ class TimerCalls:
     def __add__(self, other: TimerCalls) -> TimerCalls:
         return TimerCalls(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
-    @classmethod
-    def from_columns(cls, row: Mapping[str, Any]) -> TimerCalls:
-        """From a row of kind ``calls`` of :data:`inspector.schemas.FACTS`."""
-        return cls(
-            **{name: row[name] for name in HABITS},
-            never_armed_rows=row["rows"],
-            never_armed_bytes=row["key_bytes"] + row["value_bytes"],
-        )
+
+@fact("timer_calls")
+@dataclass(frozen=True)
+class CallsByClock(Fact):
+    """What a store's history shows of its function if its timers followed one clock. Adds.
+
+    Attributes:
+        timeout_kind: the clock; None in the zero.
+        calls: what it shows.
+    """
+
+    timeout_kind: TimeoutKind | None = None
+    calls: TimerCalls = field(default_factory=TimerCalls)
+
+    def __add__(self, other: CallsByClock) -> CallsByClock:
+        return CallsByClock(self.timeout_kind or other.timeout_kind, self.calls + other.calls)
+
+    def merge_key(self, _version: int) -> tuple[TimeoutKind | None]:
+        """Those under one clock add."""
+        return (self.timeout_kind,)
 
 
 @dataclass
@@ -87,11 +98,13 @@ class TimerRuns:
             not known.
     """
 
-    def __init__(self, kinds: Iterable[TimeoutKind] = (), place: Place | None = None) -> None:
+    def __init__(
+        self, kinds: Iterable[TimeoutKind] = (), premises: TimerPremises | None = None
+    ) -> None:
         self.by_kind = {kind: Run() for kind in kinds}
         self.ever_armed: Bools = np.zeros(0, np.bool_)
         self.thresholds: dict[TimeoutKind, list[int]] = {kind: [] for kind in self.by_kind}
-        self._place = place or Place()
+        self._premises = premises or TimerPremises()
         self._put: Int32s = np.zeros(0, np.int32)
 
     def update(
@@ -118,6 +131,25 @@ class TimerRuns:
         put = records.ids[records.put]
         self._put[put] = BEFORE_WINDOW if rebased else step
         self.ever_armed[put[records.after[records.put] != NO_TIMEOUT]] = True
+
+    def observe(self, state: StateMap) -> Iterator[CallsByClock]:
+        """What the whole history shows, clock by clock; ``state`` is the map at its end."""
+        armed = self.ever_armed[: len(state)]
+        never = state.where(
+            lambda some: state.live[some] & ~armed[some] & (state.clock[some] == NO_TIMEOUT)
+        )
+        key_bytes = state.key_size[never].sum(dtype=np.int64)
+        value_bytes = state.value_size[never].sum(dtype=np.int64)
+        for kind, run in self.by_kind.items():
+            yield CallsByClock(
+                kind,
+                replace(
+                    run.calls,
+                    armed_keys=_count(armed),
+                    never_armed_rows=len(never),
+                    never_armed_bytes=int(key_bytes + value_bytes),
+                ),
+            )
 
     def stood_at_end(self, state: StateMap) -> None:
         """Note the timers that stand in the last version."""
@@ -154,7 +186,7 @@ class TimerRuns:
         run, times = self.by_kind[kind], np.array(self.thresholds[kind], np.int64)
         if len(run.standing) < len(times):
             run.standing = np.append(run.standing, np.zeros(len(times) - len(run.standing), bool))
-        if not self._place.clears_timers or self._place.lags(kind) or not len(timers):
+        if not self._premises.clears_timers or self._premises.lags(kind) or not len(timers):
             return
         reached = running_max(times[:until])
         first = np.maximum(np.searchsorted(reached, timers, side="right"), since + 1)
@@ -176,7 +208,7 @@ class TimerRuns:
         fires = records.put[timed] & (records.before[timed] < times[-1])
         fires &= records.positions[timed] >= calls.sure_from
         ids = records.ids[timed[fires]]
-        if self._place.clears_timers or self._place.lags(kind):
+        if self._premises.clears_timers or self._premises.lags(kind):
             # In this batch alone it is known to have fired.
             started = np.full(len(ids), step, np.int64)
             often = np.ones(len(ids), np.int64)

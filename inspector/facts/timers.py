@@ -1,8 +1,8 @@
-"""What the records of one version tell about the calls that made them, and about the timers' clock.
+"""What the records of one version show about the calls that made them, and about the timers' clock.
 
 A group-state function is called for new data and for timers that have run out. Which of the two
-made a record, and which of the two clocks the timers follow, is told batch by batch; nothing is
-carried from one batch to another, because a restart may have changed the function and its timeout.
+made a record, and which of the two clocks the timers follow, is judged batch by batch; no batch
+says anything of another, because a restart may have changed the function and its timeout.
 What may be concluded from what is listed in :mod:`inspector.operators.premises`.
 """
 
@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from inspector.facts.fact import Fact, fact
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
 from inspector.state.change import Bools, Change, Int64s
 from inspector.state.replay import NO_CLOCK, StateMap
@@ -24,8 +25,8 @@ NO_RECORD = int(np.iinfo(np.int64).max)
 """Behind every record: no record of the version was surely made by a timeout."""
 
 
-class Place(NamedTuple):
-    """What the operator's place in the query lets a batch tell.
+class TimerPremises(NamedTuple):
+    """Which premises on timers hold for an operator, by its place in the query.
 
     Attributes:
         fed_by_sources: only new data of the sources can call the function for data
@@ -86,6 +87,25 @@ class TimerRecords:
         )
 
 
+@fact("clock_evidence")
+@dataclass(frozen=True)
+class ClockEvidence(Fact):
+    """The clocks that a group state's timers cannot have followed in one batch. Adds.
+
+    Attributes:
+        against: those that records of the batch contradict.
+    """
+
+    against: frozenset[TimeoutKind] = frozenset()
+
+    def __add__(self, other: ClockEvidence) -> ClockEvidence:
+        return ClockEvidence(self.against | other.against)
+
+    def merge_key(self, version: int) -> int:
+        """Evidence of one batch adds."""
+        return version
+
+
 @dataclass(frozen=True)
 class Calls:
     """Who made the records of one version.
@@ -102,26 +122,26 @@ class Calls:
     against: frozenset[TimeoutKind] = frozenset()
 
 
-def calls_of(records: TimerRecords, clock: BatchClock | None, place: Place) -> Calls:
-    """What the records of one version tell.
+def calls_of(records: TimerRecords, clock: BatchClock | None, premises: TimerPremises) -> Calls:
+    """What the records of one version show.
 
     Args:
         records: of the version.
         clock: of its batch; None if its log entry is gone.
-        place: of the operator.
+        premises: of the operator.
     """
     if records.change.rebased:
         return Calls()
     clock = clock or BatchClock(BatchId(records.change.version - 1))
-    sure_from = _sure_from(records, clock, place)
+    sure_from = _sure_from(records, clock, premises)
     last_data = {
         kind: _last(records.positions, records.fresh | (is_timer(records.before) & ~due))
         for kind, due in ((kind, due_before(records, clock, kind)) for kind in TimeoutKind)
     }
-    return Calls(sure_from, last_data, frozenset(_against(records, clock, place, sure_from)))
+    return Calls(sure_from, last_data, frozenset(_against(records, clock, premises, sure_from)))
 
 
-def _sure_from(records: TimerRecords, clock: BatchClock, place: Place) -> int:
+def _sure_from(records: TimerRecords, clock: BatchClock, premises: TimerPremises) -> int:
     """Position from which on only timeouts can have made the records.
 
     Spark calls for data first, in ascending order of keys (premise ``data-first``); in a batch
@@ -132,7 +152,7 @@ def _sure_from(records: TimerRecords, clock: BatchClock, place: Place) -> int:
     for kind in TimeoutKind:
         possible |= due_before(records, clock, kind)
     by_data = _last(records.positions, records.fresh | (is_timer(records.before) & ~possible))
-    if place.fed_by_sources and clock.has_new_data is False and by_data < 0:
+    if premises.fed_by_sources and clock.has_new_data is False and by_data < 0:
         return 0
     descent = records.change.first_descent
     return NO_RECORD if descent is None or descent <= by_data else descent
@@ -149,7 +169,7 @@ def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> B
 
 
 def _against(
-    records: TimerRecords, clock: BatchClock, place: Place, sure_from: int
+    records: TimerRecords, clock: BatchClock, premises: TimerPremises, sure_from: int
 ) -> list[TimeoutKind]:
     """The clocks that the timers of a batch cannot follow.
 
@@ -161,7 +181,7 @@ def _against(
     armed = records.after[is_timer(records.after)]
     watermark, now = clock.watermark_ms, clock.timestamp_ms
     if watermark is not None and (
-        (fired >= watermark).any() or (place.exact_watermark and (armed < watermark).any())
+        (fired >= watermark).any() or (premises.exact_watermark and (armed < watermark).any())
     ):
         found.append(EVENT)
     if now is not None and ((fired >= now).any() or (armed <= now).any()):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import enum
 import heapq
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
+from inspector.facts.fact import Fact, Observed, fact
 from inspector.state.change import Int64s
 from inspector.state.replay import StateMap
 
@@ -29,14 +30,32 @@ class TopBy(enum.Enum):
     NUMBER = "join_rows"
 
 
-class Ranked(NamedTuple):
-    """A key id and the amount that it ranks by: more comes first."""
+@fact("top")
+@dataclass(frozen=True)
+class TopKey(Fact):
+    """A live key that ranks high in its partition; never added, but merged by :func:`merge_top`.
 
-    key_id: int
+    Attributes:
+        by: the ranking. amount: what the key ranks by there: more comes first.
+        key: its UnsafeRow. key_bytes, value_bytes: sizes of the row.
+        puts: in the window. last_put_version: None if that was before the window.
+    """
+
+    by: TopBy
     amount: int
+    key: bytes
+    key_bytes: int
+    value_bytes: int
+    puts: int
+    last_put_version: int | None = None
+
+    @property
+    def held_bytes(self) -> int:
+        """The key's."""
+        return len(self.key)
 
 
-def top_keys(state: StateMap, by: TopBy, most: int) -> list[Ranked]:
+def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     """The first ``most`` live keys by an amount; ties by key id, so that a run repeats itself."""
     ids = np.flatnonzero(state.live[: len(state)])
     amounts = _amounts(state, by, ids)
@@ -45,12 +64,23 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> list[Ranked]:
         least = np.partition(amounts, len(amounts) - most)[len(amounts) - most]
         ids, amounts = ids[amounts >= least], amounts[amounts >= least]
     order = np.lexsort((ids, -amounts))[:most]
-    return [Ranked(int(ids[i]), int(amounts[i])) for i in order]
+    for i, key in zip(order.tolist(), state.keys(ids[order]), strict=True):
+        key_id, amount = int(ids[i]), int(amounts[i])
+        put = int(state.put_step[key_id])
+        yield TopKey(
+            by,
+            amount,
+            key,
+            int(state.key_size[key_id]),
+            int(state.value_size[key_id]),
+            int(state.puts[key_id]),
+            None if put < 0 else state.versions[put],
+        )
 
 
-def merge_top(rows: Iterable[Mapping[str, Any]], most: int) -> Iterator[Mapping[str, Any]]:
-    """The first ``most`` of the tops of several partitions; rows have ``amount`` and ``key``."""
-    return iter(heapq.nsmallest(most, rows, key=lambda row: (-row["amount"], row["key"])))
+def merge_top(found: Iterable[Observed[TopKey]], most: int) -> list[Observed[TopKey]]:
+    """The first ``most`` of the tops of several partitions, by one ranking."""
+    return heapq.nsmallest(most, found, key=lambda one: (-one.fact.amount, one.fact.key))
 
 
 def _amounts(state: StateMap, by: TopBy, ids: Int64s) -> Int64s:

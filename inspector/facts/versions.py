@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
 
+from inspector.facts.fact import Fact, fact
 from inspector.facts.sizes import LiveSizes, SizeCounts
-from inspector.schemas import COUNTS, HISTOGRAMS
 from inspector.state.change import Change, ChangeSums
 from inspector.state.replay import StateMap
 
 
+@fact("version_facts")
 @dataclass(frozen=True)
-class VersionFacts:
+class VersionFacts(Fact):
     """Facts of one version of one store; ``a + b`` are the facts of both stores together.
 
     All numbers are exact, bytes are UnsafeRow bytes unless the name says otherwise.
@@ -32,6 +32,8 @@ class VersionFacts:
             replayed, decompressed.
         key_sizes, value_sizes, row_sizes: distributions over the live rows.
     """
+
+    by_partition = True
 
     stores: int = 0
     rebased: int = 0
@@ -62,8 +64,7 @@ class VersionFacts:
     row_sizes: SizeCounts = field(default_factory=SizeCounts)
 
     def __add__(self, other: VersionFacts) -> VersionFacts:
-        names = (*COUNTS, *HISTOGRAMS)  # dataclasses.fields() takes longer than the sums
-        return VersionFacts(**{name: getattr(self, name) + getattr(other, name) for name in names})
+        return VersionFacts(*(getattr(self, name) + getattr(other, name) for name in _NAMES))
 
     @property
     def row_bytes(self) -> int:
@@ -80,17 +81,14 @@ class VersionFacts:
         """The same with every shared key and value object counted once, as Spark holds them."""
         return self.two_versions_unshared_bytes - self.shared_key_bytes - self.shared_value_bytes
 
-    def columns(self) -> dict[str, Any]:
-        """The columns of :data:`inspector.schemas.FACTS` that these facts fill."""
-        row: dict[str, Any] = {name: getattr(self, name) for name in COUNTS}
-        return row | {name: getattr(self, name).flat() for name in HISTOGRAMS}
+    def merge_key(self, version: int) -> int:
+        """Facts of one version add."""
+        return version
 
-    @classmethod
-    def from_columns(cls, row: dict[str, Any]) -> VersionFacts:
-        """The inverse of :meth:`columns`."""
-        facts: dict[str, Any] = {name: row[name] for name in COUNTS}
-        facts |= {name: SizeCounts.from_flat(row[name]) for name in HISTOGRAMS}
-        return cls(**facts)
+
+HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
+COUNTS = tuple(f.name for f in fields(VersionFacts) if f.name not in HISTOGRAMS)
+_NAMES = (*COUNTS, *HISTOGRAMS)  # dataclasses.fields() takes longer than the sums
 
 
 def measure_version(

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from inspector.facts.joins import JoinCheck
 from inspector.facts.versions import VersionFacts
 from inspector.findings.durations import duration_text
 from inspector.findings.finding import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, Finding
@@ -64,14 +65,14 @@ class JoinLife:
 
     Attributes:
         operator_id: which. sides: of each side, by its store of rows.
-        wrong: what is wrong between counters and rows, by store of rows and slug.
+        checks: counters held against rows, by store of rows.
         covered: by store of rows, those that would be gone if the time in the join key that equals
             their event time, in all of them, carried the watermark.
     """
 
     operator_id: int
     sides: Mapping[str, Retention] = field(default_factory=dict)
-    wrong: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    checks: Mapping[str, JoinCheck] = field(default_factory=dict)
     covered: Mapping[str, int] = field(default_factory=dict)
 
 
@@ -82,8 +83,8 @@ def judge_join(life: JoinLife) -> Iterator[Finding]:
         if side.never_removes and side.most_ms is not None and side.most_ms > 0:
             copied = life.covered.get(store) and not (other and other.removed)
             yield _copied(life, store, side) if copied else _never(life, store, side, other)
-    for store, wrong in life.wrong.items():
-        yield from _counters(life, store, wrong)
+    for store, check in life.checks.items():
+        yield from _counters(life, store, check)
 
 
 def _never(life: JoinLife, store: str, side: Retention, other: Retention | None) -> Finding:
@@ -124,8 +125,9 @@ def _copied(life: JoinLife, store: str, side: Retention) -> Finding:
     )
 
 
-def _counters(life: JoinLife, store: str, wrong: Mapping[str, int]) -> Iterator[Finding]:
-    words = [f"{n:,} {_WRONG[slug]}" for slug, n in wrong.items() if n and slug in _WRONG]
+def _counters(life: JoinLife, store: str, check: JoinCheck) -> Iterator[Finding]:
+    found = {name: getattr(check, name) for name in _WRONG}
+    words = [f"{rows:,} {_WRONG[name]}" for name, rows in found.items() if rows]
     if not words:
         return
     yield Finding(

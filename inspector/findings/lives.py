@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.facts.expired import LeftoverClass
+from inspector.facts.joins import JoinCheck
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
 from inspector.findings.joins import JoinLife, Retention
 from inspector.findings.lifetime import LeftoverTotal, StoreLife
-from inspector.merge.collect import Facts, StoreName
-from inspector.merge.resolution import before_window, reasons_of
-from inspector.model import Certainty, TimeoutKind
+from inspector.merge.collect import Facts
+from inspector.merge.key_times import covered_though_timed
+from inspector.merge.resolution import reasons_of
+from inspector.model import Certainty, StoreName, TimeoutKind
 from inspector.operators.join import VALUE_STORES
 from inspector.operators.rule import Clock
-from inspector.passes.join_times import covered_though_timed
 
 
 def store_lives(
@@ -26,7 +26,7 @@ def store_lives(
     clock = checkpoint.clock(version)
     merged = facts.by_store()
     for store, rule in operator.rules.items():
-        name = (operator.operator_id, store)
+        name = StoreName(operator.operator_id, store)
         versions = merged.get(name, {})
         known = [one for one in versions.values() if not one.rebased]
         yield StoreLife(
@@ -55,17 +55,16 @@ def join_life(checkpoint: Checkpoint, operator: Operator, version: int, facts: F
     """What is known of the two sides of a join."""
     merged = facts.by_store()
     sides: dict[str, Retention] = {}
-    wrong: dict[str, dict[str, int]] = {}
+    checks: dict[str, JoinCheck] = {}
     covered: dict[str, int] = {}
     for store in VALUE_STORES:
-        name = (operator.operator_id, store)
+        name = StoreName(operator.operator_id, store)
         if name in facts.retention:
             sides[store] = retention(checkpoint, facts, name, version, merged.get(name, {}))
-        found = {slug: n for (place, slug), n in facts.joins.items() if place == name}
-        if found:
-            wrong[store] = found
-            covered[store] = covered_though_timed(found)
-    return JoinLife(operator.operator_id, sides, wrong, covered)
+        if name in facts.join_checks:
+            checks[store] = facts.join_checks[name]
+        covered[store] = covered_though_timed(facts.key_time_votes.get(name, {}))
+    return JoinLife(operator.operator_id, sides, checks, covered)
 
 
 def retention(
@@ -100,7 +99,7 @@ def newest_event_times(checkpoint: Checkpoint, facts: Facts) -> list[int]:
     for operator in checkpoint.operators:
         for store, rule in operator.rules.items():
             field = rule.expiry or rule.event_time
-            ages = facts.ages.get((operator.operator_id, store))
+            ages = facts.ages.get(StoreName(operator.operator_id, store))
             if field is None or field.clock is not Clock.WATERMARK or ages is None:
                 continue
             if ages.newest_ms is not None:
@@ -114,35 +113,39 @@ def _first(versions: dict[int, VersionFacts]) -> VersionFacts:
 
 def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
     usual = facts.resolution.usual_clock(name)
-    kinds = (usual,) if usual else tuple(kind.value for kind in TimeoutKind)
+    kinds = (usual,) if usual else tuple(TimeoutKind)
     found = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
     return found[0] if found else None
 
 
 def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
-    merged: dict[tuple[str, str, bool, str], list[dict[str, Any]]] = {}
-    for row in (*facts.totals, *facts.undecided_totals):
-        if (row["operator_id"], row["store_name"]) == name:
+    merged: dict[tuple[str, str, bool, str], list[LeftoverCount]] = {}
+    for one in (*facts.totals, *facts.undecided_totals):
+        if one.store.name == name:
+            found = one.fact
             # Undecided keys are counted apart by what leaves them so.
-            why = row["reason"] or "" if row["certainty"] == Certainty.UNDECIDED.value else ""
-            place = (row["leftover_class"], row["certainty"], before_window(row), why)
-            merged.setdefault(place, []).append(row)
+            why = found.reason or "" if found.certainty is Certainty.UNDECIDED else ""
+            judged = (found.leftover_class.value, found.certainty.value, found.before_window, why)
+            merged.setdefault(judged, []).append(found)
     return tuple(
         LeftoverTotal(
-            LeftoverClass(kind),
-            Certainty(certainty),
-            sum(row["rows"] for row in of_class),
-            sum(row["key_bytes"] + row["value_bytes"] for row in of_class),
-            min(row["expired_version"] for row in of_class),
-            fired=max(row["fired"] for row in of_class),
+            of_class[0].leftover_class,
+            of_class[0].certainty,
+            sum(one.rows for one in of_class),
+            sum(one.row_bytes for one in of_class),
+            min(one.expired_version for one in of_class),
+            fired=max(one.fired for one in of_class),
             by_change=_by_change(of_class),
-            before_window=before,
+            before_window=of_class[0].before_window,
             reason=reasons_of(of_class) or "",
         )
-        for (kind, certainty, before, _), of_class in sorted(merged.items())
+        for _, of_class in sorted(merged.items())
     )
 
 
-def _by_change(rows: list[dict[str, Any]]) -> dict[str, int]:
-    words = ("untouched", "changed", "empty")
-    return {word: sum(row[f"{word}_keys"] or 0 for row in rows) for word in words}
+def _by_change(found: list[LeftoverCount]) -> dict[str, int]:
+    return {
+        "untouched": sum(one.untouched or 0 for one in found),
+        "changed": sum(one.changed or 0 for one in found),
+        "empty": sum(one.empty or 0 for one in found),
+    }

@@ -2,28 +2,25 @@
 
 Which clock the timers of a group state follow is not in the checkpoint, and a restart may change
 it. A partition reports its leftovers under both; each batch in which any partition has proof
-against one clock resolves those that hang on that batch. Where no record of the batch tells, a
+against one clock resolves those that hang on that batch. Where no record of the batch shows it, a
 leftover that is one under both clocks stays proven; of one that hangs on the clock the batches
-around it may tell, which is worth what that inference was measured to be, and else it is undecided.
+around it may show, which is worth what that inference was measured to be, and else it is undecided.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
+from inspector.codec import Message
 from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import JudgedLeftover, LeftoverT
 from inspector.facts.timed_out import AMONG_DATA, BY_BOTH, HELD_BACK
 from inspector.facts.timer_runs import TimerCalls
-from inspector.model import Certainty, TimeoutKind
+from inspector.model import Certainty, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
-
-StoreName = tuple[int, str]
-"""Operator id and store name: one store over all partitions."""
-
-Row = dict[str, Any]
 
 NEIGHBOURS = "no record of the batch shows which clock the timers follow; those of other batches do"
 UNKNOWN_CLOCK = "the bytes do not show whether the timers follow event time or processing time"
@@ -34,20 +31,20 @@ KNOWN_CALLS = 20
 """Puts that new data surely made from which on what they never did is no habit of data calls."""
 _ALMOST_ALL = 0.95
 
-_EVENT, _PROCESSING = TimeoutKind.EVENT_TIME.value, TimeoutKind.PROCESSING_TIME.value
-_UNLESS = {Needs.UNLESS_EVENT.value: _EVENT, Needs.UNLESS_PROCESSING.value: _PROCESSING}
+_EVENT, _PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
+_UNLESS = {Needs.UNLESS_EVENT: _EVENT, Needs.UNLESS_PROCESSING: _PROCESSING}
 _OTHER = {_EVENT: _PROCESSING, _PROCESSING: _EVENT}
 
 
 class ClockOf(NamedTuple):
-    """The clock of a batch's timers: None if nothing tells; shown by the batch's own records."""
+    """The clock of a batch's timers, None if it is not known; and if its own records show it."""
 
-    kind: str | None
+    kind: TimeoutKind | None
     shown: bool
 
 
 @dataclass(frozen=True)
-class Resolution:
+class Resolution(Message):
     """What decides the leftovers of group states.
 
     Attributes:
@@ -57,9 +54,9 @@ class Resolution:
             leftovers that its timeouts never leave.
     """
 
-    against: Mapping[StoreName, Mapping[int, frozenset[str]]] = field(default_factory=dict)
-    given: str | None = None
-    habits: frozenset[tuple[StoreName, str, str]] = frozenset()
+    against: Mapping[StoreName, Mapping[int, frozenset[TimeoutKind]]] = field(default_factory=dict)
+    given: TimeoutKind | None = None
+    habits: frozenset[tuple[StoreName, TimeoutKind, str]] = frozenset()
 
     def clock_of(self, name: StoreName, version: int) -> ClockOf:
         """The clock that the timers of a store followed in the batch of a version."""
@@ -71,141 +68,110 @@ class Resolution:
         around = {_left(against) for against in self._nearest(name, version)}
         return ClockOf(around.pop() if len(around) == 1 else None, shown=False)
 
-    def usual_clock(self, name: StoreName) -> str | None:
+    def usual_clock(self, name: StoreName) -> TimeoutKind | None:
         """The clock that a store's timers follow in every batch that shows one."""
         if self.given is not None:
             return self.given
         kinds = {_left(against) for against in self.against.get(name, {}).values()}
         return kinds.pop() if len(kinds) == 1 else None
 
-    def _nearest(self, name: StoreName, version: int) -> Iterable[frozenset[str]]:
+    def _nearest(self, name: StoreName, version: int) -> Iterable[frozenset[TimeoutKind]]:
         of_store = self.against.get(name, {})
         before = max((at for at in of_store if at < version), default=None)
         after = min((at for at in of_store if at > version), default=None)
         return (of_store[at] for at in (before, after) if at is not None)
 
-    def resolve(self, row: Row) -> Row | None:
+    def resolved(self, found: Iterable[Observed[LeftoverT]]) -> Iterator[Observed[LeftoverT]]:
+        """Facts about leftovers with the certainty that they have; without those that are none."""
+        for one in found:
+            fact = self.resolve(one.store.name, one.version, one.fact)
+            if fact is not None:
+                yield Observed(one.store, one.version, fact)
+
+    def resolve(self, name: StoreName, version: int, found: LeftoverT) -> LeftoverT | None:
         """A fact about leftovers with the certainty that it has; None if it is none.
 
         Args:
-            row: of kind ``leftover``, ``leftovers`` or ``leftover_age``.
+            name: the store.
+            version: the judged one.
+            found: the fact as a partition observed it.
         """
-        kind = row["timeout_kind"]
-        if row["kind_version"] is None:
-            return row  # of an operator without timers
-        name = (row["operator_id"], row["store_name"])
-        again_by = _UNLESS.get(row["needs"])
-        if again_by and self.clock_of(name, row["version"]).kind != _OTHER[again_by]:
+        if found.clock_version is None:
+            return found  # of an operator without timers
+        again_by = None if found.needs is None else _UNLESS.get(found.needs)
+        if again_by and self.clock_of(name, version).kind is not _OTHER[again_by]:
             return None
-        clock = self.clock_of(name, row["kind_version"])
-        if kind is None:
-            return row if clock.kind is None else None
+        return self._by_clock(name, found, self.clock_of(name, found.clock_version))
+
+    def _by_clock(self, name: StoreName, found: LeftoverT, clock: ClockOf) -> LeftoverT | None:
+        if found.timeout_kind is None:
+            return found if clock.kind is None else None
         if clock.kind is None:
-            return self._with_habits(name, self._unknown(row))
-        if clock.kind != kind:
+            return self._with_habits(name, self._unknown(found))
+        if clock.kind is not found.timeout_kind:
             return None
-        if not clock.shown and not row["either"] and row["certainty"] == Certainty.PROVEN.value:
+        by_neighbours = not clock.shown and not found.by_either_clock
+        if by_neighbours and found.certainty is Certainty.PROVEN:
             warns = INFERENCES["clock-of-neighbours"].warns
             certainty = Certainty.INFERRED if warns else Certainty.UNDECIDED
-            row = {**row, "certainty": certainty.value, "reason": NEIGHBOURS}
-        return self._with_habits(name, self._cut(name, row))
+            found = replace(found, certainty=certainty, reason=NEIGHBOURS)
+        return self._with_habits(name, self._cut(name, found, clock.kind))
 
-    def _unknown(self, row: Row) -> Row | None:
+    def _unknown(self, found: LeftoverT) -> LeftoverT | None:
         """Of a batch whose clock is not known, what holds by either clock; else undecided."""
-        if row["either"]:
-            ignored = row["leftover_class"] == LeftoverClass.IGNORED_TIMEOUT.value
-            proven = row["certainty"] == Certainty.PROVEN.value
-            if row["timeout_kind"] != _EVENT or (ignored and proven):
+        if found.by_either_clock:
+            proven = found.certainty is Certainty.PROVEN
+            if found.timeout_kind is not _EVENT or (found.ignored and proven):
                 return None  # reported once, for that by what both clocks say
             # How long its timers had fired before hangs on the clock.
-            first = row["first_expired_version"] and row["expired_version"]
-            reason = row["reason"] or (BY_BOTH if proven else None)
-            once = row["fired"] and 1
-            return {**row, "reason": reason, "fired": once, "first_expired_version": first}
-        reason = row["reason"] if row["reason"] == HELD_BACK else UNKNOWN_CLOCK
-        return {**row, "certainty": Certainty.UNDECIDED.value, "reason": reason}
+            reason = found.reason or (BY_BOTH if proven else None)
+            return replace(found.with_last_timeout(), reason=reason)
+        reason = found.reason if found.reason == HELD_BACK else UNKNOWN_CLOCK
+        return replace(found, certainty=Certainty.UNDECIDED, reason=reason)
 
-    def _cut(self, name: StoreName, row: Row) -> Row:
+    def _cut(self, name: StoreName, found: LeftoverT, kind: TimeoutKind) -> LeftoverT:
         """Without the batches of a run of timeouts that followed the other clock."""
-        ignored = row["leftover_class"] == LeftoverClass.IGNORED_TIMEOUT.value
-        first = row["first_expired_version"] or row["expired_version"]
-        last = row["kind_version"] if ignored else row["expired_version"]
+        first = found.run_start
+        last = (found.clock_version if found.ignored else None) or found.expired_version
         shown = {at: _left(kinds) for at, kinds in self.against.get(name, {}).items()}
-        other = _OTHER[row["timeout_kind"]]
-        others = [at for at, kind in shown.items() if at < last and kind == other]
+        other = _OTHER[kind]
+        others = [at for at, one in shown.items() if at < last and one is other]
         if not others or self.given is not None:
-            return row
+            return found
         # Between the two nobody knows: what is said holds from the first batch that shows it.
-        ours = [at for at, kind in shown.items() if at > max(others) and kind not in (None, other)]
+        ours = [at for at, one in shown.items() if at > max(others) and one not in (None, other)]
         begin = min(last, *ours) if ours else last
         if begin <= first:
-            return row
+            return found
         # Of a run with gaps it is not known which batches are left: the last one surely.
-        if row["fired"] is not None and row["fired"] < last - first + 1:
+        if found.run_length is not None and found.run_length < last - first + 1:
             begin = last
-        return {
-            **row,
-            "expired_version": begin if ignored else row["expired_version"],
-            # Of that batch the partition has not said what it held the timer against.
-            **({"threshold_ms": None} if ignored else {}),
-            "first_expired_version": row["first_expired_version"] and begin,
-            "fired": row["fired"] and last - begin + 1,
-        }
+        return found.with_run(begin, last - begin + 1)
 
-    def _with_habits(self, name: StoreName, row: Row | None) -> Row | None:
-        if row is None or row["certainty"] != Certainty.UNDECIDED.value:
-            return row
-        kind = self.usual_clock(name) or row["timeout_kind"]
-        if (name, kind, row["needs"]) in self.habits and INFERENCES[row["needs"]].warns:
-            return {**row, "certainty": Certainty.INFERRED.value}
-        other = row["reason"] == AMONG_DATA and (name, kind, row["leftover_class"]) in self.habits
-        return None if other else row
-
-    def to_json(self) -> str:
-        """As text, for workers."""
-        return json.dumps(
-            {
-                "against": [
-                    [*name, [[version, sorted(kinds)] for version, kinds in versions.items()]]
-                    for name, versions in self.against.items()
-                ],
-                "given": self.given,
-                "habits": sorted([*name, kind, need] for name, kind, need in self.habits),
-            }
-        )
-
-    @classmethod
-    def from_json(cls, text: str) -> Resolution:
-        """The inverse of :meth:`to_json`."""
-        raw = json.loads(text)
-        return cls(
-            {
-                (number, store): {version: frozenset(kinds) for version, kinds in versions}
-                for number, store, versions in raw["against"]
-            },
-            raw["given"],
-            frozenset(((number, store), kind, need) for number, store, kind, need in raw["habits"]),
-        )
+    def _with_habits(self, name: StoreName, found: LeftoverT | None) -> LeftoverT | None:
+        if found is None or found.certainty is not Certainty.UNDECIDED:
+            return found
+        kind = self.usual_clock(name) or found.timeout_kind
+        need = None if found.needs is None else found.needs.value
+        if (name, kind, need) in self.habits and need and INFERENCES[need].warns:
+            return replace(found, certainty=Certainty.INFERRED)
+        other_call = (name, kind, found.leftover_class.value) in self.habits
+        return None if other_call and found.reason == AMONG_DATA else found
 
 
-def before_window(row: Mapping[str, Any]) -> bool:
-    """Whether a fact about leftovers is of keys that expired before the window of proof."""
-    return bool(row["needs"] == Needs.BEFORE_WINDOW.value)
-
-
-def reasons_of(rows: Iterable[Mapping[str, Any]]) -> str | None:
+def reasons_of(found: Iterable[JudgedLeftover]) -> str | None:
     """What some facts about leftovers rest on, in any order; None if they are plain proofs."""
-    return "; ".join(sorted({row["reason"] for row in rows if row["reason"]})) or None
+    return "; ".join(sorted({one.reason for one in found if one.reason})) or None
 
 
-def _left(against: frozenset[str]) -> str | None:
+def _left(against: frozenset[TimeoutKind]) -> TimeoutKind | None:
     """The clock that is left; None where both contradict the bytes."""
     return _OTHER[next(iter(against))] if len(against) == 1 else None
 
 
 def habits_of(
-    calls: Mapping[tuple[StoreName, str], TimerCalls],
-) -> frozenset[tuple[StoreName, str, str]]:
+    calls: Mapping[tuple[StoreName, TimeoutKind], TimerCalls],
+) -> frozenset[tuple[StoreName, TimeoutKind, str]]:
     """The habits of the functions, by the calls of all partitions: :attr:`Resolution.habits`."""
     return frozenset(
         (name, kind, habit.value)

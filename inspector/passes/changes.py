@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,26 +10,27 @@ import numpy as np
 import pyarrow as pa
 
 from inspector.checkpoint.storage import Storage
+from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import chosen, filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
-from inspector.schemas import CHANGES, batch_of, record_batch
+from inspector.schemas import CHANGES, problem_batch, record_batch
 from inspector.state.chain import Step, StoreFiles, replay_steps
 from inspector.state.events import WORDS, BlockEvents, Event, Presence
 
 
 @dataclass(frozen=True)
-class ChangesTask:
+class ChangesTask(Message):
     """The changes of one partition.
 
     Attributes:
-        task: the partition; nothing newer than its version is read, no other key is told.
-        bases: tell the rows of the snapshots too that the history starts from.
-        first_version: older changes are replayed and not told.
-        old_values: tell the value that each record replaced.
+        task: the partition; nothing newer than its version is read, no other key is reported.
+        bases: report the rows of the snapshots too that the history starts from.
+        first_version: older changes are replayed and not reported.
+        old_values: report the value that each record replaced.
     """
 
     task: Task
@@ -38,23 +38,13 @@ class ChangesTask:
     first_version: int = 0
     old_values: bool = False
 
-    def to_json(self) -> str:
-        """The task as text."""
-        return json.dumps(vars(self) | {"task": self.task.to_json()})
-
-    @classmethod
-    def from_json(cls, text: str) -> ChangesTask:
-        """The inverse of :meth:`to_json`."""
-        raw = json.loads(text)
-        return cls(**(raw | {"task": Task.from_json(raw["task"])}))
-
 
 def run_changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Tell the changes of some partitions; the form of :func:`inspector.passes.run.run_tasks`.
+    """Report the changes of some partitions; the form of :func:`inspector.passes.run.run_tasks`.
 
     Memory holds the distinct keys that are looked for (their bytes, and 17 bytes each), a block of
-    one file, and where old values are asked for those of the live keys. What a delta holds before a
-    place where it cannot be read is told.
+    one file, and where old values are requested those of the live keys. What a delta holds before a
+    place where it cannot be read is reported.
 
     Args:
         batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`ChangesTask`.
@@ -64,26 +54,26 @@ def run_changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     for batch in batches:
         for spec in batch.column("spec").to_pylist():
-            wanted = ChangesTask.from_json(str(spec))
-            task = wanted.task
+            request = ChangesTask.from_json(str(spec))
+            task = request.task
             storage = Storage(task.url, task.options, task.root)
             for store in task.stores:
                 reader = StoreReader(task, storage, task.store_id(store))
-                yield from _Walk(wanted, store, reader).tell()
+                yield from _Walk(request, store, reader).emit()
                 if reader.problems:
-                    yield batch_of(CHANGES, reader.problems)
+                    yield problem_batch(CHANGES, reader.problems)
 
 
 class _Walk:
     """One store on its way through its versions."""
 
-    def __init__(self, wanted: ChangesTask, store: StoreTask, reader: StoreReader) -> None:
-        self._wanted, self._reader = wanted, reader
-        self._steps = replay_steps(StoreFiles.of(store.files), wanted.task.version)
-        self._filter = filter_of(wanted.task, store)
-        self._presence = Presence(values=wanted.old_values)
+    def __init__(self, request: ChangesTask, store: StoreTask, reader: StoreReader) -> None:
+        self._request, self._reader = request, reader
+        self._steps = replay_steps(StoreFiles.of(store.files), request.task.version)
+        self._filter = filter_of(request.task, store)
+        self._presence = Presence(values=request.old_values)
 
-    def tell(self) -> Iterator[pa.RecordBatch]:
+    def emit(self) -> Iterator[pa.RecordBatch]:
         for step in self._steps:
             if step.base is not None:
                 yield from self._start(step, step.base)
@@ -92,7 +82,7 @@ class _Walk:
 
     def _start(self, step: Step, base: StoreFile) -> Iterator[pa.RecordBatch]:
         if step.delta is not None:
-            # It tells what its batch wrote, though not what was there before.
+            # It shows what its batch wrote, though not what was there before.
             self._presence.forget(known=False)
             yield from self._delta(step.delta)
         yield from self._load(base)
@@ -107,19 +97,19 @@ class _Walk:
         try:
             for block, ordinals in chosen(self._reader.blocks(file), self._filter):
                 self._presence.load(block)
-                if self._wanted.bases:
+                if self._request.bases:
                     same = np.full(block.count, Event.IN_SNAPSHOT, np.int8)
-                    told = BlockEvents(same, np.full(block.count, -1))
-                    yield from self._rows(file, block, ordinals, told)
+                    events = BlockEvents(same, np.full(block.count, -1))
+                    yield from self._rows(file, block, ordinals, events)
         except READ_ERRORS as error:
             self._failed(error, file)
 
     def _delta(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         try:
             for block, ordinals in chosen(self._reader.blocks(file), self._filter):
-                told = self._presence.apply(block)
-                if (file.version or 0) >= self._wanted.first_version:
-                    yield from self._rows(file, block, ordinals, told)
+                events = self._presence.apply(block)
+                if (file.version or 0) >= self._request.first_version:
+                    yield from self._rows(file, block, ordinals, events)
         except READ_ERRORS as error:
             self._failed(error, file)
 
@@ -128,18 +118,18 @@ class _Walk:
         self._presence.forget(known=False)
 
     def _rows(
-        self, file: StoreFile, block: RecordBlock, ordinals: Any, told: BlockEvents
+        self, file: StoreFile, block: RecordBlock, ordinals: Any, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
         every = np.arange(block.count)
-        old = told.old_sizes
+        old = events.old_sizes
         columns = repeated(self._reader.row("change", file.version), block.count) | {
-            "event": pa.array(np.array(WORDS)[told.events]),
+            "event": pa.array(np.array(WORDS)[events.events]),
             "record": pa.array(ordinals),
             "path": pa.repeat(pa.scalar(file.path), block.count),
             "old_value_bytes": pa.array(old, mask=old < 0),
             "key": keys_of(block, every),
             "value": values_of(block, every),
         }
-        if told.old_values:
-            columns["old_value"] = pa.array(told.old_values, pa.binary())
+        if events.old_values:
+            columns["old_value"] = pa.array(events.old_values, pa.binary())
         yield record_batch(CHANGES, columns, block.count)

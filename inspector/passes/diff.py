@@ -8,7 +8,6 @@ its files are read again for the next so many.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -18,14 +17,15 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.checkpoint.storage import Storage
+from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
-from inspector.model import FileKind, StoreFile
+from inspector.model import FileKind, Problem, StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import BoundFilter, chosen, filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
-from inspector.schemas import DIFF, batch_of, record_batch
+from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
 from inspector.state.chain import StoreFiles, chain_for
 from inspector.state.two_versions import Differences, Places, Side, TwoVersions
 
@@ -39,33 +39,21 @@ Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class DiffTask:
+class DiffTask(Message):
     """Two versions of a store, or of one partition of it.
 
     Attributes:
         old, new: the partitions of each version, each task with this one store.
-        limit: rows that are told at most; 0 for all.
+        limit: rows that are reported at most; 0 for all.
     """
 
     old: tuple[Task, ...]
     new: tuple[Task, ...]
     limit: int = 0
 
-    def to_json(self) -> str:
-        """The task as text."""
-        sides = {name: [t.to_json() for t in getattr(self, name)] for name in ("old", "new")}
-        return json.dumps(sides | {"limit": self.limit})
-
-    @classmethod
-    def from_json(cls, text: str) -> DiffTask:
-        """The inverse of :meth:`to_json`."""
-        raw = json.loads(text)
-        old, new = (tuple(Task.from_json(t) for t in raw[name]) for name in ("old", "new"))
-        return cls(old, new, raw["limit"])
-
 
 def run_diff(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Tell in which rows versions differ; the form of :func:`inspector.passes.run.run_tasks`.
+    """Report in which rows versions differ; the form of :func:`inspector.passes.run.run_tasks`.
 
     A version of which a file cannot be read is not compared: half of it would be a wrong answer.
 
@@ -78,9 +66,9 @@ def run_diff(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         for spec in batch.column("spec").to_pylist():
             unit = _Unit(DiffTask.from_json(str(spec)))
-            yield from unit.tell()
+            yield from unit.emit()
             if problems := unit.problems():
-                yield batch_of(DIFF, problems)
+                yield problem_batch(DIFF, problems)
 
 
 class _Part(NamedTuple):
@@ -105,29 +93,29 @@ _File = tuple[_Part, StoreFile]
 class _Unit:
     """What one task compares."""
 
-    def __init__(self, wanted: DiffTask) -> None:
-        self._limit = wanted.limit
-        self._sides = [[_part(task) for task in tasks] for tasks in (wanted.old, wanted.new)]
+    def __init__(self, request: DiffTask) -> None:
+        self._limit = request.limit
+        self._sides = [[_part(task) for task in tasks] for tasks in (request.old, request.new)]
         self._files: list[list[_File]] = [[], []]
         self._unreadable: set[str] = set()
         self._keys = TwoVersions()
 
-    def problems(self) -> list[dict[str, Any]]:
-        """What could not be read; each file is read more than once and told of once."""
+    def problems(self) -> list[Problem]:
+        """What could not be read; each file is read more than once and reported once."""
         found = [p for parts in self._sides for part in parts for p in part.reader.problems]
-        return list({(p["slug"], p["path"], p["message"]): p for p in found}.values())
+        return list({(p.slug, p.path, p.message): p for p in found}.values())
 
-    def tell(self) -> Iterator[pa.RecordBatch]:
+    def emit(self) -> Iterator[pa.RecordBatch]:
         if not all(self._learn(side) for side in Side):
             return
         differ = self._keys.differences()
         yield self._counts(differ)
-        told = 0
+        emitted = 0
         for batch in self._rows(differ):
-            left = self._limit - told if self._limit else batch.num_rows
+            left = self._limit - emitted if self._limit else batch.num_rows
             yield batch.slice(0, left)
-            told += batch.num_rows
-            if self._limit and told >= self._limit:
+            emitted += batch.num_rows
+            if self._limit and emitted >= self._limit:
                 return
 
     # -- first pass --------------------------------------------------------------------------
@@ -262,8 +250,8 @@ def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordB
     return record_batch(DIFF, columns | {"key": key, "old_value": old, "value": new}, len(key))
 
 
-def _among(ids: Int64s, wanted: Int64s) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = np.isin(ids, wanted, assume_unique=True)
+def _among(ids: Int64s, some: Int64s) -> npt.NDArray[np.bool_]:
+    found: npt.NDArray[np.bool_] = np.isin(ids, some, assume_unique=True)
     return found
 
 

@@ -1,36 +1,50 @@
-"""The four stores of a join meet: what one side's counters say against its rows, and its times."""
+"""The four stores of a join meet: what one side's counters say against its rows, and its times.
+
+Of a join whose watermark lies on the join key only the rows can show which field carries it. Each
+partition counts what its own rows say for and against every time in the key; the driver has all
+partitions (:mod:`inspector.merge.key_times`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.fact import Observed
+from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey
 from inspector.facts.joins import compare_side
-from inspector.operators.join import COUNT_STORES, VALUE_STORES
-from inspector.passes.join_times import Side, tell_key_times
+from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times
 from inspector.passes.observe import schemas
-from inspector.passes.store_reader import StoreReader
+from inspector.sparktypes import StructType
 from inspector.state.replay import StateMap
 
 OF_JOIN = (*COUNT_STORES, *VALUE_STORES)
 
 
-def tell_sides(
-    task: Task, states: Mapping[str, StateMap], readers: Mapping[str, StoreReader]
-) -> Iterator[dict[str, Any]]:
-    """Facts of kind ``join``, and leftovers, of each side whose stores could be replayed whole."""
+def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
+    """Facts on each side of a join whose stores could be replayed whole."""
     by_name = {store.store_name: store for store in task.stores}
-    sides: list[Side] = []
     for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
         if counts not in states or values not in states:
             continue
         key, _ = schemas(by_name[values])
         if key is None or states[counts].tracking.clock is None:
             continue
-        found = compare_side(states[counts], states[values], key)
-        for slug, number in vars(found).items():
-            row = readers[values].row("join", task.version)
-            yield row | {"slug": slug, "bad_keys": number}
-        sides.append(Side(by_name[values], states[values], readers[values]))
-    yield from tell_key_times(task, sides)
+        store = task.store_id(by_name[values])
+        check = compare_side(states[counts], states[values], key)
+        yield Observed(store, task.version, check)
+        yield from _key_times(task, by_name[values], states[values], key)
+
+
+def _key_times(
+    task: Task, store: StoreTask, state: StateMap, key: StructType
+) -> Iterator[Observed[Any]]:
+    batch = next((clock for clock in task.clocks if clock.batch_id == task.version - 1), None)
+    watermark_ms = (batch.watermark_ms if batch else None) or 0
+    votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]
+    most = max((one.same for one in votes), default=0)
+    store_id = task.store_id(store)
+    yield Observed(store_id, task.version, RowsTimedByKey(most))
+    for one in votes if store.by_key_time else ():
+        yield Observed(store_id, task.version, one)

@@ -53,7 +53,7 @@ class KeyFilter:
     where: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
-        """Whether anything is asked at all."""
+        """Whether there is any condition."""
         return self.key is not None or bool(self.where)
 
     def bind(self, schema: StructType | None) -> BoundFilter:
@@ -86,12 +86,12 @@ class KeyFilter:
             return
         assert self.key is not None
         try:
-            wanted = json_of(self.key)
+            requested = json_of(self.key)
         except ValueError as error:
             raise CheckpointError(f"the key is not JSON: {error}") from None
-        if not isinstance(wanted, dict):
+        if not isinstance(requested, dict):
             raise CheckpointError(f"the key is {self.key[:_SHOWN]}, expected a JSON object")
-        yield from _conditions(schema, wanted, ())
+        yield from _conditions(schema, requested, ())
 
     def _of_where(self, schema: StructType) -> Iterator[Condition]:
         for text in self.where:
@@ -159,33 +159,33 @@ class NothingFilter(BoundFilter):
         return np.zeros(block.count, np.bool_)
 
 
-def bound_or_nothing(wanted: KeyFilter, schema: StructType | None) -> BoundFilter:
+def bound_or_nothing(requested: KeyFilter, schema: StructType | None) -> BoundFilter:
     """The filter for one of several stores: those without the field have no such key."""
     try:
-        return wanted.bind(schema)
+        return requested.bind(schema)
     except CheckpointError:
         return NothingFilter()
 
 
 def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
     """What a task looks for in one of its stores; None for every key."""
-    wanted = KeyFilter(task.key, task.where)
-    if not wanted:
+    requested = KeyFilter(task.key, task.where)
+    if not requested:
         return None
     schema = None if store.key_schema is None else parse_schema_json(store.key_schema)
-    return bound_or_nothing(wanted, schema)
+    return bound_or_nothing(requested, schema)
 
 
 def chosen(
-    blocks: Iterable[RecordBlock], wanted: BoundFilter | None
+    blocks: Iterable[RecordBlock], requested: BoundFilter | None
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
     """The records whose key is looked for, with their ordinals in the file."""
     for block in blocks:
         ordinals = np.arange(block.first_record, block.first_record + block.count)
-        if wanted is None:
+        if requested is None:
             yield block, ordinals
             continue
-        rows = np.flatnonzero(wanted.mask(block))
+        rows = np.flatnonzero(requested.mask(block))
         if len(rows):
             yield _some(block, rows), ordinals[rows]
 
@@ -202,7 +202,7 @@ def _some(block: RecordBlock, rows: Int64s) -> RecordBlock:
     )
 
 
-def check_filter(checkpoint: Checkpoint, wanted: KeyFilter) -> None:
+def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
     """Refuse a filter that fits no store of the checkpoint.
 
     Raises:
@@ -213,7 +213,7 @@ def check_filter(checkpoint: Checkpoint, wanted: KeyFilter) -> None:
         for store in operator.layout.store_names:
             schema = operator.schemas.get(store)
             try:
-                wanted.bind(None if schema is None else schema.key)
+                requested.bind(None if schema is None else schema.key)
             except CheckpointError as error:
                 errors.append(error)
             else:
@@ -250,10 +250,10 @@ def _find(schema: StructType, parts: Sequence[str], name: str) -> tuple[tuple[in
 
 
 def _conditions(
-    schema: StructType, wanted: dict[str, Any], path: tuple[int, ...], prefix: str = ""
+    schema: StructType, requested: dict[str, Any], path: tuple[int, ...], prefix: str = ""
 ) -> Iterator[Condition]:
     names = unique_names(schema.fields)
-    for name, value in wanted.items():
+    for name, value in requested.items():
         if name not in names:
             raise _no_field(prefix + name, schema)
         ordinal = names.index(name)

@@ -262,17 +262,17 @@ def _day_time(value: Any, _type: AtomicType) -> int:
     if match is None:
         return _whole(value)
     units = list(_UNIT_MICROS)
-    wanted = "expected such as INTERVAL '1 02:03:04.5' DAY TO SECOND"
+    expected = "expected such as INTERVAL '1 02:03:04.5' DAY TO SECOND"
     first, last = match[3].upper(), (match[4] or match[3]).upper()
     if first not in units or last not in units[units.index(first) :]:
-        raise ValueError(wanted)
-    told = units[units.index(first) : units.index(last) + 1]
+        raise ValueError(expected)
+    named = units[units.index(first) : units.index(last) + 1]
     parts = re.split("[ :]", match[2])
-    if len(parts) != len(told):
-        raise ValueError(wanted)
+    if len(parts) != len(named):
+        raise ValueError(expected)
     sign = -1 if match[1] == "-" else 1
     return sign * sum(
-        _micros(p) * _UNIT_MICROS[u] // MICROS for p, u in zip(parts, told, strict=True)
+        _micros(p) * _UNIT_MICROS[u] // MICROS for p, u in zip(parts, named, strict=True)
     )
 
 

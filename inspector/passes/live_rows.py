@@ -30,7 +30,7 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
     if found is None or not found[0].files:  # version 0 has no files
         return
     chain, positions = found
-    wanted = filter_of(task, store)
+    key_filter = filter_of(task, store)
     file = chain.files[0]
     reader.expect([f for number, f in enumerate(chain.files) if positions.any_in(number)])
     try:
@@ -38,8 +38,8 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
             if positions.any_in(number):
                 for block in reader.blocks(file):
                     live = positions.mask(number, block)
-                    if wanted is not None:
-                        live &= wanted.mask(block)
+                    if key_filter is not None:
+                        live &= key_filter.mask(block)
                     yield from _emit(block, live, reader, task.version)
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.

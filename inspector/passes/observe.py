@@ -12,15 +12,16 @@ from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path, fixed_slot_offset
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.rewrites import Rewrites
 from inspector.facts.sizes import LiveSizes
+from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, Side
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
-from inspector.passes.top import tell_top
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 from inspector.state.chain import Step, StoreFiles, replay_steps
 from inspector.state.change import Change, Int64s
@@ -33,8 +34,8 @@ MISFITS_LISTED = 3
 
 def audit_store(
     task: Task, store: StoreTask, reader: StoreReader
-) -> Generator[dict[str, Any], None, StateMap | None]:
-    """Replay a store and tell its facts; problems stay with ``reader``.
+) -> Generator[Observed[Any], None, StateMap | None]:
+    """Replay a store and emit its facts; problems stay with ``reader``.
 
     Returns:
         The map of the judged version; None if it could not be made.
@@ -44,13 +45,12 @@ def audit_store(
     steps = replay_steps(files, task.version)
     reader.expect([file for step in steps for file in step.files])
     for step in steps:
-        change = pass_.take(step)
+        change = pass_.advance(step)
         if change is not None:
-            yield from pass_.tell_version(change, step)
+            yield from pass_.emit_version(change, step)
     if pass_.whole and pass_.state.versions[-1:] == [task.version]:
-        yield from pass_.life.tell()
-        yield from pass_.tell_rewrites()
-        yield from tell_top(task, store, reader, pass_.state)
+        yield from pass_.life.emit()
+        yield from pass_.emit_keys()
         return pass_.state
     return None
 
@@ -60,8 +60,8 @@ class _Pass:
 
     Attributes:
         state: the map so far.
-        whole: the map is that of the step taken last; False after a file that could not be read.
-        life: what is to be told of its rows' lives.
+        whole: the map is that of the last step; False after a file that could not be read.
+        life: follows the life of its rows.
     """
 
     def __init__(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
@@ -73,12 +73,12 @@ class _Pass:
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
         self._rewrites = Rewrites() if task.rewrites else None
-        self.life = Lifetime(task, store, reader, self.state)
+        self.life = Lifetime(task, store, reader.store, self.state)
 
     # -- replay ------------------------------------------------------------------------------
 
-    def take(self, step: Step) -> Change | None:
-        """Take one step; None if its version could not be made."""
+    def advance(self, step: Step) -> Change | None:
+        """Replay one step; None if its version could not be made."""
         if step.base is not None:
             return self._load(step.base)
         assert step.delta is not None
@@ -143,7 +143,7 @@ class _Pass:
 
     # -- facts -------------------------------------------------------------------------------
 
-    def tell_version(self, change: Change, step: Step) -> Iterator[dict[str, Any]]:
+    def emit_version(self, change: Change, step: Step) -> Iterator[Observed[Any]]:
         """The facts of the version that a step made."""
         snapshot = step.base or step.check
         files = {
@@ -152,19 +152,23 @@ class _Pass:
             "raw_bytes": self._reader.raw_bytes,
         }
         facts = measure_version(change, self.state, self._sizes, files)
-        yield self._reader.row("version", change.version) | facts.columns()
+        yield Observed(self._reader.store, change.version, facts)
         if self._prefixes is not None:
             found = self._prefixes.update(change, self.state)
-            yield self._reader.row("prefixes", change.version) | found.columns()
+            yield Observed(self._reader.store, change.version, found)
         if self._rewrites is not None:
             self._rewrites.update(change, self.state)
-        yield from self.life.take(change)
+        yield from self.life.update(change)
 
-    def tell_rewrites(self) -> Iterator[dict[str, Any]]:
-        """How many of the newest versions in a row put each key, if that was asked for."""
+    def emit_keys(self) -> Iterator[Observed[Any]]:
+        """What the task requests of the keys of its version: rewrites, and the top ones."""
+        store, version = self._reader.store, self._task.version
         if self._rewrites is not None:
-            runs = self._rewrites.lengths(self.state).flat()
-            yield self._reader.row("rewrites", self._task.version) | {"set_sizes": runs}
+            yield Observed(store, version, self._rewrites.observe(self.state))
+        for by in TopBy if self._task.top else ():
+            if by is not TopBy.NUMBER or self._store.number is not None:
+                for top in top_keys(self.state, by, self._task.top):
+                    yield Observed(store, version, top)
 
 
 class _Fit:
@@ -184,7 +188,7 @@ class _Fit:
         self._reader = reader
 
     def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:
-        """Hand the blocks on; report the rows that do not fit."""
+        """Pass the blocks through; report the rows that do not fit."""
         misfits = 0
         for block in blocks:
             for name, check, is_value in self._checks:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -12,8 +12,6 @@ import pyarrow as pa
 from inspector.exceptions import InspectorError
 from inspector.model import READABLE, Problem
 from inspector.schemas import PROBLEM, batch_of
-
-Row = Mapping[str, Any]
 
 COLUMN = "problem"
 
@@ -37,47 +35,47 @@ def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode)
 
 
 def problem_batches(
-    schema: pa.Schema, mode: ProblemMode, rows: Iterable[Row]
+    schema: pa.Schema, mode: ProblemMode, found: Iterable[Problem]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows of kind ``problem`` as a table has them.
+    """Problems as a table has them.
 
     Args:
         schema: of :func:`with_problems`.
         mode: how they are handled.
-        rows: with the columns :data:`inspector.schemas.PROBLEM`.
+        found: the problems.
 
     Raises:
         InspectorError: the first of which nothing could be read, in mode ``failfast``.
     """
-    problems = [{name: row.get(name) for name in PROBLEM} for row in rows]
+    problems = list(found)
     if mode is ProblemMode.FAILFAST:
         refuse(problems)
     if mode is ProblemMode.PERMISSIVE and problems:
         shared = [name for name in PROBLEM if name in schema.names]
         named = [
             {name: row[name] for name in shared} | {COLUMN: json.dumps(row, ensure_ascii=False)}
-            for row in problems
+            for row in map(Problem.to_row, problems)
         ]
         yield batch_of(schema, named)
 
 
-def refuse(problems: Iterable[Row]) -> None:
+def refuse(problems: Iterable[Problem]) -> None:
     """Raise the first problem of which nothing could be read.
 
     Raises:
         InspectorError: there is one.
     """
-    for row in problems:
-        if row["slug"] not in READABLE:
+    for found in problems:
+        if found.slug not in READABLE:
             message = (
-                f"{row['message']} (mode 'dropmalformed' leaves out what cannot be read, "
+                f"{found.message} (mode 'dropmalformed' leaves out what cannot be read, "
                 "'permissive' tells it in a column)"
             )
-            raise InspectorError(message, row["path"], row["offset"])
+            raise InspectorError(message, found.path, found.offset)
 
 
 def problem_of_text(text: str) -> Problem:
-    """The problem that a row of the column ``problem`` tells."""
+    """The problem that a value of the column ``problem`` is."""
     return Problem.from_row(json.loads(text))
 
 

@@ -1,7 +1,7 @@
 """Facts for which the live rows of the judged version are read: bytes by field, flags of joins.
 
 The map that a pass keeps has no values any more, so these rows are read from the files, block by
-block. What is told adds up over the partitions of a store.
+block. The facts add up over the partitions of a store.
 """
 
 from __future__ import annotations
@@ -14,34 +14,38 @@ import numpy as np
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.decode.flags import count_flags
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.fact import Observed
+from inspector.facts.joins import MatchedRows
+from inspector.facts.row_bytes import FieldSizes
 from inspector.operators.join import VALUE_STORES, matched_field
+from inspector.operators.rule import Side
 from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import schemas
 from inspector.passes.store_reader import StoreReader
 from inspector.schemas import spans_of
 
 
-def tell_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[dict[str, Any]]:
-    """Facts of kind ``fields``: where the bytes of the keys and of the values are.
+def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """Where the bytes of the keys and of the values are.
 
-    Of a store without a schema nothing is told; its files are read all the same, and problems stay
+    Of a store without a schema there is no fact; its files are read all the same, and problems stay
     with ``reader``.
     """
-    both = zip(("key", "value"), schemas(store), strict=True)
+    both = zip((Side.KEY, Side.VALUE), schemas(store), strict=True)
     known = {side: schema for side, schema in both if schema is not None}
     found = {side: RowBytes.none(schema) for side, schema in known.items()}
     for batch in live_rows(task, store, reader):
         for side, schema in known.items():
-            found[side] += measure_rows(schema, *spans_of(batch.column(side)))
+            found[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
     for side, measured in found.items():
-        yield reader.row("fields", task.version) | {"side": side} | measured.columns()
+        yield Observed(reader.store, task.version, FieldSizes(side, measured))
 
 
-def tell_matched(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[dict[str, Any]]:
-    """A fact of kind ``matched``: how many rows of a join's side have found a partner.
+def emit_matched(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """How many rows of a join's side have found a partner.
 
     Only where the rows have the flag (state format 2). Problems stay with ``reader``; the pass over
-    the same files has told them.
+    the same files has reported them.
     """
     _, value = schemas(store) if store.store_name in VALUE_STORES else (None, None)
     ordinal = None if value is None else matched_field(value)
@@ -50,5 +54,4 @@ def tell_matched(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[
     counts = np.zeros(2, np.int64)
     for batch in live_rows(task, store, reader):
         counts += count_flags(value, ordinal, *spans_of(batch.column("value")))
-    told = {"matched_rows": int(counts[0]), "unmatched_rows": int(counts[1])}
-    yield reader.row("matched", task.version) | told
+    yield Observed(reader.store, task.version, MatchedRows(int(counts[0]), int(counts[1])))

@@ -12,7 +12,7 @@ from inspector.decode.frames import codec_of, inflate, sniff
 from inspector.decode.records import RecordBlock, read_records
 from inspector.discovery.tasks import Task
 from inspector.exceptions import DecodeError, InspectorError
-from inspector.model import FileKind, StoreFile, StoreId
+from inspector.model import FileKind, Problem, StoreFile, StoreId
 from inspector.passes.read_ahead import ReadAhead
 from inspector.passes.side_checks import SideChecks
 
@@ -27,7 +27,7 @@ class StoreReader:
     """Reads the state files of one store and keeps the problems it meets.
 
     Attributes:
-        problems: rows of kind ``problem``, to be handed on by the caller.
+        store: the store. problems: what was met; the caller reports them.
         raw_bytes: decompressed bytes of the file read last.
     """
 
@@ -40,8 +40,8 @@ class StoreReader:
     ) -> None:
         self._task = task
         self._storage = storage
-        self._store = store
-        self.problems: list[dict[str, Any]] = []
+        self.store = store
+        self.problems: list[Problem] = []
         self.raw_bytes = 0
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(storage, side_files, self.report)
@@ -99,15 +99,8 @@ class StoreReader:
         self, slug: str, message: str, file: StoreFile | None = None, offset: int | None = None
     ) -> None:
         """Keep a problem of this store."""
-        self.problems.append(
-            self.row("problem", None if file is None else file.version)
-            | {
-                "slug": slug,
-                "message": message,
-                "path": None if file is None else file.path,
-                "offset": offset,
-            }
-        )
+        path, version = (None, None) if file is None else (file.path, file.version)
+        self.problems.append(Problem(slug, message, path, offset, self.store, version))
 
     def failed(self, error: Exception, file: StoreFile) -> None:
         """Keep an error as a problem.
@@ -124,9 +117,9 @@ class StoreReader:
         """The columns that every row about this store has."""
         return {
             "kind": kind,
-            "operator_id": self._store.operator_id,
-            "store_name": self._store.store_name,
-            "partition_id": self._store.partition_id,
+            "operator_id": self.store.operator_id,
+            "store_name": self.store.store_name,
+            "partition_id": self.store.partition_id,
             "version": version,
         }
 

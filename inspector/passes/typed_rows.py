@@ -7,16 +7,17 @@ state schema is not known they are the UnsafeRow bytes. What cannot be read is a
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from inspector.codec import Message
 from inspector.decode.rows import RowDecoder
 from inspector.discovery.tasks import Task
+from inspector.model import Problem
 from inspector.passes.changes import ChangesTask, run_changes
 from inspector.passes.observe import schemas
 from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
@@ -46,7 +47,7 @@ _KNOWN = ("insert", "update", "same_value")
 
 
 @dataclass(frozen=True)
-class TypedTask:
+class TypedTask(Message):
     """The rows, or the changes, of one store of one partition.
 
     Attributes:
@@ -55,8 +56,8 @@ class TypedTask:
         changes: every change, else the rows of the task's version.
         first_version: changes of older versions are left out.
         raw: with the UnsafeRow bytes beside the decoded key and value.
-        mode: what becomes of what cannot be read.
-        listed: problems that the listing shows, as rows; emitted with the task's own.
+        mode: error handling.
+        listed: problems that the listing shows; emitted with the task's own.
     """
 
     task: Task
@@ -65,48 +66,29 @@ class TypedTask:
     first_version: int = 0
     raw: bool = False
     mode: ProblemMode = ProblemMode.PERMISSIVE
-    listed: tuple[Mapping[str, Any], ...] = ()
-
-    def to_json(self) -> str:
-        """The task as text."""
-        return json.dumps(vars(self) | {"task": self.task.to_json(), "mode": self.mode.value})
-
-    @classmethod
-    def from_json(cls, text: str) -> TypedTask:
-        """The inverse of :meth:`to_json`."""
-        raw = json.loads(text)
-        return cls(
-            **(
-                raw
-                | {
-                    "task": Task.from_json(raw["task"]),
-                    "mode": ProblemMode(raw["mode"]),
-                    "listed": tuple(raw["listed"]),
-                }
-            )
-        )
+    listed: tuple[Problem, ...] = ()
 
 
-def typed_schema(wanted: TypedTask) -> pa.Schema:
+def typed_schema(request: TypedTask) -> pa.Schema:
     """The columns of what :func:`run_typed` yields for a task; the same for a store's partitions.
 
     Raises:
         DecodeError: the state schema has a type that is not known.
     """
-    (store,) = wanted.task.stores
+    (store,) = request.task.stores
     key, value = (_Side(schema).type for schema in schemas(store))
     columns: list[tuple[str, pa.DataType]] = [
         *_STORE,
-        *(_EVENT if wanted.changes else ()),
+        *(_EVENT if request.changes else ()),
         *_SIZES,
         ("key", key),
         ("value", value),
-        *([("old_value", value)] if wanted.changes else ()),
+        *([("old_value", value)] if request.changes else ()),
     ]
-    if wanted.raw:
-        raw = (*_RAW, "old_value_row") if wanted.changes else _RAW
+    if request.raw:
+        raw = (*_RAW, "old_value_row") if request.changes else _RAW
         columns += [(name, pa.binary()) for name in raw]
-    return with_problems(columns, wanted.mode)
+    return with_problems(columns, request.mode)
 
 
 def run_typed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -150,42 +132,43 @@ class _Side:
 
 @dataclass
 class _Typed:
-    wanted: TypedTask
+    request: TypedTask
     schema: pa.Schema = field(init=False)
 
     def __post_init__(self) -> None:
-        (store,) = self.wanted.task.stores
-        self.schema = typed_schema(self.wanted)
+        (store,) = self.request.task.stores
+        self.schema = typed_schema(self.request)
         key, value = schemas(store)
         self._key, self._value, self._old = _Side(key), _Side(value), _Side(value)
 
     def read(self) -> Iterator[pa.RecordBatch]:
-        yield from self._problems(self.wanted.listed)
+        yield from self._problems(self.request.listed)
         for batch in self._untyped():
             if batch.column("kind")[0].as_py() == "problem":
-                yield from self._problems(batch.to_pylist())
+                yield from self._problems(map(Problem.from_row, batch.to_pylist()))
             else:
                 yield self._batch(batch)
         misfits = self._key.misfits + self._value.misfits
         if misfits:
-            (store,) = self.wanted.task.stores
-            place = vars(self.wanted.task.store_id(store))
+            (store,) = self.request.task.stores
+            store_id = self.request.task.store_id(store)
             folder = store.files[0].path.rpartition("/")[0]
             message = f"{misfits} keys or values do not fit the schema and are null, see verify"
-            problem = {"slug": "bad-row", "message": message, "path": folder}
-            yield from self._problems([place | problem])
+            yield from self._problems([Problem("bad-row", message, folder, store=store_id)])
 
     def _untyped(self) -> Iterator[pa.RecordBatch]:
-        wanted = self.wanted
-        if wanted.changes:
-            changes = ChangesTask(wanted.task, first_version=wanted.first_version, old_values=True)
+        request = self.request
+        if request.changes:
+            changes = ChangesTask(
+                request.task, first_version=request.first_version, old_values=True
+            )
             return run_changes([task_batch(changes.to_json())])
-        if not wanted.task.version:
+        if not request.task.version:
             return iter(())
-        return run_rows([task_batch(wanted.task.to_json())])
+        return run_rows([task_batch(request.task.to_json())])
 
-    def _problems(self, rows: Iterable[Mapping[str, Any]]) -> Iterator[pa.RecordBatch]:
-        return problem_batches(self.schema, self.wanted.mode, rows)
+    def _problems(self, found: Iterable[Problem]) -> Iterator[pa.RecordBatch]:
+        return problem_batches(self.schema, self.request.mode, found)
 
     def _batch(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
@@ -193,7 +176,7 @@ class _Typed:
         columns: dict[str, Any] = {name: batch.column(name) for name in batch.schema.names}
         keys, values, rows = columns["key"], columns["value"], batch.num_rows
         columns |= {
-            "operator_name": pa.repeat(pa.scalar(self.wanted.operator_name), rows),
+            "operator_name": pa.repeat(pa.scalar(self.request.operator_name), rows),
             "batch_id": pc.subtract(columns["version"], 1),
             "key_bytes": pc.binary_length(keys),
             "value_bytes": pc.binary_length(values),
@@ -203,12 +186,12 @@ class _Typed:
             "value_row": values,
             "problem": pa.nulls(rows, pa.string()),
         }
-        if self.wanted.changes:
+        if self.request.changes:
             known = pc.is_in(columns["event"], pa.array(_KNOWN))
             same = pc.equal(columns["event"], pa.scalar("same_value"))
             columns["same_value"] = pc.if_else(known, same, pa.scalar(None, pa.bool_()))
             columns["old_value_row"] = columns["old_value"]
-            # The value was told when it was put: it is not told again that it does not fit.
+            # The value was reported when it was put: a misfit is not reported again.
             columns["old_value"] = self._old.decode(columns["old_value"])
         arrays = [
             columns[f.name] if columns[f.name].type == f.type else columns[f.name].cast(f.type)

@@ -10,8 +10,9 @@ from inspector.checkpoint.layout import discover
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.user_schemas import GIVEN, GivenSchema, GivenSchemas, with_given
+from inspector.discovery.user_schemas import GIVEN, UserSchema, UserSchemas, with_user_schemas
 from inspector.exceptions import CheckpointError
+from inspector.model import StoreName
 from inspector.sparktypes import StructType, parse_ddl, to_json
 from tests.cases import JOIN_STORES, small_checkpoint
 
@@ -31,22 +32,22 @@ USER, COUNT = parse_ddl("user string"), parse_ddl("n bigint")
 def test_a_schema_may_say_for_which_store_it_is(
     text: str, operator: int | None, store: str | None
 ) -> None:
-    assert GivenSchema.parse(text) == GivenSchema(USER, operator, store)
+    assert UserSchema.parse(text) == UserSchema(USER, operator, store)
 
 
 def test_an_empty_schema_is_that_of_a_key_without_fields() -> None:
-    assert GivenSchema.parse("0=") == GivenSchema(StructType(), 0)
+    assert UserSchema.parse("0=") == UserSchema(StructType(), 0)
 
 
 @pytest.mark.parametrize("text", ["user text", "0={}", "{", "1:x=user"])
 def test_what_is_no_schema_is_refused(text: str) -> None:
     with pytest.raises(CheckpointError, match="got the schema"):
-        GivenSchema.parse(text)
+        UserSchema.parse(text)
 
 
 def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
     layout = discover(Storage(str(small_checkpoint(tmp_path))))
-    given = GivenSchemas.parse([f"0:{JOIN_STORES[0]}=user string", "1=user string"], ["1=n bigint"])
+    given = UserSchemas.parse([f"0:{JOIN_STORES[0]}=user string", "1=user string"], ["1=n bigint"])
     assert given.of_stores(layout) == {
         (0, JOIN_STORES[0]): (USER, None),
         (1, "default"): (USER, COUNT),
@@ -56,29 +57,29 @@ def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
         ("0=user string", f"0:{JOIN_STORES[0]}="),
     ):
         with pytest.raises(CheckpointError, match=words):
-            GivenSchemas.parse([text], []).of_stores(layout)
+            UserSchemas.parse([text], []).of_stores(layout)
     for text in ("7=user string", "1:other=user string"):
         with pytest.raises(CheckpointError, match="is no store; there are 0:left"):
-            GivenSchemas.parse([text], []).of_stores(layout)
+            UserSchemas.parse([text], []).of_stores(layout)
 
 
 def test_what_was_not_given_comes_from_the_file() -> None:
     read = StateSchema(2, COUNT, COUNT)
-    place = (0, "default")
-    assert with_given(read, (USER, None), place) == StateSchema(GIVEN, USER, COUNT)
-    assert with_given(read, (None, USER), place) == StateSchema(GIVEN, COUNT, USER)
-    assert with_given(None, (USER, COUNT), place) == StateSchema(GIVEN, USER, COUNT)
+    place = StoreName(0, "default")
+    assert with_user_schemas(read, (USER, None), place) == StateSchema(GIVEN, USER, COUNT)
+    assert with_user_schemas(read, (None, USER), place) == StateSchema(GIVEN, COUNT, USER)
+    assert with_user_schemas(None, (USER, COUNT), place) == StateSchema(GIVEN, USER, COUNT)
     with pytest.raises(CheckpointError, match="--value-schema"):
-        with_given(None, (USER, None), place)
+        with_user_schemas(None, (USER, None), place)
     with pytest.raises(CheckpointError, match="--key-schema"):
-        with_given(None, (None, USER), place)
+        with_user_schemas(None, (None, USER), place)
 
 
 def test_an_operator_without_metadata_is_told_from_the_given_schemas(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/_metadata/metadata").unlink()
     (root / "state/1/0/_metadata/schema").unlink()
-    given = GivenSchemas.parse(["1=ts timestamp"], ["1=expiresAtMicros bigint"])
+    given = UserSchemas.parse(["1=ts timestamp"], ["1=expiresAtMicros bigint"])
     operators = {o.operator_id: o for o in open_checkpoint(str(root), given=given).operators}
     assert operators[1].name == "dedupeWithinWatermark"
     assert operators[1].schemas["default"].version == GIVEN
@@ -90,5 +91,5 @@ def test_a_broken_schema_file_is_no_problem_where_a_schema_is_given(tmp_path: Pa
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/_metadata/schema").write_bytes(b"broken")
     assert open_checkpoint(str(root)).problems
-    given = GivenSchemas.parse(["1=ts timestamp"], ["1=d void"])
+    given = UserSchemas.parse(["1=ts timestamp"], ["1=d void"])
     assert not open_checkpoint(str(root), given=given).problems

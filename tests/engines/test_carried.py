@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from inspector.decode.arrow_types import arrow_type
 from inspector.engines.carried import PACKED, carried, carried_type, carry, packed, unpacked
-from inspector.schemas import FACTS
+from inspector.facts.registry import facts_schema
 from inspector.sparktypes import DataType, StructType
 from tests.decode.arrow_values import atoms, decode, schemas, typed
 from tests.encode import row
@@ -178,7 +178,7 @@ def test_a_function_is_wrapped_only_where_it_must_be() -> None:
     def yields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield from batches
 
-    assert carried(yields, FACTS) == (yields, FACTS)
+    assert carried(yields, facts_schema()) == (yields, facts_schema())
     schema, target = (_pair(kind) for kind in (pa.null(), pa.string()))
     wrapped = carried(yields, schema)
     assert wrapped.schema == target

@@ -22,10 +22,10 @@ from inspector.engines.engine import Work
 from inspector.engines.slots import keys_of_slots
 from inspector.engines.staging import PIECE_BYTES
 from inspector.exceptions import EngineError, NotACheckpointError
+from inspector.facts.registry import facts_in, facts_schema
 from inspector.passes.run import run_tasks
 from inspector.render.as_json import render_json
 from inspector.render.report import Report
-from inspector.schemas import FACTS
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
 from tests.spark_support import WITH_SPARK
 
@@ -86,9 +86,11 @@ def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -
     paths = [str(path) for case in cases for name in names for path in case.glob(f"{name}/*/")]
     runs = [Run.start(path, hadoop) for path in paths]
     work = [_work(run) for run in runs]
-    told = list(engine.map(run_tasks, FACTS, [each for of_run in work for each in of_run]))
+    told = list(engine.map(run_tasks, facts_schema(), [each for of_run in work for each in of_run]))
     by_fsspec = [Run.start(path, None) for path in paths]
-    expected = [b for run in by_fsspec for b in run.engine.map(run_tasks, FACTS, _work(run))]
+    expected = [
+        b for run in by_fsspec for b in run.engine.map(run_tasks, facts_schema(), _work(run))
+    ]
     assert _facts(told) == _facts(expected)
     assert len(_facts(told)) > 100
 
@@ -99,8 +101,8 @@ def _work(run: Run) -> list[Work]:
 
 def _facts(batches: list[Any]) -> list[str]:
     # Of damage that only a hidden file tells not every Spark knows.
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    return sorted(repr(row) for row in rows if row["slug"] != "file-checksum")
+    found = [one for batch in batches for one in facts_in(batch)]
+    return sorted(repr(one) for one in found if "file-checksum" not in repr(one.fact))
 
 
 def test_troubles_are_the_same_and_no_folder_of_ours_is_named(

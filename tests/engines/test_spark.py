@@ -17,13 +17,15 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tasks
 from inspector.api import Options
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
+from inspector.facts.fact import FACT_TYPES
+from inspector.facts.registry import facts_schema
 from inspector.passes.run import run_fields, run_tasks
 from inspector.passes.typed_rows import run_typed, typed_schema
-from inspector.schemas import FACTS, ROWS, TASKS, batch_of
+from inspector.schemas import ROWS, TASKS, batch_of
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, flip
 from tests.spark_support import WITH_SPARK, driver
 
@@ -43,7 +45,7 @@ def engine(spark: Any) -> Any:
 def work_of(paths: Iterable[Path], **wanted: Any) -> list[Work]:
     """The tasks of checkpoints, as an audit wants them."""
     opened = [open_checkpoint(str(path)) for path in paths]
-    tasks = [t for c in opened for t in plan(c, Wanted(c.newest_version, True, **wanted))]
+    tasks = [t for c in opened for t in plan(c, TaskRequest(c.newest_version, True, **wanted))]
     return [Work(task.to_json(), task.file_bytes) for task in tasks]
 
 
@@ -58,10 +60,10 @@ def facts_of(batches: Iterable[pa.RecordBatch]) -> list[str]:
 
 
 def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]) -> list[str]:
-    got = list(engine.map(function, FACTS, work))
-    assert all(batch.schema == FACTS for batch in got)
+    got = list(engine.map(function, facts_schema(), work))
+    assert all(batch.schema == facts_schema() for batch in got)
     facts = facts_of(got)
-    assert facts == facts_of(LocalEngine(2).map(function, FACTS, work))
+    assert facts == facts_of(LocalEngine(2).map(function, facts_schema(), work))
     return facts
 
 
@@ -69,8 +71,10 @@ def test_facts_of_every_fixture_of_every_spark_in_one_job(engine: Any) -> None:
     work = work_of(EVERY, top=3, rewrites=True, matched=True)
     assert len(EVERY) > 150
     facts = assert_same_facts(engine, run_tasks, work)
-    for kind in ("version", "leftover", "leftovers", "top", "join", "age"):
-        assert any(f"'kind': '{kind}'" in fact for fact in facts)
+    # Of field sizes another function makes the facts; what is broken has a test of its own.
+    assert FACT_TYPES.keys() - {"field_sizes", "problem"} == {
+        kind for kind in FACT_TYPES if any(f"'kind': '{kind}'" in fact for fact in facts)
+    } - {"problem"}
 
 
 def test_fields(engine: Any) -> None:
@@ -157,15 +161,15 @@ def test_a_frame_is_not_computed_before_it_is_asked_for(engine: Any) -> None:
             raise ZeroDivisionError("a fault")
         yield from ()
 
-    frame = engine.frame(fail, FACTS, [Work("x")])
-    assert frame.columns == FACTS.names
+    frame = engine.frame(fail, facts_schema(), [Work("x")])
+    assert frame.columns == facts_schema().names
     with pytest.raises(EngineError, match=r"^Spark: ZeroDivisionError: a fault$"):
-        list(engine.map(fail, FACTS, [Work("x")]))
+        list(engine.map(fail, facts_schema(), [Work("x")]))
 
 
 def test_without_work_the_answer_is_empty(engine: Any) -> None:
-    assert list(engine.map(run_tasks, FACTS, [])) == []
-    assert engine.frame(run_tasks, FACTS, []).collect() == []
+    assert list(engine.map(run_tasks, facts_schema(), [])) == []
+    assert engine.frame(run_tasks, facts_schema(), []).collect() == []
 
 
 # --- sessions and workers ------------------------------------------------------------------------
@@ -233,7 +237,7 @@ def of_a_driver(path: str, folder: str) -> tuple[int, str | None]:
     os.chdir(folder)  # workers import from where they are started
     engine = SparkEngine.of(None, "local[2]", {})
     try:
-        facts = engine.map(run_tasks, FACTS, work_of([Path(path)])[:1])
+        facts = engine.map(run_tasks, facts_schema(), work_of([Path(path)])[:1])
         return sum(len(batch) for batch in facts), engine.note
     finally:
         engine.session.stop()

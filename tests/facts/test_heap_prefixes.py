@@ -140,8 +140,3 @@ def test_facts_add(a: PrefixFacts, b: PrefixFacts, c: PrefixFacts) -> None:
 def test_a_key_too_short_for_its_schema_is_a_prefix_of_its_own() -> None:
     (found,) = prefixes([Step([(b"", VALUE), (b"k" * 8, VALUE)])])
     assert (found.prefixes, found.set_sizes.total) == (2, 2)
-
-
-def test_columns_give_the_facts_back() -> None:
-    facts = PrefixFacts(3, 72, 1, 24, 2, SizeCounts.from_flat([1, 2, 4, 1]))
-    assert PrefixFacts.from_columns(facts.columns()) == facts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.facts.join_times import KeyTimes, Removed
+from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.model import BatchClock, BatchId
 from inspector.operators.join import key_times
 from inspector.operators.rule import Clock, ExpiryField, Side
@@ -32,8 +32,8 @@ def rows_of(key: StructType, *deltas: list[tuple[tuple[object, ...], object]]) -
     return replay(steps, cases.tracked(EVENT_TIME, key, VALUE))[0]
 
 
-def read(state: StateMap, key: StructType, at: int = 0, watermark_ms: int = 0) -> KeyTimes:
-    return KeyTimes.read(state, key, key_times(key)[at], watermark_ms)
+def read(state: StateMap, key: StructType, at: int = 0, watermark_ms: int = 0) -> KeyTimeVotes:
+    return KeyTimeVotes.observe(state, key, key_times(key)[at], watermark_ms)
 
 
 def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> None:
@@ -50,7 +50,7 @@ def test_rows_speak_for_the_time_that_is_theirs_and_against_every_other() -> Non
 def test_of_a_window_the_end_is_the_time() -> None:
     state = rows_of(WINDOWED, [((1, (10, 20), 0), 20), ((1, (20, 30), 0), 30)])
     found = read(state, WINDOWED)
-    assert (found.same, found.other, found.field.name) == (2, 0, "w.end")
+    assert (found.same, found.other, found.path) == (2, 0, (1, 1))
 
 
 def test_a_null_speaks_against_a_time_and_not_against_another_null() -> None:
@@ -94,15 +94,15 @@ def test_a_row_goes_with_the_first_batch_that_covers_it(time: int | None, off: i
     deltas = [Step([put(key, time)]), Step([(encode.row(TIMED, key), None)])]
     track = cases.tracked(EVENT_TIME, TIMED, VALUE)
     state, changes, _ = replay(deltas, track)
-    found = Removed.of(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
-    assert found == Removed(1 - off, off)
+    found = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], CLOCKS[1])
+    assert found == RemovedRows(1 - off, off)
     # Without the batch before, nothing is late.
     late = time == 1_000
-    found = Removed.of(changes[1], state, EVENT_TIME, CLOCKS[2], None)
-    assert found == Removed(1 - off + late, off - late)
-    assert Removed.of(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == Removed()
+    found = RemovedRows.observe(changes[1], state, EVENT_TIME, CLOCKS[2], None)
+    assert found == RemovedRows(1 - off + late, off - late)
+    assert RemovedRows.observe(changes[1], state, EVENT_TIME, None, CLOCKS[1]) == RemovedRows()
     state, changes, _ = replay(deltas[:1], track)
-    assert Removed.of(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == Removed()
+    assert RemovedRows.observe(changes[0], state, EVENT_TIME, CLOCKS[2], CLOCKS[1]) == RemovedRows()
 
 
 def put(key: tuple[object, ...], time: int | None) -> Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.facts.joins import JoinSide, compare_side
+from inspector.facts.joins import JoinCheck, compare_side
 from inspector.operators.join import COUNT
 from inspector.operators.rule import Clock, ExpiryField, Side
 from inspector.sparktypes import StructType, parse_ddl
@@ -17,7 +17,7 @@ TIME = ExpiryField(Clock.WATERMARK, Side.VALUE, (0,), 1000, True, "ts")
 
 def side(
     key: str, counts: list[tuple[tuple[object, ...], int]], rows: list[tuple[object, ...]]
-) -> JoinSide:
+) -> JoinCheck:
     """Counters by key, and rows: the key's fields, the index and the event time."""
     schema = parse_ddl(key)
     with_index = StructType((*schema.fields, *parse_ddl("index bigint").fields))
@@ -35,7 +35,7 @@ def side(
 def test_keys_of_any_length_and_null_meet_their_counters() -> None:
     keys: list[tuple[object, ...]] = [("a", 1), ("a longer one", 2), (None, None), ("", 3)]
     rows = [(*key, index, 0) for key in keys for index in range(3)]
-    assert side("s string, n int", [(key, 3) for key in keys], rows) == JoinSide(rows=12)
+    assert side("s string, n int", [(key, 3) for key in keys], rows) == JoinCheck(rows=12)
 
 
 def test_each_disagreement_is_counted() -> None:
@@ -43,11 +43,11 @@ def test_each_disagreement_is_counted() -> None:
     rows: list[tuple[object, ...]] = [("a", 0, 0), ("a", 2, 0), ("b", 0, 0), ("b", 1, 0)]
     rows.append(("d", 0, 0))
     found = side("s string", counts, rows)
-    assert found == JoinSide(missing_rows=3, counters_without_rows=1, dangling_rows=2, rows=5)
+    assert found == JoinCheck(missing_rows=3, counters_without_rows=1, dangling_rows=2, rows=5)
 
 
 def test_63_fields_and_an_index_fill_one_more_word_of_nulls() -> None:
     for count in (62, 63, 64, 65):
         names = ", ".join(f"f{i} {'string' if i % 2 else 'bigint'}" for i in range(count))
         key = tuple(f"v{i}" if i % 2 else i for i in range(count))
-        assert side(names, [(key, 2)], [(*key, 0, 0), (*key, 1, 0)]) == JoinSide(rows=2)
+        assert side(names, [(key, 2)], [(*key, 0, 0), (*key, 1, 0)]) == JoinCheck(rows=2)

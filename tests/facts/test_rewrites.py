@@ -22,7 +22,7 @@ def runs(steps: list[Step]) -> dict[int, int]:
         for block in blocks(step.records):
             state.apply(block)
         rewrites.update(state.end(), state)
-    return dict(rewrites.lengths(state).counts)
+    return dict(rewrites.observe(state).lengths.counts)
 
 
 def test_a_version_without_the_key_starts_anew() -> None:

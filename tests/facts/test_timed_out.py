@@ -19,7 +19,7 @@ from inspector.facts.timed_out import (
     TimerView,
     timed_out,
 )
-from inspector.facts.timers import Place
+from inspector.facts.timers import TimerPremises
 from inspector.model import BatchClock, Certainty, TimeoutKind
 from inspector.state.replay import NO_CLOCK, StateMap
 from tests import cases
@@ -67,12 +67,12 @@ def view_of(
     steps: Sequence[Step],
     clocks: Sequence[BatchClock],
     kinds: Sequence[TimeoutKind] = (EVENT,),
-    place: Place = PANDAS,
+    premises: TimerPremises = PANDAS,
     empty_size: int = -1,
 ) -> tuple[StateMap, list[Leftovers]]:
     """Replay a history; its leftovers, class by class, by what an audit knows of its timers."""
-    state, calls, runs = follow(steps, clocks, place, kinds)
-    view = TimerView(tuple(kinds), place, calls, runs, empty_size)
+    state, calls, runs = follow(steps, clocks, premises, kinds)
+    view = TimerView(tuple(kinds), premises, calls, runs, empty_size)
     return state, list(timed_out(state, clocks_by_step(state, clocks), view))
 
 
@@ -80,10 +80,10 @@ def judge(
     steps: Sequence[Step],
     clocks: Sequence[BatchClock],
     kinds: Sequence[TimeoutKind] = (EVENT,),
-    place: Place = PANDAS,
+    premises: TimerPremises = PANDAS,
 ) -> set[Found]:
     """The same, key by key; without what would be told as ignored by the only clock."""
-    state, leftovers = view_of(steps, clocks, kinds, place)
+    state, leftovers = view_of(steps, clocks, kinds, premises)
     if len(kinds) == 1:
         unless = {EVENT: Needs.UNLESS_EVENT, PROCESSING: Needs.UNLESS_PROCESSING}[kinds[0]]
         leftovers = [one for one in leftovers if one.needs is not unless]
@@ -111,10 +111,10 @@ def conditions(
     steps: Sequence[Step],
     clocks: Sequence[BatchClock],
     kind: TimeoutKind,
-    place: Place = PANDAS,
+    premises: TimerPremises = PANDAS,
 ) -> dict[bytes, tuple[LeftoverClass, int, bool]]:
     """By one of two clocks: class, the version whose clock matters, and whether by both."""
-    state, leftovers = view_of(steps, clocks, BOTH, place)
+    state, leftovers = view_of(steps, clocks, BOTH, premises)
     return {
         key: (one.kind, state.versions[one.kind_step[i]], bool(one.either[i]))
         for one in leftovers
@@ -242,13 +242,13 @@ def test_of_a_timer_that_was_cleared_the_clock_of_that_batch_matters() -> None:
     first = Step([put(A, 1500), put(B, 30), put(C, 2500)])
     steps = [first, Step([put(key, NO_TIMER) for key in (A, B, C)]), Step([])]
     clocks = [clock(1, 10), clock(2, 2600, data=False), clock(3, 2700)]
-    for place in (PANDAS, SCALA):
-        assert conditions(steps, clocks, EVENT, place) == {
+    for premises in (PANDAS, SCALA):
+        assert conditions(steps, clocks, EVENT, premises) == {
             A: (KEPT, 2, True),
             B: (KEPT, 2, True),
             C: (KEPT, 2, False),
         }
-        assert set(conditions(steps, clocks, PROCESSING, place)) == set()
+        assert set(conditions(steps, clocks, PROCESSING, premises)) == set()
     # A batch without data whose watermark had not reached C says which clock it was.
     slow = [clock(1, 10), clock(2, 1600, now=2600, data=False), clock(3, 1700)]
     assert conditions(steps, slow, EVENT) == {}
@@ -392,21 +392,21 @@ def test_where_the_watermark_may_lag_a_timer_that_stands_may_not_have_run_out() 
     first = Step([put(key, 10) for key in (A, B, C, D)])
     quiet = [first, Step([put(B, NO_TIMER), put(A, NO_TIMER)])]
     clocks = [clock(1), clock(2, 20, data=False)]
-    found = judge(quiet, clocks, place=LAGS)
+    found = judge(quiet, clocks, premises=LAGS)
     assert classes(found) == {
         **dict.fromkeys((A, B), (KEPT, PROVEN, 2)),
         **dict.fromkeys((C, D), (IGNORED, UNDECIDED, 2)),
     }
     # What they were held against is not known.
     assert {one.threshold_ms for one in found} == {NO_CLOCK}
-    _, leftovers = view_of(quiet, clocks, place=LAGS)
+    _, leftovers = view_of(quiet, clocks, premises=LAGS)
     assert {one.kind: one.reason for one in leftovers} == {KEPT: "", IGNORED: HELD_BACK}
     # The time of a batch lags behind nothing.
     by_time = judge(quiet, clocks, (PROCESSING,), LAGS)
     assert {one.certainty for one in by_time} == {PROVEN}
     assert {one.threshold_ms for one in by_time} == {2000}
     # What the query's watermark has not reached, the operator's has not either.
-    assert judge(quiet[:1], clocks[:1], place=LAGS) == set()
+    assert judge(quiet[:1], clocks[:1], premises=LAGS) == set()
 
 
 def test_an_undecided_leftover_says_why() -> None:
@@ -414,7 +414,7 @@ def test_an_undecided_leftover_says_why() -> None:
     clocks = [clock(1), clock(2, 20)]
     _, found = view_of(steps, clocks)
     assert {one.kind: one.reason for one in found} == {KEPT: AMONG_DATA, IGNORED: ""}
-    _, found = view_of(steps, clocks, place=LAGS)
+    _, found = view_of(steps, clocks, premises=LAGS)
     assert {one.kind: one.reason for one in found} == {KEPT: AMONG_DATA, IGNORED: HELD_BACK}
 
 
@@ -450,8 +450,8 @@ def test_by_its_own_clock_what_is_proven_is_what_the_query_says_and_nothing_else
         query.run(trigger)
     base, purged = min(base, len(history) - 1), min(purged, len(history) - 1)
     truth, since = query.account(base), query.account(base, purged + 1)
-    place = PANDAS if pandas else SCALA
-    found = judge(query.on_disk(base), query.clocks[purged:], (kind,), place)
+    premises = PANDAS if pandas else SCALA
+    found = judge(query.on_disk(base), query.clocks[purged:], (kind,), premises)
     assert len({one.key for one in found}) == len(found)
     said = {one.key: (one.kind, one.version) for one in found}
     proven = {one.key for one in found if one.certainty is PROVEN}

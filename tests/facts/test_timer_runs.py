@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.facts.timer_runs import TimerCalls, TimerRuns
-from inspector.facts.timers import Place
+from inspector.facts.timers import TimerPremises
 from inspector.model import BatchClock, TimeoutKind
-from inspector.schemas import HABITS
 from inspector.state.replay import NO_CLOCK
 from tests import cases
 from tests.cases import Step, put
@@ -47,20 +46,16 @@ def test_calls_add(a: TimerCalls, b: TimerCalls, c: TimerCalls) -> None:
     assert a + TimerCalls() == a
 
 
-def test_calls_come_from_the_row_of_a_partition() -> None:
-    habits = {name: number for number, name in enumerate(HABITS, 1)}
-    row = habits | {"rows": 40, "key_bytes": 50, "value_bytes": 60, "kind": "calls"}
-    found = TimerCalls.from_columns(row)
-    assert {name: getattr(found, name) for name in HABITS} == habits
-    assert (found.never_armed_rows, found.never_armed_bytes) == (40, 110)
-
-
 def habits(
     steps: Sequence[Step], clocks: Sequence[BatchClock], kind: TimeoutKind = EVENT
 ) -> dict[str, int]:
     """The counts that are not zero."""
     found = follow(steps, clocks).runs.by_kind[kind].calls
-    return {name: count for name in HABITS if (count := getattr(found, name))}
+    return {
+        name: count
+        for name in [f.name for f in fields(TimerCalls)]
+        if (count := getattr(found, name))
+    }
 
 
 def test_puts_that_only_data_can_have_made_are_counted_by_their_timer() -> None:
@@ -153,11 +148,11 @@ def test_a_snapshot_begins_anew() -> None:
 def standing(
     steps: Sequence[Step],
     clocks: Sequence[BatchClock],
-    place: Place = SCALA,
+    premises: TimerPremises = SCALA,
     kind: TimeoutKind = EVENT,
 ) -> list[bool]:
     """By version, whether a timer outlived it that had run out by a clock."""
-    state, _, runs = follow(steps, clocks, place)
+    state, _, runs = follow(steps, clocks, premises)
     runs.stood_at_end(state)
     return runs.by_kind[kind].standing.tolist()  # type: ignore[no-any-return]
 
@@ -215,8 +210,8 @@ def test_no_timer_of_a_query_stands_by_the_clock_that_it_follows(workload: Workl
     for _ in workload.run():
         pass
     for query in workload.partitions:
-        place = Place(not workload.below, not workload.lags, not query.pandas)
-        state, _, runs = follow(query.deltas, query.clocks, place)
+        premises = TimerPremises(not workload.below, not workload.lags, not query.pandas)
+        state, _, runs = follow(query.deltas, query.clocks, premises)
         runs.stood_at_end(state)
         for step, kind in enumerate(query.kinds):
             stood = runs.by_kind[kind].standing
@@ -230,10 +225,10 @@ def run_of(
     key: bytes,
     steps: Sequence[Step],
     clocks: Sequence[BatchClock],
-    place: Place = PANDAS,
+    premises: TimerPremises = PANDAS,
 ) -> tuple[int, int]:
     """How often in a row a key's timeout fired by the watermark, and the first version of it."""
-    state, _, runs = follow(steps, clocks, place)
+    state, _, runs = follow(steps, clocks, premises)
     run, key_id = runs.by_kind[EVENT], state.interner.find(key)
     return int(run.fired[key_id]), state.versions[run.first[key_id]]
 
@@ -246,13 +241,15 @@ def test_timeouts_in_a_row_are_counted_from_the_first_on() -> None:
     assert run_of(A, steps, clocks) == (3, 2)
 
 
-@pytest.mark.parametrize(("place", "expected"), [(PANDAS, (3, 2)), (SCALA, (1, 4)), (LAGS, (1, 4))])
+@pytest.mark.parametrize(
+    ("premises", "expected"), [(PANDAS, (3, 2)), (SCALA, (1, 4)), (LAGS, (1, 4))]
+)
 def test_a_timer_that_stood_fired_in_every_batch_unless_it_may_not_have_run_out(
-    place: Place, expected: tuple[int, int]
+    premises: TimerPremises, expected: tuple[int, int]
 ) -> None:
     steps = [Step([put(A, 10)]), Step([]), Step([]), Step([put(A, 99)])]
     clocks = [clock(1, 0), clock(2, 20), clock(3, 30), clock(4, 40, data=False)]
-    assert run_of(A, steps, clocks, place) == expected
+    assert run_of(A, steps, clocks, premises) == expected
 
 
 def test_what_data_may_have_made_ends_a_run() -> None:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from inspector.facts.timers import (
     NO_RECORD,
     Calls,
-    Place,
+    TimerPremises,
     TimerRecords,
     due_before,
     is_timer,
@@ -40,13 +40,17 @@ NEITHER: frozenset[TimeoutKind] = frozenset()
 TRACK = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
 
 
-def last_calls(steps: Sequence[Step], *clocks: BatchClock, place: Place = PANDAS) -> Calls:
+def last_calls(
+    steps: Sequence[Step], *clocks: BatchClock, premises: TimerPremises = PANDAS
+) -> Calls:
     """What the last version of a history tells."""
-    return follow(steps, clocks, place).calls[len(steps)]
+    return follow(steps, clocks, premises).calls[len(steps)]
 
 
-def against(steps: Sequence[Step], *clocks: BatchClock, place: Place = PANDAS) -> set[TimeoutKind]:
-    return set(last_calls(steps, *clocks, place=place).against)
+def against(
+    steps: Sequence[Step], *clocks: BatchClock, premises: TimerPremises = PANDAS
+) -> set[TimeoutKind]:
+    return set(last_calls(steps, *clocks, premises=premises).against)
 
 
 # --- what a version's records are ------------------------------------------------------------
@@ -111,9 +115,9 @@ def test_in_a_batch_that_no_data_reaches_timeouts_made_every_record() -> None:
 def test_below_an_operator_that_emits_by_the_clock_data_may_come_in_any_batch() -> None:
     quiet = clock(2, 20, data=False)
     ascending = [FOUR, Step([put(A, NO_TIMER), put(B, NO_TIMER)])]
-    assert last_calls(ascending, clock(1), quiet, place=BELOW).sure_from == NO_RECORD
+    assert last_calls(ascending, clock(1), quiet, premises=BELOW).sure_from == NO_RECORD
     descending = [FOUR, Step([put(A, NO_TIMER), put(D, NO_TIMER), put(B, NO_TIMER)])]
-    assert last_calls(descending, clock(1), quiet, place=BELOW).sure_from == 2
+    assert last_calls(descending, clock(1), quiet, premises=BELOW).sure_from == 2
 
 
 @pytest.mark.parametrize(
@@ -216,32 +220,32 @@ def test_no_event_time_timer_is_set_before_the_watermark(
 ) -> None:
     assert against([Step([put(A, timer)])], clock(1, 50, now=10)) == expected
     # An operator whose watermark lags takes what the query's would refuse.
-    assert against([Step([put(A, timer)])], clock(1, 50, now=10), place=LAGS) == set()
+    assert against([Step([put(A, timer)])], clock(1, 50, now=10), premises=LAGS) == set()
 
 
 @pytest.mark.parametrize(("timer", "expected"), [(999, True), (1000, True), (1001, False)])
-@pytest.mark.parametrize("place", [PANDAS, LAGS])
+@pytest.mark.parametrize("premises", [PANDAS, LAGS])
 def test_no_processing_time_timer_is_set_at_or_before_its_batch(
-    timer: int, expected: bool, place: Place
+    timer: int, expected: bool, premises: TimerPremises
 ) -> None:
-    found = against([Step([put(A, timer)])], clock(1, 50, now=1000), place=place)
+    found = against([Step([put(A, timer)])], clock(1, 50, now=1000), premises=premises)
     assert found == ({PROCESSING} if expected else set())
 
 
 @pytest.mark.parametrize("answer", [[put(A, NO_TIMER)], [(A, None)], [put(A, 9000)]])
-@pytest.mark.parametrize("place", [PANDAS, LAGS])
-def test_a_timer_that_fired_had_run_out(answer: list[Record], place: Place) -> None:
+@pytest.mark.parametrize("premises", [PANDAS, LAGS])
+def test_a_timer_that_fired_had_run_out(answer: list[Record], premises: TimerPremises) -> None:
     steps = [Step([put(A, 2500)]), Step(answer)]
     for watermark in (100, 2500):
         quiet = clock(2, watermark, now=3000, data=False)
-        assert against(steps, clock(1, 50, now=1000), quiet, place=place) == {EVENT}
+        assert against(steps, clock(1, 50, now=1000), quiet, premises=premises) == {EVENT}
     quiet = clock(2, 2501, now=2500, data=False)
-    assert against(steps, clock(1, 50, now=1000), quiet, place=place) == {PROCESSING}
+    assert against(steps, clock(1, 50, now=1000), quiet, premises=premises) == {PROCESSING}
     busy = clock(2, 100, now=3000, data=None)
-    assert against(steps, clock(1, 50, now=1000), busy, place=place) == set()
+    assert against(steps, clock(1, 50, now=1000), busy, premises=premises) == set()
     # Neither clock had reached it: it was called for data, and shows nothing.
     early = clock(2, 100, now=2500, data=False)
-    assert against(steps, clock(1, 50, now=1000), early, place=place) == set()
+    assert against(steps, clock(1, 50, now=1000), early, premises=premises) == set()
 
 
 def test_removals_behind_the_descent_speak_of_the_clock() -> None:
@@ -274,9 +278,9 @@ def test_nothing_is_carried_from_one_batch_to_the_next() -> None:
 def test_calls_say_of_no_query_what_it_did_not_do(workload: Workload) -> None:
     for _ in workload.run():
         pass
-    place = Place(not workload.below, not workload.lags)
+    premises = TimerPremises(not workload.below, not workload.lags)
     for query in workload.partitions:
-        calls = follow(query.deltas, query.clocks, place).calls
+        calls = follow(query.deltas, query.clocks, premises).calls
         for version, found in calls.items():
             kind, made = query.kinds[version - 1], query.by_timeout[version - 1]
             assert kind not in found.against

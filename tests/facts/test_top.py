@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from inspector.facts.top import TopBy, merge_top, top_keys
+from inspector.facts.fact import Observed
+from inspector.facts.top import TopBy, TopKey, merge_top, top_keys
+from inspector.model import StoreId
 from tests.cases import Step, replay
 
 HISTORIES = st.lists(
@@ -52,17 +53,29 @@ def test_the_first_keys_are_those_of_a_sort(
     by: TopBy, history: list[list[tuple[bytes, bytes | None]]], most: int
 ) -> None:
     state, _, _ = replay([Step(records) for records in history])
-    found = top_keys(state, by, most)
+    found = list(top_keys(state, by, most))
     expected = rank(history, by)
     assert [one.amount for one in found] == [amount for amount, _ in expected[:most]]
-    keys = state.keys(np.array([one.key_id for one in found], np.int64))
+    keys = [one.key for one in found]
     assert set(zip([one.amount for one in found], keys, strict=True)) <= set(expected)
     assert len(set(keys)) == len(keys)
 
 
 def test_the_tops_of_partitions_merge_to_one() -> None:
-    one = [{"amount": 9, "key": b"a"}, {"amount": 2, "key": b"b"}]
-    two = [{"amount": 5, "key": b"d"}, {"amount": 5, "key": b"c"}]
-    merged = list(merge_top([*one, *two], 3))
-    assert [(row["amount"], row["key"]) for row in merged] == [(9, b"a"), (5, b"c"), (5, b"d")]
-    assert merged == list(merge_top([*two, *one], 3))
+    one, two = [(9, b"a"), (2, b"b")], [(5, b"d"), (5, b"c")]
+
+    def observed(tops: list[tuple[int, bytes]], partition: int) -> list[Observed[TopKey]]:
+        store = StoreId(0, "default", partition)
+        return [Observed(store, 4, TopKey(TopBy.PUTS, n, key, 1, 0, n)) for n, key in tops]
+
+    all_of = [*observed(one, 0), *observed(two, 1)]
+    merged = merge_top(all_of, 3)
+    assert [(top.fact.amount, top.fact.key) for top in merged] == [(9, b"a"), (5, b"c"), (5, b"d")]
+    assert merged == merge_top(reversed(all_of), 3)
+
+
+def test_a_top_key_says_what_is_known_of_it() -> None:
+    state, _, _ = replay([Step([(b"a" * 8, b"v")], rebase=True), Step([(b"b" * 8, b"w" * 3)])])
+    first, second = top_keys(state, TopBy.VALUE_BYTES, 9)
+    assert first == TopKey(TopBy.VALUE_BYTES, 3, b"b" * 8, 8, 3, 1, 2)
+    assert (second.key, second.last_put_version, second.held_bytes) == (b"a" * 8, None, 8)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from inspector.facts.joins import JoinCheck
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Severity
 from inspector.findings.joins import JoinLife, Retention, judge_join
@@ -63,7 +64,7 @@ def test_it_is_none_without_time_growth_or_rows_behind(changes: dict[str, object
 
 
 def test_counters_and_rows_that_disagree() -> None:
-    wrong = {"missing_rows": 0, "counters_without_rows": 2, "dangling_rows": 1, "rows": 7}
-    (found,) = judge_join(JoinLife(0, {}, {RIGHT: wrong, LEFT: dict.fromkeys(wrong, 0)}))
+    wrong = JoinCheck(counters_without_rows=2, dangling_rows=1, rows=7)
+    (found,) = judge_join(JoinLife(0, {}, {RIGHT: wrong, LEFT: JoinCheck()}))
     assert (found.kind.id, found.store_name) == ("SS208", RIGHT)
     assert found.evidence == "2 keys kept by their counter alone; 1 rows that no counter counts"

@@ -25,5 +25,5 @@ def test_a_join_knows_how_far_each_side_reaches() -> None:
     life = join_life(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
     left = life.sides["left-keyWithIndexToValue"]
     assert (left.most_ms, left.removed, left.never_removes) == (20_000, 99, False)
-    assert life.wrong["left-keyWithIndexToValue"]["missing_rows"] == 0
+    assert life.checks["left-keyWithIndexToValue"].missing_rows == 0
     assert len(newest_event_times(run.checkpoint, facts)) == 2

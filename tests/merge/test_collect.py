@@ -1,7 +1,9 @@
-"""Facts of all tasks, merged; and one reading of each store's timers, or none."""
+"""Facts of all tasks, merged; and one clock for each store's timers, or none."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -9,136 +11,149 @@ from typing import Any
 import pytest
 
 from inspector.decode.field_sizes import FieldBytes, RowBytes
-from inspector.facts.expired import Needs
+from inspector.facts.ages import OldestEventTime
+from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.fact import Fact, Observed
+from inspector.facts.joins import MatchedRows
+from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount
+from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import fact_batches
+from inspector.facts.row_bytes import FieldSizes
+from inspector.facts.timer_runs import CallsByClock, TimerCalls
+from inspector.facts.timers import EVENT, PROCESSING, ClockEvidence
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts, collect, leftover_order
-from inspector.model import Problem, StoreId
-from inspector.schemas import FACTS, HABITS, batch_of
-from tests.cases import small_checkpoint, told
+from inspector.model import Certainty, Problem, StoreId, StoreName, TimeoutKind
+from inspector.operators.rule import Side
+from tests.cases import Seen, facts_of_type, observed_in, small_checkpoint
 
-Row = dict[str, Any]
-CALLS = (*HABITS, "rows", "key_bytes", "value_bytes")
-
-
-def row(kind: str, partition: int = 0, version: int = 4, **more: Any) -> Row:
-    store = {"operator_id": 0, "store_name": "default", "partition_id": partition}
-    return {"kind": kind, **store, "version": version} | more
+NAME, OTHER = StoreName(0, "default"), StoreName(1, "default")
 
 
-def collected(*rows: Row) -> Facts:
-    return collect([batch_of(FACTS, [one]) for one in rows])
+def seen(fact: Fact, partition: int = 0, version: int = 4, operator: int = 0) -> Seen:
+    return Observed(StoreId(operator, "default", partition), version, fact)
 
 
-def version(partition: int, version: int, rows: int, operator: int = 0) -> Row:
-    facts = VersionFacts(stores=1, rows=rows).columns()
-    return row("version", partition, version) | facts | {"operator_id": operator}
+def collected(*found: Seen) -> Facts:
+    """Each in a batch of its own."""
+    return collect(batch for one in found for batch in fact_batches([one]))
+
+
+def version(partition: int, at: int, rows: int, operator: int = 0) -> Seen:
+    return seen(VersionFacts(stores=1, rows=rows), partition, at, operator)
 
 
 def test_versions_are_kept_by_store_and_summed_over_partitions() -> None:
-    rows = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
-    for order in permutations(rows):
+    found = [version(0, 3, 5), version(1, 3, 7), version(1, 4, 9), version(0, 3, 100, operator=2)]
+    for order in permutations(found):
         facts = collected(*order)
-        assert facts.stores() == [(0, "default"), (2, "default")]
+        assert facts.stores() == [NAME, StoreName(2, "default")]
         assert facts.versions[StoreId(0, "default", 1), 4].rows == 9
         merged = facts.by_store()
-        assert {v: one.rows for v, one in merged[0, "default"].items()} == {3: 12, 4: 9}
-        assert merged[0, "default"][3].stores == 2
-        assert list(facts.by_store(4)) == [(0, "default")]
+        assert {v: one.rows for v, one in merged[NAME].items()} == {3: 12, 4: 9}
+        assert merged[NAME][3].stores == 2
+        assert list(facts.by_store(4)) == [NAME]
 
 
-def test_a_problem_row_is_a_problem_again() -> None:
-    bad = row("problem", 1, 2, slug="truncated", message="got 1", path="/c/2.delta", offset=7)
+def test_a_problem_is_the_same_problem_again() -> None:
     place = StoreId(0, "default", 1)
     expected = [Problem("truncated", "got 1", "/c/2.delta", 7, place, 2)]
-    assert collected(bad).problems == expected
+    assert collected(ReadProblem.observe(expected[0], place, 4)).problems == expected
 
 
 def test_problems_come_in_order_of_their_place() -> None:
-    rows = [
-        row("problem", partition, 1, slug="truncated", message="m", path=path, offset=offset)
-        for partition, path, offset in [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
-    ]
-    for order in permutations(rows):
-        found = [
-            (p.store and p.store.partition_id, p.path, p.offset) for p in collected(*order).problems
-        ]
-        assert found == [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
+    places = [(0, None, None), (0, "a", 2), (0, "a", 10), (1, "a", 0)]
+    bad = [seen(ReadProblem("truncated", "m", path, offset), part) for part, path, offset in places]
+    for order in permutations(bad):
+        problems = collected(*order).problems
+        assert [(p.store and p.store.partition_id, p.path, p.offset) for p in problems] == places
 
 
 def test_rows_that_have_found_a_partner_add_up() -> None:
-    rows = [row("matched", n, matched_rows=n, unmatched_rows=10 * n) for n in range(3)]
-    rows.append(row("matched", matched_rows=7, unmatched_rows=0) | {"operator_id": 1})
-    for order in permutations(rows):
-        assert collected(*order).matched == {(0, "default"): (3, 30), (1, "default"): (7, 0)}
+    found = [seen(MatchedRows(n, 10 * n), n) for n in range(3)]
+    found.append(seen(MatchedRows(7), operator=1))
+    for order in permutations(found):
+        assert collected(*order).matched == {NAME: MatchedRows(3, 30), OTHER: MatchedRows(7)}
 
 
 def test_what_fields_take_adds_up_by_side() -> None:
     parts = [RowBytes(n, 8 * n, (FieldBytes(0, 8 * n, n, 7), FieldBytes(n)), 3) for n in (1, 2, 4)]
-    rows = [row("fields", n, side="value", **part.columns()) for n, part in enumerate(parts)]
-    rows.append(row("fields", side="key", **RowBytes(5, 0, ()).columns()))
-    for order in permutations(rows):
+    found = [seen(FieldSizes(Side.VALUE, part), n) for n, part in enumerate(parts)]
+    found.append(seen(FieldSizes(Side.KEY, RowBytes(5))))
+    for order in permutations(found):
         assert collected(*order).fields == {
-            ((0, "default"), "key"): RowBytes(5, 0, ()),
-            ((0, "default"), "value"): parts[0] + parts[1] + parts[2],
+            (NAME, Side.KEY): RowBytes(5),
+            (NAME, Side.VALUE): parts[0] + parts[1] + parts[2],
         }
+
+
+def test_the_oldest_event_time_of_any_partition_counts_version_by_version() -> None:
+    found = [seen(OldestEventTime(ms), n, v) for n, (v, ms) in enumerate([(3, 9), (3, 5), (4, 7)])]
+    for order in permutations(found):
+        assert collected(*order).retention == {NAME: {3: 5, 4: 7}}
 
 
 # --- timers ----------------------------------------------------------------------------------
 
 
-def against(partition: int, kind: str, version: int = 4) -> Row:
+def against(partition: int, kind: TimeoutKind, operator: int = 0) -> Seen:
     """A partition shows that the timers did not follow a clock in the batch of a version."""
-    return row("timers", partition, version, timeout_kind=kind)
+    return seen(ClockEvidence(frozenset({kind})), partition, 4, operator)
 
 
-def leftovers(partition: int, kind: str | None, key: bytes = b"k") -> list[Row]:
-    told = {
-        "leftover_class": "ignored_timeout",
-        "certainty": "proven",
+def leftovers(
+    partition: int, kind: TimeoutKind | None, key: bytes = b"k", operator: int = 0
+) -> list[Seen]:
+    common: dict[str, Any] = {
+        "leftover_class": LeftoverClass.IGNORED_TIMEOUT,
+        "certainty": Certainty.PROVEN,
         "timeout_kind": kind,
-        "kind_version": None if kind is None else 4,
-        "either": None if kind is None else False,
+        "clock_version": None if kind is None else 4,
         "expired_version": 3,
-        "key_bytes": 8,
-        "value_bytes": 8,
     }
-    return [
-        row("leftovers", partition, rows=1) | told,
-        row("leftover_age", partition, rows=1) | told,
-        row("leftover", partition, key=key) | told,
-    ]
+    sizes: dict[str, Any] = {"key_bytes": 8, "value_bytes": 8}
+    facts = (
+        LeftoverCount(**common, **sizes, rows=1, fired=1),
+        LeftoverAge(**common, rows=1),
+        Leftover(**common, **sizes, key=key, puts=1),
+    )
+    return [seen(one, partition, operator=operator) for one in facts]
 
 
-UNSURE = [*leftovers(1, "event"), *leftovers(1, "processing")]
+UNSURE = [*leftovers(1, EVENT), *leftovers(1, PROCESSING)]
+
+
+def clocks(found: Iterable[Observed[Any]]) -> set[TimeoutKind]:
+    return {one.fact.timeout_kind for one in found}
 
 
 @pytest.mark.parametrize(
     ("shown", "kept", "undecided"),
     [
-        ([against(0, "processing")], {"event"}, set()),
-        ([against(0, "event")], {"processing"}, set()),
-        ([against(0, "event"), against(1, "event")], {"processing"}, set()),
-        ([], set(), {"event", "processing"}),
-        ([against(0, "event"), against(1, "processing")], set(), {"event", "processing"}),
-        ([against(0, "event") | {"operator_id": 1}], set(), {"event", "processing"}),
+        ([against(0, PROCESSING)], {EVENT}, set()),
+        ([against(0, EVENT)], {PROCESSING}, set()),
+        ([against(0, EVENT), against(1, EVENT)], {PROCESSING}, set()),
+        ([], set(), {EVENT, PROCESSING}),
+        ([against(0, EVENT), against(1, PROCESSING)], set(), {EVENT, PROCESSING}),
+        ([against(0, EVENT, operator=1)], set(), {EVENT, PROCESSING}),
     ],
 )
 def test_one_clock_is_kept_that_no_partition_has_proof_against(
-    shown: list[Row], kept: set[str], undecided: set[str]
+    shown: list[Seen], kept: set[TimeoutKind], undecided: set[TimeoutKind]
 ) -> None:
-    rows = [*UNSURE, *shown]
-    for order in (rows, rows[::-1]):
+    found = [*UNSURE, *shown]
+    for order in (found, found[::-1]):
         facts = collected(*order)
-        for decided in (facts.leftovers, facts.totals, facts.leftover_ages):
-            assert {one["timeout_kind"] for one in decided} == kept
-        for open_ in (facts.undecided, facts.undecided_totals):
-            assert {one["timeout_kind"] for one in open_} == undecided
+        decided = (facts.leftovers, facts.totals, facts.leftover_ages)
+        assert [clocks(each) for each in decided] == [kept] * 3
+        open_ = (facts.undecided, facts.undecided_totals)
+        assert [clocks(each) for each in open_] == [undecided] * 2
 
 
 def test_timers_without_leftovers_leave_nothing_undecided() -> None:
-    facts = collected(against(0, "event"), against(1, "processing"))
+    facts = collected(against(0, EVENT), against(1, PROCESSING))
     assert (facts.undecided, facts.leftovers, facts.totals) == ([], [], [])
-    assert facts.resolution.clock_of((0, "default"), 4).kind is None
+    assert facts.resolution.clock_of(NAME, 4).kind is None
 
 
 def test_leftovers_of_a_watermark_need_no_clock() -> None:
@@ -147,32 +162,34 @@ def test_leftovers_of_a_watermark_need_no_clock() -> None:
 
 
 def test_stores_are_decided_apart() -> None:
-    other = [one | {"operator_id": 1} for one in (*leftovers(0, "event"), against(0, "processing"))]
+    other = [*leftovers(0, EVENT, operator=1), against(0, PROCESSING, operator=1)]
     facts = collected(*UNSURE, *other)
-    assert {one["operator_id"] for one in facts.undecided} == {0}
-    assert {one["operator_id"] for one in facts.leftovers} == {1}
+    assert {one.store.name for one in facts.undecided} == {NAME}
+    assert {one.store.name for one in facts.leftovers} == {OTHER}
 
 
-@pytest.mark.parametrize("kinds", [("event",), ("event", "processing")])
-def test_a_clock_is_given_if_no_other_was_followed(kinds: tuple[str, ...]) -> None:
-    calls = [row("calls", timeout_kind=kind, **dict.fromkeys(CALLS, 1)) for kind in kinds]
-    facts = collected(*calls, against(0, "event"))
-    assert facts.resolution.given == ("event" if len(kinds) == 1 else None)
-    assert facts.calls[(0, "default"), "event"].armed_by_data == 1
+@pytest.mark.parametrize("kinds", [(EVENT,), (EVENT, PROCESSING)])
+def test_a_clock_is_given_if_no_other_was_followed(kinds: tuple[TimeoutKind, ...]) -> None:
+    calls = [seen(CallsByClock(kind, TimerCalls(armed_by_data=1))) for kind in kinds]
+    facts = collected(*calls, against(0, EVENT))
+    assert facts.resolution.given == (EVENT if len(kinds) == 1 else None)
+    assert facts.calls[NAME, EVENT].armed_by_data == 1
 
 
 def test_the_habits_of_all_partitions_count_together() -> None:
-    half = dict.fromkeys(CALLS, 0) | {"armed_by_data": 10, "timeout_kept": 3}
-    rows = [row("calls", number, timeout_kind="event", **half) for number in (0, 1)]
-    place = (0, "default"), "event"
-    assert collected(rows[0]).resolution.habits == frozenset()
-    assert collected(*rows).resolution.habits >= {(*place, Needs.KEPT_BY_HABIT.value)}
+    half = TimerCalls(armed_by_data=10, timeout_kept=3)
+    found = [seen(CallsByClock(EVENT, half), number) for number in (0, 1)]
+    assert collected(found[0]).resolution.habits == frozenset()
+    expected = {(NAME, EVENT, Needs.KEPT_BY_HABIT.value)}
+    assert collected(*found).resolution.habits >= expected
 
 
 def test_leftovers_come_oldest_first_then_largest_then_by_place_and_key() -> None:
-    def one(since: int, size: int, partition: int, key: bytes) -> Row:
-        more = {"expired_version": since, "key_bytes": size, "key": key}
-        return leftovers(partition, None)[2] | more
+    def one(since: int, size: int, partition: int, key: bytes) -> Observed[Leftover]:
+        found = leftovers(partition, None)[2]
+        return replace(
+            found, fact=replace(found.fact, expired_version=since, key_bytes=size, key=key)
+        )
 
     expected = [one(2, 8, 1, b"b"), one(3, 16, 1, b"a"), one(3, 8, 0, b"b"), one(3, 8, 1, b"a")]
     expected.append(one(3, 8, 1, b"b"))
@@ -181,10 +198,10 @@ def test_leftovers_come_oldest_first_then_largest_then_by_place_and_key() -> Non
         assert [leftover_order(each) for each in found] == [leftover_order(e) for e in expected]
 
 
-def test_what_the_tasks_of_a_checkpoint_tell_is_collected_whole(tmp_path: Path) -> None:
-    rows = told(small_checkpoint(tmp_path))
-    facts = collect([batch_of(FACTS, rows[at : at + 5]) for at in range(0, len(rows), 5)])
-    assert len(facts.versions) == sum(one["kind"] == "version" for one in rows)
-    assert len(facts.leftovers) == sum(one["kind"] == "leftover" for one in rows) > 0
+def test_what_the_tasks_of_a_checkpoint_emit_is_collected_whole(tmp_path: Path) -> None:
+    found = observed_in(small_checkpoint(tmp_path))
+    facts = collect(fact_batches(found))
+    assert len(facts.versions) == len(facts_of_type(found, VersionFacts))
+    assert len(facts.leftovers) == len(facts_of_type(found, Leftover)) > 0
     assert facts.problems == []
-    assert sum(one["rows"] for one in facts.totals) == len(facts.leftovers)
+    assert sum(one.fact.rows for one in facts.totals) == len(facts.leftovers)

@@ -15,11 +15,12 @@ from inspector import api
 from inspector.analyses.shared.declare import FactRequest
 from inspector.engines.engine import BatchFunction, Merge, Work
 from inspector.engines.local import LocalEngine
+from inspector.facts.registry import facts_schema
 from inspector.merge import combine
 from inspector.passes.run import run_tasks
 from inspector.render.formats import render
 from inspector.render.report import Report
-from inspector.schemas import FACTS, batch_of
+from inspector.schemas import batch_of
 from tests.cli.support import checkpoint_of, copy_of
 
 CASES = (
@@ -108,7 +109,7 @@ def test_merged_facts_may_be_merged_again() -> None:
     facts = list(run.map(run_tasks, run.tasks(FactRequest())))
     once = list(combine.combining(run.version)(facts))
     twice = list(combine.combining(run.version)(reversed(once)))
-    assert all(batch.schema == FACTS for batch in once)
+    assert all(batch.schema == facts_schema() for batch in once)
 
     def rows(batches: list[pa.RecordBatch]) -> list[str]:
         return sorted(json.dumps(row, default=repr) for b in batches for row in b.to_pylist())

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import Leftover, LeftoverAge
 from inspector.facts.timed_out import AMONG_DATA, BY_BOTH, HELD_BACK
 from inspector.facts.timer_runs import TimerCalls
 from inspector.merge import resolution as module
@@ -21,9 +23,9 @@ from inspector.merge.resolution import (
     UNKNOWN_CLOCK,
     ClockOf,
     Resolution,
-    before_window,
     habits_of,
 )
+from inspector.model import Certainty, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
 from tests import cases
 from tests.cases import Step, put
@@ -40,40 +42,39 @@ from tests.queries import (
     workloads,
 )
 
-Row = dict[str, Any]
-NAME = (0, "default")
-NOT_EVENT, NOT_PROCESSING = frozenset({"event"}), frozenset({"processing"})
+NAME = StoreName(0, "default")
+NOT_EVENT, NOT_PROCESSING = frozenset({EVENT}), frozenset({PROCESSING})
 CONTRADICTORY = NOT_EVENT | NOT_PROCESSING
 KEPT_BY, REARMED_BY, BEFORE_BY = (
     Needs.KEPT_BY_HABIT.value,
     Needs.REARMED_BY_HABIT.value,
     Needs.BEFORE_WINDOW.value,
 )
-KEPT, IGNORED, REARMED = "kept_without_timeout", "ignored_timeout", "rearmed"
+KEPT, IGNORED, REARMED = (
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+    LeftoverClass.IGNORED_TIMEOUT,
+    LeftoverClass.REARMED,
+)
+PROVEN, INFERRED, UNDECIDED = Certainty.PROVEN, Certainty.INFERRED, Certainty.UNDECIDED
 
 
-def resolution(**against: frozenset[str]) -> Resolution:
+def resolution(**against: frozenset[TimeoutKind]) -> Resolution:
     """``v3=NOT_EVENT``: what the batch of version 3 shows."""
     return Resolution({NAME: {int(name[1:]): kinds for name, kinds in against.items()}})
 
 
-def fact(kind: str | None = "event", version: int | None = 5, **more: Any) -> Row:
+def fact(kind: TimeoutKind | None = EVENT, version: int | None = 5, **more: Any) -> Leftover:
     """A leftover by a clock whose batch of a version matters."""
-    return {
-        "operator_id": 0,
-        "store_name": "default",
-        "version": 9,
-        "timeout_kind": kind,
-        "kind_version": version,
-        "either": False,
-        "certainty": "proven",
+    expired = version or 5
+    common: dict[str, Any] = {
         "leftover_class": KEPT,
-        "reason": None,
-        "needs": None,
-        "expired_version": version,
-        "first_expired_version": version,
+        "certainty": PROVEN,
+        "expired_version": expired,
+        "first_expired_version": expired,
         "fired": 1,
-    } | more
+    }
+    row = {"key": b"k", "key_bytes": 1, "value_bytes": 0, "puts": 1}
+    return Leftover(**(common | row | more), timeout_kind=kind, clock_version=version)
 
 
 def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
@@ -89,32 +90,34 @@ def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
     ("found", "expected"),
     [
         (resolution(), ClockOf(None, False)),
-        (resolution(v5=NOT_EVENT), ClockOf("processing", True)),
-        (resolution(v5=NOT_PROCESSING), ClockOf("event", True)),
+        (resolution(v5=NOT_EVENT), ClockOf(PROCESSING, True)),
+        (resolution(v5=NOT_PROCESSING), ClockOf(EVENT, True)),
         # Both contradicted: nothing is known, whatever its neighbours say.
         (resolution(v5=CONTRADICTORY, v4=NOT_EVENT), ClockOf(None, False)),
-        (resolution(v4=NOT_EVENT), ClockOf("processing", False)),
-        (resolution(v9=NOT_PROCESSING), ClockOf("event", False)),
-        (resolution(v4=NOT_EVENT, v9=NOT_EVENT), ClockOf("processing", False)),
+        (resolution(v4=NOT_EVENT), ClockOf(PROCESSING, False)),
+        (resolution(v9=NOT_PROCESSING), ClockOf(EVENT, False)),
+        (resolution(v4=NOT_EVENT, v9=NOT_EVENT), ClockOf(PROCESSING, False)),
         (resolution(v4=NOT_EVENT, v9=NOT_PROCESSING), ClockOf(None, False)),
         (resolution(v4=NOT_EVENT, v9=CONTRADICTORY), ClockOf(None, False)),
         # The nearest on either side.
-        (resolution(v1=NOT_PROCESSING, v4=NOT_EVENT, v6=NOT_EVENT), ClockOf("processing", False)),
-        (replace(resolution(v5=NOT_EVENT), given="event"), ClockOf("event", True)),
+        (resolution(v1=NOT_PROCESSING, v4=NOT_EVENT, v6=NOT_EVENT), ClockOf(PROCESSING, False)),
+        (replace(resolution(v5=NOT_EVENT), given=EVENT), ClockOf(EVENT, True)),
     ],
 )
 def test_the_clock_of_a_batch_is_shown_by_it_or_told_by_those_around(
     found: Resolution, expected: ClockOf
 ) -> None:
     assert found.clock_of(NAME, 5) == expected
-    assert found.clock_of((1, "default"), 5) == ClockOf(found.given, found.given is not None)
+    assert found.clock_of(StoreName(1, "default"), 5) == ClockOf(
+        found.given, found.given is not None
+    )
 
 
 def test_the_usual_clock_is_that_of_every_batch_that_shows_one() -> None:
-    assert resolution(v1=NOT_EVENT, v7=NOT_EVENT).usual_clock(NAME) == "processing"
+    assert resolution(v1=NOT_EVENT, v7=NOT_EVENT).usual_clock(NAME) == PROCESSING
     assert resolution(v1=NOT_EVENT, v7=NOT_PROCESSING).usual_clock(NAME) is None
     assert resolution().usual_clock(NAME) is None
-    assert replace(resolution(v1=NOT_EVENT), given="event").usual_clock(NAME) == "event"
+    assert replace(resolution(v1=NOT_EVENT), given=EVENT).usual_clock(NAME) == EVENT
 
 
 # --- facts by the clock ----------------------------------------------------------------------
@@ -122,29 +125,29 @@ def test_the_usual_clock_is_that_of_every_batch_that_shows_one() -> None:
 
 def test_a_fact_whose_batch_shows_its_clock_stays_as_it_is() -> None:
     shown = resolution(v5=NOT_PROCESSING)
-    assert shown.resolve(fact()) == fact()
-    assert shown.resolve(fact("processing")) is None
-    assert shown.resolve(fact("processing", either=True)) is None
-    assert resolution(v5=NOT_EVENT).resolve(fact("processing")) == fact("processing")
+    assert shown.resolve(NAME, 9, fact()) == fact()
+    assert shown.resolve(NAME, 9, fact(PROCESSING)) is None
+    assert shown.resolve(NAME, 9, fact(PROCESSING, by_either_clock=True)) is None
+    assert resolution(v5=NOT_EVENT).resolve(NAME, 9, fact(PROCESSING)) == fact(PROCESSING)
 
 
 def test_a_fact_without_timers_needs_no_clock() -> None:
     row = fact(None, None)
-    assert resolution(v5=CONTRADICTORY).resolve(row) == row
+    assert resolution(v5=CONTRADICTORY).resolve(NAME, 9, row) == row
 
 
-@pytest.mark.parametrize(("right", "certainty"), [(95, "inferred"), (94, "undecided")])
+@pytest.mark.parametrize(("right", "certainty"), [(95, INFERRED), (94, UNDECIDED)])
 def test_what_only_the_neighbours_show_is_inferred_if_that_is_mostly_right(
-    right: int, certainty: str, monkeypatch: pytest.MonkeyPatch
+    right: int, certainty: Certainty, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     precision(monkeypatch, "clock-of-neighbours", right)
     near = resolution(v4=NOT_PROCESSING)
-    assert near.resolve(fact()) == fact() | {"certainty": certainty, "reason": NEIGHBOURS}
-    assert near.resolve(fact("processing")) is None
+    assert near.resolve(NAME, 9, fact()) == replace(fact(), certainty=certainty, reason=NEIGHBOURS)
+    assert near.resolve(NAME, 9, fact(PROCESSING)) is None
     # By both clocks it is proven all the same.
-    assert near.resolve(fact(either=True)) == fact(either=True)
-    undecided = fact(certainty="undecided", reason=AMONG_DATA)
-    assert near.resolve(undecided) == undecided
+    assert near.resolve(NAME, 9, fact(by_either_clock=True)) == fact(by_either_clock=True)
+    undecided = fact(certainty=UNDECIDED, reason=AMONG_DATA)
+    assert near.resolve(NAME, 9, undecided) == undecided
 
 
 @pytest.mark.parametrize(
@@ -152,51 +155,50 @@ def test_what_only_the_neighbours_show_is_inferred_if_that_is_mostly_right(
     [resolution(), resolution(v5=CONTRADICTORY), resolution(v4=NOT_EVENT, v6=NOT_PROCESSING)],
 )
 def test_what_hangs_on_a_clock_that_nothing_shows_is_undecided(unknown: Resolution) -> None:
-    for kind in ("event", "processing"):
-        assert unknown.resolve(fact(kind)) == fact(kind) | {
-            "certainty": "undecided",
-            "reason": UNKNOWN_CLOCK,
-        }
-    held = fact(reason=HELD_BACK, certainty="undecided")
-    assert unknown.resolve(held) == held
+    for kind in (EVENT, PROCESSING):
+        assert unknown.resolve(NAME, 9, fact(kind)) == replace(
+            fact(kind), certainty=UNDECIDED, reason=UNKNOWN_CLOCK
+        )
+    held = fact(reason=HELD_BACK, certainty=UNDECIDED)
+    assert unknown.resolve(NAME, 9, held) == held
 
 
 def test_what_holds_by_both_clocks_is_proven_once() -> None:
-    row = fact(either=True, fired=3, first_expired_version=2)
+    row = fact(by_either_clock=True, fired=3, first_expired_version=2)
     # How long it had gone on hangs on the clock.
-    once = {"fired": 1, "first_expired_version": 5, "reason": BY_BOTH}
-    assert resolution().resolve(row) == row | once
-    assert resolution().resolve(row | {"timeout_kind": "processing"}) is None
-    undecided = fact(either=True, certainty="undecided", reason=AMONG_DATA)
-    assert resolution().resolve(undecided) == undecided
+    once: dict[str, Any] = {"fired": 1, "first_expired_version": 5, "reason": BY_BOTH}
+    assert resolution().resolve(NAME, 9, row) == replace(row, **once)
+    assert resolution().resolve(NAME, 9, replace(row, timeout_kind=PROCESSING)) is None
+    undecided = fact(by_either_clock=True, certainty=UNDECIDED, reason=AMONG_DATA)
+    assert resolution().resolve(NAME, 9, undecided) == undecided
 
 
 def test_of_a_timer_that_both_clocks_passed_the_fact_by_both_is_kept() -> None:
-    both = fact(None, leftover_class=IGNORED, either=True, reason=BY_BOTH)
-    of_event = fact("event", leftover_class=IGNORED, either=True)
-    assert resolution().resolve(both) == both
-    assert resolution().resolve(of_event) is None
-    assert resolution(v5=NOT_PROCESSING).resolve(both) is None
-    assert resolution(v5=NOT_PROCESSING).resolve(of_event) == of_event
-    assert resolution(v4=NOT_PROCESSING).resolve(of_event) == of_event
+    both = fact(None, leftover_class=IGNORED, by_either_clock=True, reason=BY_BOTH)
+    of_event = fact(EVENT, leftover_class=IGNORED, by_either_clock=True)
+    assert resolution().resolve(NAME, 9, both) == both
+    assert resolution().resolve(NAME, 9, of_event) is None
+    assert resolution(v5=NOT_PROCESSING).resolve(NAME, 9, both) is None
+    assert resolution(v5=NOT_PROCESSING).resolve(NAME, 9, of_event) == of_event
+    assert resolution(v4=NOT_PROCESSING).resolve(NAME, 9, of_event) == of_event
 
 
 def test_what_would_be_ignored_by_the_clock_of_the_last_batch_is_told_as_that() -> None:
-    row = fact(certainty="undecided", reason=AMONG_DATA, needs=Needs.UNLESS_PROCESSING.value)
+    row = fact(certainty=UNDECIDED, reason=AMONG_DATA, needs=Needs.UNLESS_PROCESSING)
     shown = resolution(v5=NOT_PROCESSING)
-    assert shown.resolve(row) == row
-    assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(row) is None
-    assert resolution().resolve(row) is None
-    unless = row | {"needs": Needs.UNLESS_EVENT.value}
-    assert shown.resolve(unless) is None
-    assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(unless) == unless
+    assert shown.resolve(NAME, 9, row) == row
+    assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(NAME, 9, row) is None
+    assert resolution().resolve(NAME, 9, row) is None
+    unless = replace(row, needs=Needs.UNLESS_EVENT)
+    assert shown.resolve(NAME, 9, unless) is None
+    assert resolution(v5=NOT_PROCESSING, v9=NOT_EVENT).resolve(NAME, 9, unless) == unless
 
 
 def test_the_clock_that_the_user_gives_counts() -> None:
-    given = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), given="event")
+    given = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), given=EVENT)
     row = fact(fired=4, first_expired_version=2)
-    assert given.resolve(row) == row
-    assert given.resolve(fact("processing")) is None
+    assert given.resolve(NAME, 9, row) == row
+    assert given.resolve(NAME, 9, fact(PROCESSING)) is None
 
 
 # --- a clock that changed in the middle ------------------------------------------------------
@@ -205,41 +207,39 @@ def test_the_clock_that_the_user_gives_counts() -> None:
 def test_a_run_of_timeouts_begins_behind_the_batches_of_the_other_clock() -> None:
     changed = resolution(v3=NOT_EVENT, v5=NOT_PROCESSING)
     row = fact(first_expired_version=2, fired=4)
-    assert changed.resolve(row) == row | {"first_expired_version": 5, "fired": 1}
+    assert changed.resolve(NAME, 9, row) == replace(row, first_expired_version=5, fired=1)
     longer = resolution(v3=NOT_EVENT, v4=NOT_PROCESSING, v5=NOT_PROCESSING)
-    assert longer.resolve(row) == row | {"first_expired_version": 4, "fired": 2}
+    assert longer.resolve(NAME, 9, row) == replace(row, first_expired_version=4, fired=2)
     # Of a run with gaps only the last batch is sure to be left.
-    gaps = row | {"fired": 3}
-    assert longer.resolve(gaps) == gaps | {"first_expired_version": 5, "fired": 1}
+    gaps = replace(row, fired=3)
+    assert longer.resolve(NAME, 9, gaps) == replace(gaps, first_expired_version=5, fired=1)
     # What shows neither does not begin it, nor does what came behind it.
     neither = resolution(v3=NOT_EVENT, v4=CONTRADICTORY, v5=NOT_PROCESSING)
-    assert neither.resolve(row) == row | {"first_expired_version": 5, "fired": 1}
+    assert neither.resolve(NAME, 9, row) == replace(row, first_expired_version=5, fired=1)
     behind = resolution(v3=NOT_EVENT, v9=NOT_PROCESSING)
-    set_anew = row | {"kind_version": 9}
-    assert behind.resolve(set_anew) == set_anew | {"first_expired_version": 5, "fired": 1}
+    set_anew = replace(row, clock_version=9)
+    assert behind.resolve(NAME, 9, set_anew) == replace(set_anew, first_expired_version=5, fired=1)
     # What showed the other clock before the run leaves open when that ended.
     before = resolution(v1=NOT_EVENT, v3=NOT_PROCESSING, v5=NOT_PROCESSING)
-    assert before.resolve(row) == row | {"first_expired_version": 3, "fired": 3}
+    assert before.resolve(NAME, 9, row) == replace(row, first_expired_version=3, fired=3)
     known = resolution(v1=NOT_EVENT, v2=NOT_PROCESSING, v5=NOT_PROCESSING)
-    assert known.resolve(row) == row
+    assert known.resolve(NAME, 9, row) == row
     # What shows its clock, or none, cuts nothing.
-    assert resolution(v3=NOT_PROCESSING, v5=NOT_PROCESSING).resolve(row) == row
-    assert resolution(v3=CONTRADICTORY, v5=NOT_PROCESSING).resolve(row) == row
+    assert resolution(v3=NOT_PROCESSING, v5=NOT_PROCESSING).resolve(NAME, 9, row) == row
+    assert resolution(v3=CONTRADICTORY, v5=NOT_PROCESSING).resolve(NAME, 9, row) == row
 
 
 def test_a_timer_that_stands_has_fired_since_the_first_batch_that_shows_its_clock_again() -> None:
     changed = resolution(v3=NOT_EVENT, v6=NOT_PROCESSING, v8=NOT_PROCESSING)
-    row = fact(leftover_class=IGNORED, expired_version=2, first_expired_version=2, fired=7) | {
-        "kind_version": 8
-    }
-    assert changed.resolve(row) == row | {
-        "expired_version": 6,
-        "first_expired_version": 6,
-        "fired": 3,
-        "threshold_ms": None,
-    }
-    total = row | {"first_expired_version": None, "fired": None}
-    assert changed.resolve(total) == total | {"expired_version": 6, "threshold_ms": None}
+    row = replace(
+        fact(leftover_class=IGNORED, expired_version=2, first_expired_version=2, fired=7),
+        clock_version=8,
+    )
+    assert changed.resolve(NAME, 9, row) == replace(
+        row, expired_version=6, first_expired_version=6, fired=3, threshold_ms=None
+    )
+    age = LeftoverAge(IGNORED, PROVEN, 2, EVENT, clock_version=8, rows=1)
+    assert changed.resolve(NAME, 9, age) == replace(age, expired_version=6)
 
 
 # --- habits ----------------------------------------------------------------------------------
@@ -274,43 +274,47 @@ REMOVES = TimerCalls(timeout_removed=KNOWN_CALLS)
     ],
 )
 def test_a_habit_is_what_enough_calls_did_and_none_did_otherwise(
-    calls: TimerCalls, expected: set[str]
+    calls: TimerCalls, expected: set[Any]
 ) -> None:
-    assert habits_of({(NAME, "event"): calls}) == {(NAME, "event", habit) for habit in expected}
+    assert habits_of({(NAME, EVENT): calls}) == {
+        (NAME, EVENT, getattr(habit, "value", habit)) for habit in expected
+    }
 
 
 def test_habits_make_what_is_undecided_inferred_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     precision(monkeypatch, KEPT_BY, 95)
-    needs = fact(certainty="undecided", reason=AMONG_DATA, needs=Needs.KEPT_BY_HABIT.value)
+    needs = fact(certainty=UNDECIDED, reason=AMONG_DATA, needs=Needs.KEPT_BY_HABIT)
     shown = resolution(v5=NOT_PROCESSING)
 
-    def with_habit(habit: str, kind: str = "event") -> Resolution:
-        return replace(shown, habits=frozenset({(NAME, kind, habit)}))
+    def with_habit(habit: Any, kind: TimeoutKind = EVENT) -> Resolution:
+        return replace(shown, habits=frozenset({(NAME, kind, getattr(habit, "value", habit))}))
 
-    assert shown.resolve(needs) == needs
-    assert with_habit(KEPT_BY).resolve(needs) == needs | {"certainty": "inferred"}
-    assert with_habit(KEPT_BY, "processing").resolve(needs) == needs
-    assert with_habit(REARMED_BY).resolve(needs) == needs
+    assert shown.resolve(NAME, 9, needs) == needs
+    assert with_habit(KEPT_BY).resolve(NAME, 9, needs) == replace(needs, certainty=INFERRED)
+    assert with_habit(KEPT_BY, PROCESSING).resolve(NAME, 9, needs) == needs
+    assert with_habit(REARMED_BY).resolve(NAME, 9, needs) == needs
     # Timeouts never answer so: data made it.
-    assert with_habit(KEPT).resolve(needs) is None
-    assert with_habit(REARMED).resolve(needs) == needs
-    assert with_habit(KEPT).resolve(needs | {"reason": HELD_BACK}) == needs | {"reason": HELD_BACK}
+    assert with_habit(KEPT).resolve(NAME, 9, needs) is None
+    assert with_habit(REARMED).resolve(NAME, 9, needs) == needs
+    assert with_habit(KEPT).resolve(NAME, 9, replace(needs, reason=HELD_BACK)) == replace(
+        needs, reason=HELD_BACK
+    )
     precision(monkeypatch, KEPT_BY, 94)
-    assert with_habit(KEPT_BY).resolve(needs) == needs
+    assert with_habit(KEPT_BY).resolve(NAME, 9, needs) == needs
     # What is proven is no matter of habits.
-    assert with_habit(KEPT).resolve(fact()) == fact()
+    assert with_habit(KEPT).resolve(NAME, 9, fact()) == fact()
 
 
 def test_what_was_before_the_window_is_known_by_what_it_needs() -> None:
-    assert before_window(fact(needs=Needs.BEFORE_WINDOW.value))
-    assert not before_window(fact())
-    assert not before_window(fact(needs=Needs.KEPT_BY_HABIT.value))
+    assert fact(needs=Needs.BEFORE_WINDOW).before_window
+    assert not fact().before_window
+    assert not fact(needs=Needs.KEPT_BY_HABIT).before_window
 
 
 # --- as text ---------------------------------------------------------------------------------
 
-names = st.tuples(st.integers(0, 9), st.text(max_size=4))
-kinds = st.sampled_from(["event", "processing"])
+names = st.builds(StoreName, st.integers(0, 9), st.text(max_size=4))
+kinds = st.sampled_from(TimeoutKind)
 anything = st.builds(
     Resolution,
     st.dictionaries(
@@ -335,36 +339,30 @@ def test_text_keeps_it_and_says_the_same_twice(found: Resolution) -> None:
 A, B = cases.user("a"), cases.user("b")
 
 
-def said(facts: Facts) -> dict[bytes, tuple[str, str, str | None, str | None]]:
-    rows = [*facts.leftovers, *facts.undecided]
+def said(facts: Facts) -> dict[bytes, tuple[Any, ...]]:
+    listed = [one.fact for one in (*facts.leftovers, *facts.undecided)]
     found = {
-        row["key"]: (
-            row["leftover_class"],
-            row["certainty"],
-            row["timeout_kind"],
-            row["reason"],
-        )
-        for row in rows
+        one.key: (one.leftover_class, one.certainty, one.timeout_kind, one.reason) for one in listed
     }
-    assert len(found) == len(rows)
+    assert len(found) == len(listed)
     return found
 
 
 def test_one_partition_has_the_proof_and_another_the_leftover() -> None:
     leftover = [Step([put(A, 1500)]), Step([])]
     clocks = [clock(1, 10), clock(2, 20)]
-    open_ = {A: (IGNORED, "undecided", "processing", UNKNOWN_CLOCK)}
+    open_ = {A: (IGNORED, UNDECIDED, PROCESSING, UNKNOWN_CLOCK)}
     assert said(facts_of([leftover], clocks)) == open_
     # After the watermark and the time of the batch: by either clock.
     neither = [Step([]), Step([put(B, 2500)])]
     assert said(facts_of([leftover, neither], clocks)) == open_
     # Before the watermark: not event time. At or before the time of the batch: event time.
-    proofs = {2600: "processing", 20: "event"}
+    proofs = {2600: PROCESSING, 20: EVENT}
     for watermark, kind in proofs.items():
         ahead = [clock(1, 10), clock(2, watermark)]
-        timer = 2500 if kind == "processing" else 1900
+        timer = 2500 if kind == PROCESSING else 1900
         found = said(facts_of([leftover, [Step([]), Step([put(B, timer)])]], ahead))
-        expected = {A: (IGNORED, "proven", "processing", None)} if kind == "processing" else {}
+        expected = {A: (IGNORED, PROVEN, PROCESSING, None)} if kind == PROCESSING else {}
         assert found == expected
 
 
@@ -372,22 +370,22 @@ def test_a_clock_that_another_batch_shows_is_no_proof() -> None:
     shows = Step([put(A, 1500), put(B, 9)])  # before the watermark, after no time
     clocks = [clock(1, 10, now=5), clock(2, 20)]
     found = said(facts_of([[shows, Step([])]], clocks))[A]
-    assert (found[0], found[2:]) == (IGNORED, ("processing", NEIGHBOURS))
-    assert found[1] != "proven"
+    assert (found[0], found[2:]) == (IGNORED, (PROCESSING, NEIGHBOURS))
+    assert found[1] != PROVEN
 
 
 @pytest.mark.parametrize("kind", [EVENT, PROCESSING])
 def test_the_clock_that_is_given_leaves_nothing_open(kind: Any) -> None:
     store = replace(STORE, timeout_kinds=(kind,))
     found = said(facts_of([[Step([put(A, 1500)]), Step([])]], [clock(1, 10), clock(2, 20)], store))
-    assert found == ({A: (IGNORED, "proven", "processing", None)} if kind is PROCESSING else {})
+    assert found == ({A: (IGNORED, PROVEN, PROCESSING, None)} if kind is PROCESSING else {})
 
 
 def test_a_batch_that_only_processing_time_can_have_called_for_shows_it() -> None:
     steps, clocks = [Step([put(A, 1500)]), Step([])], [clock(1, 10), clock(2, 10, data=False)]
     idle = replace(STORE, processing_versions=(2,))
-    assert said(facts_of([steps], clocks))[A][:2] == (IGNORED, "undecided")
-    assert said(facts_of([steps], clocks, idle)) == {A: (IGNORED, "proven", "processing", None)}
+    assert said(facts_of([steps], clocks))[A][:2] == (IGNORED, UNDECIDED)
+    assert said(facts_of([steps], clocks, idle)) == {A: (IGNORED, PROVEN, PROCESSING, None)}
 
 
 def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
@@ -402,16 +400,16 @@ def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
     facts = facts_of([steps], clocks)
     clocks_of = [facts.resolution.clock_of(NAME, version) for version in (1, 2, 3, 4)]
     assert clocks_of == [
-        ClockOf("processing", False),
-        ClockOf("processing", True),
-        ClockOf("event", True),
-        ClockOf("event", False),
+        ClockOf(PROCESSING, False),
+        ClockOf(PROCESSING, True),
+        ClockOf(EVENT, True),
+        ClockOf(EVENT, False),
     ]
     # By the processing time A has fired since version 2; it did follow it there.
-    (row,) = [row for row in facts.leftovers if row["key"] == A]
-    assert (row["leftover_class"], row["timeout_kind"], row["expired_version"]) == (
+    (row,) = [one.fact for one in facts.leftovers if one.fact.key == A]
+    assert (row.leftover_class, row.timeout_kind, row.expired_version) == (
         IGNORED,
-        "event",
+        EVENT,
         4,
     )
 
@@ -438,19 +436,23 @@ def test_no_proof_is_wrong_and_no_leftover_is_passed_over(
         facts = facts_of(partitions, queries[0].clocks[purged:], workload.store, base)
         for partition, query in enumerate(queries):
             truths = query.account()
-            mine = [row for row in facts.leftovers if row["partition_id"] == partition]
-            keys = [row["key"] for row in mine]
+            mine = _in_partition(facts.leftovers, partition)
+            keys = [row.key for row in mine]
             assert len(keys) == len(set(keys))
             for row in mine:
-                if row["certainty"] == "proven":
-                    _assert_right(row, truths.get(row["key"]), _hides_a_switch(facts, query, row))
-            open_ = {row["key"] for row in facts.undecided if row["partition_id"] == partition}
+                if row.certainty == PROVEN:
+                    _assert_right(row, truths.get(row.key), _hides_a_switch(facts, query, row))
+            open_ = {row.key for row in _in_partition(facts.undecided, partition)}
             for key, truth in query.account(base, 1).items():
                 since = purged if truth.kind is LeftoverClass.REARMED else 0
                 ignored = truth.kind is LeftoverClass.IGNORED_TIMEOUT
                 inside = ignored or truth.version > max(base, since)
                 if inside and not _excused(facts, query, truth):
                     assert key in keys or key in open_, truth
+
+
+def _in_partition(found: list[Observed[Leftover]], partition: int) -> list[Leftover]:
+    return [one.fact for one in found if one.store.partition_id == partition]
 
 
 def _excused(facts: Facts, query: Query, truth: Truth) -> bool:
@@ -467,27 +469,29 @@ def _excused(facts: Facts, query: Query, truth: Truth) -> bool:
     }[truth.kind]
     for version in versions:
         found, kind = facts.resolution.clock_of(NAME, version), query.kinds[version - 1]
-        if found.kind not in (None, kind.value):
+        if found.kind not in (None, kind):
             assert not found.shown
             return True
     return len({query.kinds[version - 1] for version in versions}) > 1
 
 
-def _hides_a_switch(facts: Facts, query: Query, row: Row) -> bool:
+def _hides_a_switch(facts: Facts, query: Query, row: Leftover) -> bool:
     """Whether the run of a row goes over a switch before which no batch shows a clock."""
-    kind, last, found = row["timeout_kind"], row["kind_version"], facts.resolution
+    kind, last, found = row.timeout_kind, row.clock_version, facts.resolution
+    assert last is not None
+    assert row.first_expired_version is not None
     shown = {found.clock_of(NAME, at).kind for at in found.against.get(NAME, {}) if at <= last}
-    run = query.kinds[row["first_expired_version"] - 1 : last]
-    return shown == {kind} and any(of_batch.value != kind for of_batch in run)
+    run = query.kinds[row.first_expired_version - 1 : last]
+    return shown == {kind} and any(of_batch != kind for of_batch in run)
 
 
-def _assert_right(row: Row, truth: Truth | None, hidden: bool) -> None:
+def _assert_right(row: Leftover, truth: Truth | None, hidden: bool) -> None:
     assert truth is not None, row
-    assert row["leftover_class"] == truth.kind.value, (row, truth)
+    assert row.leftover_class == truth.kind, (row, truth)
     if truth.kind is not LeftoverClass.IGNORED_TIMEOUT:
-        assert row["expired_version"] == truth.version, (row, truth)
+        assert row.expired_version == truth.version, (row, truth)
     elif not hidden:
-        assert row["expired_version"] in truth.fired, (row, truth)
+        assert row.expired_version in truth.fired, (row, truth)
     if not hidden:
-        assert row["first_expired_version"] in truth.fired, (row, truth)
-        assert 1 <= row["fired"] <= len(truth.fired), (row, truth)
+        assert row.first_expired_version in truth.fired, (row, truth)
+        assert 1 <= (row.fired or 0) <= len(truth.fired), (row, truth)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from tests.cases import FIXTURES, told
+from inspector.facts.joins import JoinCheck
+from inspector.merge.collect import Facts
+from inspector.operators.join import VALUE_STORES
+from tests.cases import FIXTURES, observed_in
 
 
 def test_both_sides_of_a_healthy_join_agree() -> None:
-    rows = told(FIXTURES / "join_left_outer" / "checkpoint")
-    joins = [row for row in rows if row["kind"] == "join"]
-    assert {row["store_name"] for row in joins} == {
-        "left-keyWithIndexToValue",
-        "right-keyWithIndexToValue",
-    }
-    wrong = ("missing_rows", "counters_without_rows", "dangling_rows")
-    assert {row["bad_keys"] for row in joins if row["slug"] in wrong} == {0}
-    assert sum(row["bad_keys"] for row in joins if row["slug"] == "rows") == 76
+    checks = Facts(observed_in(FIXTURES / "join_left_outer" / "checkpoint")).join_checks
+    assert {store for _, store in checks} == set(VALUE_STORES)
+    rows = [check.rows for check in checks.values()]
+    assert list(checks.values()) == [JoinCheck(rows=each) for each in rows]
+    assert sum(rows) == 76

@@ -9,18 +9,28 @@ from typing import Any
 import pytest
 
 from inspector.discovery.tasks import StoreTask
-from inspector.model import NO_TIMEOUT
+from inspector.facts.ages import Ages
+from inspector.facts.expired import LeftoverClass
+from inspector.facts.leftover_facts import Leftover, LeftoverCount
+from inspector.facts.problems import ReadProblem
+from inspector.facts.timers import EVENT, PROCESSING, ClockEvidence
+from inspector.facts.versions import VersionFacts
+from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
 from inspector.passes.observe import schemas, tracking
 from inspector.sparktypes import LONG, parse_ddl, to_json
 from tests import cases, encode
-from tests.cases import Batch, group_state, told, user
+from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, problems_in, user
 from tests.encode import Record
 
-Rows = list[dict[str, Any]]
+
+def against(found: list[Seen]) -> list[tuple[int, TimeoutKind]]:
+    """Versions, and the clocks that the timers of their batches cannot have followed."""
+    shown = [one for one in found if isinstance(one.fact, ClockEvidence)]
+    return [(one.version, kind) for one in shown for kind in one.fact.against]
 
 
-def of_kind(rows: Rows, kind: str) -> Rows:
-    return [row for row in rows if row["kind"] == kind]
+def versions_in(found: list[Seen]) -> dict[int, VersionFacts]:
+    return {one.version: one.fact for one in found if isinstance(one.fact, VersionFacts)}
 
 
 def group_states(
@@ -50,108 +60,108 @@ def test_a_leftover_says_who_since_when_and_by_how_much(tmp_path: Path) -> None:
         3: [(A, group_state(2, NO_TIMEOUT))],
         4: [],
     }
-    rows = told(group_states(tmp_path, batches, deltas))
+    rows = observed_in(group_states(tmp_path, batches, deltas))
     # Set at or before the time of their batches; the last fired when the watermark was past it.
-    against = [(row["version"], row["timeout_kind"]) for row in of_kind(rows, "timers")]
-    assert against == [(1, "processing"), (2, "processing")]
+    assert against(rows) == [(1, PROCESSING), (2, PROCESSING)]
     # By the other clock, that of the third batch, it is one as well: it fired in a quiet batch.
-    totals = {row["timeout_kind"]: row for row in of_kind(rows, "leftovers")}
-    by_clock = {row["timeout_kind"]: row for row in of_kind(rows, "leftover")}
-    assert set(totals) == set(by_clock) == {"event", "processing"}
-    total, one = totals["event"], by_clock["event"]
+    totals = {one.timeout_kind: one for one in facts_of_type(rows, LeftoverCount)}
+    by_clock = {one.timeout_kind: one for one in facts_of_type(rows, Leftover)}
+    assert set(totals) == set(by_clock) == set(TimeoutKind)
+    total, one = totals[EVENT], by_clock[EVENT]
     common = {
-        "leftover_class": "kept_without_timeout",
-        "certainty": "proven",
-        "timeout_kind": "event",
+        "leftover_class": LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+        "certainty": Certainty.PROVEN,
+        "timeout_kind": EVENT,
         "expired_version": 3,
         "key_bytes": len(A),
         "value_bytes": len(group_state(1, 0)),
-        "version": 4,
     }
-    assert {name: total[name] for name in common} == common
-    assert total["rows"] == 1
-    assert {name: one[name] for name in common} == common
-    assert (one["key"], one["clock_ms"], one["threshold_ms"]) == (A, 700, 900)
-    assert (one["last_put_version"], one["puts"], one["fired"]) == (3, 3, 1)
+    assert {name: getattr(total, name) for name in common} == common
+    assert total.rows == 1
+    assert {name: getattr(one, name) for name in common} == common
+    assert (one.key, one.clock_ms, one.threshold_ms) == (A, 700, 900)
+    assert (one.last_put_version, one.puts, one.fired) == (3, 3, 1)
+    assert {seen.version for seen in rows if isinstance(seen.fact, Leftover)} == {4}
 
 
 def test_the_version_that_is_judged_decides_which_files_are_read(tmp_path: Path) -> None:
     root = cases.small_checkpoint(tmp_path)
     (root / "state/1/0/3.delta").write_bytes(b"broken")
-    rows = told(root, 2)
-    assert of_kind(rows, "problem") == []
-    assert {row["version"] for row in of_kind(rows, "version")} == {1, 2}
-    assert of_kind(told(root, 3), "problem") != []
+    rows = observed_in(root, 2)
+    assert problems_in(rows) == []
+    assert set(versions_in(rows)) == {1, 2}
+    assert problems_in(observed_in(root, 3)) != []
 
 
 def test_a_snapshot_that_differs_is_a_problem_and_the_deltas_count(tmp_path: Path) -> None:
     root = cases.small_checkpoint(tmp_path)
-    good = of_kind(told(root), "version")
+    good = facts_of_type(observed_in(root), VersionFacts)
     cases.write_store(root / "state/1/1", {}, {3: [(cases.micros(None), b"\1" * 16)]})
-    rows = told(root)
-    (problem,) = of_kind(rows, "problem")
-    assert problem["slug"] == "snapshot-differs"
-    assert (problem["path"], problem["version"]) == (str(root / "state/1/1/3.snapshot"), 3)
-    assert "2 keys are missing, 0 are too many and 1 have another value" in problem["message"]
-    assert [row["row_sizes"] for row in of_kind(rows, "version")] == [r["row_sizes"] for r in good]
+    rows = observed_in(root)
+    (problem,) = problems_in(rows)
+    assert problem.slug == "snapshot-differs"
+    assert (problem.path, problem.version) == (str(root / "state/1/1/3.snapshot"), 3)
+    assert "2 keys are missing, 0 are too many and 1 have another value" in problem.message
+    assert [one.row_sizes for one in facts_of_type(rows, VersionFacts)] == [
+        one.row_sizes for one in good
+    ]
 
 
 def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replayed(
     tmp_path: Path,
 ) -> None:
     root = cases.small_checkpoint(tmp_path)
-    rows = [r for r in told(root) if cases.place(r) == (1, "default", 1)]
-    facts = {row["version"]: row for row in of_kind(rows, "version")}
+    rows = [r for r in observed_in(root) if cases.place(r) == (1, "default", 1)]
+    facts = versions_in(rows)
     folder = root / "state/1/1"
     for version in (1, 2, 3, 4):
-        assert facts[version]["delta_bytes"] == (folder / f"{version}.delta").stat().st_size
-    assert facts[3]["snapshot_bytes"] == (folder / "3.snapshot").stat().st_size
-    assert facts[3]["raw_bytes"] == len(encode.END)
-    assert facts[2]["raw_bytes"] == 9 * (4 + 16 + 4) + len(encode.END)
+        assert facts[version].delta_bytes == (folder / f"{version}.delta").stat().st_size
+    assert facts[3].snapshot_bytes == (folder / "3.snapshot").stat().st_size
+    assert facts[3].raw_bytes == len(encode.END)
+    assert facts[2].raw_bytes == 9 * (4 + 16 + 4) + len(encode.END)
 
 
 def test_rows_that_do_not_fit_are_named_up_to_a_few_and_counted(tmp_path: Path) -> None:
     bad: list[Record] = [(user(name), b"\0" * 16) for name in "bcdef"]
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 5)), *bad, (b"\0" * 4, None)]}
     root = group_states(tmp_path, [Batch(0, 1, 1)], deltas)
-    assert of_kind(told(root), "problem") == []
-    rows = told(root, fit=True)
-    problems = of_kind(rows, "problem")
-    assert {row["slug"] for row in problems} == {"bad-row"}
-    assert {row["path"] for row in problems} == {str(root / "state/0/0/1.delta")}
-    assert [row["message"].split(":")[0] for row in problems] == [
+    assert problems_in(observed_in(root)) == []
+    rows = observed_in(root, fit=True)
+    problems = problems_in(rows)
+    assert {row.slug for row in problems} == {"bad-row"}
+    assert {row.path for row in problems} == {str(root / "state/0/0/1.delta")}
+    assert [row.message.split(":")[0] for row in problems] == [
         "key of record 6 at raw byte " + str(4 + _size(deltas[1][:6])),
         "value of record 1 at raw byte " + str(_size(deltas[1][:1]) + 8 + len(A)),
         "value of record 2 at raw byte " + str(_size(deltas[1][:2]) + 8 + len(A)),
         "6 rows of the file do not fit their schema",
     ]
-    assert counted_facts(rows) == counted_facts(told(root))
+    assert counted_facts(rows) == counted_facts(observed_in(root))
 
 
 def _size(records: Sequence[Record]) -> int:
     return len(encode.records(records)) - len(encode.END)
 
 
-def counted_facts(rows: Rows) -> list[str]:
-    return sorted(repr(row) for row in rows if row["kind"] != "problem")
+def counted_facts(found: list[Seen]) -> list[str]:
+    return sorted(repr(one) for one in found if not isinstance(one.fact, ReadProblem))
 
 
 @pytest.mark.parametrize(
-    ("name", "against"),
+    ("name", "expected"),
     [
         # In Scala no timer that has run out stands, so it follows the other clock.
-        ("flatMapGroupsWithState", [(2, "processing")]),
+        ("flatMapGroupsWithState", [(2, PROCESSING)]),
         ("applyInPandasWithState", []),
         (None, []),
     ],
 )
 def test_a_timer_that_stands_speaks_against_its_clock_in_scala_alone(
-    tmp_path: Path, name: str | None, against: list[tuple[int, str]]
+    tmp_path: Path, name: str | None, expected: list[tuple[int, TimeoutKind]]
 ) -> None:
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 1500))], 2: []}
     root = group_states(tmp_path, [Batch(1, 1000, 1), Batch(2, 2000, 2)], deltas, name=name)
-    rows = of_kind(told(root), "timers")
-    assert [(row["version"], row["timeout_kind"]) for row in rows] == against
+    assert against(observed_in(root)) == expected
 
 
 def test_without_a_schema_sizes_are_told_and_no_leftovers(tmp_path: Path) -> None:
@@ -159,8 +169,8 @@ def test_without_a_schema_sizes_are_told_and_no_leftovers(tmp_path: Path) -> Non
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 600))], 2: []}
     root = group_states(tmp_path, batches, deltas)
     (root / "state/0/0/_metadata/schema").unlink()
-    rows = told(root, fit=True)
-    assert [row["kind"] for row in rows] == ["version", "version", "window", "age"]
+    rows = observed_in(root, fit=True)
+    assert [type(one.fact) for one in rows] == [VersionFacts, VersionFacts, Ages]
 
 
 def store(key: str, value: str, **more: Any) -> StoreTask:
@@ -189,17 +199,16 @@ def test_only_what_a_rule_needs_is_tracked() -> None:
     ("timer", "expected"),
     [
         # Set before the time of its batch: no timer of processing time. In Scala it stands, too.
-        (500, [(1, "processing"), (2, "processing")]),
+        (500, [(1, PROCESSING), (2, PROCESSING)]),
         # That no watermark has come yet proves nothing: an idle source holds it back.
         (9000, []),
         (NO_TIMEOUT, []),
     ],
 )
 def test_before_the_first_watermark_a_timer_tells_by_the_time_that_it_was_set_after(
-    tmp_path: Path, timer: int, expected: list[tuple[int, str]]
+    tmp_path: Path, timer: int, expected: list[tuple[int, TimeoutKind]]
 ) -> None:
     deltas: dict[int, list[Record]] = {1: [(A, group_state(1, timer))], 2: []}
-    rows = told(group_states(tmp_path, [Batch(0, 1000, 1), Batch(0, 2000, 2)], deltas))
-    against = [(row["version"], row["timeout_kind"]) for row in of_kind(rows, "timers")]
-    assert against == expected
-    assert of_kind(rows, "leftovers") == []
+    rows = observed_in(group_states(tmp_path, [Batch(0, 1000, 1), Batch(0, 2000, 2)], deltas))
+    assert against(rows) == expected
+    assert facts_of_type(rows, LeftoverCount) == []

@@ -36,7 +36,7 @@ MILD = Problem("snapshot-differs", "it differs", "/c/state/1/2/5.snapshot", None
 
 def batches(mode: ProblemMode, *problems: Problem) -> list[pa.RecordBatch]:
     schema = with_problems(COLUMNS, mode)
-    return list(problem_batches(schema, mode, map(Problem.to_row, problems)))
+    return list(problem_batches(schema, mode, problems))
 
 
 def test_only_a_permissive_table_has_a_column_for_problems() -> None:
@@ -66,9 +66,9 @@ def test_failfast_raises_what_could_not_be_read_and_nothing_else() -> None:
 
 def test_refuse_knows_every_statement_about_readable_files() -> None:
     for slug in READABLE:
-        refuse([Problem(slug, "m").to_row()])
+        refuse([Problem(slug, "m")])
     with pytest.raises(InspectorError, match=r"^second"):
-        refuse(Problem(slug, slug).to_row() for slug in (READABLE[0], "second", "third"))
+        refuse(Problem(slug, slug) for slug in (READABLE[0], "second", "third"))
 
 
 def test_dropmalformed_tells_nothing() -> None:

@@ -15,14 +15,18 @@ from hypothesis import strategies as st
 
 from inspector.decode.field_sizes import RowBytes, measure_rows
 from inspector.discovery.tasks import Task
+from inspector.facts.joins import MatchedRows
+from inspector.facts.row_bytes import FieldSizes
 from inspector.merge.collect import Facts, collect
+from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
+from inspector.operators.rule import Side
 from inspector.passes.run import run_fields, run_rows, run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from scripts.compare_with_spark import truth
 from tests import cases
-from tests.cases import Batch, place, run, small_checkpoint, tasks_of
+from tests.cases import Batch, observed, place, problems_in, run, small_checkpoint, tasks_of
 from tests.cli.support import copy_of
 from tests.encode import Record
 
@@ -79,9 +83,10 @@ def test_the_sum_is_what_all_rows_measure(
 ) -> None:
     tasks = tasks_of(checkpoint_of(tmp_path_factory.mktemp("c"), partitions), version)
     rows = run([task.to_json() for task in tasks], run_rows)
+    name = StoreName(0, "default")
     assert facts_of(run_fields, tasks, seed).fields == {
-        ((0, "default"), "key"): measured(cases.USER, [row["key"] for row in rows]),
-        ((0, "default"), "value"): measured(cases.GROUP_STATE, [row["value"] for row in rows]),
+        (name, Side.KEY): measured(cases.USER, [row["key"] for row in rows]),
+        (name, Side.VALUE): measured(cases.GROUP_STATE, [row["value"] for row in rows]),
     }
 
 
@@ -89,14 +94,14 @@ def test_only_the_rows_of_the_keys_that_are_looked_for(tmp_path: Path) -> None:
     puts: list[Record] = [cases.put(cases.user(name), 2) for name in ("a", "b")]
     (task,) = tasks_of(checkpoint_of(tmp_path, [[puts, [], []]]))
     found = facts_of(run_fields, [replace(task, where=("value=b",))]).fields
-    assert found[(0, "default"), "key"] == measured(cases.USER, [cases.user("b")])
+    assert found[StoreName(0, "default"), Side.KEY] == measured(cases.USER, [cases.user("b")])
 
 
 def test_no_version_is_replayed_for_fields(tmp_path: Path) -> None:
-    rows = run([task.to_json() for task in tasks_of(small_checkpoint(tmp_path))], run_fields)
-    assert {row["kind"] for row in rows} == {"fields"}
-    assert {row["version"] for row in rows} == {4}
-    places = Counter((*place(row), row["side"]) for row in rows)
+    specs = [task.to_json() for task in tasks_of(small_checkpoint(tmp_path))]
+    found = observed(specs, run_fields)
+    assert {(type(one.fact), one.version) for one in found} == {(FieldSizes, 4)}
+    places = Counter((*place(one), one.fact.side) for one in found)
     assert set(places.values()) == {1}
     assert len(places) == 2 * 9
 
@@ -104,10 +109,10 @@ def test_no_version_is_replayed_for_fields(tmp_path: Path) -> None:
 def test_a_store_without_a_schema_tells_no_fields_but_its_problems(tmp_path: Path) -> None:
     (task,) = tasks_of(checkpoint_of(tmp_path, [[[], [], []]]))
     bare = replace(task, stores=(replace(task.stores[0], key_schema=None, value_schema=None),))
-    assert run([bare.to_json()], run_fields) == []
+    assert observed([bare.to_json()], run_fields) == []
     (tmp_path / "state/0/0/2.delta").write_bytes(b"broken")
-    (row,) = run([bare.to_json()], run_fields)
-    assert (row["kind"], row["path"]) == ("problem", str(tmp_path / "state/0/0/2.delta"))
+    (problem,) = problems_in(observed([bare.to_json()], run_fields))
+    assert problem.path == str(tmp_path / "state/0/0/2.delta")
 
 
 # --- joins -----------------------------------------------------------------------------------
@@ -125,14 +130,15 @@ def test_matched_rows_are_those_that_spark_says_have_a_partner(case: str, seed: 
     )
     tasks = matched(tasks_of(FIXTURES / case / "checkpoint", newest))
     assert facts_of(run_tasks, tasks, seed).matched == {
-        (0, store): (flags[store, True], flags[store, False]) for store in VALUE_STORES
+        StoreName(0, store): MatchedRows(flags[store, True], flags[store, False])
+        for store in VALUE_STORES
     }
 
 
 def test_they_are_counted_beside_the_other_facts_and_only_if_asked_for() -> None:
     tasks = tasks_of(FIXTURES / JOIN / "checkpoint")
-    plain, asked = (run([t.to_json() for t in some]) for some in (tasks, matched(tasks)))
-    assert [row for row in asked if row["kind"] != "matched"] == plain
+    plain, asked = (observed([t.to_json() for t in some]) for some in (tasks, matched(tasks)))
+    assert [one for one in asked if not isinstance(one.fact, MatchedRows)] == plain
     assert len(asked) > len(plain)
 
 
@@ -159,7 +165,7 @@ def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
     others = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).matched
     whole = facts_of(run_tasks, tasks).matched
     (root / VICTIM).write_bytes(b"broken")
-    left, right = ((0, store) for store in VALUE_STORES)
+    left, right = (StoreName(0, store) for store in VALUE_STORES)
     found = facts_of(run_tasks, tasks).matched
     assert found == {left: others[left], right: whole[right]}
     assert found != whole
@@ -168,6 +174,6 @@ def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("function", [run_tasks, run_fields])
 def test_version_0_has_no_rows(tmp_path: Path, function: Any) -> None:
     facts = facts_of(function, matched(tasks_of(copy_of("join_left_outer", tmp_path), 0)))
-    assert set(facts.matched.values()) <= {(0, 0)}
+    assert set(facts.matched.values()) <= {MatchedRows()}
     assert {found.rows for found in facts.fields.values()} <= {0}
     assert facts.problems == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,20 +14,33 @@ import pytest
 
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import JudgedLeftover, Leftover
+from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import BATCH_ROWS, facts_in, facts_schema
+from inspector.facts.versions import VersionFacts
 from inspector.passes.run import run_fields, run_rows, run_tasks
-from inspector.schemas import FACTS, ROWS, TASKS, batch_of
+from inspector.schemas import ROWS, TASKS, batch_of
 from tests import cases, encode
-from tests.cases import place, run, small_checkpoint, tasks_of, told
+from tests.cases import (
+    Seen,
+    facts_of_type,
+    observed,
+    observed_in,
+    place,
+    problems_in,
+    run,
+    small_checkpoint,
+    tasks_of,
+)
 
-Rows = list[dict[str, Any]]
+
+def counted(found: Iterable[Seen]) -> Counter[str]:
+    return Counter(map(repr, found))
 
 
-def counted(rows: Iterable[dict[str, Any]]) -> Counter[str]:
-    return Counter(map(repr, rows))
-
-
-def of_kind(rows: Rows, kind: str) -> Rows:
-    return [row for row in rows if row["kind"] == kind]
+def versions_in(found: list[Seen]) -> list[Observed[VersionFacts]]:
+    return [one for one in found if isinstance(one.fact, VersionFacts)]
 
 
 # --- splits and orders -----------------------------------------------------------------------
@@ -37,7 +51,7 @@ def test_facts_do_not_depend_on_how_the_tasks_are_split_and_ordered(
     tmp_path: Path, seed: int
 ) -> None:
     specs = [task.to_json() for task in tasks_of(small_checkpoint(tmp_path))]
-    whole = run(specs)
+    whole = observed(specs)
     random = Random(seed)
     random.shuffle(specs)
     cut = random.randrange(len(specs) + 1)
@@ -45,15 +59,15 @@ def test_facts_do_not_depend_on_how_the_tasks_are_split_and_ordered(
         batch_of(TASKS, [{"task_id": 0, "spec": spec} for spec in part])
         for part in (specs[:cut], specs[cut:])
     ]
-    rows = [row for batch in run_tasks(batches) for row in batch.to_pylist()]
-    assert counted(rows) == counted(whole)
+    found = [one for batch in run_tasks(batches) for one in facts_in(batch)]
+    assert counted(found) == counted(whole)
 
 
 @pytest.mark.parametrize("function", [run_tasks, run_fields, run_rows])
 def test_every_engine_setting_gives_the_same_batches(tmp_path: Path, function: Any) -> None:
     work = [Work(task.to_json()) for task in tasks_of(small_checkpoint(tmp_path))]
     one, many = (
-        [row for b in LocalEngine(n).map(function, FACTS, work) for row in b.to_pylist()]
+        [row for b in LocalEngine(n).map(function, facts_schema(), work) for row in b.to_pylist()]
         for n in (1, 4)
     )
     assert one == many
@@ -63,13 +77,17 @@ def test_every_engine_setting_gives_the_same_batches(tmp_path: Path, function: A
 def test_batches_have_the_schema_that_spark_is_promised(tmp_path: Path) -> None:
     tasks = [batch_of(TASKS, [{"spec": t.to_json()}]) for t in tasks_of(small_checkpoint(tmp_path))]
     (tmp_path / "state/1/2/2.delta").write_bytes(b"broken")
-    for function, schema in ((run_tasks, FACTS), (run_fields, FACTS), (run_rows, ROWS)):
+    for function, schema in (
+        (run_tasks, facts_schema()),
+        (run_fields, facts_schema()),
+        (run_rows, ROWS),
+    ):
         batches: list[pa.RecordBatch] = list(function(tasks))
         assert {row["kind"] for b in batches for row in b.to_pylist()} >= {"problem"}
         assert all(batch.schema.equals(schema) for batch in batches)
 
 
-def test_without_tasks_nothing_is_told() -> None:
+def test_without_tasks_nothing_is_observed_in() -> None:
     for function in (run_tasks, run_fields, run_rows):
         assert list(function([])) == list(function([batch_of(TASKS, [])])) == []
 
@@ -82,14 +100,18 @@ def test_many_facts_are_told_in_several_batches(tmp_path: Path) -> None:
     cases.write_store(folder, {1: [(cases.micros(n), b"") for n in range(5000)]})
     tasks = batch_of(TASKS, [{"spec": task.to_json()} for task in tasks_of(root)])
     batches = list(run_tasks([tasks]))
-    rows = [row for batch in batches for row in batch.to_pylist()]
-    assert len(of_kind(rows, "leftover")) == 5000
-    assert [batch.num_rows for batch in batches] == [4096, len(rows) - 4096]
+    found = [one for batch in batches for one in facts_in(batch)]
+    assert len(facts_of_type(found, Leftover)) == 5000
+    # Those of one kind lie together.
+    kinds = [batch.column("kind").unique().to_pylist() for batch in batches]
+    assert all(len(of_batch) == 1 for of_batch in kinds)
+    assert max(batch.num_rows for batch in batches) <= BATCH_ROWS
+    assert kinds.count(["leftover"]) == 2
 
 
 def test_every_store_tells_every_version(tmp_path: Path) -> None:
-    versions = of_kind(told(small_checkpoint(tmp_path)), "version")
-    found = Counter((*place(row), row["version"]) for row in versions)
+    versions = versions_in(observed_in(small_checkpoint(tmp_path)))
+    found = Counter((*place(one), one.version) for one in versions)
     stores = [(1, "default"), *((0, store) for store in cases.JOIN_STORES)]
     assert found == Counter(
         (*store, partition, version)
@@ -97,7 +119,7 @@ def test_every_store_tells_every_version(tmp_path: Path) -> None:
         for partition in range(cases.PARTITIONS)
         for version in (1, 2, 3, 4)
     )
-    assert told(tmp_path) == told(tmp_path)
+    assert observed_in(tmp_path) == observed_in(tmp_path)
 
 
 # --- what is broken --------------------------------------------------------------------------
@@ -110,7 +132,9 @@ def change(root: Path, path: str, edit: Callable[[bytes], bytes]) -> None:
     file.write_bytes(edit(file.read_bytes()))
 
 
-def assert_only_partition_1_of_operator_1_suffers(before: Rows, after: Rows) -> Rows:
+def assert_only_partition_1_of_operator_1_suffers(
+    before: list[Seen], after: list[Seen]
+) -> list[Seen]:
     victim = (1, "default", 1)
     others = [row for row in before if place(row) != victim]
     assert counted(row for row in after if place(row) != victim) == counted(others)
@@ -124,34 +148,34 @@ def test_a_file_cut_anywhere_is_a_problem_with_its_path(tmp_path: Path, codec: s
     whole = encode.state_file(rows, codec)
     (root / VICTIM).write_bytes(whole)
     specs = [task.to_json() for task in tasks_of(root) if task.operator_id == 1]
-    before = run(specs)
+    before = observed(specs)
     for size in sorted({*range(0, len(whole), 7), *range(len(whole) - 5, len(whole))}):
         (root / VICTIM).write_bytes(whole[:size])
-        mine = assert_only_partition_1_of_operator_1_suffers(before, run(specs))
-        bad = [row for row in of_kind(mine, "problem") if row["slug"] != "codec-mismatch"]
+        mine = assert_only_partition_1_of_operator_1_suffers(before, observed(specs))
+        bad = [found for found in problems_in(mine) if found.slug != "codec-mismatch"]
         (problem,) = bad
-        assert problem["path"] == str(root / VICTIM)
-        assert (problem["version"], problem["message"] != "") == (2, True)
-        assert problem["offset"] is not None
+        assert problem.path == str(root / VICTIM)
+        assert (problem.version, problem.message != "") == (2, True)
+        assert problem.offset is not None
         # Version 3 comes from its snapshot; version 2 cannot be made.
-        assert [row["version"] for row in of_kind(mine, "version")] == [1, 3, 4]
-        assert [row["rebased"] for row in of_kind(mine, "version")] == [0, 1, 0]
+        assert [one.version for one in versions_in(mine)] == [1, 3, 4]
+        assert [one.fact.rebased for one in versions_in(mine)] == [0, 1, 0]
 
 
 @pytest.mark.parametrize("path", [VICTIM, "state/1/1/3.snapshot", "state/1/1/4.delta"])
 def test_a_flipped_bit_is_a_problem_or_changes_nothing(tmp_path: Path, path: str) -> None:
     root = small_checkpoint(tmp_path)
     specs = [task.to_json() for task in tasks_of(root) if task.operator_id == 1]
-    before, good = run(specs), (root / path).read_bytes()
+    before, good = observed(specs), (root / path).read_bytes()
     harmless = 0
     for at in (*range(21), *range(21, len(good), 5)):
         bad = bytearray(good)
         bad[at] ^= 1 << at % 8
         (root / path).write_bytes(bad)
-        after = run(specs)
+        after = observed(specs)
         mine = assert_only_partition_1_of_operator_1_suffers(before, after)
-        problems = of_kind(mine, "problem")
-        assert {problem["path"] for problem in problems} <= {str(root / path)}
+        problems = problems_in(mine)
+        assert {problem.path for problem in problems} <= {str(root / path)}
         if not problems:
             harmless += 1
             assert counted(after) == counted(before)
@@ -161,22 +185,22 @@ def test_a_flipped_bit_is_a_problem_or_changes_nothing(tmp_path: Path, path: str
 
 def test_a_file_that_went_after_it_was_listed_is_a_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    before, specs = told(root), [task.to_json() for task in tasks_of(root)]
+    before, specs = observed_in(root), [task.to_json() for task in tasks_of(root)]
     (root / VICTIM).unlink()
-    mine = assert_only_partition_1_of_operator_1_suffers(before, run(specs))
-    (problem,) = of_kind(mine, "problem")
-    assert (problem["path"], problem["offset"]) == (str(root / VICTIM), None)
-    assert problem["slug"] == "storage"
+    mine = assert_only_partition_1_of_operator_1_suffers(before, observed(specs))
+    (problem,) = problems_in(mine)
+    assert (problem.path, problem.offset) == (str(root / VICTIM), None)
+    assert problem.slug == "storage"
 
 
 def test_a_file_that_is_a_folder_by_now_is_a_problem(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    before, specs = told(root), [task.to_json() for task in tasks_of(root)]
+    before, specs = observed_in(root), [task.to_json() for task in tasks_of(root)]
     (root / VICTIM).unlink()
     (root / VICTIM).mkdir()
-    mine = assert_only_partition_1_of_operator_1_suffers(before, run(specs))
-    (problem,) = of_kind(mine, "problem")
-    assert (problem["path"], problem["slug"]) == (str(root / VICTIM), "storage")
+    mine = assert_only_partition_1_of_operator_1_suffers(before, observed(specs))
+    (problem,) = problems_in(mine)
+    assert (problem.path, problem.slug) == (str(root / VICTIM), "storage")
 
 
 def test_behind_a_broken_delta_without_snapshot_no_version_is_told_but_files_are_read(
@@ -184,33 +208,39 @@ def test_behind_a_broken_delta_without_snapshot_no_version_is_told_but_files_are
 ) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/3.snapshot").unlink()
-    before = told(root)
+    before = observed_in(root)
     change(root, VICTIM, lambda data: data[:-25])
     change(root, "state/1/1/4.delta", lambda data: data[:30])
-    mine = assert_only_partition_1_of_operator_1_suffers(before, told(root))
-    assert [row["version"] for row in of_kind(mine, "problem")] == [2, 4]
-    assert [row["version"] for row in of_kind(mine, "version")] == [1]
-    assert of_kind(mine, "leftovers") == of_kind(mine, "leftover") == []
+    mine = assert_only_partition_1_of_operator_1_suffers(before, observed_in(root))
+    assert [found.version for found in problems_in(mine)] == [2, 4]
+    assert [one.version for one in versions_in(mine)] == [1]
+    assert facts_of_type(mine, JudgedLeftover) == []
 
 
 def test_a_broken_snapshot_beside_its_delta_costs_no_fact(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    before = told(root)
+    before = observed_in(root)
     change(root, "state/1/1/3.snapshot", lambda data: data[:40])
-    mine = assert_only_partition_1_of_operator_1_suffers(before, told(root))
-    (problem,) = of_kind(mine, "problem")
-    assert problem["path"] == str(root / "state/1/1/3.snapshot")
-    kept = [row for row in mine if row["kind"] != "problem"]
-    expected = [row for row in before if place(row) == (1, "default", 1)]
-    unsized = [row | {"snapshot_bytes": None} for row in kept]
-    assert counted(unsized) == counted(row | {"snapshot_bytes": None} for row in expected)
+    mine = assert_only_partition_1_of_operator_1_suffers(before, observed_in(root))
+    (problem,) = problems_in(mine)
+    assert problem.path == str(root / "state/1/1/3.snapshot")
+    kept = [one for one in mine if not isinstance(one.fact, ReadProblem)]
+    expected = [one for one in before if place(one) == (1, "default", 1)]
+    assert counted(map(_unsized, kept)) == counted(map(_unsized, expected))
+
+
+def _unsized(one: Seen) -> Seen:
+    """The same without the size of a snapshot."""
+    if not isinstance(one.fact, VersionFacts):
+        return one
+    return replace(one, fact=replace(one.fact, snapshot_bytes=0))
 
 
 def test_nothing_is_ever_written_below_a_checkpoint(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     change(root, VICTIM, lambda data: data[:30])
     before = cases.tree(root)
-    assert told(root, fit=True)
+    assert observed_in(root, fit=True)
     for function in (run_rows, run_fields):
         assert run([task.to_json() for task in tasks_of(root)], function)
     assert cases.tree(root) == before

@@ -13,9 +13,9 @@ import google_crc32c
 import pytest
 
 from inspector.checkpoint.storage import Storage
-from inspector.model import FileKind, StoreFile, Version
+from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.passes.side_checks import SLUG, SideChecks, main_path
-from tests.cases import small_checkpoint, told
+from tests.cases import observed_in, problems_in, small_checkpoint
 
 HADOOP, SPARK = FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM
 DELTA = "state/1/0/1.delta"
@@ -36,8 +36,8 @@ def spark(file: Path) -> None:
     file.with_name(f"{file.name}.crc").write_text(json.dumps(record))
 
 
-def problems(root: Path, version: int | None = None) -> list[dict[str, Any]]:
-    return [row for row in told(root, version, fit=True) if row["kind"] == "problem"]
+def problems(root: Path, version: int | None = None) -> list[Problem]:
+    return problems_in(observed_in(root, version, fit=True))
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
@@ -60,8 +60,8 @@ def test_every_changed_byte_is_noticed_though_the_file_can_be_read(
     data[8] ^= 1  # the level of an lz4 block, of which no reader takes notice
     file.write_bytes(data)
     (found,) = problems(root, version)
-    assert (found["slug"], found["path"]) == (SLUG, str(file))
-    assert found["offset"] == (0 if write is hadoop else None)
+    assert (found.slug, found.path) == (SLUG, str(file))
+    assert found.offset == (0 if write is hadoop else None)
 
 
 @pytest.mark.parametrize("write", [hadoop, spark])
@@ -72,7 +72,7 @@ def test_a_file_that_cannot_be_decoded_is_summed_to_its_end_all_the_same(
     file = root / DELTA
     write(file)
     file.write_bytes(b"broken" + file.read_bytes()[6:])
-    found = {row["slug"] for row in problems(root) if row["path"] == str(file)}
+    found = {row.slug for row in problems(root) if row.path == str(file)}
     assert found == {"bad-frame", SLUG}
 
 
@@ -81,14 +81,14 @@ def test_a_side_file_that_is_none_is_named(tmp_path: Path) -> None:
     side = root / "state/1/0/1.delta.crc"
     side.write_text("nonsense")
     (found,) = problems(root)
-    assert (found["slug"], found["path"]) == (SLUG, str(side))
-    assert "not a Spark checksum file" in found["message"]
+    assert (found.slug, found.path) == (SLUG, str(side))
+    assert "not a Spark checksum file" in found.message
 
 
 def test_without_the_check_of_rows_no_side_file_is_read(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/0/1.delta.crc").write_text("nonsense")
-    assert [row for row in told(root) if row["kind"] == "problem"] == []
+    assert problems_in(observed_in(root)) == []
 
 
 def test_a_side_file_that_was_cleaned_up_meanwhile_says_nothing(tmp_path: Path) -> None:

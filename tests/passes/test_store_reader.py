@@ -32,7 +32,7 @@ def write(root: Path, data: bytes, kind: FileKind = FileKind.DELTA) -> StoreFile
 
 
 def slugs(reader: StoreReader) -> list[tuple[str, int | None]]:
-    return [(problem["slug"], problem["offset"]) for problem in reader.problems]
+    return [(problem.slug, problem.offset) for problem in reader.problems]
 
 
 @pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
@@ -51,8 +51,8 @@ def test_bytes_of_another_codec_are_read_as_what_they_are(tmp_path: Path, record
     blocks = list(reader.blocks(write(tmp_path, encode.state_file(ROWS, "lz4"))))
     assert sum(block.count for block in blocks) == 2
     (problem,) = reader.problems
-    assert (problem["slug"], problem["offset"]) == ("codec-mismatch", 0)
-    assert "the bytes are lz4" in problem["message"]
+    assert (problem.slug, problem.offset) == ("codec-mismatch", 0)
+    assert "the bytes are lz4" in problem.message
 
 
 def test_what_no_log_records_is_lz4(tmp_path: Path) -> None:
@@ -106,9 +106,9 @@ def test_rows_with_wrong_checksums_are_counted_and_handed_on(tmp_path: Path) -> 
     blocks = list(reader.blocks(file))
     assert sum(block.count for block in blocks) == 4
     (problem,) = reader.problems
-    assert (problem["slug"], problem["path"], problem["version"]) == ("row-checksum", file.path, 3)
-    assert "2 records" in problem["message"]
-    assert "first of record 0" in problem["message"]
+    assert (problem.slug, problem.path, problem.version) == ("row-checksum", file.path, 3)
+    assert "2 records" in problem.message
+    assert "first of record 0" in problem.message
 
 
 def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:
@@ -117,11 +117,10 @@ def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:
     reader.failed(FrameError("got 1", offset=7), file)
     reader.failed(OSError(f"{file.path}: no answer"), file)
     assert slugs(reader) == [("bad-frame", 7), ("storage", None)]
-    assert [problem["message"] for problem in reader.problems] == ["got 1", "no answer"]
+    assert [problem.message for problem in reader.problems] == ["got 1", "no answer"]
     for problem in reader.problems:
-        place = (problem["operator_id"], problem["store_name"], problem["partition_id"])
-        assert place == (2, "default", 5)
-        assert (problem["kind"], problem["version"], problem["path"]) == ("problem", 3, file.path)
+        assert problem.store == StoreId(2, "default", 5)
+        assert (problem.version, problem.path) == (3, file.path)
 
 
 def test_a_fault_of_this_package_is_not_hidden_as_a_problem(tmp_path: Path) -> None:
@@ -135,4 +134,4 @@ def test_a_problem_may_be_about_the_store_as_a_whole(tmp_path: Path) -> None:
     reader = reader_of(tmp_path)
     reader.report("missing-version", "none")
     (problem,) = reader.problems
-    assert (problem["version"], problem["path"], problem["offset"]) == (None, None, None)
+    assert (problem.version, problem.path, problem.offset) == (None, None, None)

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inspector.exceptions import InspectorError
+from inspector.model import Problem
 from inspector.passes.problem_mode import ProblemMode, problems_in, without_problems
 from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
 from inspector.schemas import TASKS, batch_of
@@ -251,19 +252,19 @@ def test_an_old_value_that_does_not_fit_was_told_when_it_was_put(tmp_path: Path)
 
 def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[entry("a", 1)]])
-    statement = {"slug": "uncommitted", "message": "no commit", "path": "p", "operator_id": 0}
+    statement = Problem("uncommitted", "no commit", "p")
     wanted = task_of(root, listed=(statement,))
     rows = [row for batch in batches_of(wanted) for row in batch.to_pylist()]
     assert [row["problem"] is None for row in rows] == [False, True]
     assert len(read(root, listed=(statement,), mode=ProblemMode.FAILFAST)) == 1
-    missing = statement | {"slug": "missing-version"}
+    missing = replace(statement, slug="missing-version")
     with pytest.raises(InspectorError, match=r"^p: no commit"):
         read(root, listed=(missing,), mode=ProblemMode.FAILFAST)
 
 
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [[]])
-    (problem,) = (p.to_row() for b in batches_of(task_of(spoilt(root))) for p in problems_in(b))
+    (problem,) = (p for b in batches_of(task_of(spoilt(root))) for p in problems_in(b))
     wanted = task_of(
         root, changes=True, first_version=7, raw=True, mode=ProblemMode.FAILFAST, listed=(problem,)
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from inspector.analyses.shared.common import (
@@ -14,9 +14,10 @@ from inspector.analyses.shared.common import (
 from inspector.analyses.shared.declare import TableSpec
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.ages import BEFORE, Ages
+from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.durations import duration_text
-from inspector.merge.collect import Facts, StoreName
-from inspector.merge.resolution import before_window
+from inspector.merge.collect import Facts
+from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render.report import Column, Table, Unit
 
@@ -146,13 +147,13 @@ def _time(checkpoint: Checkpoint, version: int) -> int | None:
 
 def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     """Leftovers by class and by how long ago they expired."""
-    groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for row in facts.leftover_ages:
-        expired = BEFORE if before_window(row) else row["expired_version"]
-        place = (row["operator_id"], row["store_name"], row["leftover_class"])
+    groups: dict[tuple[Any, ...], list[LeftoverAge]] = {}
+    for one in facts.leftover_ages:
+        expired = BEFORE if one.fact.before_window else one.fact.expired_version
+        place = (*one.store.name, one.fact.leftover_class.value)
         order = 10**18 if expired == BEFORE else version - expired
         bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
-        groups.setdefault((*place, bucket, _bucket(version, expired)), []).append(row)
+        groups.setdefault((*place, bucket, _bucket(version, expired)), []).append(one.fact)
     names = operator_names(checkpoint)
     return LEFTOVER_AGES.table(
         "leftovers by when they expired, in batches before the judged one",
@@ -163,10 +164,10 @@ def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
                 "store_name": place[1],
                 "class": place[2],
                 "expired": place[4],
-                "keys": sum(row["rows"] for row in rows),
-                "row_bytes": sum(row["value_bytes"] for row in rows),
+                "keys": sum(one.rows for one in found),
+                "row_bytes": sum(one.row_bytes for one in found),
             }
-            for place, rows in sorted(groups.items())
+            for place, found in sorted(groups.items())
         ],
     )
 
@@ -200,10 +201,10 @@ def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> dic
     versions = facts.by_store().get(name, {})
     most = max(behind.values(), default=None)
     newest = behind[max(behind)] if behind else None
-    matched, unmatched = facts.matched.get(name, (None, None))
+    matched, check = facts.matched.get(name), facts.join_checks.get(name)
     return {
-        "matched_rows": matched,
-        "unmatched_rows": unmatched,
+        "matched_rows": None if matched is None else matched.matched,
+        "unmatched_rows": None if matched is None else matched.unmatched,
         "operator_id": name[0],
         "operator_name": operator_names(checkpoint).get(name[0]),
         "store_name": name[1],
@@ -214,6 +215,6 @@ def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> dic
         "oldest_behind_ms": most,
         "newest_version_behind": None if newest is None else duration_text(newest),
         "removed_rows": sum(one.removed_rows for one in versions.values() if not one.rebased),
-        "rows": facts.joins.get((name, "rows")),
-        "rows_timed_by_key": facts.joins.get((name, "timed_by_key")),
+        "rows": None if check is None else check.rows,
+        "rows_timed_by_key": facts.rows_timed_by_key.get(name),
     }

@@ -13,7 +13,7 @@ from inspector.analyses.shared.common import (
 )
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Unit
 
@@ -44,7 +44,7 @@ class ChangeRows:
             yield from self._of_store(chunk)
 
     def _of_store(self, chunk: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-        place = (chunk[0]["operator_id"], chunk[0]["store_name"])
+        place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
         keys = self._words.keys(place, [row["key"] for row in chunk])
         values = self._words.values(place, [row["value"] for row in chunk])
         for row, key, value in zip(chunk, keys, values, strict=True):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import Annotated, get_type_hints
 
 import pyarrow as pa
 
@@ -22,11 +22,8 @@ from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.passes.problem_mode import ProblemMode, refuse
-
-if TYPE_CHECKING:
-    from inspector.merge.resolution import StoreName
 
 
 @dataclass(frozen=True)
@@ -131,19 +128,19 @@ def table_named(name: str) -> DataTable:
 
 def listed_problems(
     run: Run, mode: ProblemMode, stores: Sequence[StoreName] | None = None
-) -> tuple[dict[str, Any], ...]:
-    """What is wrong by the listing, as rows; of these stores only, if any are named.
+) -> tuple[Problem, ...]:
+    """What is wrong by the listing; of these stores only, if any are named.
 
     Raises:
         InspectorError: there is something, and the mode is ``failfast``.
     """
-    rows = tuple(found.to_row() for found in run.listed if _is_of(found, stores))
+    problems = tuple(found for found in run.listed if _is_of(found, stores))
     if mode is ProblemMode.FAILFAST:
-        refuse(rows)
-    return rows
+        refuse(problems)
+    return problems
 
 
 def _is_of(found: Problem, stores: Sequence[StoreName] | None) -> bool:
     if stores is None or found.store is None:
         return True
-    return (found.store.operator_id, found.store.store_name) in stores
+    return found.store.name in stores

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,9 +20,13 @@ from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.driver_tables import batch_spec, run_batches
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
+from inspector.codec import Message
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import Work
+from inspector.facts.registry import facts_in
+from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
+from inspector.model import Problem
 from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
 from inspector.passes.run import run_tasks
 from inspector.render.as_arrow import columns_of, record_batch_of
@@ -33,7 +36,7 @@ from inspector.schemas import task_batch
 
 
 @dataclass(frozen=True)
-class FactTableTask:
+class FactTableTask(Message):
     """The rows of one partition in one of the tables.
 
     Attributes:
@@ -43,7 +46,7 @@ class FactTableTask:
         resolution: what all partitions together say of leftovers.
         redact: what is shown of keys.
         mode: error handling.
-        listed: problems that the listing shows, as rows; emitted with the task's own.
+        listed: problems that the listing shows; emitted with the task's own.
     """
 
     analysis: str
@@ -53,23 +56,7 @@ class FactTableTask:
     resolution: Resolution
     redact: Redact = Redact.NONE
     mode: ProblemMode = ProblemMode.PERMISSIVE
-    listed: tuple[Mapping[str, Any], ...] = ()
-
-    def to_json(self) -> str:
-        """The task as text."""
-        inner = {"task": self.task.to_json(), "resolution": self.resolution.to_json()}
-        words = {"redact": self.redact.value, "mode": self.mode.value}
-        return json.dumps(vars(self) | inner | words)
-
-    @classmethod
-    def from_json(cls, text: str) -> FactTableTask:
-        """The inverse of :meth:`to_json`."""
-        raw = json.loads(text)
-        raw["task"] = Task.from_json(raw["task"])
-        raw["resolution"] = Resolution.from_json(raw["resolution"])
-        raw["redact"], raw["mode"] = Redact(raw["redact"]), ProblemMode(raw["mode"])
-        raw["listed"] = tuple(raw["listed"])
-        return cls(**raw)
+    listed: tuple[Problem, ...] = ()
 
 
 def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -94,12 +81,9 @@ def _of_task(request: FactTableTask) -> Iterator[pa.RecordBatch]:
     schema = table.batch_schema(request.mode)
     rows_of = table.rows(request)
     yield from problem_batches(schema, request.mode, request.listed)
-    spec = task_batch(request.task.to_json())
-    for batch in run_tasks([spec]):
-        facts = batch.to_pylist()
-        yield from problem_batches(
-            schema, request.mode, (f for f in facts if f["kind"] == "problem")
-        )
+    for batch in run_tasks([task_batch(request.task.to_json())]):
+        facts = Facts(facts_in(batch))
+        yield from problem_batches(schema, request.mode, facts.problems)
         rows = rows_of(facts)
         if rows:
             yield record_batch_of(schema, table.columns, rows)
@@ -111,7 +95,7 @@ def _declared(request: FactTableTask) -> FactTable:
     return next(t for t in tables if isinstance(t, FactTable) and t.name == request.table)
 
 
-RowsOfFacts = Callable[[list[dict[str, Any]]], list[dict[str, Any]]]
+RowsOfFacts = Callable[[Facts], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -123,8 +107,8 @@ class FactTable(DataTable):
         rows: what makes rows of the facts of a task.
     """
 
-    columns: Sequence[Column] = ()
-    rows: Callable[[FactTableTask], RowsOfFacts] = field(default=lambda _: list, repr=False)
+    columns: Sequence[Column]
+    rows: Callable[[FactTableTask], RowsOfFacts] = field(repr=False)
 
     def batch_schema(self, mode: ProblemMode) -> pa.Schema:
         """The schema of its batches."""

@@ -11,8 +11,8 @@ from inspector.analyses.shared.words import add_problems
 from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.merge.collect import Facts
-from inspector.merge.resolution import StoreName
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
+from inspector.operators.rule import Side
 from inspector.render.report import Column, Report
 from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, widen_timeout
 
@@ -39,7 +39,7 @@ FOOTNOTE = (
     "too, padded to whole words. Parts of a nested row count as its field's variable part. The "
     "bytes of all lines add up to row_bytes, exact."
 )
-MeasuredFields = dict[tuple[StoreName, str], tuple[StructType, RowBytes]]
+MeasuredFields = dict[tuple[StoreName, Side], tuple[StructType, RowBytes]]
 """Store and ``key`` or ``value`` -> its schema and what its rows take."""
 
 
@@ -70,8 +70,9 @@ def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
     measured: MeasuredFields = {}
     for operator in checkpoint.operators:
         for store, schema in operator.schemas.items():
-            place = (operator.operator_id, store)
-            for side, of_side in (("key", schema.key), ("value", widen_timeout(schema.value))):
+            place = StoreName(operator.operator_id, store)
+            both = ((Side.KEY, schema.key), (Side.VALUE, widen_timeout(schema.value)))
+            for side, of_side in both:
                 if (place, side) in facts.fields:
                     measured[place, side] = (of_side, facts.fields[place, side])
     return measured
@@ -89,7 +90,7 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[dict[str
             "operator_id": place[0],
             "operator_name": names.get(place[0]),
             "store_name": place[1],
-            "row": side,
+            "row": side.value,
             "rows": found.rows,
         }
         lines = [

@@ -87,7 +87,7 @@ def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapB
     layout = usual_layout(checkpoint, version)
     found: HeapByVersion = {}
     for store in store_heaps(checkpoint, version, facts, layout, retain):
-        place = (store.store.operator_id, store.store.store_name)
+        place = store.store.name
         of_store = found.setdefault(place, {})
         for of_version in store.versions:
             pair = {

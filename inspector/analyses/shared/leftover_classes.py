@@ -13,8 +13,9 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
 from inspector.estimates.heap import Heap, of_rows
 from inspector.estimates.heap_layout import Layout
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.merge.collect import Facts
-from inspector.merge.resolution import before_window, reasons_of
+from inspector.merge.resolution import reasons_of
 from inspector.render.report import Column, Table, Unit
 
 CLASSES = TableSpec(
@@ -42,10 +43,11 @@ CLASSES = TableSpec(
 def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     """Leftovers counted by store, class and certainty."""
     names = operator_names(checkpoint)
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in facts.totals:
-        place = (row["operator_id"], row["store_name"], row["leftover_class"], row["certainty"])
-        groups.setdefault((*place, before_window(row)), []).append(row)
+    groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
+    for one in facts.totals:
+        found = one.fact
+        judged = (found.leftover_class.value, found.certainty.value, found.before_window)
+        groups.setdefault((*one.store.name, *judged), []).append(found)
     disk = DiskShares(checkpoint, facts)
     layout = usual_layout(checkpoint, checkpoint.newest_version)
     return CLASSES.table(
@@ -57,15 +59,15 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
                 "store_name": store,
                 "class": kind,
                 "certainty": certainty,
-                "keys": sum(row["rows"] for row in rows),
+                "keys": sum(one.rows for one in rows),
                 "row_bytes": _row_bytes(rows),
                 "disk_bytes": disk.bytes_of(_row_bytes(rows)),
                 "heap_bytes": _heap(rows, layout),
                 "oldest_expired_batch": None
                 if before
-                else min(row["expired_version"] for row in rows) - 1,
-                **{word: _sum(rows, f"{word}_keys") for word in ("untouched", "changed", "empty")},
-                "fired_max": max(row["fired"] for row in rows) or None,
+                else min(one.expired_version for one in rows) - 1,
+                **{word: _sum(rows, word) for word in ("untouched", "changed", "empty")},
+                "fired_max": max(one.fired for one in rows) or None,
                 "reason": reasons_of(rows),
             }
             for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
@@ -73,16 +75,16 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     )
 
 
-def _heap(rows: Iterable[dict[str, Any]], layout: Layout) -> int:
+def _heap(rows: Iterable[LeftoverCount], layout: Layout) -> int:
     """What removing them saves in the two versions that Spark retains by default."""
-    each = (of_rows(r["rows"], r["key_bytes"], r["value_bytes"], layout, RETAINED) for r in rows)
+    each = (of_rows(r.rows, r.key_bytes, r.value_bytes, layout, RETAINED) for r in rows)
     return sum(each, Heap()).total
 
 
-def _row_bytes(rows: Iterable[dict[str, Any]]) -> int:
-    return sum(row["key_bytes"] + row["value_bytes"] for row in rows)
+def _row_bytes(rows: Iterable[LeftoverCount]) -> int:
+    return sum(one.row_bytes for one in rows)
 
 
-def _sum(rows: Iterable[dict[str, Any]], name: str) -> int | None:
-    known = [row[name] for row in rows if row[name] is not None]
+def _sum(rows: Iterable[LeftoverCount], name: str) -> int | None:
+    known = [keys for one in rows if (keys := getattr(one, name)) is not None]
     return sum(known) if known else None

@@ -8,7 +8,9 @@ from typing import Any
 from inspector.analyses.shared.common import PARTITION_ID, STORE, count, operator_names, size
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
-from inspector.merge.resolution import StoreName, before_window
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import Leftover
+from inspector.model import StoreName
 from inspector.render.keys import Redact, RowWords
 from inspector.render.report import Column, Unit
 from inspector.sparktypes import StructType, parse_schema_json
@@ -46,7 +48,7 @@ WIDE = frozenset(
 
 
 class LeftoverWords:
-    """Facts of kind ``leftover`` as rows under :data:`LEFTOVER_COLUMNS`.
+    """Facts :class:`Leftover` as rows under :data:`LEFTOVER_COLUMNS`.
 
     Args:
         names: operator id -> name.
@@ -71,7 +73,7 @@ class LeftoverWords:
     def of(cls, checkpoint: Checkpoint, redact: Redact) -> LeftoverWords:
         """For all stores of a checkpoint."""
         keys = {
-            (operator.operator_id, store): schema.key
+            StoreName(operator.operator_id, store): schema.key
             for operator in checkpoint.operators
             for store, schema in operator.schemas.items()
         }
@@ -82,59 +84,60 @@ class LeftoverWords:
     def of_task(cls, task: Task, operator_name: str, redact: Redact) -> LeftoverWords:
         """For the stores of one task."""
         keys = {
-            (task.operator_id, store.store_name): parse_schema_json(store.key_schema)
+            StoreName(task.operator_id, store.store_name): parse_schema_json(store.key_schema)
             for store in task.stores
             if store.key_schema is not None
         }
         times = {clock.batch_id + 1: clock.timestamp_ms for clock in task.clocks}
         return cls({task.operator_id: operator_name}, keys, times, redact)
 
-    def rows(self, listed: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def rows(self, listed: Iterable[Observed[Leftover]]) -> list[dict[str, Any]]:
         """The rows, in the same order."""
         facts = list(listed)
         keys = self._decoded(facts)
         return [self._row(fact, keys[i]) for i, fact in enumerate(facts)]
 
-    def _decoded(self, facts: Sequence[Mapping[str, Any]]) -> dict[int, Any]:
+    def _decoded(self, facts: Sequence[Observed[Leftover]]) -> dict[int, Any]:
         places: dict[StoreName, list[int]] = {}
         for i, fact in enumerate(facts):
-            places.setdefault((fact["operator_id"], fact["store_name"]), []).append(i)
+            places.setdefault(fact.store.name, []).append(i)
         found: dict[int, Any] = {}
         for place, mine in places.items():
-            words = self._keys.get(place, self._unknown).words([facts[i]["key"] for i in mine])
+            words = self._keys.get(place, self._unknown).words([facts[i].fact.key for i in mine])
             found |= dict(zip(mine, words, strict=True))
         return found
 
-    def _row(self, fact: Mapping[str, Any], key: Any) -> dict[str, Any]:
-        put, expired = fact["last_put_version"], fact["expired_version"]
+    def _row(self, observed: Observed[Leftover], key: Any) -> dict[str, Any]:
+        store, fact = observed.store, observed.fact
+        put, expired = fact.last_put_version, fact.expired_version
         # What expired before the window did so by the batch before it, at the latest.
-        before = before_window(fact)
+        before = fact.before_window
         return {
-            "operator_id": fact["operator_id"],
-            "operator_name": self._names.get(fact["operator_id"]),
-            "store_name": fact["store_name"],
-            "partition_id": fact["partition_id"],
+            "operator_id": store.operator_id,
+            "operator_name": self._names.get(store.operator_id),
+            "store_name": store.store_name,
+            "partition_id": store.partition_id,
             "key": key,
-            "key_hex": fact["key"].hex() if self._show_hex else None,
-            "key_bytes": fact["key_bytes"],
-            "value_bytes": fact["value_bytes"],
-            "class": fact["leftover_class"],
-            "certainty": fact["certainty"],
-            "state": fact["state_change"],
+            "key_hex": fact.key.hex() if self._show_hex else None,
+            "key_bytes": fact.key_bytes,
+            "value_bytes": fact.value_bytes,
+            "class": fact.leftover_class.value,
+            "certainty": fact.certainty.value,
+            "state": None if fact.state_change is None else fact.state_change.word,
             "expired_batch": None if before else expired - 1,
             "expired_version": None if before else expired,
-            "first_expired_batch": _batch(fact["first_expired_version"]),
-            "clock_ms": fact["clock_ms"],
-            "threshold_ms": fact["threshold_ms"],
-            "margin_ms": _minus(fact["threshold_ms"], fact["clock_ms"]),
-            "fired": fact["fired"],
+            "first_expired_batch": _batch(fact.first_expired_version),
+            "clock_ms": fact.clock_ms,
+            "threshold_ms": fact.threshold_ms,
+            "margin_ms": _minus(fact.threshold_ms, fact.clock_ms),
+            "fired": fact.fired,
             "last_put_version": put,
             "last_put_batch": _batch(put),
-            "last_put_ms": self._now.get(put),
-            "age_ms": _minus(self._now.get(fact["version"]), self._now.get(put)),
-            "puts": fact["puts"],
+            "last_put_ms": _at(self._now, put),
+            "age_ms": _minus(self._now.get(observed.version), _at(self._now, put)),
+            "puts": fact.puts,
             "unchanged_since": put is None or put <= expired,
-            "reason": fact["reason"],
+            "reason": fact.reason,
         }
 
 
@@ -144,3 +147,7 @@ def _minus(a: int | None, b: int | None) -> int | None:
 
 def _batch(version: int | None) -> int | None:
     return None if version is None else version - 1
+
+
+def _at(times: Mapping[int, int | None], version: int | None) -> int | None:
+    return None if version is None else times.get(version)

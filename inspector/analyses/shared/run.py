@@ -17,18 +17,17 @@ from inspector.discovery.checkpoint import (
     open_checkpoint,
     state_file_bytes,
 )
-from inspector.discovery.plan import Wanted, listing_problems, plan
+from inspector.discovery.plan import TaskRequest, listing_problems, plan
 from inspector.discovery.tasks import Task
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_rules import with_rules
-from inspector.discovery.user_schemas import GivenSchemas
+from inspector.discovery.user_schemas import UserSchemas
 from inspector.engines.choose import choose, given_engine
 from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
 from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.model import Problem
 from inspector.operators.user_rules import GivenRules
-from inspector.schemas import FACTS
 
 if TYPE_CHECKING:
     from inspector.merge.collect import Facts
@@ -78,7 +77,7 @@ class Run:
         # An engine that cannot be had is an error before anything is read.
         engine = given_engine(options.engine, options.workers)
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
-        schemas = GivenSchemas.parse(options.key_schemas, options.value_schemas)
+        schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
         checkpoint = _opened(path, options, reader_of(engine), (selection, schemas))
         if selection != Selection() and not any(o.layout.stores for o in checkpoint.operators):
             raise CheckpointError("it has no such operator, store or partition", checkpoint.root)
@@ -104,7 +103,7 @@ class Run:
         """The tasks that make the facts of a request."""
         fields = asdict(request)
         del fields["partitions"]
-        planned = Wanted(self.version, timeout_kind=self.options.timeout_kind, **fields)
+        planned = TaskRequest(self.version, timeout_kind=self.options.timeout_kind, **fields)
         return plan(self.checkpoint, planned)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
@@ -120,8 +119,10 @@ class Run:
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Facts of tasks, by a function of the passes, on the engine of the run."""
+        from inspector.facts.registry import facts_schema  # noqa: PLC0415 - as above
+
         work = [Work(task.to_json(), task.file_bytes) for task in tasks]
-        return self.engine.map(function, FACTS, work, merge)
+        return self.engine.map(function, facts_schema(), work, merge)
 
     def stream(self, function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Batches of tasks one after the other, in this process: for outputs that are written here.
@@ -142,7 +143,7 @@ def _opened(
     path: str,
     options: Options,
     reader: Reader | None,
-    narrowed: tuple[Selection, GivenSchemas],
+    narrowed: tuple[Selection, UserSchemas],
 ) -> Checkpoint:
     if reader is None:
         return open_checkpoint(path, options.storage_options, *narrowed)

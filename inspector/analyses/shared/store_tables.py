@@ -20,8 +20,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, selected_tasks, table_name
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
-from inspector.merge.resolution import StoreName
-from inspector.model import DEFAULT_STORE, Problem
+from inspector.model import DEFAULT_STORE, Problem, StoreName
 from inspector.passes.problem_mode import (
     COLUMN,
     ProblemMode,
@@ -67,7 +66,7 @@ def store_tables(
     table_options = table_options or TableOptions()
     run = Run.start(path, options)
     if table_options.mode is ProblemMode.FAILFAST:
-        refuse(map(Problem.to_row, run.listed))
+        refuse(run.listed)
     tasks = store_tasks(run, table_options, changes=changes)
     tables = [_table(run, store, of_store) for store, of_store in tasks.items()]
     if table_options.mode is ProblemMode.PERMISSIVE:
@@ -129,16 +128,16 @@ def _plan(
     path: str | Run, options: Options, table_options: TableOptions, *, changes: bool
 ) -> TablePlan:
     operator_id = options.operator_id or 0
-    store = options.store_name or DEFAULT_STORE
+    store = StoreName(operator_id, options.store_name or DEFAULT_STORE)
     run = Run.start(path, replace(options, operator_id=operator_id))
     of_stores = store_tasks(run, table_options, changes=changes)
-    tasks = of_stores.get((operator_id, store))
+    tasks = of_stores.get(store)
     if tasks is None:
         raise CheckpointError(
-            f"operator {operator_id} has no store {store!r}, it has {_names(of_stores)}",
+            f"operator {operator_id} has no store {store.store_name!r}, it has {_names(of_stores)}",
             run.checkpoint.root,
         )
-    listed = listed_problems(run, table_options.mode, [(operator_id, store)])
+    listed = listed_problems(run, table_options.mode, [store])
     tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
     return TablePlan(typed_schema(tasks[0]), run_typed, work_of(tasks), run)
 

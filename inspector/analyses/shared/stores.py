@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.analyses.shared.run import Run
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
-from inspector.merge.resolution import StoreName
+from inspector.model import StoreName
 from inspector.passes.changes import ChangesTask, run_changes
 from inspector.passes.key_filter import KeyFilter, check_filter
 from inspector.passes.run import run_rows
@@ -27,7 +27,7 @@ def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
     found: dict[StoreName, list[Task]] = {}
     for task in tasks:
         for store in task.stores:
-            name = (task.operator_id, store.store_name)
+            name = StoreName(task.operator_id, store.store_name)
             found.setdefault(name, []).append(replace(task, stores=(store,)))
     return dict(sorted(found.items()))
 
@@ -41,7 +41,7 @@ def selected_tasks(run: Run) -> list[Task]:
     keys = KeyFilter(run.options.key, tuple(run.options.where))
     if keys:
         check_filter(run.checkpoint, keys)
-    tasks = plan(run.checkpoint, Wanted(run.version))
+    tasks = plan(run.checkpoint, TaskRequest(run.version))
     return [replace(task, key=keys.key, where=keys.where) for task in tasks]
 
 

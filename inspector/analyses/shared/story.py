@@ -14,10 +14,11 @@ from inspector.analyses.shared.proofs import proof_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.unknown_watermarks import held_back
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.durations import duration_text
 from inspector.merge.collect import Facts
-from inspector.merge.resolution import before_window, reasons_of
-from inspector.model import BatchClock, Problem, TimeoutKind
+from inspector.merge.resolution import reasons_of
+from inspector.model import BatchClock, Problem, StoreName, TimeoutKind
 from inspector.operators.emissions import fed_by_sources
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.render.keys import Redact
@@ -69,12 +70,12 @@ def explain_class(
     checkpoint: Checkpoint, version: int, facts: Facts, kind: str, problems: Sequence[Problem]
 ) -> Report:
     """How many keys became leftovers of a class in each batch, and by which clock."""
-    groups: dict[tuple[int, str, int, str], list[Mapping[str, Any]]] = {}
-    for row in facts.leftover_ages:
-        if row["leftover_class"] == kind:
-            expired = 0 if before_window(row) else row["expired_version"]
-            place = (row["operator_id"], row["store_name"], expired, row["certainty"])
-            groups.setdefault(place, []).append(row)
+    groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = {}
+    for one in facts.leftover_ages:
+        if one.fact.leftover_class.value == kind:
+            expired = 0 if one.fact.before_window else one.fact.expired_version
+            place = (*one.store.name, expired, one.fact.certainty.value)
+            groups.setdefault(place, []).append(one.fact)
     rows = [_class_row(checkpoint, place, of_batch) for place, of_batch in sorted(groups.items())]
     table = CLASS_STORY.table(
         f"{kind}: keys still there in version {version}, by the batch in which they expired", rows
@@ -92,7 +93,7 @@ def explain_class(
 def _class_row(
     checkpoint: Checkpoint,
     place: tuple[int, str, int, str],
-    of_batch: Sequence[Mapping[str, Any]],
+    of_batch: Sequence[LeftoverAge],
 ) -> dict[str, Any]:
     operator_id, store, expired, certainty = place
     fed = any(
@@ -107,13 +108,13 @@ def _class_row(
         "batch_timestamp_ms": clock.timestamp_ms if clock else None,
         "new_data": clock.has_new_data if clock else None,
         "certainty": certainty,
-        "keys": sum(row["rows"] for row in of_batch),
-        "row_bytes": sum(row["value_bytes"] for row in of_batch),
-        "what": reasons_of(of_batch) or _proof(clock, of_batch[0]["timeout_kind"], fed=fed),
+        "keys": sum(one.rows for one in of_batch),
+        "row_bytes": sum(one.row_bytes for one in of_batch),
+        "what": reasons_of(of_batch) or _proof(clock, of_batch[0].timeout_kind, fed=fed),
     }
 
 
-def _proof(clock: BatchClock | None, kind: str | None, *, fed: bool) -> str:
+def _proof(clock: BatchClock | None, kind: TimeoutKind | None, *, fed: bool) -> str:
     if kind is None:
         return "the batch's clock covered them, and they outlived it"
     if fed and clock is not None and clock.has_new_data is False:
@@ -173,9 +174,9 @@ def _timer_clock(
     """The clock of an operator's timers by version; None, too, where its watermark is not known."""
 
     def clock(version: int) -> str | None:
-        found = facts.resolution.clock_of((operator.operator_id, store), version).kind
-        lags = found == TimeoutKind.EVENT_TIME.value and held_back(checkpoint, operator, version)
-        return None if lags else found
+        found = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
+        lags = found is TimeoutKind.EVENT_TIME and held_back(checkpoint, operator, version)
+        return None if found is None or lags else found.value
 
     return clock
 

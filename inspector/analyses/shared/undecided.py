@@ -9,6 +9,7 @@ from inspector.analyses.shared.common import STORE, count, operator_names, size
 from inspector.analyses.shared.declare import TableSpec
 from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, WIDE, LeftoverWords
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK
@@ -52,10 +53,10 @@ def decided_by(reason: str | None) -> str | None:
 def undecided_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     """How many keys are undecided, why, and what would decide them; nothing if none is."""
     names = operator_names(checkpoint)
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in facts.undecided_totals:
-        place = (row["operator_id"], row["store_name"], row["leftover_class"], row["reason"])
-        groups.setdefault(place, []).append(row)
+    groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
+    for one in facts.undecided_totals:
+        place = (*one.store.name, one.fact.leftover_class.value, one.fact.reason)
+        groups.setdefault(place, []).append(one.fact)
     if not groups:
         return []
     rows = [
@@ -64,8 +65,8 @@ def undecided_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
             "operator_name": names.get(operator_id),
             "store_name": store,
             "class": kind,
-            "keys": sum(row["rows"] for row in found),
-            "row_bytes": sum(row["key_bytes"] + row["value_bytes"] for row in found),
+            "keys": sum(one.rows for one in found),
+            "row_bytes": sum(one.row_bytes for one in found),
             "reason": reason,
             "decided_by": decided_by(reason),
         }
@@ -87,9 +88,9 @@ def undecided_keys(checkpoint: Checkpoint, facts: Facts, redact: Redact, limit: 
 def notes(facts: Facts) -> list[str]:
     """What is needed from the user to decide more."""
     stores = {
-        (row["operator_id"], row["store_name"])
-        for row in facts.undecided_totals
-        if row["reason"] in (UNKNOWN_CLOCK, NEIGHBOURS)
+        one.store.name
+        for one in facts.undecided_totals
+        if one.fact.reason in (UNKNOWN_CLOCK, NEIGHBOURS)
     }
     return [
         f"operator {operator} {store}: {UNKNOWN_CLOCK}, and some keys are leftovers by one of the "

@@ -8,8 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.merge.resolution import StoreName
-from inspector.model import Problem
+from inspector.model import Problem, StoreName
 from inspector.render.keys import Redact, RowWords
 from inspector.sparktypes import widen_timeout
 
@@ -27,7 +26,7 @@ class StoreWords:
         self._values: dict[StoreName, RowWords] = {}
         for operator in checkpoint.operators:
             for store, schema in operator.schemas.items():
-                place = (operator.operator_id, store)
+                place = StoreName(operator.operator_id, store)
                 self._keys[place] = RowWords(schema.key, redact)
                 self._values[place] = RowWords(widen_timeout(schema.value), redact)
 

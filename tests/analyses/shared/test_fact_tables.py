@@ -19,12 +19,13 @@ from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, LeftoverW
 from inspector.analyses.shared.run import Run
 from inspector.exceptions import InspectorError
 from inspector.facts.timed_out import BY_BOTH
+from inspector.facts.versions import COUNTS
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
+from inspector.model import Problem, StoreId
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.as_arrow import record_batch_of
 from inspector.render.keys import Redact
-from inspector.schemas import COUNTS
 from tests import cases
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of
 
@@ -160,7 +161,7 @@ def spoilt(tmp_path: Path) -> Path:
 def test_the_modes(spoilt: Path, table: str) -> None:
     run = Run.start(str(spoilt), None)
     resolution = run.facts().resolution
-    listed = ({"slug": "gap", "message": "m", "path": "p", "store_name": "s"},)
+    listed = (Problem("gap", "m", "p", store=StoreId(0, "s", 0)),)
     told = with_first(tasks_of(run, table, resolution), listed)
     rows = read(told)
     problems = [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
@@ -176,14 +177,14 @@ def test_the_modes(spoilt: Path, table: str) -> None:
         read(with_first(strict, listed))
 
 
-def with_first(tasks: Sequence[FactTableTask], listed: tuple[Row, ...]) -> list[FactTableTask]:
+def with_first(tasks: Sequence[FactTableTask], listed: tuple[Problem, ...]) -> list[FactTableTask]:
     return [replace(tasks[0], listed=listed), *tasks[1:]]
 
 
 def test_text_keeps_a_task() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
     resolution = run.facts().resolution
-    listed = ({"slug": "gap", "version": 3, "path": None},)
+    listed = (Problem("gap", "m", version=3),)
     for task in tasks_of(run, "leftovers", resolution, redact=Redact.HASH, listed=listed):
         for mode in ProblemMode:
             one = replace(task, mode=mode)

@@ -12,7 +12,9 @@ from inspector.analyses.shared.fields import fields_report
 from inspector.decode.field_sizes import RowBytes
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.merge.collect import Facts
+from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.operators.rule import Side
 from scripts.compare_with_spark import truth
 from tests.cli.support import copy_of
 
@@ -55,7 +57,9 @@ def test_stores_keep_their_order_and_empty_ones_are_left_out() -> None:
     for store in reversed(stores):
         schema = checkpoint.operators[0].schemas[store].key
         zero = RowBytes.none(schema)
-        facts.fields[(0, store), "key"] = zero if store == stores[0] else replace(zero, rows=1)
+        facts.fields[StoreName(0, store), Side.KEY] = (
+            zero if store == stores[0] else replace(zero, rows=1)
+        )
     rows = fields_report(checkpoint, 10, facts, []).primary.rows
     order = [name for name in checkpoint.operators[0].schemas if name != stores[0]]
     assert list(dict.fromkeys(row["store_name"] for row in rows)) == order

@@ -8,9 +8,12 @@ import pytest
 
 from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import Leftover
+from inspector.model import Certainty, StoreId, StoreName
 from inspector.render.keys import Redact
-from inspector.schemas import FACTS, batch_of
 from tests import cases
 from tests.cases import USER, user
 from tests.cli.support import checkpoint_of
@@ -19,31 +22,26 @@ Row = dict[str, Any]
 NOW = {9: 9000, 5: 5500}
 
 
-def fact(**more: Any) -> Row:
-    """A fact with every column, as a worker tells it."""
-    found = {
-        "kind": "leftover",
-        "operator_id": 0,
-        "store_name": "default",
-        "partition_id": 1,
-        "version": 9,
+def fact(store: str = "default", operator_id: int = 0, **more: Any) -> Observed[Leftover]:
+    """A fact as a worker emits it."""
+    known: dict[str, Any] = {
+        "leftover_class": LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+        "certainty": Certainty.PROVEN,
         "key": user("ann"),
         "key_bytes": 24,
         "value_bytes": 32,
         "expired_version": 7,
         "first_expired_version": 6,
-        "needs": None,
         "last_put_version": 5,
         "clock_ms": 100,
         "threshold_ms": 130,
         "puts": 2,
     }
-    (row,) = batch_of(FACTS, [found | more]).to_pylist()
-    return dict(row)
+    return Observed(StoreId(operator_id, store, 1), 9, Leftover(**(known | more)))
 
 
 def words(redact: Redact = Redact.NONE) -> LeftoverWords:
-    return LeftoverWords({0: "dedupe"}, {(0, "default"): USER}, NOW, redact)
+    return LeftoverWords({0: "dedupe"}, {StoreName(0, "default"): USER}, NOW, redact)
 
 
 def row_of(redact: Redact = Redact.NONE, **more: Any) -> Row:
@@ -73,7 +71,7 @@ def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
-        ({"needs": "kept-before-window"}, {"expired_batch": None, "expired_version": None}),
+        ({"needs": Needs.BEFORE_WINDOW}, {"expired_batch": None, "expired_version": None}),
         (
             {"last_put_version": None},
             {"last_put_batch": None, "last_put_ms": None, "age_ms": None, "unchanged_since": True},
@@ -109,13 +107,13 @@ def test_redacted_keys_are_not_shown(redact: Redact) -> None:
 def test_a_task_says_what_its_checkpoint_says(case: str) -> None:
     checkpoint = open_checkpoint(str(checkpoint_of(case)))
     of_all = LeftoverWords.of(checkpoint, Redact.NONE)
-    tasks = plan(checkpoint, Wanted(checkpoint.newest_version))
+    tasks = plan(checkpoint, TaskRequest(checkpoint.newest_version))
     rows = 0
     for task in tasks:
         (operator,) = (o for o in checkpoint.operators if o.operator_id == task.operator_id)
         of_one = LeftoverWords.of_task(task, operator.name, Redact.NONE)
         told = [
-            fact(store_name=store.store_name, operator_id=task.operator_id, last_put_version=v)
+            fact(store.store_name, task.operator_id, last_put_version=v)
             for store in task.stores
             for v in (1, task.version)
         ]

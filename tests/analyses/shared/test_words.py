@@ -6,13 +6,13 @@ from pathlib import Path
 
 from inspector.analyses.shared.words import CHUNK, StoreWords, add_problems, row_chunks
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.model import Problem, StoreId
+from inspector.model import Problem, StoreId, StoreName
 from inspector.render.keys import Redact
 from inspector.schemas import ROWS, batch_of
 from tests import cases
 from tests.cases import small_checkpoint
 
-PLACE = (1, "default")
+PLACE = StoreName(1, "default")
 
 
 def test_null_stays_null_and_what_has_no_schema_is_null(tmp_path: Path) -> None:
@@ -21,7 +21,7 @@ def test_null_stays_null_and_what_has_no_schema_is_null(tmp_path: Path) -> None:
     shown = {"ts": "1970-01-01T00:00:01.000000Z"}
     assert words.keys(PLACE, rows) == [None, shown, None]
     assert words.values(PLACE, rows[:1]) == [None]
-    assert words.keys((7, "default"), rows) == [None] * 3
+    assert words.keys(StoreName(7, "default"), rows) == [None] * 3
     assert words.hex(b"\x01") == "01"
     assert words.hex(None) is None
 

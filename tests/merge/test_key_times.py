@@ -13,12 +13,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import Wanted, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.user_rules import with_rules
+from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.merge.collect import Facts, collect
+from inspector.merge.key_times import covered_though_timed, times_with_watermark
+from inspector.model import Certainty, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.user_rules import IN_JOIN_KEY, GivenRules
-from inspector.passes.join_times import settled
 from inspector.passes.run import run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType, parse_ddl
@@ -45,16 +47,22 @@ Key = tuple[int, str]
 def facts_of(root: Path, given_rules: GivenRules | None = None) -> Facts:
     """The facts of a checkpoint's newest version, every leftover listed."""
     checkpoint = with_rules(open_checkpoint(str(root)), given_rules or GivenRules())
-    tasks = plan(checkpoint, Wanted(checkpoint.newest_version))
+    tasks = plan(checkpoint, TaskRequest(checkpoint.newest_version))
     specs = [{"task_id": n, "spec": task.to_json()} for n, task in enumerate(tasks)]
     return collect(run_tasks([batch_of(TASKS, specs)]))
 
 
+def votes_on(facts: Facts, store: str) -> KeyTimeVotes:
+    """What the rows of a side say of the first field of the key."""
+    return facts.key_time_votes[StoreName(0, store)][(0,)]
+
+
 def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
     """Version in which each leftover expired, by store and key."""
-    found = {(row["store_name"], row["key"]): row["expired_version"] for row in facts.leftovers}
-    rows = sum(row["rows"] for row in facts.totals)
-    assert rows == len(found) == sum(row["rows"] for row in facts.leftover_ages)
+    listed = facts.leftovers
+    found = {(one.store.store_name, one.fact.key): one.fact.expired_version for one in listed}
+    rows = sum(one.fact.rows for one in facts.totals)
+    assert rows == len(found) == sum(one.fact.rows for one in facts.leftover_ages)
     return found
 
 
@@ -217,23 +225,22 @@ def test_a_row_of_either_side_that_is_there_though_covered_takes_it_back(
     sides[0][side].stuck = frozenset(USERS[:1])
     facts = facts_of(checkpoint(tmp_path, sides))
     assert (facts.key_times, listed(facts)) == ({}, {})
-    assert facts.joins[(0, VALUE_STORES[side]), "covered_key_time:0"] == 1
-    assert facts.joins[(0, VALUE_STORES[1 - side]), "covered_key_time:0"] == 0
+    assert votes_on(facts, VALUE_STORES[side]).covered == 1
+    assert votes_on(facts, VALUE_STORES[1 - side]).covered == 0
 
 
 def test_a_row_of_another_partition_with_another_time_takes_it_back(tmp_path: Path) -> None:
     facts = facts_of(checkpoint(tmp_path, partitions({USERS[1]: 1})))
     assert (facts.key_times, listed(facts)) == ({}, {})
-    against = {key: n for key, n in facts.joins.items() if key[1] == "other_time:0" and n}
-    assert against == {((0, LEFT), "other_time:0"): 2}
-    assert facts.joins[(0, LEFT), "timed_by_key"] == 2
+    assert [votes_on(facts, store).other for store in (LEFT, RIGHT)] == [2, 0]
+    assert facts.rows_timed_by_key[StoreName(0, LEFT)] == 2
 
 
 def test_before_any_row_went_nothing_is_explained(tmp_path: Path) -> None:
     sides = partitions()
     write(tmp_path, simulate(HISTORY[:2], sides), sides)
     facts = facts_of(tmp_path)
-    assert facts.joins[(0, LEFT), "timed_by_key"] == 4
+    assert facts.rows_timed_by_key[StoreName(0, LEFT)] == 4
     assert facts.key_times == {}
 
 
@@ -249,7 +256,7 @@ def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> 
             side.values[3] = [r for r in side.values[3] if r[1] is not None]
     write(tmp_path, logs, sides)
     assert (facts := facts_of(tmp_path)).key_times == {}
-    assert facts.joins[(0, LEFT), "removed_off_time"] == 2
+    assert facts.removed_rows[StoreName(0, LEFT)].off_time == 2
 
 
 @pytest.mark.parametrize(
@@ -284,21 +291,39 @@ def test_below_another_join_nothing_is_explained_since_spark_3_5(tmp_path: Path)
     assert facts_of(root).key_times == {1: (0,)}
 
 
+LEFT_SIDE, RIGHT_SIDE = StoreName(0, LEFT), StoreName(0, RIGHT)
+WENT = {LEFT_SIDE: RemovedRows(3)}
+
+
+def key_times(
+    left: list[KeyTimeVotes],
+    right: list[KeyTimeVotes],
+    removed: Mapping[StoreName, RemovedRows] = WENT,
+) -> dict[int, tuple[int, ...]]:
+    sides = {LEFT_SIDE: left, RIGHT_SIDE: right}
+    votes = {name: {one.path: one for one in of_side} for name, of_side in sides.items()}
+    return times_with_watermark(votes, removed)
+
+
 def test_of_two_times_in_the_key_that_fit_none_is_chosen() -> None:
-    left, right = (0, LEFT), (0, RIGHT)
-    went = {(left, "removed_on_time"): 3}
-    one = {(left, "key_time:0"): 4, (left, "other_time:0"): 0, (right, "key_time:0"): 2, **went}
-    assert settled(one) == {0: (0,)}
-    assert settled({**one, (left, "key_time:1.1"): 4}) == {}
+    left, right = KeyTimeVotes((0,), same=4), KeyTimeVotes((0,), same=2)
+    assert key_times([left], [right]) == {0: (0,)}
+    assert key_times([left, KeyTimeVotes((1, 1), same=4)], [right]) == {}
     # One that a row is against is none; nor is one of a side that was removed off time.
-    assert settled({**one, (left, "key_time:1.1"): 3, (left, "other_time:1.1"): 1}) == {0: (0,)}
-    late = {(right, "removed_on_time"): 1, (right, "removed_off_time"): 1}
-    assert settled({**one, (right, "key_time:1.1"): 2, **late}) == {0: (0,)}
-    assert settled({(left, "rows"): 4, (left, "timed_by_key"): 4, (left, "key_time:0"): 0}) == {}
+    assert key_times([left, KeyTimeVotes((1, 1), same=3, other=1)], [right]) == {0: (0,)}
+    late = {**WENT, RIGHT_SIDE: RemovedRows(1, 1)}
+    assert key_times([left], [right, KeyTimeVotes((1, 1), same=2)], late) == {0: (0,)}
+    assert key_times([KeyTimeVotes((0,))], []) == {}
     # Nor one whose rows have not been seen to go, or that some row of either side outlived.
-    assert settled({**one, (left, "removed_on_time"): 0}) == {}
-    assert settled({**one, (right, "covered_key_time:0"): 1}) == {}
-    assert settled({**one, (right, "covered_key_time:1.1"): 1}) == {0: (0,)}
+    assert key_times([left], [right], {}) == {}
+    assert key_times([left], [KeyTimeVotes((0,), same=2, covered=1)]) == {}
+    assert key_times([left], [right, KeyTimeVotes((1, 1), covered=1)]) == {0: (0,)}
+
+
+def test_covered_rows_count_for_a_time_that_all_rows_have() -> None:
+    votes = [KeyTimeVotes((0,), same=4, covered=3), KeyTimeVotes((1,), same=4, other=1, covered=4)]
+    assert covered_though_timed({one.path: one for one in votes}) == 3
+    assert covered_though_timed({(1,): votes[1]}) == covered_though_timed({}) == 0
 
 
 # --- what Spark wrote ------------------------------------------------------------------------
@@ -316,13 +341,13 @@ def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_
     facts = facts_of(root)
     assert facts.key_times == {0: path}
     assert (facts.totals, facts.leftovers) == ([], [])
-    assert sum(n for (_, slug), n in facts.joins.items() if slug == "timed_by_key") > 0
+    assert sum(facts.rows_timed_by_key.values()) > 0
     planted = plant_old_rows(root, place)
     facts = facts_of(root)
     assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])
     # Its user may know better.
     known = {path: f"key.field{'.'.join(map(str, path[:1]))}"}
     facts = facts_of(root, GivenRules.parse(event_time_fields=[known[path]]))
-    assert {(row["store_name"], row["key"]) for row in facts.leftovers} == planted
-    assert {row["certainty"] for row in facts.totals} == {"inferred"}
-    assert {row["reason"] for row in facts.totals} == {IN_JOIN_KEY}
+    assert set(listed(facts)) == planted
+    assert {one.fact.certainty for one in facts.totals} == {Certainty.INFERRED}
+    assert {one.fact.reason for one in facts.totals} == {IN_JOIN_KEY}

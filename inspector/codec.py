@@ -1,0 +1,152 @@
+"""Frozen dataclasses as JSON, by the types of their fields: how tasks travel to workers.
+
+Understood are None, bool, int, float, str, enums (by value), NewTypes, ``X | None``, tuples, sets,
+mappings (those with keys other than str as lists of pairs), NamedTuples and dataclasses of these.
+Anything else is refused when the first value of its type is written or read.
+
+The worker of a Spark cluster has the package's own requirements and nothing more: a library that
+structures dataclasses would be one more, for what these functions do.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import types
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+T = TypeVar("T", bound="Message")
+
+
+class Message:
+    """The base of frozen dataclasses that travel as JSON."""
+
+    def to_json(self) -> str:
+        """The value as text; equal values give equal text."""
+        return json.dumps(_codec(type(self)).write(self))
+
+    @classmethod
+    def from_json(cls: type[T], text: str) -> T:
+        """The inverse of :meth:`to_json`."""
+        found: T = _codec(cls).read(json.loads(text))
+        return found
+
+
+class _Codec(NamedTuple):
+    write: Callable[[Any], Any]
+    read: Callable[[Any], Any]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_PLAIN = _Codec(_same, _same)
+
+
+def _codec(hint: Any) -> _Codec:
+    return _cached(hint)
+
+
+@cache
+def _cached(hint: Any) -> _Codec:
+    """How values of a type are written and read.
+
+    Raises:
+        TypeError: they cannot be.
+    """
+    hint = getattr(hint, "__supertype__", hint)
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in (bool, int, float, str, type(None)):
+        return _PLAIN
+    if origin in (Union, types.UnionType):
+        (inner,) = (each for each in arguments if each is not type(None))
+        return _optional(_codec(inner))
+    if origin is tuple:
+        return _tuple(arguments)
+    if origin is frozenset:
+        return _set(_codec(arguments[0]))
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return _mapping(*arguments)
+    if isinstance(hint, type):
+        return _of_class(hint)
+    raise TypeError(f"values of type {hint} have no form in JSON here")
+
+
+def _of_class(cls: type) -> _Codec:
+    if issubclass(cls, enum.Enum):
+        return _Codec(lambda value: value.value, cls)
+    if is_dataclass(cls):
+        return _record(cls)
+    if issubclass(cls, tuple) and hasattr(cls, "_fields"):
+        return _named_tuple(cls)
+    raise TypeError(f"values of type {cls.__name__} have no form in JSON here")
+
+
+def _optional(inner: _Codec) -> _Codec:
+    if inner is _PLAIN:
+        return _PLAIN
+    return _Codec(
+        lambda value: None if value is None else inner.write(value),
+        lambda value: None if value is None else inner.read(value),
+    )
+
+
+def _tuple(arguments: tuple[Any, ...]) -> _Codec:
+    if arguments[1:] == (...,):
+        one = _codec(arguments[0])
+        return _Codec(
+            lambda value: list(map(one.write, value)), lambda value: tuple(map(one.read, value))
+        )
+    each = [_codec(argument) for argument in arguments]
+    return _Codec(
+        lambda value: [c.write(part) for c, part in zip(each, value, strict=True)],
+        lambda value: tuple(c.read(part) for c, part in zip(each, value, strict=True)),
+    )
+
+
+def _set(one: _Codec) -> _Codec:
+    return _Codec(
+        lambda value: sorted(map(one.write, value)), lambda value: frozenset(map(one.read, value))
+    )
+
+
+def _mapping(key: Any, value: Any) -> _Codec:
+    values = _codec(value)
+    if key is str:
+        return _Codec(
+            lambda found: {name: values.write(one) for name, one in found.items()},
+            lambda found: {name: values.read(one) for name, one in found.items()},
+        )
+    keys = _codec(key)
+    return _Codec(
+        lambda found: sorted(
+            ([keys.write(k), values.write(v)] for k, v in found.items()), key=lambda pair: pair[0]
+        ),
+        lambda found: {keys.read(k): values.read(v) for k, v in found},
+    )
+
+
+def _record(cls: Any) -> _Codec:
+    """Of a dataclass, by name: an engine finds the files of a task in its text."""
+    hints = get_type_hints(cls)
+    each = {f.name: _codec(hints[f.name]) for f in fields(cls)}
+
+    def read(value: Any) -> Any:
+        if value.keys() != each.keys():
+            raise ValueError(f"got the fields {sorted(value)} of {cls.__name__}")
+        return cls(**{name: codec.read(value[name]) for name, codec in each.items()})
+
+    return _Codec(
+        lambda value: {name: codec.write(getattr(value, name)) for name, codec in each.items()},
+        read,
+    )
+
+
+def _named_tuple(cls: Any) -> _Codec:
+    hints = get_type_hints(cls)
+    parts = _tuple(tuple(hints[name] for name in cls._fields))
+    return _Codec(parts.write, lambda value: cls(*parts.read(value)))

@@ -1,0 +1,100 @@
+"""What a fact is: a value that a worker observes, that may add up, and that travels in Arrow.
+
+A fact is a frozen dataclass, declared with :func:`fact` in a module of this package. Its fields are
+its columns (:mod:`inspector.facts.columns`); which store and version it is about is not a part of
+it but of the :class:`Observed` that carries it, so that the same value serves one partition, all
+partitions of a store, and the zero of a sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from inspector.model import StoreId, StoreName
+from inspector.schemas import STORE_COLUMNS
+
+ALL_PARTITIONS = -1
+"""The partition of facts that are sums over partitions."""
+
+
+class Fact:
+    """The base of all facts. Those with a merge key have ``+`` and, without arguments, a zero.
+
+    Attributes:
+        kind: name of the fact, and of its column in the batches that cross the engines.
+        by_partition: those of the judged version are reported partition by partition, so that they
+            are not merged before they reach the driver.
+    """
+
+    kind: ClassVar[str]
+    by_partition: ClassVar[bool] = False
+
+    def merge_key(self, _version: int) -> Hashable | None:
+        """What two facts of one store have in common if they add over partitions.
+
+        Args:
+            _version: the version that the fact was observed at.
+
+        Returns:
+            The key; None for a fact that stands for itself and is never added to another.
+        """
+        return None
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of state that the fact holds itself: batches are cut by them."""
+        return 0
+
+
+FactT = TypeVar("FactT", bound=Fact)
+
+FACT_TYPES: dict[str, type[Fact]] = {}
+"""Every declared fact by its kind; :mod:`inspector.facts.registry` imports all that there are."""
+
+_TAKEN = ("kind", *(name for name, _ in STORE_COLUMNS))
+
+
+def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:
+    """Declare a frozen dataclass as a fact.
+
+    Raises:
+        ValueError: another fact has this kind, or a column that all facts have.
+    """
+
+    def declare(cls: type[FactT]) -> type[FactT]:
+        if kind in FACT_TYPES or kind in _TAKEN:
+            raise ValueError(f"the kind {kind!r} of {cls.__name__} is taken")
+        cls.kind = kind
+        FACT_TYPES[kind] = cls
+        return cls
+
+    return declare
+
+
+@dataclass(frozen=True)
+class Observed(Generic[FactT]):
+    """A fact and where it was observed.
+
+    Attributes:
+        store: the store; of facts merged over partitions, its partition is ALL_PARTITIONS.
+        version: the version it is about; of facts on a whole history the judged one.
+        fact: the fact.
+    """
+
+    store: StoreId
+    version: int
+    fact: FactT
+
+    @property
+    def merge_key(self) -> tuple[str, StoreName, Hashable] | None:
+        """What two observations have in common if their facts add; None if this one never does."""
+        key = self.fact.merge_key(self.version)
+        return None if key is None else (self.fact.kind, self.store.name, key)
+
+    def __add__(self, other: Observed[FactT]) -> Observed[FactT]:
+        """Both together; they have the same merge key."""
+        store = StoreId(self.store.operator_id, self.store.store_name, ALL_PARTITIONS)
+        mine: Any = self.fact
+        return Observed(store, max(self.version, other.version), mine + other.fact)

@@ -1,0 +1,326 @@
+"""Leftovers of one store as facts: how many there are, since when, and the ones that are listed."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, fields, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
+from inspector.facts.fact import Fact, fact
+from inspector.model import Certainty, TimeoutKind
+from inspector.state.change import Int64s
+from inspector.state.replay import NO_CLOCK, StateMap
+
+KEYS_AT_ONCE = 4096
+
+LeftoverT = TypeVar("LeftoverT", bound="JudgedLeftover")
+
+
+@dataclass(frozen=True)
+class JudgedLeftover(Fact):
+    """What facts about leftovers have in common: what they are by, and what that rests on.
+
+    Attributes:
+        leftover_class: why they are still there. certainty: of that.
+        expired_version: whose batch proves that they had expired; of several, the oldest.
+        timeout_kind: the clock that their timers were judged by; None for rules without timers,
+            and of a timer that both clocks passed.
+        reason: what the judgement rests on; None for a plain proof.
+        needs: what else has to hold (:mod:`inspector.merge.resolution`).
+        clock_version: version whose batch has to have used that clock; None without timers.
+        by_either_clock: it is a leftover by the other clock too.
+    """
+
+    leftover_class: LeftoverClass
+    certainty: Certainty
+    expired_version: int
+    timeout_kind: TimeoutKind | None = None
+    reason: str | None = None
+    needs: Needs | None = None
+    clock_version: int | None = None
+    by_either_clock: bool = False
+
+    @property
+    def before_window(self) -> bool:
+        """Whether they expired before the window of proof."""
+        return self.needs is Needs.BEFORE_WINDOW
+
+    @property
+    def ignored(self) -> bool:
+        """Whether the timer still stands."""
+        return self.leftover_class is LeftoverClass.IGNORED_TIMEOUT
+
+    @property
+    def run_start(self) -> int:
+        """Version of the first of the timeouts with which their history ends, as far as known."""
+        return self.expired_version
+
+    @property
+    def run_length(self) -> int | None:
+        """How many timeouts that were; None where it is not a part of the fact."""
+        return None
+
+    def with_run(self: LeftoverT, start: int, _length: int) -> LeftoverT:
+        """The same with a shorter run of timeouts."""
+        return replace(self, expired_version=start) if self.ignored else self
+
+    def with_last_timeout(self: LeftoverT) -> LeftoverT:
+        """The same with only the last timeout of its run, the only one that is known."""
+        return self
+
+
+@fact("leftover")
+@dataclass(frozen=True, kw_only=True)
+class Leftover(JudgedLeftover):
+    """One leftover key that is listed.
+
+    Attributes:
+        key: its UnsafeRow. key_bytes, value_bytes: their sizes.
+        puts: puts of the key in the window. last_put_version: None if that was before the window.
+        first_expired_version: the first of the timeouts in a row with which its history ends;
+            None before the window.
+        fired: how many these were, at least; None where it is not known.
+        clock_ms: the field that expired; None where it is not known any more.
+        threshold_ms: what it was held against.
+        state_change: what the call that answered the timeout did with the state; None for rules
+            without a timer.
+    """
+
+    key: bytes
+    key_bytes: int
+    value_bytes: int
+    puts: int
+    last_put_version: int | None = None
+    first_expired_version: int | None = None
+    fired: int | None = None
+    clock_ms: int | None = None
+    threshold_ms: int | None = None
+    state_change: StateChange | None = None
+
+    @property
+    def row_bytes(self) -> int:
+        """Key and value bytes."""
+        return self.key_bytes + self.value_bytes
+
+    @property
+    def held_bytes(self) -> int:
+        """The key's."""
+        return len(self.key)
+
+    @property
+    def run_start(self) -> int:
+        """The first timeout of the run."""
+        return self.first_expired_version or self.expired_version
+
+    @property
+    def run_length(self) -> int | None:
+        """Its timeouts."""
+        return self.fired
+
+    def with_run(self, start: int, length: int) -> Leftover:
+        """The same with a shorter run; of its first batch the partition has not said the clock."""
+        return replace(
+            super().with_run(start, length),
+            threshold_ms=None if self.ignored else self.threshold_ms,
+            first_expired_version=self.first_expired_version and start,
+            fired=self.fired and length,
+        )
+
+    def with_last_timeout(self) -> Leftover:
+        """The same with a run of one."""
+        first = self.first_expired_version and self.expired_version
+        return replace(self, first_expired_version=first, fired=self.fired and 1)
+
+
+@fact("leftover_count")
+@dataclass(frozen=True, kw_only=True)
+class LeftoverCount(JudgedLeftover):
+    """How many leftovers of one judgement a partition has, whether or not they are listed.
+
+    Not added over partitions: the clock that all of these show may cut the runs of each.
+
+    Attributes:
+        rows, key_bytes, value_bytes: how many, and how large.
+        fired: the longest run of timeouts of any of them; 0 where it is not known.
+        untouched, changed, empty: keys by what the call that answered the timeout did with their
+            state; None for rules without a timer.
+    """
+
+    rows: int
+    key_bytes: int
+    value_bytes: int
+    fired: int
+    untouched: int | None = None
+    changed: int | None = None
+    empty: int | None = None
+
+    @property
+    def row_bytes(self) -> int:
+        """Key and value bytes."""
+        return self.key_bytes + self.value_bytes
+
+    @property
+    def run_length(self) -> int | None:
+        """Timeouts of the longest run."""
+        return self.fired
+
+    def with_run(self, start: int, length: int) -> LeftoverCount:
+        """The same with a shorter run."""
+        return replace(super().with_run(start, length), fired=self.fired and length)
+
+    def with_last_timeout(self) -> LeftoverCount:
+        """The same with a run of one."""
+        return replace(self, fired=self.fired and 1)
+
+
+@fact("leftover_age")
+@dataclass(frozen=True, kw_only=True)
+class LeftoverAge(JudgedLeftover):
+    """How many leftovers of one judgement expired at one version. Adds over partitions.
+
+    Attributes:
+        rows, row_bytes: how many, and their key and value bytes.
+    """
+
+    rows: int = 0
+    row_bytes: int = 0
+
+    def __add__(self, other: LeftoverAge) -> LeftoverAge:
+        return replace(
+            self, rows=self.rows + other.rows, row_bytes=self.row_bytes + other.row_bytes
+        )
+
+    def merge_key(self, version: int) -> Hashable:
+        """Those of one judgement and one version of expiry add."""
+        return (version, *(getattr(self, name) for name in _JUDGEMENT))
+
+
+_JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))
+
+
+def observe_leftovers(
+    state: StateMap, leftovers: Leftovers, limit: int = 0
+) -> Iterator[JudgedLeftover]:
+    """The facts about some leftovers; none if there are none.
+
+    Args:
+        state: the map of the judged version, with all its steps.
+        leftovers: of one class.
+        limit: keys to list, of the oldest and of the largest; 0 for all.
+    """
+    if len(leftovers.ids):
+        yield from _Observer(state, leftovers).facts(limit)
+
+
+class _Observer:
+    def __init__(self, state: StateMap, leftovers: Leftovers) -> None:
+        self._state, self._leftovers = state, leftovers
+        self._versions = np.array(state.versions, np.int64)
+        ids = leftovers.ids
+        self._size = state.key_size[ids].astype(np.int64) + state.value_size[ids]
+
+    def facts(self, limit: int) -> Iterator[JudgedLeftover]:
+        for some in self._by_condition():
+            yield self._count(some)
+            yield from self._ages(some)
+        listed = self._listed(limit)
+        for start in range(0, len(listed), KEYS_AT_ONCE):
+            some = listed[start : start + KEYS_AT_ONCE]
+            keys = self._state.keys(self._leftovers.ids[some])
+            for i, key in zip(some.tolist(), keys, strict=True):
+                yield self._leftover(i, key)
+
+    def _judgement(self, i: int) -> dict[str, Any]:
+        """What the facts about a leftover have in common, but for its version of expiry."""
+        leftovers = self._leftovers
+        found: dict[str, Any] = {
+            "leftover_class": leftovers.kind,
+            "certainty": leftovers.certainty,
+            "timeout_kind": leftovers.timeout_kind,
+            "reason": leftovers.reason or None,
+            "needs": leftovers.needs,
+        }
+        if leftovers.kind_step is not None and leftovers.either is not None:
+            found["clock_version"] = int(self._versions[leftovers.kind_step[i]])
+            found["by_either_clock"] = bool(leftovers.either[i])
+        return found
+
+    def _by_condition(self) -> Iterator[Int64s]:
+        """The leftovers by all that :meth:`_judgement` says of them."""
+        leftovers = self._leftovers
+        if leftovers.kind_step is None or leftovers.either is None:
+            yield np.arange(len(leftovers.ids))
+            return
+        conditions = 2 * leftovers.kind_step + leftovers.either
+        for condition in np.unique(conditions).tolist():
+            yield np.flatnonzero(conditions == condition)
+
+    def _count(self, some: Int64s) -> LeftoverCount:
+        leftovers, state = self._leftovers, self._state
+        ids = leftovers.ids[some]
+        return LeftoverCount(
+            **self._judgement(int(some[0])),
+            expired_version=int(self._versions[leftovers.expired_step[some]].min()),
+            rows=len(ids),
+            key_bytes=int(state.key_size[ids].sum(dtype=np.int64)),
+            value_bytes=int(state.value_size[ids].sum(dtype=np.int64)),
+            fired=int(leftovers.fired[some].max()),
+            **_by_change(leftovers, some),
+        )
+
+    def _ages(self, some: Int64s) -> Iterator[LeftoverAge]:
+        rows = np.bincount(self._leftovers.expired_step[some])
+        weights = np.bincount(self._leftovers.expired_step[some], self._size[some])
+        judgement = self._judgement(int(some[0]))
+        for step in np.flatnonzero(rows).tolist():
+            yield LeftoverAge(
+                **judgement,
+                expired_version=int(self._versions[step]),
+                rows=int(rows[step]),
+                row_bytes=int(weights[step]),
+            )
+
+    def _leftover(self, i: int, key: bytes) -> Leftover:
+        leftovers, state, versions = self._leftovers, self._state, self._versions
+        key_id = int(leftovers.ids[i])
+        put = int(state.put_step[key_id])
+        expired = int(leftovers.expired_step[i])
+        first = expired if leftovers.first_step is None else int(leftovers.first_step[i])
+        change = None if leftovers.change is None else StateChange(int(leftovers.change[i]))
+        return Leftover(
+            **self._judgement(i),
+            expired_version=int(versions[expired]),
+            key=key,
+            key_bytes=int(state.key_size[key_id]),
+            value_bytes=int(state.value_size[key_id]),
+            puts=int(state.puts[key_id]),
+            last_put_version=None if put < 0 else int(versions[put]),
+            first_expired_version=None if leftovers.before_window else int(versions[first]),
+            fired=int(leftovers.fired[i]) or None,
+            clock_ms=_known(leftovers.clock_ms[i]),
+            threshold_ms=_known(leftovers.threshold_ms[i]),
+            state_change=change,
+        )
+
+    def _listed(self, limit: int) -> Int64s:
+        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each."""
+        ids, expired = self._leftovers.ids, self._leftovers.expired_step
+        oldest = np.lexsort((ids, -self._size, expired))
+        if not limit or limit >= len(ids):
+            return oldest
+        largest = np.lexsort((ids, expired, -self._size))[:limit]
+        return np.concatenate([oldest[:limit], largest[~np.isin(largest, oldest[:limit])]])
+
+
+def _by_change(leftovers: Leftovers, some: Int64s) -> dict[str, Any]:
+    if leftovers.change is None:
+        return {}
+    changes = leftovers.change[some]
+    return {change.word: int((changes == change).sum()) for change in StateChange}
+
+
+def _known(value: np.int64) -> int | None:
+    return None if value == NO_CLOCK else int(value)

@@ -1,0 +1,48 @@
+"""What a fact is, and when two observations add."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from inspector.facts.fact import ALL_PARTITIONS, FACT_TYPES, Fact, Observed, fact
+from inspector.facts.joins import MatchedRows
+from inspector.facts.top import TopBy, TopKey
+from inspector.facts.versions import VersionFacts
+from inspector.model import StoreId, StoreName
+
+LEFT, RIGHT = StoreId(1, "s", 3), StoreId(1, "s", 4)
+
+
+def test_facts_of_several_partitions_add_to_one_of_the_store() -> None:
+    one, two = Observed(LEFT, 7, MatchedRows(1, 2)), Observed(RIGHT, 9, MatchedRows(10, 20))
+    total = one + two
+    assert total == two + one
+    assert total == Observed(StoreId(1, "s", ALL_PARTITIONS), 9, MatchedRows(11, 22))
+    assert one.merge_key == two.merge_key == total.merge_key == ("matched", StoreName(1, "s"), "")
+
+
+def test_a_merge_key_keeps_apart_what_does_not_add() -> None:
+    rows = Observed(LEFT, 7, VersionFacts())
+    assert rows.merge_key == Observed(RIGHT, 7, VersionFacts(rows=5)).merge_key
+    others = (
+        Observed(LEFT, 8, VersionFacts()),
+        Observed(StoreId(1, "t", 3), 7, VersionFacts()),
+        Observed(StoreId(2, "s", 3), 7, VersionFacts()),
+    )
+    assert len({rows.merge_key, *(other.merge_key for other in others)}) == 4
+    assert Observed(LEFT, 7, TopKey(TopBy.PUTS, 1, b"k", 1, 0, 1)).merge_key is None
+
+
+@pytest.mark.parametrize("kind", ["matched", "kind", "version"])
+def test_a_kind_is_taken_once_and_is_no_column_of_all_facts(kind: str) -> None:
+    before = dict(FACT_TYPES)
+    with pytest.raises(ValueError, match=f"'{kind}' of Again is taken"):
+
+        @fact(kind)
+        @dataclass(frozen=True)
+        class Again(Fact):
+            number: int = 0
+
+    assert before == FACT_TYPES

@@ -1,0 +1,20 @@
+"""Problems as facts."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.facts.fact import Observed
+from inspector.facts.problems import ReadProblem
+from inspector.model import Problem, StoreId
+
+STORE = StoreId(1, "default", 2)
+
+
+@pytest.mark.parametrize("version", [3, None])
+def test_a_problem_comes_back_with_the_version_of_its_file(version: int | None) -> None:
+    found = Problem("truncated", "got 1", "/c/3.delta", 7, STORE, version)
+    observed = ReadProblem.observe(found, STORE, 9)
+    own = ReadProblem("truncated", "got 1", "/c/3.delta", 7, version)
+    assert observed == Observed(STORE, 9, own)
+    assert observed.fact.problem(observed.store) == found

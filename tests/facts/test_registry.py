@@ -1,0 +1,225 @@
+"""Every fact there is: declared in one file, it adds, travels and is collected."""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from random import Random
+from typing import Any, get_args, get_origin, get_type_hints
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.field_sizes import FieldBytes, RowBytes
+from inspector.exceptions import UnknownFactError
+from inspector.facts.ages import Ages
+from inspector.facts.fact import FACT_TYPES, Fact, Observed, fact
+from inspector.facts.joins import MatchedRows
+from inspector.facts.leftover_facts import LeftoverAge
+from inspector.facts.registry import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    fact_batch,
+    fact_batches,
+    facts_in,
+    facts_schema,
+)
+from inspector.facts.top import TopBy, TopKey
+from inspector.merge.collect import Facts, collect
+from inspector.merge.combine import combining
+from inspector.model import StoreId, StoreName
+from inspector.schemas import STORE_COLUMNS
+from tests.cases import Seen
+
+STORE = StoreId(1, "default", 2)
+numbers = st.integers(0, 2**40)
+counters = st.dictionaries(st.integers(0, 99), st.integers(1, 99), max_size=3).map(Counter)
+PLAIN: dict[Any, st.SearchStrategy[Any]] = {
+    int: numbers,
+    bool: st.booleans(),
+    str: st.text(max_size=4),
+    bytes: st.binary(max_size=4),
+    Counter[int]: counters,
+    # Rows of one schema: they have as many fields.
+    RowBytes: st.builds(RowBytes, numbers, numbers, st.tuples(st.just(FieldBytes(1, 2))), numbers),
+}
+
+
+def values_of(hint: Any) -> st.SearchStrategy[Any]:
+    """Any values of the type of a fact's field."""
+    return _values_of(hint)
+
+
+@cache
+def _values_of(hint: Any) -> st.SearchStrategy[Any]:
+    origin, arguments = get_origin(hint), get_args(hint)
+    if hint in PLAIN:
+        return PLAIN[hint]
+    if type(None) in arguments:
+        return st.none() | values_of(next(a for a in arguments if a is not type(None)))
+    if origin is tuple:
+        return st.lists(values_of(arguments[0]), max_size=2).map(tuple)
+    if origin is frozenset:
+        return st.frozensets(values_of(arguments[0]))
+    if issubclass(hint, enum.Enum):
+        return st.sampled_from(hint)
+    hints = get_type_hints(hint)
+    return st.builds(hint, **{f.name: values_of(hints[f.name]) for f in fields(hint)})
+
+
+@st.composite
+def mates(draw: st.DrawFn, kind: type[Fact]) -> list[Any]:
+    """Some facts of a type with the same merge key: all else in them is any."""
+    first: Any = draw(values_of(kind))
+    found = [first]
+    for other in draw(st.lists(values_of(kind), min_size=2, max_size=4)):
+        mate = first
+        for each in fields(other):
+            changed = replace(mate, **{each.name: getattr(other, each.name)})
+            mate = changed if changed.merge_key(4) == first.merge_key(4) else mate
+        found.append(mate)
+    return found
+
+
+EVERY = pytest.mark.parametrize("kind", FACT_TYPES.values(), ids=FACT_TYPES)
+ADDING = pytest.mark.parametrize(
+    "kind",
+    [kind for kind in FACT_TYPES.values() if hasattr(kind, "__add__")],
+    ids=lambda kind: kind.kind,
+)
+
+
+def zero_of(one: Any) -> Any:
+    if isinstance(one, LeftoverAge):
+        return replace(one, rows=0, row_bytes=0)
+    return type(one)()
+
+
+@ADDING
+@given(data=st.data())
+def test_facts_of_one_merge_key_add_in_any_order(kind: type[Fact], data: st.DataObject) -> None:
+    a, b, c, *_ = data.draw(mates(kind))
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c)
+    assert a + zero_of(a) == zero_of(a) + a == a
+    assert (a + b).merge_key(4) == a.merge_key(4) is not None
+
+
+def test_the_facts_that_stand_for_themselves_are_these() -> None:
+    alone = {name for name, kind in FACT_TYPES.items() if not hasattr(kind, "__add__")}
+    assert alone == {"leftover", "leftover_count", "top", "problem"}
+    assert all(FACT_TYPES[name].merge_key is Fact.merge_key for name in alone)
+
+
+@EVERY
+@given(data=st.data())
+def test_facts_come_back_from_a_batch_as_they_were(kind: type[Fact], data: st.DataObject) -> None:
+    facts = data.draw(st.lists(values_of(kind), min_size=1, max_size=4))
+    found = [Observed(StoreId(1, "s", n % 2), n, one) for n, one in enumerate(facts)]
+    batch = fact_batch(found)
+    batch.validate(full=True)
+    assert batch.schema.equals(facts_schema())
+    assert list(facts_in(batch)) == found
+
+
+@ADDING
+@given(data=st.data(), seed=st.integers(0, 99))
+def test_the_sum_is_the_same_in_any_split_and_however_often_it_is_merged(
+    kind: type[Fact], data: st.DataObject, seed: int
+) -> None:
+    groups = data.draw(st.lists(mates(kind), min_size=1, max_size=2))
+    found: list[Seen] = [
+        Observed(StoreId(1, "s", n), 4, one) for group in groups for n, one in enumerate(group)
+    ]
+    whole = Facts(found).merged(kind)
+    random = Random(seed)
+    random.shuffle(found)
+    cut = random.randrange(len(found) + 1)
+    merge = combining(5)  # a later version than these: nothing stays apart
+    parts = [list(merge(fact_batches(part))) for part in (found[:cut], found[cut:])]
+    assert collect(parts[1] + parts[0]).merged(kind) == whole
+    again = list(merge(parts[0] + parts[1]))
+    assert collect(again).merged(kind) == whole
+    assert sum(batch.num_rows for batch in again) == len(whole[StoreName(1, "s")])
+
+
+def test_only_types_that_spark_takes_in_both_directions() -> None:
+    schema = facts_schema()
+    assert schema.names[: 1 + len(STORE_COLUMNS)] == ["kind", *(name for name, _ in STORE_COLUMNS)]
+    assert set(schema.names[1 + len(STORE_COLUMNS) :]) == set(FACT_TYPES)
+    accepted = {pa.int32(), pa.int64(), pa.binary(), pa.string(), pa.bool_()}
+    assert {leaf for column in schema for leaf in leaves(column.type)} <= accepted
+
+
+def leaves(kind: Any) -> Iterator[pa.DataType]:
+    if pa.types.is_list(kind):
+        yield from leaves(kind.value_type)
+    elif pa.types.is_struct(kind):
+        for each in kind:
+            yield from leaves(each.type)
+    else:
+        yield kind
+
+
+def test_batches_are_cut_by_rows_and_by_bytes() -> None:
+    many = [Observed(STORE, 4, MatchedRows(n)) for n in range(BATCH_ROWS + 1)]
+    assert [batch.num_rows for batch in fact_batches(many)] == [BATCH_ROWS, 1]
+    key = bytes(BATCH_BYTES // 2)
+    large = [Observed(STORE, 4, TopKey(TopBy.PUTS, n, key, len(key), 0, 1)) for n in range(3)]
+    assert [batch.num_rows for batch in fact_batches(large)] == [2, 1]
+    assert list(fact_batches([])) == []
+
+
+def test_rows_of_several_kinds_may_share_a_batch() -> None:
+    one, two = Observed(STORE, 4, MatchedRows(1)), Observed(STORE, 3, Ages(Counter({3: 1})))
+    mixed: Any = pa.Table.from_batches([*fact_batches([one, two])]).combine_chunks().to_batches()
+    assert [list(facts_in(batch)) for batch in mixed] == [[one, two]]
+
+
+def test_an_unknown_kind_is_an_error_and_never_another_fact() -> None:
+    batch = fact_batch([Observed(STORE, 4, MatchedRows(1))])
+    renamed = batch.set_column(0, "kind", pa.array(["of_tomorrow"]))
+    with pytest.raises(UnknownFactError, match="got a fact of kind 'of_tomorrow', expected one"):
+        collect([renamed])
+
+
+# --- a fact is one file ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    """What a test declares is gone after it."""
+    before = dict(FACT_TYPES)
+    yield
+    for kind in FACT_TYPES.keys() - before.keys():
+        del FACT_TYPES[kind]
+
+
+@pytest.mark.usefixtures("declared")
+def test_a_toy_fact_needs_no_other_file() -> None:
+    @fact("toy")
+    @dataclass(frozen=True)
+    class Toy(Fact):
+        """How often a worker played, and with what."""
+
+        word: str
+        times: int = 0
+
+        def __add__(self, other: Toy) -> Toy:
+            return replace(self, times=self.times + other.times)
+
+        def merge_key(self, _version: int) -> str:
+            return self.word
+
+    found = [Observed(StoreId(0, "s", n), 4, Toy("ball", n)) for n in range(3)]
+    found.append(Observed(StoreId(0, "s", 0), 4, Toy("kite", 9)))
+    assert Toy.kind in facts_schema().names
+    assert collect(fact_batches(found)).of(Toy) == found
+    facts = collect(combining(4)(fact_batches(found)))
+    toys = {"ball": Toy("ball", 3), "kite": Toy("kite", 9)}
+    assert facts.merged(Toy) == {StoreName(0, "s"): toys}
