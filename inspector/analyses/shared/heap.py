@@ -22,9 +22,9 @@ from inspector.estimates.heap_layout import Layout
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import BatchId, StoreId
+from inspector.model import BatchId, StoreId, StoreName
 
-HeapByVersion = dict[tuple[int, str], dict[int, int]]
+HeapByVersion = dict[StoreName, dict[int, int]]
 """Operator id and store name -> state version -> bytes."""
 
 _ROW_CHECKSUM = "stateStore.rowChecksum.enabled"
