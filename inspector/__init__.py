@@ -1,7 +1,7 @@
 """See inside the state of Spark Structured Streaming.
 
 Point it at a checkpoint that Spark's HDFSBackedStateStoreProvider wrote: it decodes every delta and
-snapshot, replays versions into maps, measures UnsafeRows and what versions share, and tells which
+snapshot, replays versions into maps, measures UnsafeRows and what versions share, and reports which
 expired keys are still there, with proof. The way through the package::
 
     paths     checkpoint.layout    listing            -> operators, stores, partitions, state files
@@ -23,12 +23,31 @@ partition of one operator. A module imports only from below:
     > facts > operators > state > decode, checkpoint > kernel > schemas, sparktypes > model
     > exceptions
 
-As a library: ``inspector.api`` has a function for every command, ``inspector.spark`` has reports
-and DataFrames for a Spark session.
+Public are the names in ``__all__`` of three packages: ``inspector`` (this one: the errors),
+``inspector.api`` (a function for every command, and the types that they take and return) and
+``inspector.spark`` (reports and DataFrames for a Spark session). All else is internal and changes
+without notice.
 """
 
-from inspector.exceptions import InspectorError
+from inspector.exceptions import (
+    CheckpointError,
+    DecodeError,
+    EngineError,
+    InspectorError,
+    MissingVersionError,
+    NotACheckpointError,
+    UnsupportedProviderError,
+)
 
 __version__ = "0.1.0"
 
-__all__ = ["InspectorError", "__version__"]
+__all__ = [
+    "CheckpointError",
+    "DecodeError",
+    "EngineError",
+    "InspectorError",
+    "MissingVersionError",
+    "NotACheckpointError",
+    "UnsupportedProviderError",
+    "__version__",
+]

@@ -140,8 +140,7 @@ def _diffs(path: str, feed: Feed, mine: Mapping[Store, Sequence[Mapping[str, Any
             **dict.fromkeys(old.keys() - new.keys(), "removed"),
             **{place: "changed" for place in old.keys() & new.keys() if old[place] != new[place]},
         }
-        ends = api.Ends(from_batch=first, to_batch=second)
-        rows = api.diff(path, ends=ends, raw=True).primary.rows
+        rows = api.diff(path, from_batch=first, to_batch=second, raw=True).primary.rows
         have = {(*_place(row), row["key_hex"]): row["change"] for row in rows}
         if have != want:
             odd = sorted(set(have.items()) ^ set(want.items()))

@@ -18,7 +18,7 @@ import numpy as np
 
 from inspector.decode.records import RecordBlock
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import FactRequest, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.engine import BatchFunction
 from inspector.facts.fact import FactT, Observed
@@ -396,7 +396,7 @@ def problems_in(found: Iterable[Seen]) -> list[Problem]:
 def tasks_of(root: Path, version: int | None = None, *, fit: bool = False) -> list[Task]:
     """The tasks of a checkpoint."""
     checkpoint = open_checkpoint(str(root))
-    return plan(checkpoint, FactRequest(checkpoint.version_of(None, version), fit))
+    return plan(checkpoint, TaskRequest(checkpoint.version_of(None, version), fit))
 
 
 def run(specs: Sequence[str], function: BatchFunction) -> list[dict[str, Any]]:

@@ -1,1 +1,33 @@
-"""What each command computes: facts and findings to reports."""
+"""One module for each analysis: a module of this package declares the command of its name.
+
+:mod:`inspector.analyses.shared.declare` says how. The command line, :mod:`inspector.api`,
+:mod:`inspector.spark`, the data source and the reference are made from these declarations; nothing
+else has to be changed for a new one. What several analyses need is in
+:mod:`inspector.analyses.shared`.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from inspector.analyses.shared.data_tables import DataTable
+    from inspector.analyses.shared.declare import Analysis
+
+
+def names() -> list[str]:
+    """The names of all analyses, sorted; none is imported for it."""
+    return sorted(each.name for each in iter_modules(__path__) if not each.ispkg)
+
+
+def load(name: str) -> Analysis:
+    """An analysis by its name; its module is imported, and no other's."""
+    found: Analysis = getattr(import_module(f"{__name__}.{name}"), name).analysis
+    return found
+
+
+def data_tables() -> dict[str, DataTable]:
+    """Every table that Spark's executors can compute, by its name; imports all analyses."""
+    return {table.name: table for name in names() for table in load(name).data_tables}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Annotated, Any
 
 import pyarrow as pa
 
-from inspector.analyses.common import (
+from inspector.analyses.shared.common import (
     PARTITION_ID,
     STORE,
     count,
@@ -16,29 +16,45 @@ from inspector.analyses.common import (
     operator_names,
     size,
 )
-from inspector.analyses.words import StoreWords, row_chunks
+from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.stores import by_store, selected_tasks
+from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.model import Problem, StoreName
+from inspector.passes.diff import DiffTask, run_diff
 from inspector.render.keys import Redact
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.report import Column, Report, Unit
 
-_COLUMNS = (
-    *STORE,
-    PARTITION_ID,
-    Column("change"),
-    Column("key", Unit.VALUE),
-    Column("old_value", Unit.VALUE),
-    Column("value", Unit.VALUE),
-    size("key_bytes"),
-    size("old_value_bytes"),
-    size("value_bytes"),
-)
-_RAW = tuple(Column(f"{name}_hex") for name in ("key", "old_value", "value"))
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
+DIFF = TableSpec(
+    "diff",
+    "a row that differs",
+    (
+        *STORE,
+        PARTITION_ID,
+        Column("change"),
+        Column("key", Unit.VALUE),
+        Column("old_value", Unit.VALUE),
+        Column("value", Unit.VALUE),
+        size("key_bytes"),
+        size("old_value_bytes"),
+        size("value_bytes"),
+    ),
+    raw=tuple(Column(f"{name}_hex") for name in ("key", "old_value", "value")),
+    wide=frozenset(("operator_name",)),
+)
+COUNTS = TableSpec(
+    "counts",
+    "rows of one store that differ in one way, listed or not",
+    (*STORE, Column("change"), *(count(n) if n == "rows" else size(n) for n in _COUNTED)),
+    empty="nothing was compared",
+)
 
 
 @dataclass(frozen=True)
-class DiffWanted:
+class DiffRequest:
     """How many rows (0 for all), whether with their bytes in hex, what to hide, and notes."""
 
     limit: int = 0
@@ -68,38 +84,124 @@ class _Counts:
             yield place | {"operator_name": names.get(operator)} | total
 
 
-def diff(
+_END = "The same as a state version (batch + 1)."
+
+
+def _check(options: Mapping[str, Any]) -> str | None:
+    for end in ("from", "to"):
+        if options[f"{end}_batch"] is not None and options[f"{end}_version"] is not None:
+            return f"--{end}-batch and --{end}-version exclude each other"
+    return None
+
+
+@analysis(uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART), tables=(DIFF, COUNTS), check=_check)
+def diff(  # noqa: PLR0913 - each is an option of the command
+    path: str,
+    other: Annotated[str | None, Option("The new checkpoint.", metavar="PATH2")] = None,
+    options: Options | None = None,
+    *,
+    from_batch: Annotated[
+        int | None, Option("Compare the state that this batch made ...", minimum=0)
+    ] = None,
+    to_batch: Annotated[
+        int | None, Option("... with the state that this batch made.", minimum=0)
+    ] = None,
+    from_version: Annotated[int | None, Option(_END, minimum=0)] = None,
+    to_version: Annotated[int | None, Option(_END, minimum=0)] = None,
+    raw: Annotated[bool, Option("Add the UnsafeRow bytes in hex.")] = False,
+    limit: Annotated[int, LIMIT] = 0,
+) -> Report:
+    """Rows added, removed and changed between two versions.
+
+    By default the newest committed version and the one before it; of two checkpoints, PATH as the
+    old one and PATH2 as the new one, the newest committed version of each.
+
+    Args:
+        path: the checkpoint; of two, the old one.
+        other: the new one; None to compare two versions of ``path``.
+        options: which part; ``key`` and ``where`` narrow the keys.
+        from_batch: the old state, as that which this batch made.
+        to_batch: the new state, as that which this batch made.
+        from_version: the old state, as a state version.
+        to_version: the new state, as a state version.
+        raw: with their bytes in hex.
+        limit: rows at most; 0 for all.
+    """
+    options = options or Options()
+    new_options = replace(options, batch=to_batch, state_version=to_version)
+    new = Run.start(other or path, new_options)
+    if other is None:
+        old = _before(new, from_batch, from_version)
+    else:
+        old_options = replace(options, batch=from_batch, state_version=from_version)
+        old = Run.start(path, old_options)
+    units, notes = _units(old, new, limit)
+    specs = [unit.to_json() for unit in units]
+    return diff_report(
+        (old.checkpoint, old.version),
+        (new.checkpoint, new.version),
+        new.stream(run_diff, specs),
+        list(dict.fromkeys((*old.listed, *new.listed))),
+        DiffRequest(limit, raw, options.redact or Redact.NONE, notes),
+    )
+
+
+def _before(new: Run, batch: int | None, version: int | None) -> Run:
+    """The old end in the same checkpoint: as chosen, else the version before."""
+    if batch is None and version is None:
+        version = max(new.version - 1, 0)
+    chosen = new.checkpoint.version_of(batch, version)
+    options = replace(new.options, batch=None, state_version=chosen)
+    return Run.at(new.checkpoint, chosen, options, new.engine)
+
+
+def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
+    """What to compare with what: by operator and store; by partition where their number is equal.
+
+    A key keeps its partition as long as their number stays.
+    """
+    stores = by_store(selected_tasks(old)), by_store(selected_tasks(new))
+    units: list[DiffTask] = []
+    notes: list[str] = []
+    for store in sorted({*stores[0], *stores[1]}):
+        sides = [{task.partition_id: task for task in side.get(store, ())} for side in stores]
+        if not all(sides):
+            where = (new if sides[1] else old).checkpoint.root
+            notes.append(f"operator {store[0]}, store {store[1]} is only in {where}: not compared")
+        elif sides[0].keys() == sides[1].keys():
+            units += [DiffTask((sides[0][p],), (sides[1][p],), limit) for p in sorted(sides[0])]
+        else:
+            old_tasks, new_tasks = (tuple(side.values()) for side in sides)
+            units.append(DiffTask(old_tasks, new_tasks, limit))
+    return units, notes
+
+
+def diff_report(
     old: Version,
     new: Version,
     batches: Iterable[pa.RecordBatch],
     problems: list[Problem],
-    wanted: DiffWanted,
+    request: DiffRequest,
 ) -> Report:
     """The rows in ``batches`` (:data:`inspector.schemas.DIFF`), then how many there are."""
     counts = _Counts()
-    table = Table(
-        "diff",
+    table = DIFF.table(
         f"rows that differ between version {old[1]} and version {new[1]}",
-        (*_COLUMNS, *(_RAW if wanted.raw else ())),
-        _rows(old[0], new[0], batches, problems, (wanted, counts)),
-        empty="none",
-        wide=frozenset(("operator_name",)),
+        _rows(old[0], new[0], batches, problems, (request, counts)),
+        columns=DIFF.with_raw(raw=request.raw),
     )
-    by_store = Table(
-        "counts",
+    counted = COUNTS.table(
         "how many differ, listed or not",
-        (*STORE, Column("change"), *(count(n) if n == "rows" else size(n) for n in _COUNTED)),
         # Read after the rows, when they are counted.
         _Later(counts, operator_names(new[0])),
-        empty="nothing was compared",
     )
     return Report(
         "diff",
         new[0].root,
         _summary(old, new),
-        (table, by_store),
+        (table, counted),
         problems=problems,
-        notes=wanted.notes,
+        notes=request.notes,
     )
 
 
@@ -129,12 +231,12 @@ def _rows(
     new: Checkpoint,
     batches: Iterable[pa.RecordBatch],
     problems: list[Problem],
-    told: tuple[DiffWanted, _Counts],
+    request_and_counts: tuple[DiffRequest, _Counts],
 ) -> Iterator[dict[str, Any]]:
-    wanted, counts = told
+    request, counts = request_and_counts
     names = operator_names(old) | operator_names(new)
-    words = StoreWords(old, wanted.redact), StoreWords(new, wanted.redact)
-    left = wanted.limit or -1
+    words = StoreWords(old, request.redact), StoreWords(new, request.redact)
+    left = request.limit or -1
     for chunk in row_chunks(batches, problems):
         if chunk[0]["kind"] == "count":
             for row in chunk:
@@ -142,7 +244,7 @@ def _rows(
             continue
         if not left:
             continue  # to the end all the same, for what follows is counted and may be a problem
-        for row in _decoded(chunk, names, words, raw=wanted.raw):
+        for row in _decoded(chunk, names, words, raw=request.raw):
             yield row
             left -= 1
             if not left:
@@ -163,7 +265,7 @@ def _decoded(
     olds = before.values(place, [row["old_value"] for row in chunk])
     values = after.values(place, [row["value"] for row in chunk])
     for row, key, old, value in zip(chunk, keys, olds, values, strict=True):
-        told = {
+        reported = {
             "operator_id": row["operator_id"],
             "operator_name": names.get(row["operator_id"]),
             "store_name": row["store_name"],
@@ -174,7 +276,7 @@ def _decoded(
             "value": value,
         }
         for name in ("key", "old_value", "value"):
-            told[f"{name}_bytes"] = None if row[name] is None else len(row[name])
+            reported[f"{name}_bytes"] = None if row[name] is None else len(row[name])
             if raw:
-                told[f"{name}_hex"] = after.hex(row[name])
-        yield told
+                reported[f"{name}_hex"] = after.hex(row[name])
+        yield reported

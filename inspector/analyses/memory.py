@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from typing import Annotated
 
-from inspector.analyses.common import (
+from inspector.analyses.shared.common import (
     STORE,
     count,
     coverage,
@@ -15,116 +14,129 @@ from inspector.analyses.common import (
     operator_names,
     size,
 )
-from inspector.discovery.checkpoint import Checkpoint
-from inspector.estimates.heap import (
-    READ_AND_WRITE,
-    Heap,
-    HeapFacts,
-    Prefixes,
-    Versions,
-    distinct,
-    held,
-    peak,
-    per_executor,
-    retained,
-    without_sharing,
+from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.heap import (
+    MemoryOptions,
+    StoreHeap,
+    object_layout,
+    spark_of,
+    store_heaps,
 )
-from inspector.estimates.heap_layout import Layout
-from inspector.facts.heap_prefixes import PrefixFacts
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.run import Run
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.estimates.heap import Heap, HeapFacts, distinct, held, per_executor
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import BatchId, FileKind, Problem, StoreId, StoreName
+from inspector.model import FileKind, Problem, StoreName
 from inspector.render.report import Column, Report, Table, Unit
 from inspector.render.text import bytes_text
 
-HeapByVersion = dict[StoreName, dict[int, int]]
-"""Operator id and store name -> state version -> bytes."""
-
 WHAT_IF_VERSIONS = (1, 2, 100)
 _WORD = 8
-_ROW_CHECKSUM = "stateStore.rowChecksum.enabled"
 FOOTNOTE = (
     "Counts of objects are exact; bytes of the heap are estimates, because they take the JVM's "
     "object layout for granted ({layout}; Spark {spark}). Spark's own memoryUsedBytes and "
     "stateOnCurrentVersionSizeBytes come from SizeEstimator, which samples arrays of more than "
     "400 slots: held against live heaps they said from 42 % less to 11 % more than was there."
 )
+LADDER = TableSpec(
+    "ladder",
+    "the state as so many bytes, by one way to count them",
+    (Column("rung"), size("bytes"), Column("size"), Column("counted"), Column("meaning")),
+)
+EXECUTORS = TableSpec(
+    "executors",
+    "with --executors: what one executor holds",
+    (
+        Column("spread"),
+        Column("bytes", Unit.BYTES, exact=False),
+        Column("percent_of_heap", Unit.COUNT, exact=False),
+    ),
+)
+HEAP = TableSpec(
+    "heap",
+    "what one store takes of the executors' heaps between batches",
+    (
+        *STORE,
+        count("objects"),
+        *(Column(name, Unit.BYTES, exact=False) for name in (*Heap().parts, "total")),
+    ),
+    empty="no store has rows of this version",
+)
+WHAT_IFS = TableSpec(
+    "what_ifs",
+    "a change, and what it would save",
+    (
+        Column("change"),
+        Column("heap_bytes", Unit.BYTES, exact=False),
+        Column("saved_bytes", Unit.BYTES, exact=False),
+        Column("how"),
+    ),
+)
+FACTS = FactRequest(partitions=True)
 
 
-@dataclass(frozen=True)
-class MemoryWanted:
-    """What is asked about memory.
-
-    Attributes:
-        retain: versions in memory (``spark.sql.streaming.maxBatchesToRetainInMemory``).
-        executors: that share the partitions; None if unknown. cores: tasks of each at a time.
-        heap_bytes: maximal heap of an executor; None if unknown.
-        jdk: its Java. spark: the Spark that runs the query; None to tell it from the checkpoint.
-    """
-
-    retain: int = 2
-    executors: int | None = None
-    cores: int = 1
-    heap_bytes: int | None = None
-    jdk: int = 17
-    spark: str | None = None
-
-
-@dataclass(frozen=True)
-class _Store:
-    """One store of one partition, with what its heap takes."""
-
-    store: StoreId
-    operator_name: str
-    versions: Versions
-    prefixes: Prefixes
-    layout: Layout
-    retain: int
-
-    def retained(self, n: int) -> Heap:
-        return retained(self.versions, self.layout, n, self.prefixes)
-
-    @cached_property
-    def held(self) -> Heap:
-        return self.retained(self.retain)
-
-    @cached_property
-    def unshared(self) -> Heap:
-        return without_sharing(self.versions, self.layout, self.retain, self.prefixes)
-
-    @cached_property
-    def peak(self) -> Heap:
-        twice = self.operator_name in READ_AND_WRITE
-        return peak(self.versions, self.layout, self.retain, self.prefixes, read_copy=twice)
+@analysis(
+    uses=(WORK, SCHEMAS, PART, AT_VERSION),
+    tables=(LADDER, EXECUTORS, HEAP, WHAT_IFS),
+    facts=FACTS,
+)
+def memory(  # noqa: PLR0913 - each is an option of the command
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    retain: Annotated[
+        int,
+        Option("Versions in memory: spark.sql.streaming.maxBatchesToRetainInMemory.", minimum=1),
+    ] = 2,
+    executors: Annotated[
+        int | None, Option("Executors that share the partitions.", minimum=1)
+    ] = None,
+    cores: Annotated[int, Option("Tasks of each at a time.", minimum=1)] = 1,
+    heap: Annotated[
+        int | None, Option("Heap of an executor: spark.executor.memory (8GiB).", size=True)
+    ] = None,
+    jdk: Annotated[int, Option("Java of the executors.", minimum=8)] = 17,
+    spark: Annotated[
+        str | None,
+        Option("Spark that runs the query.  [default: told from the checkpoint]"),
+    ] = None,
+) -> Report:
+    """The size ladder from files to heap; per executor; what would change it."""
+    run = Run.start(path, options)
+    facts = run.facts(FACTS)
+    memory_options = MemoryOptions(retain, executors, cores, heap, jdk, spark)
+    return memory_report(run.checkpoint, run.version, facts, run.problems(facts), memory_options)
 
 
-def memory(
+def memory_report(
     checkpoint: Checkpoint,
     version: int,
     facts: Facts,
     problems: Sequence[Problem],
-    wanted: MemoryWanted,
+    options: MemoryOptions,
 ) -> Report:
     """The ladder for the whole selection; the heap by store; executors; what-ifs."""
-    spark = wanted.spark or spark_of(checkpoint, version)
-    layout = _layout(checkpoint, version, wanted, spark)
-    stores = _stores(checkpoint, version, facts, layout, wanted.retain)
+    spark = options.spark or spark_of(checkpoint, version)
+    layout = object_layout(checkpoint, version, options, spark)
+    stores = store_heaps(checkpoint, version, facts, layout, options.retain)
     summary = (
         identity(checkpoint, version)
         | coverage(checkpoint, version, facts)
         | {
-            "retained_versions": wanted.retain,
+            "retained_versions": options.retain,
             "heap_estimate_bytes": sum(store.held.total for store in stores),
             "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
         }
     )
     tables = [
-        _ladder(checkpoint, version, facts, stores, wanted),
+        _ladder(checkpoint, version, facts, stores, options),
         _by_store(checkpoint, stores),
-        _what_ifs(checkpoint, stores, wanted),
+        _what_ifs(checkpoint, stores, options),
     ]
-    if wanted.executors is not None:
-        verdict, table = _executors(stores, wanted)
+    if options.executors is not None:
+        verdict, table = _executors(stores, options)
         summary["verdict"] = verdict
         tables.insert(1, table)
     return Report(
@@ -137,88 +149,19 @@ def memory(
     )
 
 
-def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapByVersion:
-    """The heap of the two versions that Spark retains by default, as of each version; estimates."""
-    retain = MemoryWanted().retain
-    layout = usual_layout(checkpoint, version)
-    found: HeapByVersion = {}
-    for store in _stores(checkpoint, version, facts, layout, retain):
-        place = store.store.name
-        of_store = found.setdefault(place, {})
-        for of_version in store.versions:
-            pair = {
-                v: store.versions[v] for v in (of_version - 1, of_version) if v in store.versions
-            }
-            heap = replace(store, versions=pair).held
-            of_store[of_version] = of_store.get(of_version, 0) + heap.total
-    return found
-
-
-def usual_layout(checkpoint: Checkpoint, version: int) -> Layout:
-    """The object layout of a usual executor: less than 32 GiB of heap, Java 17."""
-    return _layout(checkpoint, version, MemoryWanted(), spark_of(checkpoint, version))
-
-
-def _layout(checkpoint: Checkpoint, version: int, wanted: MemoryWanted, spark: str) -> Layout:
-    checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
-    return Layout.of(wanted.heap_bytes, wanted.jdk, spark=spark, row_checksum=checksums)
-
-
-def spark_of(checkpoint: Checkpoint, version: int) -> str:
-    """The oldest Spark that records the confs of the judged batch.
-
-    ``OffsetSeqMetadata`` records more confs in each release; of the releases that matter to the
-    heap, 4.2 wraps every value and records the row checksum.
-    """
-    batch = checkpoint.logs.confs.get(BatchId(version - 1))
-    confs = batch if batch is not None else next(iter(checkpoint.logs.confs.values()), {})
-    for release, conf in (
-        ("4.2.0", f"spark.sql.streaming.{_ROW_CHECKSUM}"),
-        ("4.0.0", "spark.sql.streaming.stateStore.encodingFormat"),
-        ("3.2.0", "spark.sql.streaming.stateStore.rocksdb.formatVersion"),
-    ):
-        if conf in confs:
-            return release
-    return "3.0.0" if confs else "4.3.0"
-
-
-def _stores(
-    checkpoint: Checkpoint, version: int, facts: Facts, layout: Layout, retain: int
-) -> list[_Store]:
-    names = operator_names(checkpoint)
-    grouped: dict[StoreId, dict[int, VersionFacts]] = {}
-    prefixes: dict[StoreId, dict[int, PrefixFacts]] = {}
-    for (store, of_version), one in facts.versions.items():
-        grouped.setdefault(store, {})[of_version] = one
-    for (store, of_version), some in facts.prefixes.items():
-        prefixes.setdefault(store, {})[of_version] = some
-    return [
-        _Store(
-            store,
-            names.get(store.operator_id, ""),
-            versions,
-            prefixes.get(store, {}),
-            layout,
-            retain,
-        )
-        for store, versions in sorted(grouped.items())
-        if version in versions
-    ]
-
-
 def _ladder(
     checkpoint: Checkpoint,
     version: int,
     facts: Facts,
-    stores: Sequence[_Store],
-    wanted: MemoryWanted,
+    stores: Sequence[StoreHeap],
+    options: MemoryOptions,
 ) -> Table:
     of_files = file_bytes(checkpoint)
     newest = sum((store.versions[version] for store in stores), VersionFacts())
     raw = sum(one.raw_bytes for one in facts.versions.values())
-    least = min((len(held(store.versions, wanted.retain)) for store in stores), default=0)
-    n = f"{wanted.retain} versions" if wanted.retain != 1 else "1 version"
-    short = "" if least >= wanted.retain else f"; only {least} can be replayed"
+    least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
+    n = f"{options.retain} versions" if options.retain != 1 else "1 version"
+    short = "" if least >= options.retain else f"; only {least} can be replayed"
     rungs: tuple[tuple[str, int, bool, str], ...] = (
         ("delta files", of_files.get(FileKind.DELTA, 0), True, "compressed; what each batch wrote"),
         ("snapshot files", of_files.get(FileKind.SNAPSHOT, 0), True, "compressed; whole versions"),
@@ -251,10 +194,8 @@ def _ladder(
             "with the working copies of the last batch, all partitions at once",
         ),
     )
-    return Table(
-        "ladder",
+    return LADDER.table(
         "size ladder",
-        (Column("rung"), size("bytes"), Column("size"), Column("counted"), Column("meaning")),
         [
             {
                 "rung": rung,
@@ -268,20 +209,14 @@ def _ladder(
     )
 
 
-def _by_store(checkpoint: Checkpoint, stores: Sequence[_Store]) -> Table:
+def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
     names = operator_names(checkpoint)
     groups: dict[StoreName, Heap] = {}
     for store in stores:
         place = store.store.name
         groups[place] = groups.get(place, Heap()) + store.held
-    return Table(
-        "heap",
+    return HEAP.table(
         "heap between batches by store",
-        (
-            *STORE,
-            count("objects"),
-            *(Column(name, Unit.BYTES, exact=False) for name in (*Heap().parts, "total")),
-        ),
         [
             {
                 "operator_id": operator_id,
@@ -293,33 +228,24 @@ def _by_store(checkpoint: Checkpoint, stores: Sequence[_Store]) -> Table:
             }
             for (operator_id, name), heap in groups.items()
         ],
-        empty="no store has rows of this version",
     )
 
 
-def _executors(stores: Sequence[_Store], wanted: MemoryWanted) -> tuple[str, Table]:
-    executors = wanted.executors or 1
+def _executors(stores: Sequence[StoreHeap], options: MemoryOptions) -> tuple[str, Table]:
+    executors = options.executors or 1
     spread = per_executor(
         [store.held.total for store in stores],
         [store.peak.total for store in stores],
         executors,
-        wanted.cores,
+        options.cores,
     )
     rows = []
     for how, amount in (("evenly", spread.even), ("at worst", spread.worst)):
-        share = None if wanted.heap_bytes is None else round(100 * amount / wanted.heap_bytes)
+        share = None if options.heap_bytes is None else round(100 * amount / options.heap_bytes)
         rows.append({"spread": how, "bytes": amount, "percent_of_heap": share})
-    table = Table(
-        "executors",
-        f"state per executor: {executors} executors, tasks at a time: {wanted.cores}",
-        (
-            Column("spread"),
-            Column("bytes", Unit.BYTES, exact=False),
-            Column("percent_of_heap", Unit.COUNT, exact=False),
-        ),
-        rows,
-    )
-    return _verdict(spread.even, spread.worst, wanted.heap_bytes), table
+    title = f"state per executor: {executors} executors, tasks at a time: {options.cores}"
+    table = EXECUTORS.table(title, rows)
+    return _verdict(spread.even, spread.worst, options.heap_bytes), table
 
 
 def _verdict(even: int, worst: int, heap_bytes: int | None) -> str:
@@ -333,35 +259,30 @@ def _verdict(even: int, worst: int, heap_bytes: int | None) -> str:
     return f"state fits into {room}; it shares that with everything else the executor does"
 
 
-def _what_ifs(checkpoint: Checkpoint, stores: Sequence[_Store], wanted: MemoryWanted) -> Table:
+def _what_ifs(checkpoint: Checkpoint, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
     now = sum(store.held.total for store in stores)
-    return Table(
-        "what_ifs",
-        f"what if (now: {bytes_text(now)} for {wanted.retain} retained)",
-        (
-            Column("change"),
-            Column("heap_bytes", Unit.BYTES, exact=False),
-            Column("saved_bytes", Unit.BYTES, exact=False),
-            Column("how"),
-        ),
+    return WHAT_IFS.table(
+        f"what if (now: {bytes_text(now)} for {options.retain} retained)",
         [
             {"change": change, "heap_bytes": amount, "saved_bytes": now - amount, "how": how}
-            for change, amount, how in _changes(checkpoint, stores, wanted, now)
+            for change, amount, how in _changes(checkpoint, stores, options, now)
         ],
     )
 
 
 def _changes(
-    checkpoint: Checkpoint, stores: Sequence[_Store], wanted: MemoryWanted, now: int
+    checkpoint: Checkpoint, stores: Sequence[StoreHeap], options: MemoryOptions, now: int
 ) -> Iterator[tuple[str, int, str]]:
     for n in WHAT_IF_VERSIONS:
-        if n != wanted.retain:
+        if n != options.retain:
             total = sum(store.retained(n).total for store in stores)
             known = min((len(held(store.versions, n)) for store in stores), default=0)
             how = "spark.sql.streaming.maxBatchesToRetainInMemory"
             more = "" if known >= n else f"; only {known} can be replayed, more take more"
             yield f"{n} versions retained", total, how + more
-    objects = [(store, distinct(store.versions, wanted.retain, store.prefixes)) for store in stores]
+    objects = [
+        (store, distinct(store.versions, options.retain, store.prefixes)) for store in stores
+    ]
     shorter = sum(of_store.saved_by_shorter_keys(_WORD) for _, of_store in objects)
     yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
     format_1 = sum(_saved_by_format_2(checkpoint, store, found) for store, found in objects)
@@ -369,7 +290,7 @@ def _changes(
         yield "state format 2", now - format_1, "a new query: format 1 keeps the key twice"
 
 
-def _saved_by_format_2(checkpoint: Checkpoint, store: _Store, found: HeapFacts) -> int:
+def _saved_by_format_2(checkpoint: Checkpoint, store: StoreHeap, found: HeapFacts) -> int:
     if store.operator_name != "stateStoreSave":
         return 0
     version = max(store.versions)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
-from inspector.analyses.common import (
+from inspector.analyses.shared.common import (
     BATCH_ID,
     STORE,
     VERSION,
@@ -15,7 +15,10 @@ from inspector.analyses.common import (
     operator_names,
     size,
 )
-from inspector.analyses.memory import HeapByVersion, heap_by_version
+from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.heap import HeapByVersion, heap_by_version
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.run import Run
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.growth import growth, sparkline
 from inspector.facts.versions import VersionFacts
@@ -26,24 +29,6 @@ from inspector.render.text import bytes_text
 from inspector.render.values import time_ms_text
 
 _CHANGES = ("puts", "inserts", "updates", "same_value_puts", "removals")
-_COLUMNS = (
-    *STORE,
-    BATCH_ID,
-    VERSION,
-    Column("batch_timestamp_ms", Unit.TIME_MS),
-    Column("watermark_ms", Unit.TIME_MS),
-    Column("lag_ms", Unit.COUNT),
-    Column("new_data"),
-    Column("partitions"),
-    count("rows"),
-    size("row_bytes"),
-    Column("heap_bytes", Unit.BYTES, exact=False),
-    *map(count, _CHANGES),
-    size("delta_bytes"),
-    size("snapshot_bytes"),
-    count("replay_deltas"),
-)
-_WIDE = frozenset(("operator_name", "version", "inserts", "updates", "snapshot_bytes"))
 FOOTNOTE = (
     "Rows and bytes are of the partitions that can restore the version. lag_ms is the batch clock "
     "less the watermark. heap_bytes is the estimate of inspector memory "
@@ -53,7 +38,61 @@ FOOTNOTE = (
 )
 
 
+BATCHES = TableSpec(
+    "batches",
+    "one store after one batch",
+    (
+        *STORE,
+        BATCH_ID,
+        VERSION,
+        Column("batch_timestamp_ms", Unit.TIME_MS),
+        Column("watermark_ms", Unit.TIME_MS),
+        Column("lag_ms", Unit.COUNT),
+        Column("new_data"),
+        Column("partitions"),
+        count("rows"),
+        size("row_bytes"),
+        Column("heap_bytes", Unit.BYTES, exact=False),
+        *map(count, _CHANGES),
+        size("delta_bytes"),
+        size("snapshot_bytes"),
+        count("replay_deltas"),
+    ),
+    empty="no version can be restored",
+    wide=frozenset(("operator_name", "version", "inserts", "updates", "snapshot_bytes")),
+)
+GROWTH = TableSpec(
+    "growth",
+    "how one store grows, and where it leads",
+    (
+        *STORE,
+        Column("row_bytes", doc="Row bytes of the versions as a line of small bars."),
+        Column("rows_per_hour", Unit.COUNT, exact=False),
+        Column("bytes_per_hour", Unit.BYTES, exact=False),
+        Column("heap_bytes_per_hour", Unit.BYTES, exact=False),
+        Column("rows_reach_limit", exact=False),
+        Column("heap_reaches_limit", exact=False),
+    ),
+)
+FACTS = FactRequest(partitions=True)
+
+
+@analysis(uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(BATCHES, GROWTH), facts=FACTS)
 def timeline(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    limit: Annotated[
+        int | None, Option("Tell when live rows reach so many bytes (8GiB).", size=True)
+    ] = None,
+) -> Report:
+    """Per batch: clock, watermark, lag, rows, bytes, changes; growth and where it leads."""
+    run = Run.start(path, options)
+    facts = run.facts(FACTS)
+    return timeline_report(run.checkpoint, run.version, facts, run.problems(facts), limit)
+
+
+def timeline_report(
     checkpoint: Checkpoint,
     version: int,
     facts: Facts,
@@ -66,17 +105,13 @@ def timeline(
     """
     merged = facts.by_store()
     heaps = heap_by_version(checkpoint, version, facts)
-    batches = Table(
+    batches = BATCHES.table(
         "batches",
-        "batches",
-        _COLUMNS,
         [
             row
             for store, versions in merged.items()
             for row in _rows(checkpoint, store, versions, heaps)
         ],
-        empty="no version can be restored",
-        wide=_WIDE,
     )
     summary = identity(checkpoint, version) | {"watermark_moves": _watermark_moves(checkpoint)}
     return Report(
@@ -170,18 +205,8 @@ def _growth(
                 "heap_reaches_limit": _reaches(of_heap, limit),
             }
         )
-    return Table(
-        "growth",
+    return GROWTH.table(
         "growth" if limit is None else f"growth, and when rows and heap reach {bytes_text(limit)}",
-        (
-            *STORE,
-            Column("row_bytes"),
-            Column("rows_per_hour", Unit.COUNT, exact=False),
-            Column("bytes_per_hour", Unit.BYTES, exact=False),
-            Column("heap_bytes_per_hour", Unit.BYTES, exact=False),
-            Column("rows_reach_limit", exact=False),
-            Column("heap_reaches_limit", exact=False),
-        ),
         rows,
         wide=frozenset(() if limit is not None else ("rows_reach_limit", "heap_reaches_limit")),
     )

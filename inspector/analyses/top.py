@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Annotated, Any
 
-from inspector.analyses.common import (
+from inspector.analyses.shared.common import (
     PARTITION_ID,
     STORE,
     count,
@@ -13,7 +14,10 @@ from inspector.analyses.common import (
     operator_names,
     size,
 )
-from inspector.analyses.words import StoreWords
+from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, redacting
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.skew import skew
 from inspector.facts.fact import Observed
@@ -24,21 +28,6 @@ from inspector.model import Problem, StoreName
 from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Table, Unit
 
-_COLUMNS = (
-    Column("by"),
-    Column("rank", Unit.ID),
-    *STORE,
-    PARTITION_ID,
-    Column("key", Unit.VALUE),
-    Column("key_hex"),
-    size("key_bytes"),
-    size("value_bytes"),
-    size("row_bytes"),
-    count("puts"),
-    Column("last_put_version", Unit.ID),
-    Column("last_put_batch", Unit.ID),
-    count("join_rows"),
-)
 FOOTNOTE = (
     "Ranked by key, value and row bytes, by puts since the oldest version that can be replayed, by "
     "the batch of the last put (- means before that version), and, for joins, by rows of a join "
@@ -46,7 +35,65 @@ FOOTNOTE = (
 )
 
 
+TOP = TableSpec(
+    "top",
+    "a key's rank by one measure in its store",
+    (
+        Column("by"),
+        Column("rank", Unit.ID),
+        *STORE,
+        PARTITION_ID,
+        Column("key", Unit.VALUE),
+        Column("key_hex"),
+        size("key_bytes"),
+        size("value_bytes"),
+        size("row_bytes"),
+        count("puts"),
+        Column("last_put_version", Unit.ID),
+        Column("last_put_batch", Unit.ID),
+        count("join_rows"),
+    ),
+    empty="this version has no rows",
+    wide=frozenset(("operator_name", "key_hex", "last_put_version")),
+)
+SKEW = TableSpec(
+    "skew",
+    "how evenly the partitions of one store share its rows",
+    (
+        *STORE,
+        count("partitions"),
+        count("empty"),
+        Column("median_row_bytes", Unit.BYTES),
+        Column("max_row_bytes", Unit.BYTES),
+        Column("max_to_median"),
+        Column("largest_partition", Unit.ID),
+        count("max_rows"),
+    ),
+    empty="no store has rows of this version",
+    wide=frozenset(("operator_name",)),
+)
+KEYS_BY_RANK = FactRequest(top=5)
+
+
+@analysis(
+    uses=(redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
+    tables=(TOP, SKEW),
+    facts=KEYS_BY_RANK,
+)
 def top(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    limit: Annotated[int, Option("Keys by each ranking.", minimum=1)] = KEYS_BY_RANK.top,
+) -> Report:
+    """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
+    run = Run.start(path, options)
+    facts = run.facts(replace(KEYS_BY_RANK, top=limit))
+    redact = run.options.redact or Redact.NONE
+    return top_report(run.checkpoint, run.version, facts, run.problems(facts), limit, redact)
+
+
+def top_report(
     checkpoint: Checkpoint,
     version: int,
     facts: Facts,
@@ -56,14 +103,10 @@ def top(
 ) -> Report:
     """The first ``most`` keys of every store by each ranking, and the skew of every store."""
     joins = any(one.fact.by is TopBy.NUMBER for one in facts.top)
-    keys = Table(
-        "top",
+    keys = TOP.table(
         f"the first {most} keys by each ranking",
-        _COLUMNS,
         list(_rows(checkpoint, facts, most, redact)),
-        empty="this version has no rows",
-        wide=frozenset(("operator_name", "key_hex", "last_put_version"))
-        | (frozenset() if joins else {"join_rows"}),
+        wide=TOP.wide if joins else TOP.wide | {"join_rows"},
     )
     return Report(
         "top",
@@ -112,23 +155,8 @@ def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
 
 def skew_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     """How evenly the partitions of each store share its rows and bytes."""
-    return Table(
-        "skew",
-        f"partitions of version {version}",
-        (
-            *STORE,
-            count("partitions"),
-            count("empty"),
-            Column("median_row_bytes", Unit.BYTES),
-            Column("max_row_bytes", Unit.BYTES),
-            Column("max_to_median"),
-            Column("largest_partition", Unit.ID),
-            count("max_rows"),
-        ),
-        list(_skews(checkpoint, version, facts)),
-        empty="no store has rows of this version",
-        wide=frozenset(("operator_name",)),
-    )
+    rows = list(_skews(checkpoint, version, facts))
+    return SKEW.table(f"partitions of version {version}", rows)
 
 
 def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[dict[str, Any]]:

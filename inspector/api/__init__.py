@@ -1,92 +1,107 @@
-"""What the package does, as calls: each returns a :class:`~inspector.render.report.Report`.
+"""The public API: every analysis as a function, and the types of what they take and return.
 
-A report's tables hold plain rows; :func:`inspector.render.formats.render` makes text of it. Calls
-are imported when they are first named: those that read state take a while, ``info`` does not.
+::
+
+    from inspector import api
+
+    report = api.audit("s3a://bucket/checkpoint", api.Options(batch=41))
+    for finding in report.findings:
+        print(finding.kind.id, finding.evidence)
+    keys = api.arrow_table(api.leftovers(path)).to_pandas()
+
+Each function takes the path of a checkpoint and :class:`Options`, and the options of its command
+by keyword; it returns a :class:`Report` (``export`` returns Arrow tables). A report's tables hold
+plain rows, :func:`render` writes it in any format of the command line, :func:`arrow_table` makes
+one of its tables an Arrow table. What is wrong with the checkpoint as a whole is raised: a
+:class:`InspectorError`, or an OSError of its storage.
+
+Functions and types are imported when they are first named: those that read state take a while,
+``info`` does not. Modules below this package, and all names that ``__all__`` does not have, are
+internal and change without notice.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from inspector.api.commands import (
-        audit,
-        leftovers,
-        memory,
-        sharing,
-        sizes,
-        timeline,
-        top,
-        verify,
-    )
-    from inspector.api.explaining import explain
-    from inspector.api.listing import files, info
-    from inspector.api.run import Options, Run
-    from inspector.api.tables import (
-        Ends,
-        changes,
-        diff,
-        fields,
-        history,
-        report_tables,
-        rows,
-    )
-    from inspector.api.typed import Typed, typed_tables
+from inspector import analyses as _analyses
 
-__all__ = [
-    "Ends",
-    "Options",
-    "Run",
-    "Typed",
-    "audit",
-    "changes",
-    "diff",
-    "explain",
-    "fields",
-    "files",
-    "history",
-    "info",
-    "leftovers",
-    "memory",
-    "report_tables",
-    "rows",
-    "sharing",
-    "sizes",
-    "timeline",
-    "top",
-    "typed_tables",
-    "verify",
-]
+if TYPE_CHECKING:
+    from inspector.analyses.audit import audit as audit
+    from inspector.analyses.changes import changes as changes
+    from inspector.analyses.diff import diff as diff
+    from inspector.analyses.export import export as export
+    from inspector.analyses.files import files as files
+    from inspector.analyses.history import history as history
+    from inspector.analyses.info import info as info
+    from inspector.analyses.leftovers import leftovers as leftovers
+    from inspector.analyses.memory import memory as memory
+    from inspector.analyses.rows import rows as rows
+    from inspector.analyses.shared.options import Options as Options
+    from inspector.analyses.shared.run import Run as Run
+    from inspector.analyses.shared.store_tables import StoreTable as StoreTable
+    from inspector.analyses.sharing import sharing as sharing
+    from inspector.analyses.sizes import sizes as sizes
+    from inspector.analyses.timeline import timeline as timeline
+    from inspector.analyses.top import top as top
+    from inspector.analyses.verify import verify as verify
+    from inspector.engines.choose import EngineOptions as EngineOptions
+    from inspector.exceptions import CheckpointError as CheckpointError
+    from inspector.exceptions import DecodeError as DecodeError
+    from inspector.exceptions import EngineError as EngineError
+    from inspector.exceptions import InspectorError as InspectorError
+    from inspector.exceptions import MissingVersionError as MissingVersionError
+    from inspector.exceptions import NotACheckpointError as NotACheckpointError
+    from inspector.exceptions import UnsupportedProviderError as UnsupportedProviderError
+    from inspector.findings.finding import Finding as Finding
+    from inspector.findings.finding import Severity as Severity
+    from inspector.model import Certainty as Certainty
+    from inspector.model import Problem as Problem
+    from inspector.model import TimeoutKind as TimeoutKind
+    from inspector.render.as_arrow import arrow_table as arrow_table
+    from inspector.render.formats import render as render
+    from inspector.render.keys import Redact as Redact
+    from inspector.render.report import Column as Column
+    from inspector.render.report import Report as Report
+    from inspector.render.report import Table as Table
+    from inspector.render.report import Unit as Unit
 
 _HOMES = {
-    "Ends": "tables",
-    "Options": "run",
-    "Run": "run",
-    "Typed": "typed",
-    "audit": "commands",
-    "changes": "tables",
-    "diff": "tables",
-    "explain": "explaining",
-    "fields": "tables",
-    "files": "listing",
-    "history": "tables",
-    "info": "listing",
-    "leftovers": "commands",
-    "memory": "commands",
-    "report_tables": "tables",
-    "rows": "tables",
-    "sharing": "commands",
-    "sizes": "commands",
-    "timeline": "commands",
-    "top": "commands",
-    "typed_tables": "typed",
-    "verify": "commands",
+    "analyses.shared.options": ("Options",),
+    "engines.choose": ("EngineOptions",),
+    "analyses.shared.run": ("Run",),
+    "analyses.shared.store_tables": ("StoreTable",),
+    "exceptions": (
+        "CheckpointError",
+        "DecodeError",
+        "EngineError",
+        "InspectorError",
+        "MissingVersionError",
+        "NotACheckpointError",
+        "UnsupportedProviderError",
+    ),
+    "findings.finding": ("Finding", "Severity"),
+    "model": ("Certainty", "Problem", "TimeoutKind"),
+    "render.as_arrow": ("arrow_table",),
+    "render.formats": ("render",),
+    "render.keys": ("Redact",),
+    "render.report": ("Column", "Report", "Table", "Unit"),
 }
-"""Name -> the module it is in."""
+"""Module -> the names of its that are public besides the analyses."""
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = sorted((*_analyses.names(), *_HOME_OF))
+
+
+def __dir__() -> list[str]:
+    return sorted((*_analyses.names(), *_HOME_OF))
 
 
 if not TYPE_CHECKING:  # else a misspelt name would be Any
 
     def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
+        if name in _HOME_OF:
+            return getattr(import_module(f"inspector.{_HOME_OF[name]}"), name)
+        if name not in _analyses.names():
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+        return _analyses.load(name).function

@@ -1,1 +1,1 @@
-"""The command line: one module per command, each thin; the only importer of click."""
+"""The command line, made from the analyses' declarations; the only importer of click."""

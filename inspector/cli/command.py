@@ -1,50 +1,36 @@
-"""What every command does around its own call: write the report, say what went wrong, exit."""
+"""What every command does after its analysis: write the report, say what went wrong, exit."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 import click
 
 from inspector.cli.exits import Exit
+from inspector.cli.options import NEVER
 from inspector.cli.writing import destination, outside, write
 from inspector.findings.finding import Severity
 from inspector.render.formats import render
 from inspector.render.report import Report
 from inspector.render.text import problem_line
 
-NEVER = "never"
-FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
 
-
-def fail_on_option(default: str) -> Callable[[Any], Any]:
-    """From which severity of finding the exit code is 1."""
-    return click.option(
-        "--fail-on",
-        type=click.Choice(FAIL_ON),
-        default=default,
-        show_default=True,
-        help="Exit with 1 at findings of this severity or above.",
-    )
-
-
-def finish(report: Report, given: dict[str, Any], fail_on: str = NEVER) -> NoReturn:
+def finish(report: Report, parsed: dict[str, Any], fail_on: str = NEVER) -> NoReturn:
     """Write a report and end the process with the code that it deserves."""
-    write_report(report, given)
+    write_report(report, parsed)
     sys.exit(code_of(report, fail_on))
 
 
-def write_report(report: Report, given: dict[str, Any], *, header: bool = True) -> None:
+def write_report(report: Report, parsed: dict[str, Any], *, header: bool = True) -> None:
     """Write a report where the options say; problems also on stderr, where its format has none.
 
     Without ``header`` a CSV goes on below another one's.
     """
-    output = given["output"]
-    if given["output_file"] is not None:
-        outside(report.checkpoint, given["output_file"])
-    with destination(given["output_file"], force=given["force"]) as file:
+    output = parsed["output"]
+    if parsed["output_file"] is not None:
+        outside(report.checkpoint, parsed["output_file"])
+    with destination(parsed["output_file"], force=parsed["force"]) as file:
         pieces = render(report, output)
         if output == "csv" and not header:
             next(pieces)
@@ -52,7 +38,7 @@ def write_report(report: Report, given: dict[str, Any], *, header: bool = True) 
     if output in ("ndjson", "csv"):
         for problem in report.problems:
             click.echo(f"problem: {problem_line(problem)}", err=True)
-        for note in report.notes if not given["quiet"] else ():
+        for note in report.notes if not parsed["quiet"] else ():
             click.echo(f"note: {note}", err=True)
 
 

@@ -4,44 +4,44 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 
 import click
 
-from inspector import __version__
+from inspector import __version__, analyses
+from inspector.cli.commands import command_of
 from inspector.cli.exits import Exit, exit_of
+from inspector.cli.explain import explain
 from inspector.exceptions import InspectorError
 
-COMMANDS = {
-    "audit": "audit",
-    "info": "listing",
-    "files": "listing",
-    "verify": "verify",
-    "sizes": "measured",
-    "sharing": "measured",
-    "memory": "memory",
-    "leftovers": "leftovers",
-    "timeline": "timeline",
-    "top": "top",
-    "rows": "rows",
-    "history": "history",
-    "diff": "diff",
-    "export": "export",
-    "explain": "explain",
-}
-"""Command -> its module; imported only when it is called or described."""
+EXPLAIN = "explain"
+"""The one command that is no analysis: it prints documentation."""
+
+HELP_ORDER = (
+    *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers"),
+    *("timeline", "top", "rows", "history", "diff", "export", EXPLAIN),
+)
+"""The order of the help: from the whole to the single key. Others follow by their names."""
+
+
+def commands() -> list[str]:
+    """The names of all commands, in the order of the help."""
+    names = [*(name for name in analyses.names() if analyses.load(name).command), EXPLAIN]
+    return sorted(
+        names, key=lambda n: (HELP_ORDER.index(n) if n in HELP_ORDER else len(HELP_ORDER), n)
+    )
 
 
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
-        return list(COMMANDS)
+        return commands()
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS:
+        if cmd_name == EXPLAIN:
+            return explain
+        if cmd_name not in analyses.names():
             return None
-        module = import_module(f"inspector.cli.{COMMANDS[cmd_name]}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+        analysis = analyses.load(cmd_name)
+        return command_of(analysis) if analysis.command else None
 
 
 @click.group(

@@ -1,19 +1,187 @@
-"""The options that several commands share, declared once."""
+"""Options of the command line, made from their declarations."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+import enum
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
 
 import click
 
-from inspector.api import Options
-from inspector.engines.choose import AUTO, IO, NAMES, EngineOptions
-from inspector.model import TimeoutKind
+from inspector.analyses.shared.declare import Analysis, Parameter
+from inspector.analyses.shared.options import (
+    AT_VERSION,
+    KEYS,
+    PART,
+    RULES,
+    SCHEMAS,
+    WORK,
+    Options,
+    redacting,
+)
+from inspector.cli.config_file import config_option
+from inspector.cli.sizes_of import ByteSize
+from inspector.engines.choose import EngineOptions
+from inspector.findings.finding import Severity
 from inspector.render.formats import FORMATS
 from inspector.render.keys import Redact
 
-F = TypeVar("F", bound=Callable[..., Any])
+NEVER = "never"
+FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
+PEOPLE = ("table", "markdown")
+"""Formats that a person reads."""
+
+_SHARED = (*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *WORK, *redacting(Redact.NONE))
+_ENGINE = "engine."
+
+
+def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
+    """The arguments and options of an analysis' command, but for those of its output."""
+    for each in analysis.arguments:
+        yield _argument(each, many=analysis.many and each.name == "path")
+    yield from map(_option, analysis.options)
+    if analysis.fail_on is not None:
+        yield click.Option(
+            ["--fail-on"],
+            type=click.Choice(FAIL_ON),
+            default=analysis.fail_on,
+            show_default=True,
+            help="Exit with 1 at findings of this severity or above.",
+        )
+    for group in analysis.uses:
+        yield from map(_option, group)
+        if group is RULES:
+            yield config_option()
+
+
+def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
+    """How and where a report is written.
+
+    Args:
+        formats: of files, besides those of all reports.
+    """
+    yield click.Option(
+        ["-o", "--output"],
+        type=click.Choice([*FORMATS, *formats]),
+        default="table",
+        show_default=True,
+        help="Format; ndjson and csv hold the command's own table only.",
+    )
+    yield click.Option(
+        ["-O", "--output-file"],
+        type=click.Path(),
+        help="Write the report to this file, whole or not at all.",
+    )
+    yield click.Option(["--force"], is_flag=True, help="Overwrite the output file.")
+    yield quiet_option()
+
+
+def quiet_option() -> click.Option:
+    """Whether anything but errors is said on stderr."""
+    return click.Option(["-q", "--quiet"], is_flag=True, help="Say nothing on stderr but errors.")
+
+
+def arguments_of(analysis: Analysis, parsed: Mapping[str, Any]) -> list[Any]:
+    """The values of an analysis' arguments, in their order."""
+    return [parsed[each.name] for each in analysis.arguments]
+
+
+def own_options(analysis: Analysis, parsed: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of the options that are the analysis' own, by the names of its function."""
+    return {each.name: _own(each, parsed) for each in analysis.options}
+
+
+def _own(each: Parameter, parsed: Mapping[str, Any]) -> Any:
+    value = parsed[_name(each)]
+    if value is None and each.option.for_people is not None:
+        return each.option.for_people if parsed["output"] in PEOPLE else each.default
+    return value
+
+
+def api_options(parsed: Mapping[str, Any]) -> Options:
+    """The shared options of the API from those of the command line.
+
+    Raises:
+        click.UsageError: both a batch and a state version are parsed.
+    """
+    if parsed.get("batch") is not None and parsed.get("state_version") is not None:
+        raise click.UsageError("--batch and --state-version exclude each other")
+    values: dict[str, Any] = {}
+    for each in _SHARED:
+        if _name(each) in parsed:
+            values[each.name] = _value(each, parsed[_name(each)])
+    engine = {
+        name.removeprefix(_ENGINE): values.pop(name)
+        for name in list(values)
+        if name.startswith(_ENGINE)
+    }
+    if engine:
+        values["engine"] = EngineOptions(**engine, notify=_messages(parsed))
+    return Options(**values)
+
+
+def _value(each: Parameter, value: Any) -> Any:
+    return each.kind(value) if issubclass(each.kind, enum.Enum) and value is not None else value
+
+
+def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
+    """What writes a line of the engine to stderr, each once, unless told to be quiet."""
+    said: set[str] = set()
+
+    def say(text: str) -> None:
+        if text not in said and not parsed.get("quiet"):
+            click.echo(text, err=True)
+        said.add(text)
+
+    return say
+
+
+def _name(each: Parameter) -> str:
+    """The name that click gives an option: environment variables have it too."""
+    return each.flag.removeprefix("--").replace("-", "_")
+
+
+def _argument(each: Parameter, *, many: bool) -> click.Argument:
+    if many:
+        return click.Argument([f"{each.name}s"], metavar="PATH...", nargs=-1, required=True)
+    metavar = each.option.metavar
+    if metavar is not None and not each.required:
+        metavar = f"[{metavar}]"
+    kind = click.Choice(each.choices) if each.choices else None
+    return click.Argument([each.name], type=kind, metavar=metavar, required=each.required)
+
+
+def _option(each: Parameter) -> click.Option:
+    if each.kind is bool:
+        return click.Option([each.flag], is_flag=True, help=each.option.help)
+    default = each.default.value if isinstance(each.default, enum.Enum) else each.default
+    if each.many or each.option.for_people is not None:
+        default = None
+    return click.Option(
+        [each.flag],
+        type=_type(each),
+        default=default,
+        show_default=bool(default),
+        multiple=each.many,
+        metavar=each.option.metavar,
+        callback=_callback(each),
+        help=each.option.help,
+    )
+
+
+def _type(each: Parameter) -> click.ParamType[Any] | None:
+    if each.choices:
+        return click.Choice(each.choices)
+    if each.option.size:
+        return ByteSize()
+    return click.IntRange(each.option.minimum) if each.kind is int else None
+
+
+def _callback(each: Parameter) -> Callable[[click.Context, click.Parameter, Any], Any] | None:
+    if each.kind is dict:
+        return _pairs
+    return _texts if each.option.file else None
 
 
 def _pairs(
@@ -26,174 +194,18 @@ def _pairs(
     return {name: value for name, _, value in pairs}
 
 
-def output_options(command: F) -> F:
-    """How and where the report is written."""
-    return formats(*FORMATS)(command)
+def _texts(
+    _context: click.Context, _parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(map(_text, values))
 
 
-def formats(*names: str) -> Callable[[F], F]:
-    """The same with these formats."""
-    return lambda command: _output(command, names)
-
-
-def _output(command: F, names: Sequence[str]) -> F:
-    for decorate in (
-        click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors."),
-        click.option("--force", is_flag=True, help="Overwrite the output file."),
-        click.option(
-            "-O",
-            "--output-file",
-            type=click.Path(),
-            help="Write the report to this file, whole or not at all.",
-        ),
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(list(names)),
-            default="table",
-            show_default=True,
-            help="Format; ndjson and csv hold the command's own table only.",
-        ),
-    ):
-        command = decorate(command)
-    return command
-
-
-def checkpoint_options(command: F) -> F:
-    """Which checkpoint, and which part and version of it."""
-    for decorate in (
-        click.option(
-            "--state-version", type=click.IntRange(0), help="Judge this state version (batch + 1)."
-        ),
-        click.option(
-            "--batch",
-            type=click.IntRange(0),
-            help="Judge the state that this batch made; by default the last committed one.",
-        ),
-    ):
-        command = decorate(command)
-    return part_options(command)
-
-
-def part_options(command: F) -> F:
-    """Which checkpoint, and which part of it."""
-    for decorate in (
-        click.option("--partition", type=click.IntRange(0), help="Only this partition."),
-        click.option("--store", help="Only this store, such as left-keyToNumValues."),
-        click.option("--operator", type=click.IntRange(0), help="Only this operator id."),
-        click.option(
-            "--storage-option",
-            multiple=True,
-            metavar="KEY=VALUE",
-            callback=_pairs,
-            help="Option of the storage's fsspec driver; repeatable.",
-        ),
-    ):
-        command = decorate(command)
-    return command
-
-
-def work_options(command: F) -> F:
-    """How and where the state is read."""
-    option = click.option(
-        "--workers",
-        type=click.IntRange(1),
-        help="Partitions read at the same time in this process.  [default: the number of cores]",
-    )
-    return option(engine_options(command))
-
-
-def engine_options(command: F) -> F:
-    """Where the state is read."""
-    for decorate in (
-        click.option(
-            "--io",
-            type=click.Choice(IO),
-            default=IO[0],
-            show_default=True,
-            help="How it is read: by fsspec, or by the file systems and credentials of Spark.",
-        ),
-        click.option(
-            "--conf",
-            multiple=True,
-            metavar="KEY=VALUE",
-            callback=_pairs,
-            help="Spark conf of the session that is started; repeatable.",
-        ),
-        click.option(
-            "--master",
-            metavar="URL",
-            help="Spark to run on: spark://host:7077, yarn, k8s://..., local[4], or sc://host of "
-            "Spark Connect.",
-        ),
-        click.option(
-            "--engine",
-            type=click.Choice(NAMES),
-            default=AUTO,
-            show_default=True,
-            help="Read in this process, or on Spark's executors.",
-        ),
-    ):
-        command = decorate(command)
-    return command
-
-
-def redact_option(default: str) -> Callable[[F], F]:
-    """For commands that show keys; ``default`` is what they hide unless asked."""
-
-    def decorate(command: F) -> F:
-        return click.option(
-            "--redact",
-            type=click.Choice([kind.value for kind in Redact]),
-            default=default,
-            show_default=True,
-            help="Show keys and values, their hash, or nothing of them.",
-        )(command)
-
-    return decorate
-
-
-def api_options(given: dict[str, Any]) -> Options:
-    """The options of the API from those of the command line.
-
-    Raises:
-        click.UsageError: both a batch and a state version are given.
-    """
-    if given.get("batch") is not None and given.get("state_version") is not None:
-        raise click.UsageError("--batch and --state-version exclude each other")
-    engine = EngineOptions("local")
-    if "engine" in given:
-        engine = EngineOptions(
-            given["engine"], given["master"], given["conf"], io=given["io"], notify=_teller(given)
-        )
-    redact, kind = given.get("redact"), given.get("timeout_kind")
-    return Options(
-        storage_options=given["storage_option"],
-        batch=given.get("batch"),
-        state_version=given.get("state_version"),
-        operator_id=given.get("operator"),
-        store_name=given.get("store"),
-        partition_id=given.get("partition"),
-        redact=None if redact is None else Redact(redact),
-        workers=given.get("workers"),
-        engine=engine,
-        timeout_kind=None if kind is None else TimeoutKind(kind),
-        event_time_fields=given.get("event_time_field", ()),
-        operator_rules=given.get("operator_rule", ()),
-        join_retention=given.get("join_retention", ()),
-        key=given.get("key"),
-        where=given.get("where", ()),
-        key_schemas=given.get("key_schema", ()),
-        value_schemas=given.get("value_schema", ()),
-    )
-
-
-def _teller(given: dict[str, Any]) -> Callable[[str], None]:
-    said: set[str] = set()
-
-    def tell(text: str) -> None:
-        if text not in said and not given.get("quiet"):
-            click.echo(text, err=True)
-        said.add(text)
-
-    return tell
+def _text(value: str) -> str:
+    """``[OP[:STORE]=]@FILE`` with the file's content in place of its name."""
+    place, sign, name = value.rpartition("@")
+    if not sign or (place and not place.endswith("=")):
+        return value
+    try:
+        return place + Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise click.BadParameter(f"{name} cannot be read: {error}") from None

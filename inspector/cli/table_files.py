@@ -13,7 +13,7 @@ import click
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from inspector.api.typed import TypedTable
+from inspector.analyses.shared.store_tables import StoreTable
 from inspector.cli.writing import write
 from inspector.render.formats import render
 from inspector.render.report import Report
@@ -98,8 +98,8 @@ def _removed(folder: Path) -> None:
         folder.rmdir()
 
 
-def write_typed(table: TypedTable, path: Path, form: str) -> int:
-    """Write a table with its types and tell how many rows it has.
+def write_typed(table: StoreTable, path: Path, form: str) -> int:
+    """Write a table with its types, and count its rows.
 
     Raises:
         click.UsageError: the format cannot hold a type.
@@ -119,7 +119,7 @@ def write_report(report: Report, path: Path, form: str) -> None:
         write(render(report, form), file)
 
 
-def _write_parquet(table: TypedTable, path: Path) -> int:
+def _write_parquet(table: StoreTable, path: Path) -> int:
     schema = pa.schema([_with_fields(column) for column in table.schema])
     count = 0
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
@@ -148,7 +148,7 @@ def _is_empty(kind: Any) -> bool:
     return pa.types.is_struct(kind) and not kind.num_fields
 
 
-def _write_arrow(table: TypedTable, path: Path) -> int:
+def _write_arrow(table: StoreTable, path: Path) -> int:
     count = 0
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
         for batch in table.batches:
@@ -170,7 +170,7 @@ def _groups(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         yield pa.Table.from_batches(held)
 
 
-_WRITERS: Mapping[str, Callable[[TypedTable, Path], int]] = {
+_WRITERS: Mapping[str, Callable[[StoreTable, Path], int]] = {
     "parquet": _write_parquet,
     "arrow": _write_arrow,
 }

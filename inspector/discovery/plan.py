@@ -28,8 +28,8 @@ SIDE_FILES = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
 @dataclass(frozen=True)
-class FactRequest:
-    """Which facts a run requests.
+class TaskRequest:
+    """What the tasks of a run are to find: the facts of an analysis, at a version and by a clock.
 
     Attributes:
         version: the state version that is judged.
@@ -50,7 +50,7 @@ class FactRequest:
     matched: bool = False
 
 
-def plan(checkpoint: Checkpoint, request: FactRequest) -> list[Task]:
+def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
     """The tasks of a run, by operator and partition."""
     codecs, row_checksum = _confs(checkpoint, request.version)
     # What came later says nothing of the judged version.
@@ -92,7 +92,7 @@ def _confs(checkpoint: Checkpoint, version: int) -> tuple[dict[int, str], bool]:
 
 
 def _store_task(
-    checkpoint: Checkpoint, operator: Operator, layout: StoreLayout, request: FactRequest
+    checkpoint: Checkpoint, operator: Operator, layout: StoreLayout, request: TaskRequest
 ) -> StoreTask:
     name = layout.store.store_name
     schema = operator.schemas.get(name)
@@ -151,11 +151,11 @@ def _has_timers(rule: StoreRule) -> bool:
     return rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
 
 
-def _timeout_kinds(request: FactRequest) -> tuple[TimeoutKind, ...]:
+def _timeout_kinds(request: TaskRequest) -> tuple[TimeoutKind, ...]:
     return tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
 
 
-def _idle_versions(checkpoint: Checkpoint, request: FactRequest) -> tuple[int, ...]:
+def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, ...]:
     """Versions whose batches ran for no other reason than a processing-time timeout.
 
     Two batches in a row with the same offsets and the same watermark (premise ``idle-batch``). That

@@ -19,13 +19,25 @@ _TYPES: dict[Unit, pa.DataType] = {
 }
 
 
-def arrow_table(report: Report) -> pa.Table:
-    """The rows of the command's own table; see :func:`columns_of`."""
-    table = report.primary
+def arrow_table(report: Report, name: str | None = None) -> pa.Table:
+    """One table of a report.
+
+    Args:
+        report: whose rows are read.
+        name: of the table; the command's own if it is None.
+
+    Returns:
+        Its rows with a type for each unit; nested values are JSON texts, ``x_ms`` is the timestamp
+        ``x``. The schema's metadata names ``command`` and ``checkpoint``.
+
+    Raises:
+        KeyError: the report has no such table.
+    """
+    table = report.primary if name is None else {t.name: t for t in report.tables}[name]
     schema = pa.schema(columns_of(table.columns))
     batch = record_batch_of(schema, table.columns, table.rows)
-    told = {"checkpoint": report.checkpoint, "command": report.command}
-    return pa.Table.from_batches([batch.replace_schema_metadata(told)])
+    metadata = {"checkpoint": report.checkpoint, "command": report.command}
+    return pa.Table.from_batches([batch.replace_schema_metadata(metadata)])
 
 
 def columns_of(columns: Iterable[Column]) -> list[tuple[str, pa.DataType]]:

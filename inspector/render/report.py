@@ -34,11 +34,14 @@ class Column:
         name: its name in machine formats.
         unit: what it holds.
         exact: counted from bytes; False for an estimate.
+        doc: what it means; empty for a column of a name that many tables have
+            (:mod:`inspector.analyses.shared.column_docs`).
     """
 
     name: str
     unit: Unit = Unit.TEXT
     exact: bool = True
+    doc: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a command tells about one checkpoint.
+    """What a command reports about one checkpoint.
 
     Attributes:
         command: its name. checkpoint: root, as the user spelled it.

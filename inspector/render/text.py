@@ -24,7 +24,7 @@ def render_text(report: Report) -> Iterator[str]:
     yield from _summary(report.summary)
     if report.judged:
         yield from _findings(report.findings)
-    for table in _told(report):
+    for table in _shown_tables(report):
         yield "\n"
         yield from _table(table)
     yield from _problems(report.problems)
@@ -40,7 +40,7 @@ def render_markdown(report: Report) -> Iterator[str]:
     for finding in report.findings:
         yield f"\n**{_markdown(_finding_head(finding))}** {_markdown(finding.evidence)}. "
         yield f"Next: {_markdown(finding.next_step)}.\n"
-    for table in _told(report):
+    for table in _shown_tables(report):
         yield from _markdown_table(table)
     if report.problems:
         yield "\n## Problems\n\n"
@@ -50,8 +50,8 @@ def render_markdown(report: Report) -> Iterator[str]:
         yield f"\n{_markdown(note)}\n"
 
 
-def _told(report: Report) -> Iterator[Table]:
-    """The tables, but for one whose rows the list of findings or of problems tells in full."""
+def _shown_tables(report: Report) -> Iterator[Table]:
+    """The tables, but for one whose rows the list of findings or of problems shows in full."""
     return (table for table in report.tables if table.name not in ("findings", "problems"))
 
 

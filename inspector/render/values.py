@@ -36,7 +36,7 @@ from inspector.render.intervals import calendar_text, day_time_text, year_month_
 from inspector.sparktypes import ArrayType, DataType, MapType, StructType, UserDefinedType
 
 Array = Any
-"""A pyarrow array of any type: its stubs know no arrays of a type told at run time."""
+"""A pyarrow array of any type: its stubs know no arrays of a type known only at run time."""
 
 _US_PER_DAY = 86_400_000_000
 _DAYS_TO_CIVIL = 719_468
@@ -48,7 +48,7 @@ def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]
 
     Args:
         array: of any type that :mod:`inspector.decode.arrow_types` gives.
-        data_type: the Spark type that it holds; without it intervals and variants are told by
+        data_type: the Spark type that it holds; without it intervals and variants are known by
             their parts.
     """
     special = None if data_type is None else _SPECIAL.get(getattr(data_type, "kind", ""))
@@ -216,7 +216,7 @@ def _variant(metadata: bytes, value: bytes) -> Any:
     try:
         return json_value(variant_value(metadata, value), _VARIANT_WORDS)
     except RowError:
-        # Its row fits its schema: it is told by its bytes.
+        # Its row fits its schema: it is shown by its bytes.
         return {
             name: base64.b64encode(v).decode()
             for name, v in (("value", value), ("metadata", metadata))
@@ -244,7 +244,7 @@ _SPECIAL: dict[str, Callable[[Array, Any], list[Any]]] = {
     "timestamp_nanos": _nanos,
     "timestamp_ntz_nanos": _nanos,
 }
-"""Spark types whose words their Arrow type does not tell, by :class:`AtomicType` kind."""
+"""Spark types whose words their Arrow type does not show, by :class:`AtomicType` kind."""
 
 _NESTED: dict[int, Callable[[Array, DataType | None], list[Any]]] = {
     pa.lib.Type_STRUCT: _structs,

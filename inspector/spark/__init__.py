@@ -9,31 +9,98 @@
 
 Any session of Spark 3.5 and later will do, one of Spark Connect too. Where its Python workers lack
 this package they are sent it (:mod:`inspector.engines.workers`). On Spark 4.0 and later there is a
-data source as well: :mod:`inspector.spark.source`.
+data source as well: :class:`InspectorDataSource`.
 
-A DataFrame reads the checkpoint each time that it is computed; ``cache()`` keeps what it read. What
-cannot be read is an error by default; mode ``dropmalformed`` leaves it out, ``permissive`` tells it
-in a column ``problem``, as JSON. :func:`problems` lists all of it.
+There is a function for every table that an analysis declares for executors: ``rows``, ``changes``,
+``versions``, ``leftovers``, ``files``, ``findings`` and ``problems``. A DataFrame reads the
+checkpoint each time that it is computed; ``cache()`` keeps what it read. What cannot be read is an
+error by default; mode ``dropmalformed`` leaves it out, ``permissive`` has it in a column
+``problem``, as JSON. ``problems`` lists all of it.
+
+Modules below this package, and all names that ``__all__`` does not have, are internal.
 """
 
-from inspector.spark.frames import (
-    audit,
-    changes,
-    files,
-    findings,
-    leftovers,
-    problems,
-    rows,
-    versions,
-)
+from typing import TYPE_CHECKING, Any, Protocol
 
-__all__ = [
-    "audit",
-    "changes",
-    "files",
-    "findings",
-    "leftovers",
-    "problems",
-    "rows",
-    "versions",
-]
+from inspector.analyses import data_tables as _data_tables
+from inspector.api import EngineError as EngineError
+from inspector.api import InspectorError as InspectorError
+from inspector.api import Options as Options
+from inspector.api import Redact as Redact
+from inspector.api import Report as Report
+from inspector.api import TimeoutKind as TimeoutKind
+from inspector.spark.frames import audit as audit
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from inspector.spark.source import InspectorDataSource as InspectorDataSource
+
+    class _Table(Protocol):
+        def __call__(
+            self, spark: SparkSession, path: str, options: Options | None = None
+        ) -> DataFrame: ...
+
+    class _TableWithMode(Protocol):
+        def __call__(
+            self,
+            spark: SparkSession,
+            path: str,
+            options: Options | None = None,
+            *,
+            mode: str = "failfast",
+        ) -> DataFrame: ...
+
+    class _Rows(Protocol):
+        def __call__(
+            self,
+            spark: SparkSession,
+            path: str,
+            options: Options | None = None,
+            *,
+            raw: bool = False,
+            mode: str = "failfast",
+        ) -> DataFrame: ...
+
+    class _Changes(Protocol):
+        def __call__(
+            self,
+            spark: SparkSession,
+            path: str,
+            options: Options | None = None,
+            *,
+            from_batch: int = 0,
+            raw: bool = False,
+            mode: str = "failfast",
+        ) -> DataFrame: ...
+
+    rows: _Rows
+    changes: _Changes
+    versions: _TableWithMode
+    leftovers: _TableWithMode
+    files: _Table
+    findings: _Table
+    problems: _Table
+
+_TYPES = ("EngineError", "InspectorError", "Options", "Redact", "Report", "TimeoutKind")
+
+
+def __dir__() -> list[str]:
+    return sorted((*_TYPES, *_data_tables(), "InspectorDataSource", "audit"))
+
+
+__all__ = __dir__()
+
+
+if not TYPE_CHECKING:  # else a misspelt name would be Any
+
+    def __getattr__(name: str) -> Any:
+        if name == "InspectorDataSource":
+            from inspector.spark.source import InspectorDataSource  # noqa: PLC0415 - Spark >= 4
+
+            return InspectorDataSource
+        if name not in _data_tables():
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from inspector.spark.frames import function_of  # noqa: PLC0415 - as above
+
+        return function_of(name)

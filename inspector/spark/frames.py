@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inspector import api
-from inspector.api.spread import spread
-from inspector.api.typed import Typed
-from inspector.engines.choose import EngineOptions
+from inspector.analyses.shared.data_tables import (
+    DataTable,
+    TableOptions,
+    TablePlan,
+    plan_table,
+    table_named,
+)
 from inspector.engines.spark import SparkEngine
 from inspector.passes.problem_mode import ProblemMode
-from inspector.render.report import Report
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FAILFAST = ProblemMode.FAILFAST.value
 
+_ARGUMENTS = """
 
-def audit(spark: SparkSession, path: str, options: api.Options | None = None) -> Report:
+Args:
+    spark: the session whose executors read.
+    path: the checkpoint, as the executors see it.
+    options: which part and version, and rules that are not in the checkpoint.
+"""
+_OPTIONS = {
+    "from_batch": "changes of older batches are left out.",
+    "raw": "with the UnsafeRow bytes, in columns whose names end in ``_row``.",
+    "mode": "error handling where something cannot be read: ``failfast``, ``permissive`` or "
+    "``dropmalformed``.",
+}
+
+
+def audit(spark: SparkSession, path: str, options: api.Options | None = None) -> api.Report:
     """Every fact and every rule; the same as ``inspector audit --engine spark``.
 
     Args:
         spark: the session whose executors read.
         path: the checkpoint, as the executors see it.
-        options: which part and version, and rules that the checkpoint does not tell.
+        options: which part and version, and rules that are not in the checkpoint.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, OSError: as
@@ -35,101 +53,77 @@ def audit(spark: SparkSession, path: str, options: api.Options | None = None) ->
     return api.audit(path, on(spark, options))
 
 
-def rows(
-    spark: SparkSession,
-    path: str,
-    options: api.Options | None = None,
-    *,
-    raw: bool = False,
-    mode: str = FAILFAST,
-) -> DataFrame:
-    """The live rows of one store at one version; ``key`` and ``value`` are structs.
+class TableFunction:
+    """The function of one declared table: a checkpoint's table as a DataFrame."""
 
-    Args:
-        spark: the session whose executors read.
-        path: the checkpoint, as the executors see it.
-        options: which store (``default`` of operator 0 if not said) and version.
-        raw: with the UnsafeRow bytes, as ``key_row`` and ``value_row``.
-        mode: what becomes of what cannot be read: ``failfast``, ``permissive`` or
-            ``dropmalformed``.
+    def __init__(self, table: DataTable) -> None:
+        self._table = table
+        self._own = {
+            name: FAILFAST if name == "mode" else each.default
+            for name, each in TableOptions.parameters().items()
+            if name in table.options
+        }
+        self.__name__ = self.__qualname__ = table.name
+        lines = (f"    {name}: {_OPTIONS[name]}" for name in self._own)
+        self.__doc__ = inspect.cleandoc(table.doc) + _ARGUMENTS + "\n".join(lines)
+        self.__signature__ = _signature(self._own)
+
+    def __repr__(self) -> str:
+        return f"<function inspector.spark.{self.__name__}{self.__signature__}>"
+
+    def __call__(
+        self,
+        spark: SparkSession,
+        path: str,
+        options: api.Options | None = None,
+        **own: Any,
+    ) -> DataFrame:
+        """The table; ``own`` are its options.
+
+        Raises:
+            TypeError: it has no such option.
+        """
+        strange = sorted(own.keys() - self._own.keys())
+        if strange:
+            raise TypeError(f"{self.__name__}() got an unexpected keyword argument {strange[0]!r}")
+        values: dict[str, Any] = self._own | own
+        if "mode" in values:
+            values["mode"] = ProblemMode(values["mode"])
+        plan = plan_table(path, self._table.name, on(spark, options), TableOptions(**values))
+        return frame(plan)
+
+
+def _signature(own: dict[str, Any]) -> inspect.Signature:
+    kinds = inspect.Parameter
+    first = [
+        kinds("spark", kinds.POSITIONAL_OR_KEYWORD),
+        kinds("path", kinds.POSITIONAL_OR_KEYWORD),
+        kinds("options", kinds.POSITIONAL_OR_KEYWORD, default=None),
+    ]
+    more = [kinds(name, kinds.KEYWORD_ONLY, default=default) for name, default in own.items()]
+    return inspect.Signature([*first, *more])
+
+
+def function_of(name: str) -> TableFunction:
+    """The function of a declared table, by the table's name.
+
+    Raises:
+        CheckpointError: there is no such table.
     """
-    return table(spark, path, "rows", options, Typed(raw=raw, mode=ProblemMode(mode)))
+    return TableFunction(table_named(name))
 
 
-def changes(
-    spark: SparkSession,
-    path: str,
-    options: api.Options | None = None,
-    *,
-    from_batch: int = 0,
-    raw: bool = False,
-    mode: str = FAILFAST,
-) -> DataFrame:
-    """Every record of one store's deltas: what it did, its value and the one that it replaced.
-
-    Args:
-        spark: the session whose executors read.
-        path: the checkpoint, as the executors see it.
-        options: which store and version, as for :func:`rows`.
-        from_batch: older ones are left out.
-        raw: with the UnsafeRow bytes, as ``key_row``, ``value_row`` and ``old_value_row``.
-        mode: as for :func:`rows`.
-    """
-    wanted = Typed(from_batch=from_batch, raw=raw, mode=ProblemMode(mode))
-    return table(spark, path, "changes", options, wanted)
-
-
-def versions(
-    spark: SparkSession, path: str, options: api.Options | None = None, *, mode: str = FAILFAST
-) -> DataFrame:
-    """Sizes, changes and sharing of each version, one row for each store and partition."""
-    return table(spark, path, "versions", options, Typed(mode=ProblemMode(mode)))
-
-
-def leftovers(
-    spark: SparkSession, path: str, options: api.Options | None = None, *, mode: str = FAILFAST
-) -> DataFrame:
-    """Every expired key that is still there, with its proof; ``key`` is JSON.
-
-    Where one partition alone cannot be sure (timers of group state, times of joins) all are read
-    once when this is called, and once more for the rows.
-    """
-    return table(spark, path, "leftovers", options, Typed(mode=ProblemMode(mode)))
-
-
-def files(spark: SparkSession, path: str, options: api.Options | None = None) -> DataFrame:
-    """The files in the stores' folders, from listings alone."""
-    return table(spark, path, "files", options)
-
-
-def findings(spark: SparkSession, path: str, options: api.Options | None = None) -> DataFrame:
-    """The findings of an audit, which runs when this is called."""
-    return table(spark, path, "findings", options)
-
-
-def problems(spark: SparkSession, path: str, options: api.Options | None = None) -> DataFrame:
-    """What cannot be read or is missing; everything is read when this is called."""
-    return table(spark, path, "problems", options)
-
-
-def table(
-    spark: SparkSession,
-    path: str,
-    name: str,
-    options: api.Options | None = None,
-    wanted: Typed | None = None,
-) -> DataFrame:
-    """A table of :mod:`inspector.api.spread` as a DataFrame."""
-    found = spread(path, name, on(spark, options), wanted)
-    engine: Any = found.run.engine
+def frame(plan: TablePlan) -> DataFrame:
+    """A planned table as a DataFrame of the session that it is planned for."""
+    engine: Any = plan.run.engine
     assert isinstance(engine, SparkEngine)
-    return engine.frame(found.function, found.schema, found.work)
+    return engine.frame(plan.function, plan.schema, plan.work)
 
 
 def on(spark: SparkSession, options: api.Options | None) -> api.Options:
     """The options with this session as the engine."""
     options = options or api.Options()
-    engine = EngineOptions(
+    engine = api.EngineOptions(
         "spark", session=spark, io=options.engine.io, tune_workers=options.engine.tune_workers
     )
     return replace(options, engine=engine)

@@ -2,7 +2,7 @@
 
 ::
 
-    from inspector.spark.source import InspectorDataSource
+    from inspector.spark import InspectorDataSource
 
     spark.dataSource.register(InspectorDataSource)
     spark.read.format("inspector").option("table", "changes").load(path)
@@ -10,7 +10,8 @@
 ======================  ========================================================================
 option                  meaning
 ======================  ========================================================================
-table                   ``rows`` (default), ``changes``, ``versions``, ``leftovers``, ``files``,
+table                   a table that an analysis declares (:func:`inspector.analyses.data_tables`):
+                        ``rows`` (default), ``changes``, ``versions``, ``leftovers``, ``files``,
                         ``findings``, ``problems``
 batchId                 judge the state that this batch made; by default the last committed one
 operatorId              default 0 for ``rows`` and ``changes``, else all
@@ -19,19 +20,21 @@ joinSide                ``left`` or ``right``: the store of that side's rows
 snapshotPartitionId     only this partition
 changeStartBatchId      of ``changes``: older ones are left out
 changeEndBatchId        of ``changes``: the same as batchId
-mode                    of ``rows``, ``changes``, ``versions``, ``leftovers``: what becomes of what
-                        cannot be read: ``failfast`` (default), ``permissive``, ``dropmalformed``
+mode                    of ``rows``, ``changes``, ``versions``, ``leftovers``: error handling where
+                        something cannot be read: ``failfast`` (default), ``permissive``,
+                        ``dropmalformed``
 raw                     of ``rows`` and ``changes``; ``true``: with the UnsafeRow bytes
 timeoutKind             of ``leftovers`` and ``findings``: ``event`` or ``processing``, where the
-                        bytes do not tell
+                        bytes do not show it
 pushdown                ``true``: filters on ``partition_id`` choose what is read. Needs Spark 4.1
                         and the conf ``spark.sql.python.filterPushdown.enabled``
 storage.NAME            option of the storage's fsspec driver
 ======================  ========================================================================
 
-The names are those of Spark's own source ``statestore``. Spark passes no column pruning to sources
-in Python, and filters only with that conf. The package must be installed on the workers, or be sent
-to them before (:func:`inspector.spark.audit` does so, or ``spark.addArtifacts``). ``findings``,
+The names are those of Spark's own source ``statestore``; options of an analysis have their name in
+camel case, or the one that their declaration says. Spark passes no column pruning to sources in
+Python, and filters only with that conf. The package must be installed on the workers, or be sent to
+them before (:func:`inspector.spark.audit` does so, or ``spark.addArtifacts``). ``findings``,
 ``problems``, and ``leftovers`` of group state and joins, are judged where Spark plans the query.
 """
 
@@ -46,36 +49,23 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from inspector.analyses.flat_tables import FLAT
-from inspector.api.run import Options
-from inspector.api.spread import TABLES, TYPED, schema_of, spread
-from inspector.api.typed import Typed
+from inspector.analyses import data_tables
+from inspector.analyses.shared.data_tables import TableOptions, plan_table, table_named
+from inspector.analyses.shared.declare import Parameter
+from inspector.analyses.shared.options import AT_VERSION, PART, RULES, Options
 from inspector.engines.arrow_encoding import encoded
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
-from inspector.model import TimeoutKind
 from inspector.operators.join import SIDES, VALUE_STORES
 from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import task_batch
 
 _STORAGE = "storage."
-_NUMBERS = {
-    "batchId": "batch",
-    "operatorId": "operator_id",
-    "snapshotPartitionId": "partition_id",
-    "changeStartBatchId": "from_batch",
-    "changeEndBatchId": "batch",
-}
-_WORDS = ("table", "storeName", "joinSide", "mode", "raw", "timeoutKind", "pushdown")
-_SPELLED = {name.lower(): name for name in (*_WORDS, *_NUMBERS)}
-_ONLY = {
-    "raw": TYPED,
-    "changestartbatchid": ("changes",),
-    "changeendbatchid": ("changes",),
-    "mode": (*TYPED, *FLAT),
-    "timeoutkind": ("leftovers", "findings"),
-}
-"""Option -> the tables that it is of."""
+_EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")
+"""Options that every table has."""
+
+_OTHERS = ("table", "joinSide", "changeEndBatchId", "pushdown")
+"""What no analysis declares: options of the source itself."""
 
 _FLAGS = {"true": True, "false": False}
 
@@ -90,15 +80,16 @@ class InspectorDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table that the options name."""
-        schema = schema_of(*_asked(self.options))
+        path, table, options, table_options = _request(self.options)
+        schema = table_named(table).schema(path, options, table_options)
         return from_arrow_schema(encoded(_nothing, schema).schema, prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads it; with ``pushdown`` one that takes filters."""
-        found = spread(*_asked(self.options))
+        plan = plan_table(*_request(self.options))
         pushdown = _flag(_lowered(self.options), "pushdown")
         kind = _FilteringReader if pushdown else _Reader
-        return kind(encoded(found.function, found.schema).function, found.work, schema)
+        return kind(encoded(plan.function, plan.schema).function, plan.work, schema)
 
 
 class _Part(InputPartition):
@@ -133,12 +124,12 @@ class _FilteringReader(_Reader):
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
         for each in filters:
-            wanted = _wanted(each)
-            if wanted is not None:
+            kept = _partitions_of(each)
+            if kept is not None:
                 self._work = [
                     work
                     for work in self._work
-                    if work.partition_id is None or work.partition_id in wanted
+                    if work.partition_id is None or work.partition_id in kept
                 ]
         return filters
 
@@ -151,7 +142,7 @@ def _exact(schema: StructType) -> pa.Schema:
     return exact
 
 
-def _wanted(pushed: Any) -> set[int] | None:
+def _partitions_of(pushed: Any) -> set[int] | None:
     """The partitions that a filter leaves, None if it says nothing of them."""
     if getattr(pushed, "attribute", None) != ("partition_id",):
         return None
@@ -169,83 +160,112 @@ def _lowered(options: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in options.items()}
 
 
-def _asked(options: Mapping[str, str]) -> tuple[str, str, Options, Typed]:
-    """The arguments of :func:`inspector.api.spread.spread`.
+def _declared() -> dict[str, Parameter]:
+    """Declared options by their names in this source."""
+    found: dict[str, Parameter] = {}
+    tables = data_tables().values()
+    names = {*_EVERY_TABLE, *(name for table in tables for name in table.options)}
+    for each in (*PART, *AT_VERSION, *RULES, *TableOptions.parameters().values()):
+        if each.name in names:
+            found[each.source] = each
+    return found
+
+
+def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOptions]:
+    """The arguments of :func:`inspector.analyses.shared.data_tables.plan_table`.
 
     Raises:
         CheckpointError: an option is not known, or has no such value.
     """
-    given = _lowered({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
-    _check_names(given)
-    numbers: dict[str, Any] = {
-        field: _number(given, name.lower())
-        for name, field in _NUMBERS.items()
-        if name.lower() in given
+    texts = _lowered({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
+    declared = _declared()
+    _check_names(texts, declared)
+    values: dict[str, Any] = {
+        each.name: _value(texts, source, each)
+        for source, each in declared.items()
+        if source.lower() in texts
     }
-    from_batch = numbers.pop("from_batch", 0)
-    kind = given.get("timeoutkind")
-    asked = Options(
-        storage_options={
-            name[len(_STORAGE) :]: value
-            for name, value in options.items()
-            if name.lower().startswith(_STORAGE)
-        },
-        store_name=_store(given),
-        timeout_kind=None if kind is None else _word(given, "timeoutkind", TimeoutKind),
-        **numbers,
-    )
-    mode = _word({"mode": "failfast"} | given, "mode", ProblemMode)
-    wanted = Typed(from_batch=from_batch, raw=_flag(given, "raw"), mode=mode)
-    return given["path"], given.get("table", TABLES[0]), asked, wanted
+    if "changeendbatchid" in texts:
+        values["batch"] = _number(texts, "changeEndBatchId")
+    if "joinside" in texts:
+        values["store_name"] = _store_of_side(texts)
+    of_table = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
+    storage = {
+        name[len(_STORAGE) :]: value
+        for name, value in options.items()
+        if name.lower().startswith(_STORAGE)
+    }
+    table_options = TableOptions(**{"mode": ProblemMode.FAILFAST} | of_table)
+    return texts["path"], _table(texts), Options(storage_options=storage, **values), table_options
 
 
-def _check_names(given: Mapping[str, str]) -> None:
-    strange = sorted(given.keys() - _SPELLED.keys() - {"path"})
+def _table(texts: Mapping[str, str]) -> str:
+    return texts.get("table", "rows")
+
+
+def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
+    known = [*_OTHERS, *declared]
+    strange = sorted(texts.keys() - {name.lower() for name in known} - {"path"})
     if strange:
-        names = ", ".join(_SPELLED.values())
+        names = ", ".join(known)
         raise CheckpointError(f"got option {strange[0]!r}, expected {names} or storage.NAME")
-    if not given.get("path"):
+    if not texts.get("path"):
         raise CheckpointError("no path is given, expected load(path)")
-    if {"batchid", "changeendbatchid"} <= given.keys():
+    if {"batchid", "changeendbatchid"} <= texts.keys():
         raise CheckpointError("got batchId and changeEndBatchId, which mean the same: give one")
-    table = given.get("table", TABLES[0])
-    for name, tables in _ONLY.items():
-        if name in given and table in TABLES and table not in tables:
+    _check_table(texts, declared)
+
+
+def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
+    """Every option that is given must be one of the table's."""
+    tables, table = data_tables(), _table(texts)
+    fields = {source: each.name for source, each in declared.items()}
+    for source, name in {**fields, "changeEndBatchId": "from_batch"}.items():
+        having = [each.name for each in tables.values() if name in each.options]
+        if source.lower() not in texts or table not in tables or name in _EVERY_TABLE:
+            continue
+        if table not in having:
             raise CheckpointError(
-                f"option {_SPELLED[name]} is of table {' or '.join(tables)}, got table {table!r}"
+                f"option {source} is of table {' or '.join(having)}, got table {table!r}"
             )
 
 
-def _store(given: Mapping[str, str]) -> str | None:
-    side = given.get("joinside")
-    if side is None:
-        return given.get("storename")
-    if side not in SIDES or "storename" in given:
+def _store_of_side(texts: Mapping[str, str]) -> str:
+    if texts["joinside"] not in SIDES or "storename" in texts:
         raise CheckpointError("joinSide is left or right, and goes without storeName")
-    return VALUE_STORES[SIDES.index(side)]
+    return VALUE_STORES[SIDES.index(texts["joinside"])]
 
 
-def _number(given: Mapping[str, str], name: str) -> int:
-    if not given[name].isdecimal():
-        raise _refused(given, name, "a number from 0 on")
-    return int(given[name])
+def _value(texts: Mapping[str, str], source: str, each: Parameter) -> Any:
+    if each.kind is bool:
+        return _flag(texts, source)
+    if each.kind is int:
+        return _number(texts, source)
+    return _word(texts, source, each.kind) if each.choices else texts[source.lower()]
 
 
-def _flag(given: Mapping[str, str], name: str) -> bool:
-    if name not in given:
-        return False
-    if given[name].lower() not in _FLAGS:
-        raise _refused(given, name, "true or false")
-    return _FLAGS[given[name].lower()]
+def _number(texts: Mapping[str, str], source: str) -> int:
+    value = texts[source.lower()]
+    if not value.isdecimal():
+        raise _refused(source, value, "a number from 0 on")
+    return int(value)
 
 
-def _word(given: Mapping[str, str], name: str, words: Any) -> Any:
+def _flag(texts: Mapping[str, str], source: str) -> bool:
+    value = texts.get(source.lower(), "false")
+    if value.lower() not in _FLAGS:
+        raise _refused(source, value, "true or false")
+    return _FLAGS[value.lower()]
+
+
+def _word(texts: Mapping[str, str], source: str, words: Any) -> Any:
+    value = texts[source.lower()]
     try:
-        return words(given[name].lower())
+        return words(value.lower())
     except ValueError:
         known = ", ".join(each.value for each in words)
-        raise _refused(given, name, known) from None
+        raise _refused(source, value, known) from None
 
 
-def _refused(given: Mapping[str, str], name: str, expected: str) -> CheckpointError:
-    return CheckpointError(f"option {_SPELLED[name]} is {given[name]!r}, expected {expected}")
+def _refused(source: str, value: str, expected: str) -> CheckpointError:
+    return CheckpointError(f"option {source} is {value!r}, expected {expected}")

@@ -15,10 +15,10 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.observation import Observation
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
-from inspector.api.run import Run
-from inspector.api.spread import flat, work_of
-from inspector.api.tables import table_name
-from inspector.api.typed import Typed, typed_tasks
+from inspector.analyses.shared.data_tables import DataTable, TableOptions
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_tables import store_tasks, work_of
+from inspector.analyses.shared.stores import table_name
 from inspector.engines import session as sessions
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import EngineError
@@ -41,7 +41,7 @@ class Written:
 
     Attributes:
         place: its folder.
-        rows: how many; None where this Spark does not tell.
+        rows: how many; None where this Spark does not count them.
         problems: what is left out because it could not be read.
     """
 
@@ -50,21 +50,35 @@ class Written:
     problems: tuple[Problem, ...] = ()
 
 
-def write_typed(run: Run, wanted: Typed, output: str, form: str, *, force: bool) -> list[Written]:
+def write_stores(  # noqa: PLR0913 - the options of a command
+    run: Run,
+    what: str,
+    output: str,
+    form: str,
+    *,
+    force: bool,
+    from_batch: int = 0,
+    raw: bool = False,
+) -> list[Written]:
     """The rows, or the changes, of every store.
 
     Args:
         run: of a checkpoint, on a :class:`SparkEngine`.
-        wanted: which; its mode must be ``permissive``: what cannot be read is told.
+        what: ``rows`` or ``changes``.
         output: a folder, by any URL that Spark knows; with several stores, or where it ends with a
             slash, each has a folder in it.
         form: ``parquet``, ``ndjson`` or ``csv``.
         force: write over what is there.
+        from_batch: changes of older batches are left out.
+        raw: with the UnsafeRow bytes.
+
+    Returns:
+        What was written, with the problems of what could not be read.
 
     Raises:
         EngineError: Spark cannot write it.
     """
-    tables = typed_tasks(run, wanted)
+    tables = store_tasks(run, TableOptions(from_batch, raw), changes=what == "changes")
     inside = len(tables) > 1 or output.endswith("/")
     done = []
     for place, tasks in tables.items():
@@ -75,13 +89,13 @@ def write_typed(run: Run, wanted: Typed, output: str, form: str, *, force: bool)
     return done
 
 
-def write_leftovers(run: Run, output: str, form: str, *, force: bool) -> Written:
-    """All leftover keys; arguments as :func:`write_typed`.
+def write_table(run: Run, table: DataTable, output: str, form: str, *, force: bool) -> Written:
+    """All rows of a declared table; other arguments as :func:`write_stores`.
 
-    What cannot be read is left out: whoever made the report has told it.
+    What cannot be read is left out: the report of the same run names it.
     """
-    table = flat(run, "leftovers", ProblemMode.DROPMALFORMED)
-    frame = _engine(run).frame(table.function, table.schema, table.work)
+    plan = table.plan(run, run.options, TableOptions(mode=ProblemMode.DROPMALFORMED))
+    frame = _engine(run).frame(plan.function, plan.schema, plan.work)
     with _engine(run).computing():
         _write(frame, output, form, force=force)
     return Written(output, None)
@@ -93,23 +107,23 @@ def _engine(run: Run) -> SparkEngine:
 
 
 def _written(frame: DataFrame, target: str, form: str, *, force: bool) -> Written:
-    told = F.col(COLUMN).isNotNull()
+    is_problem = F.col(COLUMN).isNotNull()
     counts = Observation()
     counted = _observed(frame, counts)
-    _write(counted.where(~told).drop(COLUMN), target, form, force=force)
+    _write(counted.where(~is_problem).drop(COLUMN), target, form, force=force)
     found = counts.get if counted is not frame else None
     # Only where there are problems, or nobody knows, the files are read once more for them.
     if found is not None and not found["problems"]:
         return Written(target, found["rows"])
-    texts = _done(frame, lambda: frame.where(told).select(COLUMN).collect())
+    texts = _done(frame, lambda: frame.where(is_problem).select(COLUMN).collect())
     problems = tuple(problem_of_text(row[0]) for row in texts)
     return Written(target, None if found is None else found["rows"], problems)
 
 
 def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
     """The frame with rows and problems counted on their way; 3.5 cannot do it on Connect."""
-    told = F.col(COLUMN)
-    rows, problems = F.count(F.when(told.isNull(), 1)), F.count(told)
+    problem = F.col(COLUMN)
+    rows, problems = F.count(F.when(problem.isNull(), 1)), F.count(problem)
     try:
         return frame.observe(counts, rows.alias("rows"), problems.alias("problems"))
     except Exception:  # noqa: BLE001 - each PySpark says so in a way of its own

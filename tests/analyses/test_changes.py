@@ -1,17 +1,15 @@
-"""Histories and changes as reports."""
+"""Changes as a report."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from inspector.analyses.changes import ChangeRows, changes, history
+from inspector.analyses.changes import changes_report
 from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
-from inspector.render.keys import Redact
 from inspector.schemas import CHANGES, batch_of
 from tests import cases
-from tests.cases import Batch, group_state, user
+from tests.cases import Batch, user
 
 KEY = user("a")
 
@@ -32,71 +30,11 @@ def change(version: int, event: str, value: bytes | None = None, **more: Any) ->
     return place | row | {"record": 0, "path": f"{version}.delta"} | more
 
 
-def rows_of(found: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[dict[str, Any]]:
-    batches = [batch_of(CHANGES, [row]) for row in rows]
-    return list(ChangeRows(found, Redact.NONE, raw=raw).rows(batches, []))
-
-
-def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) -> None:
-    found = checkpoint(tmp_path)
-    rows = rows_of(
-        found,
-        change(3, "removal", old_value_bytes=48),
-        change(2, "in_snapshot", group_state(1, 5000)),
-        change(2, "put", group_state(1, -1), partition_id=1),
-    )
-    report = history(found, 3, rows, [])
-    told = list(report.primary.rows)
-    assert [(row["version"], row["event"]) for row in told] == [
-        (2, "put"),
-        (2, "in_snapshot"),
-        (3, "removal"),
-    ]
-    assert [row["timeout_ms"] for row in told] == [None, 5000, None]
-    assert [row["watermark_ms"] for row in told] == [2000] * 3
-    assert [row["batch_timestamp_ms"] for row in told] == [3000, 3000, 4000]
-    assert [row["committed"] for row in told] == [True, True, False]
-    assert told[2]["value"] is None
-    assert told[2]["value_bytes"] is None
-    assert report.summary["partitions"] == "0, 1"
-    assert report.summary["keys"] == 1
-    assert report.summary["oldest_version"] == 1
-    assert "lies in the partitions 0, 1" in report.notes[0]
-    assert "partition_id" not in report.primary.wide
-
-
-def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
-    found = checkpoint(tmp_path)
-    rows = rows_of(found, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
-    report = history(found, 2, rows, [], limit=1)
-    assert [row["version"] for row in report.primary.rows] == [2]
-    assert report.primary.title == "history, the newest 1 of 2"
-    assert {"key", "partition_id", "timeout_ms"} <= report.primary.wide
-    assert [column.name for column in report.primary.columns][-2:] == ["key_hex", "value_hex"]
-
-
-def test_an_empty_history_says_so(tmp_path: Path) -> None:
-    report = history(checkpoint(tmp_path), 2, [], [])
-    assert list(report.primary.rows) == []
-    assert report.summary["partitions"] == "none"
-    assert report.notes == []
-
-
-def test_an_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
-    found = checkpoint(tmp_path)
-    (operator,) = found.operators
-    rules = {"default": replace(operator.rules["default"], expiry=None)}
-    found = replace(found, operators=(replace(operator, rules=rules),))
-    rows = rows_of(found, change(1, "insert", group_state(1, 5000)))
-    (row,) = history(found, 2, rows, []).primary.rows
-    assert row["timeout_ms"] is None
-
-
 def test_changes_are_read_while_they_are_written(tmp_path: Path) -> None:
     found = checkpoint(tmp_path)
     bad = change(2, "", slug="bad-frame", message="bad") | {"kind": "problem"}
     batches = (batch_of(CHANGES, [row]) for row in (change(1, "insert", KEY), bad))
-    report = changes(found, 2, batches, [], raw=True)
+    report = changes_report(found, 2, batches, [], raw=True)
     assert report.complete
     (row,) = report.primary.rows
     assert row["key_hex"] == KEY.hex()

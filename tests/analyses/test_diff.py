@@ -5,11 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from inspector.analyses.diff import DiffWanted, diff
+import pytest
+
+from inspector import api
+from inspector.analyses.diff import DiffRequest, diff_report
 from inspector.discovery.checkpoint import open_checkpoint
+from inspector.exceptions import CheckpointError
 from inspector.render.formats import render
 from inspector.schemas import DIFF, batch_of
 from tests.cases import micros, small_checkpoint
+from tests.cli.support import checkpoint_of, copy_of
+
+GROUPS = str(checkpoint_of("fmgws_event_ignore"))
+JOIN = str(checkpoint_of("join_left_outer"))
+SNAPSHOTS = str(checkpoint_of("snapshots_cleaned"))
 
 DUMMY = b"\0" * 16
 PLACE = {"operator_id": 1, "store_name": "default", "partition_id": 0, "version": 4}
@@ -30,7 +39,7 @@ def batches() -> list[Any]:
 def test_rows_then_counts(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = ((checkpoint, 3), (checkpoint, 4))
-    report = diff(*ends, batches(), [], DiffWanted(raw=True))
+    report = diff_report(*ends, batches(), [], DiffRequest(raw=True))
     gone, added, _ = report.primary.rows
     assert gone["old_value_bytes"] == 16
     assert gone["value"] is gone["value_bytes"] is gone["value_hex"] is None
@@ -49,7 +58,7 @@ def test_rows_then_counts(tmp_path: Path) -> None:
 def test_a_limit_leaves_the_counts_whole(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
     ends = ((checkpoint, 3), (checkpoint, 4))
-    report = diff(*ends, batches(), [], DiffWanted(limit=2))
+    report = diff_report(*ends, batches(), [], DiffRequest(limit=2))
     assert len(list(report.primary.rows)) == 2
     assert sum(row["rows"] for row in report.tables[1].rows) == 6
     assert not report.complete
@@ -58,7 +67,64 @@ def test_a_limit_leaves_the_counts_whole(tmp_path: Path) -> None:
 def test_two_checkpoints_are_both_named(tmp_path: Path) -> None:
     old = open_checkpoint(str(small_checkpoint(tmp_path / "old")))
     new = open_checkpoint(str(small_checkpoint(tmp_path / "new")))
-    report = diff((old, 4), (new, 4), [], [], DiffWanted(notes=["only here"]))
+    report = diff_report((old, 4), (new, 4), [], [], DiffRequest(notes=["only here"]))
     assert report.summary["from_checkpoint"] == str(tmp_path / "old")
     assert report.summary["to_checkpoint"] == str(tmp_path / "new")
     assert "only here" in "".join(render(report))
+
+
+def test_the_default_difference_is_what_the_last_batch_changed() -> None:
+    report = api.diff(SNAPSHOTS, raw=True)
+    wanted = [
+        (
+            row["key_hex"],
+            {"insert": "added", "update": "changed", "removal": "removed"}[row["event"]],
+        )
+        for row in api.changes(SNAPSHOTS, from_batch=13, raw=True).primary.rows
+    ]
+    assert sorted((r["key_hex"], r["change"]) for r in report.primary.rows) == sorted(wanted)
+
+
+@pytest.mark.parametrize(
+    ("ends", "versions"),
+    [
+        ({}, (12, 13)),
+        ({"from_batch": 3}, (4, 13)),
+        ({"from_version": 3, "to_batch": 5}, (3, 6)),
+        ({"to_version": 1}, (0, 1)),
+    ],
+)
+def test_ends_are_batches_or_versions(ends: dict[str, Any], versions: tuple[int, int]) -> None:
+    summary = api.diff(GROUPS, **ends).summary
+    assert (summary["from_version"], summary["to_version"]) == versions
+    with pytest.raises(CheckpointError, match="does not exist"):
+        api.diff(GROUPS, from_version=99)
+
+
+def test_a_checkpoint_does_not_differ_from_its_copy(tmp_path: Path) -> None:
+    copy = str(copy_of("fmgws_event_ignore", tmp_path))
+    report = api.diff(GROUPS, copy)
+    assert list(report.primary.rows) == []
+    assert [row["rows"] for row in report.tables[1].rows] == [0, 0, 0]
+    older = api.diff(GROUPS, copy, from_batch=11)
+    assert len(list(older.primary.rows)) == 15
+
+
+def test_stores_of_one_checkpoint_alone_are_named() -> None:
+    report = api.diff(GROUPS, JOIN)
+    assert sum("only in" in note for note in report.notes) == 5
+    assert list(report.primary.rows) == []
+
+
+def test_other_numbers_of_partitions(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    options = api.Options(operator_id=1)
+    one = small_checkpoint(tmp_path / "other")
+    for partition in (1, 2):
+        for file in (one / "state/1" / str(partition)).iterdir():
+            file.unlink()
+        (one / "state/1" / str(partition)).rmdir()
+    report = api.diff(str(root), str(one), options)
+    rows = list(report.primary.rows)
+    assert {row["change"] for row in rows} == {"removed"}
+    assert {row["partition_id"] for row in rows} == {1, 2}

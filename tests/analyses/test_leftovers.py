@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from inspector.api.run import Options
+from inspector.analyses.shared.options import Options
 from inspector.operators.join import VALUE_STORES
 from tests.cli.support import checkpoint_of
 from tests.planted import plant_old_rows

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.memory import MemoryWanted, spark_of
+from inspector.analyses.shared.heap import spark_of
 from inspector.render.report import Report
 from scripts.compare_with_spark import truth
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
 
-def memory(case: str, **wanted: Any) -> Report:
+def memory(case: str, **options: Any) -> Report:
     """The report on a fixture of Spark 4.3."""
-    return api.memory(str(FIXTURES / "4.3.0" / case / "checkpoint"), None, MemoryWanted(**wanted))
+    return api.memory(str(FIXTURES / "4.3.0" / case / "checkpoint"), None, **options)
 
 
 def table(report: Report, name: str) -> list[dict[str, Any]]:
@@ -58,11 +58,11 @@ def test_more_versions_take_more_and_sharing_takes_less() -> None:
 
 
 def test_executors_are_held_against_their_heap() -> None:
-    fits = memory("agg_v1", executors=2, heap_bytes=1 << 30)
+    fits = memory("agg_v1", executors=2, heap=1 << 30)
     assert str(fits.summary["verdict"]).startswith("state fits into 1.0 GiB;")
     even, worst = table(fits, "executors")
     assert even["bytes"] <= worst["bytes"]
-    small = memory("agg_v1", executors=1, heap_bytes=1 << 10)
+    small = memory("agg_v1", executors=1, heap=1 << 10)
     assert small.summary["verdict"] == "state does not fit into 1.0 KiB, however it is spread"
     open_question = memory("agg_v1", executors=1)
     assert "--heap" in str(open_question.summary["verdict"])
@@ -98,7 +98,7 @@ def test_a_session_window_has_prefixes() -> None:
 
 
 def test_larger_heaps_have_larger_objects() -> None:
-    small, large = (memory("agg_update", heap_bytes=gib << 30) for gib in (31, 33))
+    small, large = (memory("agg_update", heap=gib << 30) for gib in (31, 33))
     assert small.summary["heap_estimate_bytes"] < large.summary["heap_estimate_bytes"]
 
 

@@ -5,13 +5,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from inspector.analyses.rows import RowsWanted, rows
+from inspector import api
+from inspector.analyses.rows import RowsRequest, rows_report
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.model import Problem, StoreId
 from inspector.schemas import ROWS, batch_of
 from tests.cli.support import checkpoint_of, schema_of
 from tests.encode import row
 
+GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 PLACE: dict[str, Any] = {
     "operator_id": 0,
     "store_name": "default",
@@ -34,7 +36,7 @@ def problem(slug: str, path: str | None) -> pa.RecordBatch:
 
 def test_rows_are_told_with_their_place_and_sizes() -> None:
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
-    report = rows(checkpoint, 10, [batch(7)], [], RowsWanted(raw=True))
+    report = rows_report(checkpoint, 10, [batch(7)], [], RowsRequest(raw=True))
     (found,) = report.primary.rows
     assert found["key"] is None
     assert found["value"] == {"count": 7, "sum": 7, "max": "1970-01-01T00:00:00.000000Z"}
@@ -51,7 +53,7 @@ def test_no_batch_is_read_after_the_limit() -> None:
             yield batch(number, number)
 
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
-    report = rows(checkpoint, 10, batches(), [], RowsWanted(limit=3))
+    report = rows_report(checkpoint, 10, batches(), [], RowsRequest(limit=3))
     assert [found["value"]["count"] for found in report.primary.rows] == [0, 0, 1]
     assert taken == [0, 1]
 
@@ -60,7 +62,22 @@ def test_problems_are_kept_and_what_the_listing_told_is_not_told_again() -> None
     checkpoint = open_checkpoint(str(checkpoint_of("agg_append")))
     listed = [Problem("missing-version", "m", "/ck", None, StoreId(0, "default", 1), 10)]
     batches = [problem("missing-version", None), problem("truncated", "/ck/1.delta"), batch(1)]
-    report = rows(checkpoint, 10, batches, listed, RowsWanted())
+    report = rows_report(checkpoint, 10, batches, listed, RowsRequest())
     assert len(list(report.primary.rows)) == 1
     assert [found.slug for found in report.problems] == ["missing-version", "truncated"]
     assert report.problems[1].path == "/ck/1.delta"
+
+
+def test_rows_of_the_keys_that_the_options_name() -> None:
+    by_json = api.rows(
+        GROUPS,
+        api.Options(key='{"value": "lapsed-004"}'),
+        raw=True,
+    )
+    (row,) = by_json.primary.rows
+    assert row["key"] == {"value": "lapsed-004"}
+    by_hex = api.rows(GROUPS, api.Options(key=row["key_hex"]), raw=True)
+    assert list(by_hex.primary.rows) == [row]
+    nobody = api.rows(GROUPS, api.Options(where=("value=nobody",)))
+    assert list(nobody.primary.rows) == []
+    assert "no such row" in nobody.primary.empty

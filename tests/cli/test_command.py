@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.cli.command import FAIL_ON, code_of, write_report
+from inspector.cli.command import code_of, write_report
 from inspector.cli.exits import Exit
+from inspector.cli.options import FAIL_ON
 from inspector.findings.catalogue import SAME_VALUE, TIMEOUT_KEPT
 from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem

@@ -10,7 +10,7 @@ from unittest import mock
 
 import pytest
 
-from inspector import api
+from inspector.analyses.shared.run import Run
 from inspector.cli.exits import Exit, exit_of
 from inspector.exceptions import (
     CheckpointError,
@@ -133,7 +133,7 @@ def test_a_fault_of_ours_is_70_and_one_line(command: str, monkeypatch: pytest.Mo
     def fail(*_args: Any, **_options: Any) -> None:
         raise ZeroDivisionError("by zero")
 
-    monkeypatch.setattr(api, command, fail)
+    monkeypatch.setattr(Run, "start", fail)
     outcome = run(command, checkpoint_of("agg_append"))
     assert (outcome.code, outcome.out) == (70, "")
     assert outcome.err.startswith("internal error: ZeroDivisionError: by zero\n")
@@ -143,7 +143,7 @@ def test_a_fault_of_ours_is_70_and_one_line(command: str, monkeypatch: pytest.Mo
 def test_debugging_shows_where_a_fault_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("INSPECTOR_DEBUG", "1")
     with (
-        mock.patch.object(api, "info", side_effect=ZeroDivisionError),
+        mock.patch.object(Run, "start", side_effect=ZeroDivisionError),
         pytest.raises(ZeroDivisionError),
     ):
         run("info", checkpoint_of("agg_append"))
@@ -151,7 +151,7 @@ def test_debugging_shows_where_a_fault_is(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_an_interruption_is_130(command: str) -> None:
-    with mock.patch.object(api, command, side_effect=KeyboardInterrupt):
+    with mock.patch.object(Run, "start", side_effect=KeyboardInterrupt):
         assert run(command, checkpoint_of("agg_append")).code == 130
 
 

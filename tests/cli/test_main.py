@@ -7,25 +7,29 @@ import click
 import pytest
 
 from inspector import __version__
-from inspector.cli.main import COMMANDS, inspector
+from inspector.cli.main import HELP_ORDER, commands, inspector
 from tests.cli.support import COMMANDS as TESTED
 from tests.cli.support import ELSEWHERE, FIXTURES, checkpoint_of, run
 
 
 def test_every_command_is_tested() -> None:
-    assert sorted((*TESTED, *ELSEWHERE)) == sorted(COMMANDS)
+    assert sorted((*TESTED, *ELSEWHERE)) == sorted(commands())
+
+
+def test_the_order_of_the_help_is_that_of_jobs() -> None:
+    assert tuple(commands()) == HELP_ORDER
 
 
 def test_help_lists_every_command_with_its_job() -> None:
     outcome = run("--help")
     assert outcome.code == 0
     assert outcome == run("-h")
-    for name in COMMANDS:
+    for name in commands():
         (line,) = (line for line in outcome.out.splitlines() if line.startswith(f"  {name} "))
         assert len(line.split()) > 3
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", commands())
 def test_a_command_is_found_by_its_name_and_described(name: str) -> None:
     command = inspector.get_command(click.Context(inspector), name)
     assert command is not None

@@ -5,8 +5,9 @@ from pathlib import Path
 import click
 import pytest
 
+from inspector import analyses
 from inspector.api import Options
-from inspector.cli.options import api_options
+from inspector.cli.options import api_options, own_options
 from inspector.model import TimeoutKind
 from inspector.render.keys import Redact
 from tests.cli.support import checkpoint_of, run
@@ -105,6 +106,17 @@ def test_the_number_of_workers_changes_no_number(workers: str) -> None:
     path = checkpoint_of("dedup_no_watermark")
     expected = run("audit", path, "-o", "json").out
     assert run("audit", path, "-o", "json", "--workers", workers).out == expected
+
+
+@pytest.mark.parametrize(
+    ("output", "expected"),
+    [("table", 100), ("markdown", 100), ("json", 0), ("ndjson", 0), ("csv", 0)],
+)
+def test_people_get_some_rows_and_machines_all(output: str, expected: int) -> None:
+    rows, given = analyses.load("rows"), {"output": output, "raw": False}
+    assert own_options(rows, given | {"limit": None}) == {"raw": False, "limit": expected}
+    for limit in (0, 7):
+        assert own_options(rows, given | {"limit": limit})["limit"] == limit
 
 
 def test_no_worker_is_too_few() -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from inspector.api.typed import TypedTable
+from inspector.analyses.shared.store_tables import StoreTable
 from inspector.cli.table_files import targets, write_typed, written
 
 TYPES: dict[str, tuple[Any, list[Any]]] = {
@@ -26,10 +26,10 @@ TYPES: dict[str, tuple[Any, list[Any]]] = {
 }
 
 
-def table(**columns: tuple[Any, list[Any]]) -> TypedTable:
+def table(**columns: tuple[Any, list[Any]]) -> StoreTable:
     arrays = [pa.array(values, kind) for kind, values in columns.values()]
     batch = pa.RecordBatch.from_arrays(arrays, names=list(columns))
-    return TypedTable("operator-0.default", batch.schema, [batch, batch])
+    return StoreTable("operator-0.default", batch.schema, [batch, batch])
 
 
 @pytest.mark.parametrize("form", ["parquet", "arrow"])
@@ -67,7 +67,7 @@ def test_a_storage_that_refuses_is_no_matter_of_types(tmp_path: Path) -> None:
 
 def test_many_batches_become_row_groups(tmp_path: Path) -> None:
     batch = pa.RecordBatch.from_arrays([pa.array(range(1000))], names=["n"])
-    source = TypedTable("t", batch.schema, (batch for _ in range(200)))
+    source = StoreTable("t", batch.schema, (batch for _ in range(200)))
     assert write_typed(source, tmp_path / "out", "parquet") == 200_000
     assert pq.ParquetFile(tmp_path / "out").metadata.num_row_groups == 2
 

@@ -11,7 +11,7 @@ import pytest
 
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import FactRequest, listing_problems, plan
+from inspector.discovery.plan import TaskRequest, listing_problems, plan
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.model import Certainty, Problem, StoreId, TimeoutKind
 from inspector.sparktypes import parse_ddl, to_json
@@ -21,8 +21,8 @@ from tests.cases import Batch, small_checkpoint
 EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 
 
-def planned(root: Path, wanted: FactRequest | None = None) -> list[Task]:
-    return plan(open_checkpoint(str(root)), wanted or FactRequest(4))
+def planned(root: Path, wanted: TaskRequest | None = None) -> list[Task]:
+    return plan(open_checkpoint(str(root)), wanted or TaskRequest(4))
 
 
 def problems(root: Path, version: int = 4) -> list[Problem]:
@@ -47,7 +47,7 @@ def test_a_task_holds_what_its_worker_needs(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/.4.delta.0f-1.TID3.tmp").write_bytes(b"")
     (root / "state/1/1/4.delta.crc").write_bytes(b"")
-    wanted = FactRequest(3, fit=True, leftover_limit=7, matched=True)
+    wanted = TaskRequest(3, fit=True, leftover_limit=7, matched=True)
     task = next(t for t in planned(root, wanted) if (t.operator_id, t.partition_id) == (1, 1))
     assert (task.version, task.fit, task.leftover_limit, task.matched) == (3, True, 7, True)
     (store,) = task.stores
@@ -78,8 +78,8 @@ def test_codec_and_row_checksum_are_those_that_the_log_records_for_a_version(
     conf |= {"streaming.stateStore.rowChecksum.enabled": "true"}
     cases.write_logs(root, [Batch(0, 4000, 4)], conf, first=3)
     assert planned(root)[0].codecs == {1: "lz4", 2: "lz4", 3: "zstd", 4: "zstd"}
-    assert planned(root, FactRequest(4))[0].row_checksum
-    assert not planned(root, FactRequest(3))[0].row_checksum
+    assert planned(root, TaskRequest(4))[0].row_checksum
+    assert not planned(root, TaskRequest(3))[0].row_checksum
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
         0: (Certainty.INFERRED, f"downstream of {name} the watermark lags"),
         1: (Certainty.PROVEN, ""),
     }
-    before = {t.operator_id: t.stores[0].certainty for t in planned(root, FactRequest(3))}
+    before = {t.operator_id: t.stores[0].certainty for t in planned(root, TaskRequest(3))}
     assert before == dict.fromkeys((0, 1), Certainty.PROVEN)
 
 
@@ -142,7 +142,7 @@ def group_state_store(
         cases.write_operator(root, 0, name, "default")
     cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
     cases.write_store(root / "state/0/0", {at + 1: [] for at in range(len(batches))})
-    task = planned(root, FactRequest(version, timeout_kind=kind))[0]
+    task = planned(root, TaskRequest(version, timeout_kind=kind))[0]
     return task.stores[0]
 
 
@@ -178,11 +178,11 @@ def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_pat
         assert store.processing_versions == ((2,) if other is cases.EXPIRES_AT else ())
         # One that is not selected has its timers all the same.
         alone = open_checkpoint(str(root), selection=Selection(operator_id=0))
-        (task,) = plan(alone, FactRequest(2))
+        (task,) = plan(alone, TaskRequest(2))
         assert task.stores[0].processing_versions == store.processing_versions
     # Nor is it, where an operator's schema is gone.
     shutil.rmtree(tmp_path / "1/state/1/0/_metadata")
-    (task, _) = planned(tmp_path / "1", FactRequest(2))
+    (task, _) = planned(tmp_path / "1", TaskRequest(2))
     assert task.stores[0].processing_versions == ()
 
 
@@ -191,7 +191,7 @@ def test_what_came_after_the_judged_batch_says_nothing_of_it(tmp_path: Path) -> 
     assert group_state_store(tmp_path, batches, version=3).processing_versions == (3,)
     assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
     for version in (1, 2, 3):
-        (task,) = planned(tmp_path, FactRequest(version))
+        (task,) = planned(tmp_path, TaskRequest(version))
         assert [clock.batch_id for clock in task.clocks] == list(range(version))
 
 
@@ -235,7 +235,7 @@ def test_a_query_without_timeouts_has_no_clock_to_read(tmp_path: Path) -> None:
     root = tmp_path
     group_state_store(root, [Batch(5, 1, 1)])
     cases.write_schema(root / "state/0/0", cases.USER, parse_ddl("groupState struct<a: int>"))
-    (task,) = planned(root, FactRequest(1))
+    (task,) = planned(root, TaskRequest(1))
     assert (task.stores[0].timeout_kinds, task.stores[0].expiry) == ((), None)
 
 

@@ -8,13 +8,15 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inspector import api
-from inspector.api.run import Run
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.run import Run
 from inspector.engines.bin_packing import partition_keys
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import Work
@@ -33,7 +35,7 @@ COMMANDS: dict[str, Callable[..., Report]] = {
     "audit": api.audit,
     "verify": api.verify,
     "leftovers": api.leftovers,
-    "fields": api.fields,
+    "fields": partial(api.sizes, by="field"),
     "files": api.files,
     "rows": api.rows,
     "changes": api.changes,
@@ -94,7 +96,7 @@ def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -
 
 
 def _work(run: Run) -> list[Work]:
-    return [Work(task.to_json(), task.file_bytes) for task in run.tasks(fit=True)]
+    return [Work(task.to_json(), task.file_bytes) for task in run.tasks(FactRequest(fit=True))]
 
 
 def _facts(batches: list[Any]) -> list[str]:

@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from inspector.api import Options, Typed
-from inspector.api.run import Run
-from inspector.api.typed import typed_tasks
+from inspector.analyses.shared.data_tables import TableOptions
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_tables import store_tasks
+from inspector.api import Options
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import FactRequest, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import BatchFunction, Work
 from inspector.engines.local import LocalEngine
@@ -50,7 +52,7 @@ def engine(spark: Any) -> Any:
 def work_of(paths: Iterable[Path], **wanted: Any) -> list[Work]:
     """The tasks of checkpoints, as an audit wants them."""
     opened = [open_checkpoint(str(path)) for path in paths]
-    tasks = [t for c in opened for t in plan(c, FactRequest(c.newest_version, True, **wanted))]
+    tasks = [t for c in opened for t in plan(c, TaskRequest(c.newest_version, True, **wanted))]
     return [Work(task.to_json(), task.file_bytes) for task in tasks]
 
 
@@ -111,7 +113,7 @@ def test_what_cannot_be_read_is_a_row_and_fails_no_job(engine: Any, tmp_path: Pa
 def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: bool) -> None:
     options = Options(store_name=store)
     run = Run.start(str(checkpoint_of(case)), options)
-    ((_, tasks),) = typed_tasks(run, Typed(changes=changes, raw=True)).items()
+    ((_, tasks),) = store_tasks(run, TableOptions(raw=True), changes=changes).items()
     schema = typed_schema(tasks[0])
     work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
     expected = rows_of(LocalEngine(1).map(run_typed, schema, work), schema)
@@ -359,7 +361,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
     for _ in range(2):
         engine = SparkEngine.of(None, "local[2]", {}, io=io)
         run = Run.start(path, Options(engine=EngineOptions("spark", session=engine.session, io=io)))
-        work = [Work(task.to_json(), task.file_bytes) for task in run.tasks()]
+        work = [Work(task.to_json(), task.file_bytes) for task in run.tasks(FactRequest())]
         facts = engine.map(run_tasks, facts_schema(), work)
         rows = sum(len(batch) for batch in facts)
         folders = len(list(Path(folder).glob("inspector-*")))

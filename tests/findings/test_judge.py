@@ -2,7 +2,7 @@
 
 import pytest
 
-from inspector.api.run import Run
+from inspector.analyses.shared.run import Run
 from inspector.findings.finding import Finding
 from inspector.findings.judge import judge
 from inspector.model import Certainty

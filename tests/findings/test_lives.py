@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from inspector.api.run import Run
+from inspector.analyses.shared.run import Run
 from inspector.findings.lives import join_life, newest_event_times, store_lives
 from tests.cases import FIXTURES
 

@@ -14,7 +14,7 @@ from inspector import providers
 from inspector.checkpoint.names import MAX_LONG
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import FactRequest, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.exceptions import UnsupportedProviderError
 from inspector.facts.versions import VersionFacts
 from inspector.model import FileKind, StoreFile
@@ -210,7 +210,7 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
     assert [each.name for each in recognizers()] == ["rocksdb", "toy", "hdfs"]
     found = open_checkpoint(str(toy))
     assert (found.provider.name, found.newest_version) == ("toy", 3)
-    (task,) = plan(found, FactRequest(found.newest_version))
+    (task,) = plan(found, TaskRequest(found.newest_version))
     (store,) = task.stores
     reader = StoreReader(task, Storage(task.url), task.store_id(store))
     state = StateMap()

@@ -12,11 +12,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from inspector.analyses.made_tables import run_made
-from inspector.api.run import Options, Run
-from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
-from inspector.api.tables import by_store, tasks_of
-from inspector.api.typed import Typed
+from inspector import analyses
+from inspector.analyses.shared.data_tables import TableOptions, TablePlan, plan_table
+from inspector.analyses.shared.driver_tables import run_batches
+from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.stores import by_store, selected_tasks
 from inspector.engines.arrow_encoding import IPC_SCHEMA, encoded, from_ipc, to_ipc
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
@@ -24,10 +25,13 @@ from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import TASKS, batch_of, record_batch
 from tests.cli.support import FIXTURES, checkpoint_of, flip
 
+TYPED = ("rows", "changes")
+"""Tables of one store."""
+
 EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
 """The checkpoints of all nine releases."""
 
-PERMISSIVE = Typed(mode=ProblemMode.PERMISSIVE)
+PERMISSIVE = TableOptions(mode=ProblemMode.PERMISSIVE)
 
 
 def spark_release() -> tuple[int, int]:
@@ -71,19 +75,19 @@ def damaged(folder: Path) -> list[Path]:
     return [cut, gap, base]
 
 
-def tables_of(path: Path, wanted: Typed = PERMISSIVE) -> Iterator[tuple[str, SpreadTable]]:
+def tables_of(path: Path, wanted: TableOptions = PERMISSIVE) -> Iterator[tuple[str, TablePlan]]:
     """Every table of a checkpoint; rows and changes of every store."""
     run = Run.start(str(path), None)
-    for table in TABLES:
+    for table in analyses.data_tables():
         if table not in TYPED:
-            yield table, spread(str(path), table, None, wanted)
+            yield table, plan_table(str(path), table, None, wanted)
             continue
-        for operator, store in by_store(tasks_of(run)):
+        for operator, store in by_store(selected_tasks(run)):
             options = Options(operator_id=operator, store_name=store)
-            yield table, spread(str(path), table, options, wanted)
+            yield table, plan_table(str(path), table, options, wanted)
 
 
-def here(table: SpreadTable) -> list[str]:
+def here(table: TablePlan) -> list[str]:
     """The rows of a table, made in this process, in the types that Spark carries."""
     carry = encoded(table.function, table.schema)
     return told(LocalEngine(1).map(carry.function, carry.schema, table.work), carry.schema)
@@ -105,7 +109,7 @@ def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
     """What Spark computes of a DataFrame, as the types that carry those of a table."""
     from pyspark.sql.pandas.types import from_arrow_schema
 
-    target = encoded(run_made, schema).schema
+    target = encoded(run_batches, schema).schema
     if hasattr(frame, "toArrow"):  # since 4.0
         batches = frame.toArrow().to_batches()
     else:
@@ -122,9 +126,9 @@ def as_arrow(frame: Any, schema: pa.Schema) -> list[str]:
 
     Args:
         frame: the DataFrame.
-        schema: of the table; Spark is to have carried its types.
+        schema: of the table; Spark is to have encoded its types.
     """
-    return told(collected(frame, schema), encoded(run_made, schema).schema)
+    return told(collected(frame, schema), encoded(run_batches, schema).schema)
 
 
 class Together:
@@ -135,7 +139,7 @@ class Together:
         work: that of all.
     """
 
-    def __init__(self, tables: Sequence[SpreadTable]) -> None:
+    def __init__(self, tables: Sequence[TablePlan]) -> None:
         self._functions = [table.function for table in tables]
         structs = [pa.struct(list(table.schema)) for table in tables]
         self.schema = pa.schema([(f"t{i}", struct) for i, struct in enumerate(structs)])

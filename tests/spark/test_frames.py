@@ -14,10 +14,9 @@ import pyarrow as pa
 import pytest
 
 import inspector.spark as on_spark
-from inspector import api
-from inspector.api.run import Options
-from inspector.api.spread import TABLES, SpreadTable, spread
-from inspector.api.typed import Typed
+from inspector import analyses, api
+from inspector.analyses.shared.data_tables import TableOptions, TablePlan, plan_table
+from inspector.analyses.shared.options import Options
 from inspector.exceptions import CheckpointError
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.as_json import render_json
@@ -52,7 +51,7 @@ def few_spark_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_table_of_every_fixture_is_what_it_is_here(spark: Any, tmp_path: Path) -> None:
     from inspector.engines.spark import SparkEngine
 
-    alike: dict[tuple[str, str], list[SpreadTable]] = defaultdict(list)
+    alike: dict[tuple[str, str], list[TablePlan]] = defaultdict(list)
     for path in (*EVERY, *damaged(tmp_path)):
         for name, table in tables_of(path):
             alike[name, table.schema.to_string()].append(table)
@@ -69,12 +68,12 @@ def test_every_table_of_every_fixture_is_what_it_is_here(spark: Any, tmp_path: P
             rows[name] += expected
     assert len(EVERY) > 150
     assert len(alike) > 50, "tables of as many kinds"
-    assert all(len(rows[name]) > 100 for name in TABLES if name != "problems")
+    assert all(len(rows[name]) > 100 for name in analyses.data_tables() if name != "problems")
     for name in ("rows", "changes", "versions", "leftovers", "problems"):
         assert any("5.delta" in row for row in rows[name]), f"what is spoilt is told in {name}"
 
 
-def merged(tables: list[SpreadTable]) -> SpreadTable:
+def merged(tables: list[TablePlan]) -> TablePlan:
     """Tables of one schema as one."""
     work = tuple(each for table in tables for each in table.work)
     return replace(tables[0], work=work)
@@ -97,7 +96,7 @@ def of_column(structs: Any) -> list[str]:
 
 
 def assert_frame(frame: Any, path: Path, name: str, **asked: Any) -> None:
-    table = spread(str(path), name, asked.pop("options", None), Typed(**asked))
+    table = plan_table(str(path), name, asked.pop("options", None), TableOptions(**asked))
     expected = here(table)
     assert expected
     assert frame.columns == table.schema.names

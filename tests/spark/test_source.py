@@ -10,10 +10,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from inspector.analyses.made_tables import run_made
-from inspector.api.run import Options
-from inspector.api.spread import TABLES, TYPED, SpreadTable, spread
-from inspector.api.typed import Typed
+from inspector import analyses
+from inspector.analyses.shared.data_tables import TableOptions, TablePlan, plan_table
+from inspector.analyses.shared.driver_tables import run_batches
+from inspector.analyses.shared.options import Options
 from inspector.engines.arrow_encoding import encoded
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import TimeoutKind
@@ -21,6 +21,7 @@ from inspector.passes.problem_mode import ProblemMode
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of
 from tests.spark.support import (
     CHOSEN,
+    TYPED,
     as_arrow,
     damaged,
     here,
@@ -36,7 +37,7 @@ pytestmark = [
 ]
 since_4_1 = pytest.mark.skipif(spark_release() < (4, 1), reason="4.0 hands over no filters")
 
-STRICT = Typed(mode=ProblemMode.FAILFAST)
+STRICT = TableOptions(mode=ProblemMode.FAILFAST)
 AGG = checkpoint_of("agg_append")
 JOIN = checkpoint_of("join_left_outer")
 MODED = (*TYPED, "versions", "leftovers")
@@ -59,7 +60,7 @@ def read(reader: Any, schema: pa.Schema) -> list[str]:
 
     pickler: Any = cloudpickle
     reader, parts = pickler.loads(pickler.dumps((reader, reader.partitions())))
-    target = encoded(run_made, schema).schema
+    target = encoded(run_batches, schema).schema
     batches = [batch for part in parts for batch in reader.read(part)]
     return told((batch.cast(target) for batch in batches), target)
 
@@ -67,7 +68,7 @@ def read(reader: Any, schema: pa.Schema) -> list[str]:
 # --- the reader by itself --------------------------------------------------------------------
 
 
-def options_of(name: str, table: SpreadTable) -> dict[str, str]:
+def options_of(name: str, table: TablePlan) -> dict[str, str]:
     asked = table.run.options
     found = {"table": name} | ({"mode": "permissive"} if name in MODED else {})
     if name in TYPED:
@@ -92,7 +93,7 @@ def test_every_table_of_every_fixture(tmp_path: Path) -> None:
 
 def test_the_heaviest_partitions_come_first() -> None:
     reader = reader_of(checkpoint_of("fmgws_event_ignore"), table="changes")
-    table = spread(str(checkpoint_of("fmgws_event_ignore")), "changes", None, STRICT)
+    table = plan_table(str(checkpoint_of("fmgws_event_ignore")), "changes", None, STRICT)
     heaviest = sorted(table.work, key=lambda each: -each.weight)
     assert [part.spec for part in reader.partitions()] == [each.spec for each in heaviest]
     assert len({each.weight for each in heaviest}) > 1
@@ -135,7 +136,9 @@ def test_a_table_without_tasks_is_read_as_empty() -> None:
 )
 def test_options(options: dict[str, str], asked: Options, typed: dict[str, Any]) -> None:
     name = options.get("table", "rows")
-    table = spread(str(AGG), name, asked, Typed(**{"mode": ProblemMode.FAILFAST} | typed))
+    table = plan_table(
+        str(AGG), name, asked, TableOptions(**{"mode": ProblemMode.FAILFAST} | typed)
+    )
     reader = reader_of(AGG, **options)
     assert sorted(part.spec for part in reader.partitions()) == sorted(w.spec for w in table.work)
     assert read(reader, table.schema) == here(table)
@@ -143,14 +146,14 @@ def test_options(options: dict[str, str], asked: Options, typed: dict[str, Any])
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_the_side_of_a_join(side: str) -> None:
-    table = spread(str(JOIN), "rows", Options(store_name=f"{side}-keyWithIndexToValue"), STRICT)
+    table = plan_table(str(JOIN), "rows", Options(store_name=f"{side}-keyWithIndexToValue"), STRICT)
     assert read(reader_of(JOIN, joinSide=side), table.schema) == here(table) != []
 
 
 def test_the_clock_of_timers() -> None:
     path = checkpoint_of("fmgws_timer_only")
     found = {
-        kind: spread(str(path), "leftovers", Options(timeout_kind=kind), STRICT)
+        kind: plan_table(str(path), "leftovers", Options(timeout_kind=kind), STRICT)
         for kind in TimeoutKind
     }
     for kind, table in found.items():
@@ -165,7 +168,7 @@ def test_the_clock_of_timers() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"table": "state"}, "got table 'state', expected one of rows, changes,"),
+        ({"table": "state"}, "got table 'state', expected one of findings, changes,"),
         ({"batch": "3"}, "got option 'batch', expected table, .*, batchId, .* or storage.NAME"),
         ({"batchId": "-1"}, "option batchId is '-1', expected a number from 0 on"),
         ({"batchId": "x"}, "option batchId is 'x', expected a number"),
@@ -184,9 +187,9 @@ def test_the_clock_of_timers() -> None:
             "option timeoutKind is 'x', expected event, processing",
         ),
         ({"changeStartBatchId": "1"}, "changeStartBatchId is of table changes, got table 'rows'"),
-        ({"table": "versions", "raw": "true"}, "raw is of table rows or changes, got"),
-        ({"table": "files", "mode": "permissive"}, "option mode is of table rows or changes or"),
-        ({"timeoutKind": "event"}, "timeoutKind is of table leftovers or findings, got"),
+        ({"table": "versions", "raw": "true"}, "raw is of table changes or rows, got"),
+        ({"table": "files", "mode": "permissive"}, "option mode is of table changes or leftovers"),
+        ({"timeoutKind": "event"}, "timeoutKind is of table findings or leftovers"),
         (
             {"table": "changes", "batchId": "1", "changeEndBatchId": "2"},
             "which mean the same: give one",
@@ -251,7 +254,7 @@ def test_filters_leave_out_no_problem_that_the_listing_told(tmp_path: Path, tabl
 
 
 def schema_for(path: Path, table: str) -> pa.Schema:
-    return spread(str(path), table, None, Typed(mode=ProblemMode.PERMISSIVE)).schema
+    return plan_table(str(path), table, None, TableOptions(mode=ProblemMode.PERMISSIVE)).schema
 
 
 def test_without_the_option_there_is_nothing_that_takes_filters() -> None:
@@ -281,18 +284,18 @@ def load(spark: Any, path: Path, **options: str) -> Any:
 @pytest.mark.parametrize("case", CHOSEN)
 def test_rows_and_changes_of_every_operator(registered: Any, case: str, table: str) -> None:
     path, store = checkpoint_of(case), CHOSEN[case]
-    here_of = spread(str(path), table, Options(store_name=store), STRICT)
+    here_of = plan_table(str(path), table, Options(store_name=store), STRICT)
     frame = load(registered, path, table=table, storeName=store)
     assert frame.columns == here_of.schema.names
     expected = here(here_of)
     assert as_arrow(frame, here_of.schema) == expected != []
 
 
-@pytest.mark.parametrize("table", [table for table in TABLES if table not in TYPED])
+@pytest.mark.parametrize("table", [table for table in analyses.data_tables() if table not in TYPED])
 def test_the_other_tables(registered: Any, table: str, tmp_path: Path) -> None:
     path = copy_of("fmgws_event_ignore", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
-    here_of = spread(str(path), table, None, Typed(mode=ProblemMode.PERMISSIVE))
+    here_of = plan_table(str(path), table, None, TableOptions(mode=ProblemMode.PERMISSIVE))
     mode = {"mode": "permissive"} if table in MODED else {}
     frame = load(registered, path, table=table, **mode)
     expected = here(here_of)
@@ -314,7 +317,7 @@ def test_rows_are_the_default_and_sql_may_ask_for_them(registered: Any) -> None:
 
 
 def batches_of(path: Path) -> Sequence[pa.RecordBatch]:
-    table = spread(str(path), "rows", None, STRICT)
+    table = plan_table(str(path), "rows", None, STRICT)
     tasks = pa.table({"task_id": range(len(table.work)), "spec": [w.spec for w in table.work]})
     return list(table.function(tasks.to_batches()))
 
@@ -345,7 +348,7 @@ def test_pushdown_in_spark(registered: Any) -> None:
     try:
         frame = load(registered, AGG, table="changes", pushdown="true").where("partition_id = 1")
         assert frame.rdd.getNumPartitions() == 1
-        of_1 = spread(str(AGG), "changes", Options(partition_id=1), STRICT)
+        of_1 = plan_table(str(AGG), "changes", Options(partition_id=1), STRICT)
         assert as_arrow(frame, of_1.schema) == here(of_1)
     finally:
         registered.conf.set(name, before)

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.api.run import Run
-from inspector.api.typed import Typed
-from inspector.cli.on_spark import FORMATS
+from inspector.analyses.shared.run import Run
+from inspector.cli.by_executors import FORMATS
 from inspector.engines.arrow_encoding import encode, encoded_type
 from inspector.engines.choose import EngineOptions
 from inspector.exceptions import EngineError
@@ -47,9 +46,11 @@ def parquet(folder: Path, schema: pa.Schema) -> list[str]:
     return as_arrow(session.read.parquet(str(folder)), schema)
 
 
-def locally(path: Path, **wanted: Any) -> Iterator[tuple[str, pa.Schema, list[str]]]:
+def locally(
+    path: Path, what: Any = "rows", **options: Any
+) -> Iterator[tuple[str, pa.Schema, list[str]]]:
     """Name, schema and rows of each table by the engine in this process, as Spark carries them."""
-    for table in api.typed_tables(str(path), wanted=Typed(**wanted)):
+    for table in api.export(what, str(path), **options):
         yield table.name, table.schema, as_encoded(table.batches, table.schema)
 
 
@@ -58,12 +59,12 @@ def as_encoded(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> list[str
     return told([encode(batch, target) for batch in batches], target)
 
 
-@pytest.mark.parametrize(("what", "changes"), [("rows", False), ("changes", True)])
-def test_each_store_has_a_folder(tmp_path: Path, what: str, changes: bool) -> None:
+@pytest.mark.parametrize("what", ["rows", "changes"])
+def test_each_store_has_a_folder(tmp_path: Path, what: str) -> None:
     path = checkpoint_of("join_left_outer")
     done = on_spark("export", what, path, "-O", tmp_path / "out")
     assert (done.code, done.out) == (0, "")
-    for name, schema, rows in locally(path, changes=changes):
+    for name, schema, rows in locally(path, what):
         assert parquet(tmp_path / "out" / name, schema) == rows
         assert f"/out/{name}: {len(rows)} {what}, written by Spark\n" in done.err
 
@@ -92,7 +93,7 @@ def test_what_cannot_be_read_is_told_and_left_out(tmp_path: Path) -> None:
     assert done.code == 4
     assert f"problem: {path}/state/0/1/5.delta: byte 0: " in done.err
     assert "Traceback" not in done.err
-    ((_, schema, rows),) = locally(path, changes=True)
+    ((_, schema, rows),) = locally(path, "changes")
     assert parquet(tmp_path / "out", schema) == rows
 
 
@@ -100,7 +101,10 @@ def test_json_lines(tmp_path: Path) -> None:
     assert on_spark("export", "rows", LEAK, "-O", tmp_path / "o", "--format", "ndjson").code == 0
     lines = [line for f in (tmp_path / "o").glob("*.json") for line in f.read_text().splitlines()]
     local = [
-        row for table in api.typed_tables(str(LEAK)) for b in table.batches for row in b.to_pylist()
+        row
+        for table in api.export("rows", str(LEAK))
+        for b in table.batches
+        for row in b.to_pylist()
     ]
     assert sorted(map(repr, map(json.loads, lines))) == sorted(map(repr, local))
 
@@ -111,7 +115,10 @@ def test_csv_has_nested_values_as_json(tmp_path: Path) -> None:
     for file in (tmp_path / "o").glob("*.csv"):
         rows += list(csv.DictReader(file.read_text().splitlines()))
     local = [
-        row for table in api.typed_tables(str(LEAK)) for b in table.batches for row in b.to_pylist()
+        row
+        for table in api.export("rows", str(LEAK))
+        for b in table.batches
+        for row in b.to_pylist()
     ]
     assert sorted(json.loads(r["key"])["value"] for r in rows) == sorted(
         r["key"]["value"] for r in local
@@ -161,12 +168,12 @@ def test_problems_of_leftovers_are_told(tmp_path: Path) -> None:
 
 
 def test_a_place_that_cannot_be_written_is_an_error_in_one_line(spark: Any, tmp_path: Path) -> None:
-    from inspector.spark.writing import write_typed
+    from inspector.spark.writing import write_stores
 
     (tmp_path / "file").write_text("")
     options = api.Options(engine=EngineOptions("spark", session=spark))
     with pytest.raises(EngineError, match=r"^Spark: .*file") as error:
-        write_typed(
-            Run.start(str(LEAK), options), Typed(), f"{tmp_path}/file/x", "parquet", force=False
+        write_stores(
+            Run.start(str(LEAK), options), "rows", f"{tmp_path}/file/x", "parquet", force=False
         )
     assert "\n" not in str(error.value)

@@ -1,0 +1,88 @@
+"""``export``: rows or changes, as tables with their types or as reports, one for each store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from inspector.analyses.changes import changes_report
+from inspector.analyses.rows import RowsRequest, rows_report
+from inspector.analyses.shared.data_tables import TableOptions
+from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.options import AT_VERSION, ENGINE, KEYS, PART, SCHEMAS, Options
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_tables import StoreTable, store_tables
+from inspector.analyses.shared.stores import (
+    by_store,
+    change_batches,
+    live_batches,
+    selected_tasks,
+    table_name,
+)
+from inspector.discovery.tasks import Task
+from inspector.model import Problem
+from inspector.passes.problem_mode import ProblemMode
+from inspector.render.report import Report
+
+CHANGES = "changes"
+
+
+def _check(options: Mapping[str, Any]) -> str | None:
+    if options["from_batch"] and options["what"] != CHANGES:
+        return "--from-batch is for changes"
+    return None
+
+
+@analysis(uses=(ENGINE, KEYS, SCHEMAS, PART, AT_VERSION), files=True, check=_check)
+def export(
+    what: Annotated[Literal["rows", "changes"], Option("Rows of a version, or every change.")],
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    from_batch: Annotated[int, Option("Leave out changes of older batches.", minimum=0)] = 0,
+    raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False,
+    mode: str = ProblemMode.PERMISSIVE.value,
+) -> list[StoreTable]:
+    """The rows of a version, or every change, as Parquet, Arrow, CSV or NDJSON.
+
+    Parquet and Arrow keep all types: key and value are structs. Each store gets a file of its own,
+    whole or not at all; what cannot be read is left out, named, and makes the exit code 4. On Spark
+    the executors write: a folder for each store, at any URL that Spark knows.
+
+    Args:
+        what: ``rows`` or ``changes``.
+        path: the checkpoint.
+        options: which part and version; ``key`` and ``where`` narrow the keys.
+        from_batch: changes of older batches are left out.
+        raw: with the UnsafeRow bytes beside the decoded key and value.
+        mode: error handling where something cannot be read: ``permissive`` adds it to the
+            ``problems`` of the tables, ``failfast`` raises, ``dropmalformed`` is silent.
+
+    Returns:
+        A table of Arrow for each store; nothing of the state is read before its batches are.
+
+    Raises:
+        InspectorError: something is missing, and the mode is ``failfast``.
+    """
+    table_options = TableOptions(from_batch, raw, ProblemMode(mode))
+    return store_tables(path, options, table_options, changes=what == CHANGES)
+
+
+def store_reports(
+    run: Run, what: str, *, from_batch: int = 0, raw: bool = False
+) -> list[tuple[str, Report]]:
+    """The same as reports, for formats of text: name and report of each store."""
+
+    def report(tasks: Sequence[Task], problems: list[Problem]) -> Report:
+        if what != CHANGES:
+            request = RowsRequest(0, raw)
+            live = live_batches(run, tasks)
+            return rows_report(run.checkpoint, run.version, live, problems, request)
+        batches = change_batches(run, tasks, first_version=from_batch + 1)
+        return changes_report(run.checkpoint, run.version, batches, problems, raw=raw)
+
+    stores = by_store(selected_tasks(run)).items()
+    return [
+        (table_name(store), report(tasks, [] if i else list(run.listed)))
+        for i, (store, tasks) in enumerate(stores)
+    ]

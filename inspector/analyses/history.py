@@ -1,0 +1,198 @@
+"""``history``: the life of one key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
+
+from inspector.analyses.shared.change_rows import EVENT, RAW, ChangeRows
+from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, VERSION, identity
+from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.options import (
+    AT_VERSION,
+    KEYS,
+    LIMIT,
+    PART,
+    SCHEMAS,
+    Options,
+    redacting,
+)
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.stores import change_batches, selected_tasks
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.exceptions import CheckpointError
+from inspector.model import NO_TIMEOUT, Problem
+from inspector.operators.rule import Clock
+from inspector.providers.chain import restorable_versions
+from inspector.render.keys import Redact
+from inspector.render.report import Column, Report, Unit
+from inspector.state.events import Event
+
+_FILE_ORDER = {Event.IN_SNAPSHOT.word: 1}
+"""What a delta did comes before what the snapshot of the same version holds."""
+
+HISTORY_NOTE = (
+    "insert: the key was absent; update: it was there; same_value: put again with the value it "
+    "had; put: what was there before is unknown; removal; absent_removal: nothing was there; "
+    "in_snapshot: the value that the oldest snapshot holds, written in its batch or before."
+)
+
+HISTORY = TableSpec(
+    "history",
+    "a put or a removal of the key",
+    (
+        VERSION,
+        BATCH_ID,
+        Column("committed", Unit.FLAG),
+        *STORE,
+        PARTITION_ID,
+        *EVENT,
+        Column("timeout_ms", Unit.TIME_MS),
+        Column("watermark_ms", Unit.TIME_MS),
+        Column("batch_timestamp_ms", Unit.TIME_MS),
+        Column("record", Unit.ID),
+        Column("file"),
+    ),
+    raw=RAW,
+    empty="no version that can be restored has, or had, such a key",
+)
+
+
+def _check(options: Mapping[str, Any]) -> str | None:
+    if options["key"] is None and not options["where"]:
+        return 'say which key: --key \'{"user": "a"}\', or --where user=a'
+    return None
+
+
+@analysis(
+    uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART, AT_VERSION),
+    tables=(HISTORY,),
+    check=_check,
+)
+def history(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    uncommitted: Annotated[bool, Option("Read files of versions without a commit too.")] = False,
+    raw: Annotated[bool, Option("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
+    limit: Annotated[int, LIMIT] = 0,
+) -> Report:
+    """Every put and removal of a key, with the clocks of its batch.
+
+    It reaches back to the oldest version that can be restored. With a limit the newest are shown.
+
+    Args:
+        path: the checkpoint.
+        options: ``key`` or ``where`` say which keys; all their changes are held in memory.
+        uncommitted: read files of versions without a commit too.
+        raw: with their bytes in hex.
+        limit: the newest so many; 0 for all.
+
+    Raises:
+        CheckpointError: no key is given, or it fits no store.
+    """
+    run = Run.start(path, options)
+    if run.options.key is None and not run.options.where:
+        raise CheckpointError("no key is given, expected --key or --where")
+    if uncommitted:
+        run = replace(run, version=max([run.version, *run.checkpoint.uncommitted]))
+    problems = list(run.listed)
+    redact = run.options.redact or Redact.NONE
+    found = ChangeRows(run.checkpoint, redact, raw=raw).rows(
+        change_batches(run, selected_tasks(run), bases=True), problems
+    )
+    return history_report(run.checkpoint, run.version, list(found), problems, limit)
+
+
+def history_report(
+    checkpoint: Checkpoint,
+    version: int,
+    rows: Sequence[Mapping[str, Any]],
+    problems: list[Problem],
+    limit: int = 0,
+) -> Report:
+    """The life of the keys that were looked for, oldest version first.
+
+    Args:
+        checkpoint: what was read.
+        version: the newest that was.
+        rows: of :class:`ChangeRows`.
+        problems: what could not be read.
+        limit: rows shown at most, the newest; 0 for all.
+    """
+    dated = [_dated(checkpoint, row) for row in sorted(rows, key=_order)]
+    listed = dated[-limit:] if limit else dated
+    partitions = sorted({row["partition_id"] for row in dated})
+    summary = identity(checkpoint, version) | {
+        "oldest_version": _oldest(checkpoint, version),
+        "keys": len({_identity(row) for row in dated}),
+        "partitions": ", ".join(map(str, partitions)) or "none",
+        "events": len(dated),
+    }
+    more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
+    table = HISTORY.table(
+        f"history{more}",
+        listed,
+        columns=HISTORY.with_raw(raw=any("key_hex" in row for row in dated)),
+        wide=_wide(dated),
+    )
+    notes = [*_scattered(dated), *([HISTORY_NOTE] if dated else [])]
+    return Report("history", checkpoint.root, summary, (table,), problems=problems, notes=notes)
+
+
+def _oldest(checkpoint: Checkpoint, version: int) -> int | None:
+    """The oldest version that a store can restore: nothing is known of what was before."""
+    oldest = (restorable_versions(files)[:1] for files in checkpoint.store_files.values())
+    return min((found[0] for found in oldest if found and found[0] <= version), default=None)
+
+
+def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    place = (row["operator_id"], row["store_name"], row["partition_id"])
+    return (row["version"], _FILE_ORDER.get(row["event"], 0), *place, row["record"])
+
+
+def _dated(checkpoint: Checkpoint, row: Mapping[str, Any]) -> dict[str, Any]:
+    clock = checkpoint.clock(row["version"])
+    return dict(row) | {
+        "committed": row["version"] <= checkpoint.newest_version,
+        "timeout_ms": _timeout(checkpoint, row),
+        "watermark_ms": clock.watermark_ms or None if clock else None,
+        "batch_timestamp_ms": clock.timestamp_ms if clock else None,
+    }
+
+
+def _timeout(checkpoint: Checkpoint, row: Mapping[str, Any]) -> int | None:
+    """The timer of a group state; None where it has none, or none is armed."""
+    operator = next(o for o in checkpoint.operators if o.operator_id == row["operator_id"])
+    rule = operator.rules.get(row["store_name"])
+    value = row["value"]
+    if rule is None or rule.expiry is None or rule.expiry.clock is not Clock.TIMEOUT:
+        return None
+    timer = value.get(rule.expiry.name) if isinstance(value, dict) else None
+    return timer if isinstance(timer, int) and timer != NO_TIMEOUT else None
+
+
+def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return (row["operator_id"], row["store_name"], str(row.get("key_hex") or row["key"]))
+
+
+def _scattered(dated: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Keys that lie in more than one partition: each belongs in one."""
+    partitions: dict[tuple[Any, ...], set[int]] = {}
+    for row in dated:
+        partitions.setdefault(_identity(row), set()).add(row["partition_id"])
+    for (operator, store, key), found in partitions.items():
+        if len(found) > 1:
+            names = ", ".join(map(str, sorted(found)))
+            yield (
+                f"operator {operator}, store {store}: the key {key} lies in the partitions "
+                f"{names}; Spark looks for a key in one partition only"
+            )
+
+
+def _wide(dated: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+    """What a table for people leaves out: what is the same in every line, or shown elsewhere."""
+    always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
+    same = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")
+    return frozenset(always | {n for n in same if len({str(row[n]) for row in dated}) < 2})

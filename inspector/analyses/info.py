@@ -1,0 +1,178 @@
+"""``info``: identity, from listings and small files alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from inspector.analyses.shared.common import (
+    STORE,
+    count,
+    identity,
+)
+from inspector.analyses.shared.declare import TableSpec, analysis
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
+from inspector.analyses.shared.rule_text import expiry_text
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.schema_text import schema_text
+from inspector.decode.frames import codec_of
+from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
+from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
+from inspector.discovery.user_schemas import GIVEN
+from inspector.exceptions import DecodeError
+from inspector.model import Problem
+from inspector.render.report import Column, Report, Unit
+
+_CONFS = (
+    "stateStore.providerClass",
+    "stateStore.compression.codec",
+    "aggregation.stateFormatVersion",
+    "flatMapGroupsWithState.stateFormatVersion",
+    "join.stateFormatVersion",
+    "stateStore.rowChecksum.enabled",
+    "multipleWatermarkPolicy",
+)
+
+
+STORES = TableSpec(
+    "stores",
+    "one store of an operator, over its partitions",
+    (
+        *STORE,
+        Column("name_from"),
+        count("partitions"),
+        Column("schema_from"),
+        Column("prefix_columns", Unit.COUNT),
+        Column("expires"),
+        Column("key_schema"),
+        Column("value_schema"),
+    ),
+    empty="the query keeps no state",
+)
+FORMATS = TableSpec(
+    "formats",
+    "the format of one kind of file",
+    (Column("what"), Column("format"), Column("from")),
+)
+CONFS = TableSpec(
+    "confs",
+    "a Spark conf that the state depends on",
+    (Column("conf"), Column("value"), Column("origin")),
+)
+
+
+@analysis(uses=(SCHEMAS, PART, AT_VERSION), tables=(STORES, FORMATS, CONFS))
+def info(path: str | Run, options: Options | None = None) -> Report:
+    """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
+    run = Run.start(path, options)
+    return info_report(run.checkpoint, run.version, run.listed, see_bytes(run.checkpoint))
+
+
+def info_report(
+    checkpoint: Checkpoint, version: int, problems: Sequence[Problem], seen: SeenBytes
+) -> Report:
+    """Identity, operators, stores, schemas, rules, formats and the confs that matter."""
+    logs = checkpoint.logs
+    batches = list(logs.clocks)
+    summary = identity(checkpoint, version) | {
+        "batches_in_log": f"{batches[0]} to {batches[-1]}" if batches else None,
+        "last_committed_batch": logs.last_committed,
+        "state_file_bytes": state_file_bytes(checkpoint),
+    }
+    stores = STORES.table(
+        "stores", [row for operator in checkpoint.operators for row in _store_rows(operator)]
+    )
+    confs = CONFS.table("confs of the judged batch", list(_conf_rows(checkpoint, version)))
+    formats = FORMATS.table("formats", list(_format_rows(checkpoint, seen)))
+    return Report(
+        "info",
+        checkpoint.root,
+        summary,
+        (stores, formats, confs),
+        problems=problems,
+        notes=list(_notes(checkpoint)),
+    )
+
+
+def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[dict[str, Any]]:
+    logs = checkpoint.logs
+    for what, number, batch in (
+        ("offset log", seen.offset_log_format, logs.last_offset),
+        ("commit log", seen.commit_log_format, logs.last_committed),
+    ):
+        entry = None if batch is None else f"entry {batch}"
+        yield {"what": what, "format": None if number is None else f"v{number}", "from": entry}
+    yield {
+        "what": "codec of state files",
+        "format": _codec_text(checkpoint, seen),
+        "from": seen.codec_file,
+    }
+    for operator in checkpoint.operators:
+        metadata = operator.metadata
+        where = f"{operator.layout.directory}/_metadata"
+        yield {
+            "what": f"metadata of operator {operator.operator_id}",
+            "format": f"v{metadata.format}" if metadata else "none (Spark 3.5 and older)",
+            "from": where if metadata else None,
+        }
+
+
+def _codec_text(checkpoint: Checkpoint, seen: SeenBytes) -> str | None:
+    """The codec of the bytes; and that of the offset log, where it is another."""
+    recorded = checkpoint.conf(seen.codec_version, "stateStore.compression.codec") or seen.codec
+    if seen.codec is None or recorded is None:
+        return seen.codec
+    try:
+        same = codec_of(recorded) == seen.codec
+    except DecodeError:
+        same = False
+    return seen.codec if same else f"{seen.codec}, though the offset log records {recorded}"
+
+
+def _notes(checkpoint: Checkpoint) -> Iterator[str]:
+    """What Spark refused, and queries that ended before they had any state."""
+    if checkpoint.logs.last_offset is not None and not checkpoint.newest_version:
+        yield "no batch was committed, so there is no state to judge"
+    for operator in checkpoint.operators:
+        refused = needs_rocksdb(checkpoint, operator)
+        if refused is not None:
+            yield f"operator {operator.operator_id}: {refused}"
+        if not any(store.files for store in operator.layout.stores):
+            yield f"operator {operator.operator_id} ({operator.name}) has no state files"
+
+
+def _schema_from(version: int | None) -> str:
+    if version is None:
+        return "none"
+    return "given" if version == GIVEN else f"file v{version}"
+
+
+def _store_rows(operator: Operator) -> Iterator[dict[str, Any]]:
+    for name in operator.layout.store_names:
+        schema = operator.schemas.get(name)
+        yield {
+            "operator_id": operator.operator_id,
+            "operator_name": operator.name,
+            "store_name": name,
+            "name_from": operator.name_from,
+            "partitions": len(operator.layout.partitions),
+            "schema_from": _schema_from(None if schema is None else schema.version),
+            "prefix_columns": _prefix_columns(operator, name),
+            "expires": expiry_text(operator.rules[name]),
+            "key_schema": None if schema is None else schema_text(schema.key),
+            "value_schema": None if schema is None else schema_text(schema.value),
+        }
+
+
+def _prefix_columns(operator: Operator, store: str) -> int | None:
+    """Leading key columns by which Spark scans, as its metadata has it."""
+    stores = operator.metadata.stores if operator.metadata else ()
+    return next((info.num_cols_prefix_key for info in stores if info.store_name == store), None)
+
+
+def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[dict[str, Any]]:
+    for key in (*(CONF + name for name in _CONFS), "shuffle.partitions"):
+        value, origin, batch = checkpoint.logs.conf_for(version - 1, key)
+        if origin == "nearest":
+            origin = f"recorded by batch {batch}"
+        yield {"conf": f"spark.sql.{key}", "value": value, "origin": origin}

@@ -1,0 +1,220 @@
+"""Tables about the age of rows: when they were last put, how far joins reach back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from inspector.analyses.shared.common import (
+    STORE,
+    count,
+    operator_names,
+    size,
+)
+from inspector.analyses.shared.declare import TableSpec
+from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
+from inspector.facts.ages import BEFORE, Ages
+from inspector.facts.leftover_facts import LeftoverAge
+from inspector.findings.durations import duration_text
+from inspector.merge.collect import Facts
+from inspector.model import StoreName
+from inspector.operators.join import VALUE_STORES
+from inspector.render.report import Column, Table, Unit
+
+_BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
+BEFORE_WINDOW = "before the window"
+
+
+AGES = TableSpec(
+    "ages",
+    "live rows of one store, by how long ago they were last put",
+    (
+        *STORE,
+        Column("last_put"),
+        Column("from_ms", Unit.TIME_MS),
+        Column("to_ms", Unit.TIME_MS),
+        count("rows"),
+        size("row_bytes"),
+        Column("share", doc="Of the store's row bytes."),
+    ),
+    empty="no store has rows of this version",
+    wide=frozenset(("operator_name",)),
+)
+LEFTOVER_AGES = TableSpec(
+    "leftover_ages",
+    "leftovers of one class in one store, by how long ago they expired",
+    (*STORE, Column("class"), Column("expired"), count("keys"), size("row_bytes")),
+    wide=frozenset(("operator_name", "store_name")),
+)
+RETENTION = TableSpec(
+    "retention",
+    "how far behind the watermark the rows of one side of a join reach",
+    (
+        *STORE,
+        count("versions"),
+        Column("watermark_from_ms", Unit.TIME_MS),
+        Column("watermark_to_ms", Unit.TIME_MS),
+        Column("oldest_behind"),
+        Column("oldest_behind_ms", Unit.COUNT),
+        Column("newest_version_behind"),
+        count("removed_rows"),
+        count("rows"),
+        count("rows_timed_by_key"),
+        count("matched_rows"),
+        count("unmatched_rows"),
+    ),
+    wide=frozenset(("operator_name", "oldest_behind_ms")),
+)
+
+
+class DiskShares:
+    """What some rows take of the state files, as their share of all row bytes: an estimate."""
+
+    def __init__(self, checkpoint: Checkpoint, facts: Facts) -> None:
+        self._files = state_file_bytes(checkpoint)
+        self._rows = sum(ages.total[1] for ages in facts.ages.values())
+
+    def bytes_of(self, row_bytes: int) -> int | None:
+        """File bytes behind so many row bytes."""
+        return round(self._files * row_bytes / self._rows) if self._rows else None
+
+
+def proof_window(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
+    """From which batch on it can be said what happened to every key.
+
+    It begins where the oldest change is known in every partition, and the offset log still has the
+    batch's clocks.
+    """
+    known = [ages.first_known - 1 for ages in facts.ages.values()]
+    if not known:
+        return {}
+    logged = min(
+        (batch for batch, c in checkpoint.logs.clocks.items() if c.timestamp_ms), default=0
+    )
+    first = max(*known, logged) if len(known) > 1 else max(known[0], logged)
+    clock = checkpoint.clock(first + 1)
+    return {
+        "proof_from_batch": first,
+        "proof_from_ms": None if clock is None else clock.timestamp_ms,
+    }
+
+
+def age_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
+    """Live rows by how long ago they were last put, store by store."""
+    return AGES.table(
+        "when the live rows were last put, in batches before the judged one",
+        [
+            row
+            for name, ages in sorted(facts.ages.items())
+            for row in _age_rows(checkpoint, version, name, ages)
+        ],
+    )
+
+
+def _age_rows(
+    checkpoint: Checkpoint, version: int, name: StoreName, ages: Ages
+) -> Iterator[dict[str, Any]]:
+    _, total = ages.total
+    buckets: dict[str, list[int]] = {}
+    for put in sorted(ages.rows, reverse=True):
+        buckets.setdefault(_bucket(version, put), []).append(put)
+    for bucket, versions in buckets.items():
+        weight = sum(ages.bytes[put] for put in versions)
+        base = [ages.window_version] if versions == [BEFORE] else versions
+        yield {
+            "operator_id": name[0],
+            "operator_name": operator_names(checkpoint).get(name[0]),
+            "store_name": name[1],
+            "last_put": bucket,
+            "from_ms": None if versions == [BEFORE] else _time(checkpoint, min(base)),
+            "to_ms": _time(checkpoint, max(base)),
+            "rows": sum(ages.rows[put] for put in versions),
+            "row_bytes": weight,
+            "share": f"{100 * weight / total:.1f}%" if total else None,
+        }
+
+
+def _bucket(version: int, put: int) -> str:
+    if put == BEFORE:
+        return BEFORE_WINDOW
+    return next(word for most, word in _BUCKETS if version - put <= most)
+
+
+def _time(checkpoint: Checkpoint, version: int) -> int | None:
+    clock = checkpoint.clock(version)
+    return None if clock is None else clock.timestamp_ms
+
+
+def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
+    """Leftovers by class and by how long ago they expired."""
+    groups: dict[tuple[Any, ...], list[LeftoverAge]] = {}
+    for one in facts.leftover_ages:
+        expired = BEFORE if one.fact.before_window else one.fact.expired_version
+        place = (*one.store.name, one.fact.leftover_class.value)
+        order = 10**18 if expired == BEFORE else version - expired
+        bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
+        groups.setdefault((*place, bucket, _bucket(version, expired)), []).append(one.fact)
+    names = operator_names(checkpoint)
+    return LEFTOVER_AGES.table(
+        "leftovers by when they expired, in batches before the judged one",
+        [
+            {
+                "operator_id": place[0],
+                "operator_name": names.get(place[0]),
+                "store_name": place[1],
+                "class": place[2],
+                "expired": place[4],
+                "keys": sum(one.rows for one in found),
+                "row_bytes": sum(one.row_bytes for one in found),
+            }
+            for place, found in sorted(groups.items())
+        ],
+    )
+
+
+def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
+    """How far behind the watermark each side of a join was seen to reach, if there is a join.
+
+    So too what lies below it, whose own watermark is not known.
+    """
+    sides = all(store in VALUE_STORES for _, store in facts.retention)
+    rows = [_retention_row(checkpoint, facts, name) for name in sorted(facts.retention)]
+    if not rows:
+        return []
+    return [
+        RETENTION.table(
+            "how far behind the watermark the rows of a join's sides"
+            f"{'' if sides else ', and of operators below,'} reach",
+            rows,
+        )
+    ]
+
+
+def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> dict[str, Any]:
+    behind: dict[int, int] = {}
+    watermarks: list[int] = []
+    for version, oldest in facts.retention[name].items():
+        clock = checkpoint.clock(version)
+        if clock is not None and clock.watermark_ms:
+            watermarks.append(clock.watermark_ms)
+            behind[version] = clock.watermark_ms - oldest
+    versions = facts.by_store().get(name, {})
+    most = max(behind.values(), default=None)
+    newest = behind[max(behind)] if behind else None
+    matched, check = facts.matched.get(name), facts.join_checks.get(name)
+    return {
+        "matched_rows": None if matched is None else matched.matched,
+        "unmatched_rows": None if matched is None else matched.unmatched,
+        "operator_id": name[0],
+        "operator_name": operator_names(checkpoint).get(name[0]),
+        "store_name": name[1],
+        "versions": len(behind),
+        "watermark_from_ms": min(watermarks, default=None),
+        "watermark_to_ms": max(watermarks, default=None),
+        "oldest_behind": None if most is None else duration_text(most),
+        "oldest_behind_ms": most,
+        "newest_version_behind": None if newest is None else duration_text(newest),
+        "removed_rows": sum(one.removed_rows for one in versions.values() if not one.rebased),
+        "rows": None if check is None else check.rows,
+        "rows_timed_by_key": facts.rows_timed_by_key.get(name),
+    }

@@ -1,0 +1,228 @@
+"""What columns mean, by their names: a name means the same in every table that has it.
+
+A column that needs words of its own has them in its declaration. Bytes are UnsafeRow bytes unless
+the text says otherwise; times are epoch milliseconds in JSON and timestamps in Arrow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inspector.render.report import Column
+
+_WHERE = {
+    "operator_id": "The stateful operator's number, the folder below `state/`.",
+    "operator_name": "The operator's name in Spark.",
+    "store_name": "The state store; `default` where the operator has one only.",
+    "partition_id": "The partition of the operator's state.",
+    "partitions": "Partitions counted; in `batches`, how many of all can restore the version.",
+    "version": "The state version: batch id + 1.",
+    "batch_id": "The batch that made the version.",
+    "versions": "State versions counted.",
+    "committed": "Whether the batch's commit is in the log.",
+    "checkpoint": "The checkpoint's root, as it was given.",
+}
+_CLOCKS = {
+    "batch_timestamp_ms": "The processing time of the batch, from the offset log.",
+    "watermark_ms": "The event-time watermark in force in the batch; null if there was none.",
+    "lag_ms": "The batch's processing time less its watermark, in ms.",
+    "new_data": "Whether the batch read new input; null where the log does not show it.",
+    "timeout_ms": "The timer that the put left armed; null if none.",
+    "clock_ms": "The time that was held against the clock: the key's expiry field or timer.",
+    "threshold_ms": "The watermark or processing time that the batch held it against.",
+    "margin_ms": "`threshold_ms` less `clock_ms`: how long it had been expired, in ms.",
+    "from_ms": "The processing time of the first batch that is counted here.",
+    "to_ms": "The processing time of the last batch that is counted here.",
+    "watermark_from_ms": "The lowest watermark of the versions that were compared.",
+    "watermark_to_ms": "The highest watermark of the versions that were compared.",
+}
+_SIZES = {
+    "rows": "Live rows.",
+    "keys": "Keys counted.",
+    "key_bytes": "Bytes of the key, or of all keys.",
+    "value_bytes": "Bytes of the value, or of all values.",
+    "old_value_bytes": "Bytes of the value that was there before.",
+    "row_bytes": "Key and value bytes.",
+    "bytes": "Bytes of what the line stands for.",
+    "previous_row_bytes": "Key and value bytes of the version before.",
+    "raw_bytes": "Bytes of the replayed files after decompression.",
+    "disk_bytes": "The share of the state files: file bytes times the share of row bytes.",
+    "heap_bytes": "Bytes on the heap of executors for the two versions that Spark retains.",
+    "delta_bytes": "File bytes of delta files.",
+    "snapshot_bytes": "File bytes of snapshot files.",
+    "share_of_rows": "Of the live rows of the store.",
+    "median_row_bytes": "Row bytes of the partition in the middle.",
+    "max_row_bytes": "Row bytes of the largest partition.",
+    "max_rows": "Rows of the partition that has most.",
+    "max_to_median": "The largest partition's row bytes, divided by the median.",
+    "largest_partition": "The partition that has most row bytes.",
+    "null_bit_bytes": "Bytes of the bits that say which fields are null.",
+    "word_bytes": "Bytes of the fixed part: 8 for each field.",
+    "variable_bytes": "Bytes of the variable part: text, structs, arrays, maps.",
+    "padding_bytes": "Bytes that fill the variable part up to whole words.",
+    "other_bytes": "Bytes that no field accounts for.",
+    "nulls": "Rows in which the field is null.",
+} | {
+    f"{what}_bytes_{name}": f"{text} of the {what} bytes over the rows, nearest rank."
+    for what in ("key", "value", "row")
+    for name, text in (
+        ("p50", "Median"),
+        ("p90", "90th percentile"),
+        ("p99", "99th percentile"),
+        ("max", "Largest"),
+    )
+}
+_CHANGES = {
+    "puts": "Records that put a row.",
+    "inserts": "Puts of a key that was absent.",
+    "updates": "Puts of a key that was there.",
+    "same_value_puts": "Puts that wrote the value that was there already.",
+    "same_value_put_bytes": "Key and value bytes of those puts.",
+    "removals": "Records that removed a key that was there.",
+    "absent_removals": "Records that removed a key that was not there.",
+    "new_rows": "Rows whose key the version before did not have.",
+    "changed_rows": "Rows whose value is another than in the version before.",
+    "same_value_rows": "Rows that were put again with the value they had.",
+    "removed_rows": "Rows of the version before that are gone.",
+    "shared_rows": "Rows whose key and value object are those of the version before.",
+    "shared_keys": "Rows whose key object is that of the version before.",
+    "shared_key_bytes": "Bytes of the shared key objects.",
+    "shared_value_bytes": "Bytes of the shared value objects.",
+    "two_versions_bytes": "Row bytes of the version and the one before, shared objects once.",
+    "two_versions_unshared_bytes": "The same if nothing were shared.",
+    "newest_versions": "How many of the newest versions, in a row.",
+    "history": "How much is known of the change: `complete`, `from snapshot`, or of how many.",
+    "from_snapshot": "The version is known from a snapshot alone: its change columns are null.",
+    "event": "What the record did to its key; the notes of `history` list the words.",
+    "record": "The record's number in its file.",
+    "file": "The file that holds the record.",
+    "change": "How it differs: `added`, `removed`, `changed`; in `what_ifs`, what would change.",
+}
+_KEYS = {
+    "key": "The decoded key; its hash, or null, where keys are redacted.",
+    "value": "The decoded value.",
+    "old_value": "The decoded value of the old version.",
+    "key_hex": "The UnsafeRow bytes of the key in hex.",
+    "value_hex": "The UnsafeRow bytes of the value in hex.",
+    "old_value_hex": "The UnsafeRow bytes of the old value in hex.",
+    "by": "What the keys are ranked by.",
+    "rank": "The place in that ranking, from 1.",
+    "join_rows": "Rows of a join that have the key; of join stores that count them.",
+    "last_put_version": "The version that put the key last; null: before the oldest in reach.",
+    "last_put_batch": "The batch of the last put; null: before the oldest version in reach.",
+    "last_put_ms": "The processing time of the last put's batch.",
+    "age_ms": "From the last put to the judged batch, in ms of processing time.",
+    "last_put": "How many batches before the judged one the rows were last put.",
+}
+_LEFTOVERS = {
+    "class": "The way in which it outlived its expiry.",
+    "certainty": "`proven` from the bytes, `inferred` by a rule, or `undecided`.",
+    "state": "What the call that answered the timeout did with the state; null if no timer fired.",
+    "expired_batch": "The batch that found the key expired; null: before the oldest in reach.",
+    "expired_version": "The state version of that batch.",
+    "first_expired_batch": "The first batch that found it expired, where it did so repeatedly.",
+    "expired": "How many batches before the judged one the keys expired.",
+    "oldest_expired_batch": "The earliest batch that found one of them expired.",
+    "fired": "How often the key's timer has fired.",
+    "fired_max": "The most that the timer of one of them has fired.",
+    "unchanged_since": "Whether the key was not put again after it expired.",
+    "reason": "Why it is not proven; null if it is.",
+    "decided_by": "What would decide it.",
+    "untouched": "Keys whose state that call left as it was.",
+    "changed": "Keys whose state that call changed.",
+    "empty": "Keys whose state that call emptied; in `skew`, partitions without rows.",
+    "expires": "When a row expires: field, comparison and clock; or why that is not known.",
+    "source": "Where the rule comes from.",
+    "what": "What happened, or what the line describes, in words.",
+    "oldest_behind": "The most that a row lay behind the watermark.",
+    "oldest_behind_ms": "The same in ms.",
+    "newest_version_behind": "The most that a row of the newest version lies behind it.",
+    "rows_timed_by_key": "Rows whose time is that of their key.",
+    "matched_rows": "Rows that have found a partner.",
+    "unmatched_rows": "Rows that have found none.",
+}
+_FILES = {
+    "path": "The file or folder.",
+    "kind": "What the file is, by its name.",
+    "modified_ms": "When the file was last changed.",
+    "files": "Files counted.",
+    "orphans": "Checksum files whose file is gone.",
+    "deltas": "Delta files.",
+    "snapshots": "Snapshot files.",
+    "replay_deltas": "Deltas that a restart reads after the newest snapshot.",
+    "oldest_restorable": "The oldest version that can be made from the files.",
+    "newest_restorable": "The newest version that can be made from the files.",
+    "newest_snapshot": "The version of the newest snapshot at or below the judged one.",
+    "newest_file_ms": "When the newest of its files was changed.",
+    "problem": "What is wrong, by a stable name.",
+    "offset": "The byte of the file at which it is; null where it is the whole.",
+    "message": "What is wrong, in words.",
+}
+_FINDINGS = {
+    "id": "The stable id of the kind of finding.",
+    "severity": "`error`, `warning` or `info`.",
+    "title": "What the kind of finding says.",
+    "evidence": "The numbers that show it.",
+    "next_step": "What its reader can do.",
+    "spark": "The conf or error class of Spark to look for.",
+}
+_INFO = {
+    "name_from": "Where the operator's name comes from.",
+    "schema_from": "Where the store's schema comes from.",
+    "prefix_columns": "Leading key columns by which Spark scans; null if none.",
+    "key_schema": "The schema of the keys as DDL.",
+    "value_schema": "The schema of the values as DDL.",
+    "conf": "The name of the conf.",
+    "origin": "Whether the batch recorded the conf, or where its value comes from.",
+    "format": "The format and its version.",
+    "from": "The file or log entry that shows it.",
+    "row": "`key` or `value`.",
+    "field": "The field's name.",
+    "type": "The field's type as DDL.",
+}
+_MEMORY = {
+    "rung": "What is counted, from files to the heap.",
+    "size": "The bytes, for people.",
+    "counted": "`exact` or `estimate`.",
+    "meaning": "What the number says.",
+    "objects": "Objects on the heap, exact.",
+    "unsafe_rows": "Bytes of `UnsafeRow` objects.",
+    "byte_arrays": "Bytes of the arrays behind them.",
+    "wrappers": "Bytes of `StateStoreRow` objects around values.",
+    "nodes": "Bytes of the map nodes.",
+    "tables": "Bytes of the maps' tables.",
+    "maps": "Bytes of the map objects.",
+    "prefixes": "Bytes of the sets of a session window's prefixes.",
+    "total": "Bytes of all of them.",
+    "spread": "How the partitions lie on executors: `evenly` or `at worst`.",
+    "percent_of_heap": "Of the heap that `--heap` names.",
+    "saved_bytes": "Bytes less than now.",
+    "how": "What would have to be done.",
+    "rows_per_hour": "Median slope of the rows between all pairs of versions.",
+    "bytes_per_hour": "Median slope of the row bytes.",
+    "heap_bytes_per_hour": "Median slope of the heap estimate.",
+    "rows_reach_limit": "When the row bytes reach `--limit`.",
+    "heap_reaches_limit": "When the heap estimate reaches `--limit`.",
+}
+
+COLUMN_DOCS: Mapping[str, str] = {
+    **_WHERE,
+    **_CLOCKS,
+    **_SIZES,
+    **_CHANGES,
+    **_KEYS,
+    **_LEFTOVERS,
+    **_FILES,
+    **_FINDINGS,
+    **_INFO,
+    **_MEMORY,
+}
+
+
+def doc_of(column: Column) -> str:
+    """What a column means.
+
+    Raises:
+        KeyError: neither its declaration nor this module says it.
+    """
+    return column.doc or COLUMN_DOCS[column.name]

@@ -1,0 +1,135 @@
+"""``sizes --by field``: where the UnsafeRow bytes of a version are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from inspector.analyses.shared.common import STORE, count, identity, operator_names, size
+from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.words import add_problems
+from inspector.decode.field_sizes import FieldBytes, RowBytes
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.merge.collect import Facts
+from inspector.model import Problem, StoreName
+from inspector.operators.rule import RowPart
+from inspector.render.report import Column, Report
+from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, widen_timeout
+
+_PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
+FIELDS = TableSpec(
+    "fields",
+    "with --by field: what one field of the keys or values of one store takes",
+    (
+        *STORE,
+        Column("row"),
+        Column("field"),
+        Column("type"),
+        count("rows"),
+        count("nulls"),
+        *map(size, _PARTS),
+        size("bytes"),
+        Column("share", doc="Of the store's row bytes."),
+    ),
+    empty="this version has no rows, or no store has a schema",
+    wide=frozenset(("operator_name",)),
+)
+FOOTNOTE = (
+    "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
+    "too, padded to whole words. Parts of a nested row count as its field's variable part. The "
+    "bytes of all lines add up to row_bytes, exact."
+)
+MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
+"""Store and ``key`` or ``value`` -> its schema and what its rows take."""
+
+
+def fields_report(
+    checkpoint: Checkpoint, version: int, facts: Facts, listed: Sequence[Problem]
+) -> Report:
+    """What each field of each store takes in a version, as the workers measured.
+
+    Args:
+        checkpoint: what was found.
+        version: the judged state version.
+        facts: of :func:`inspector.passes.run.run_fields`.
+        listed: what is wrong by the listing alone.
+    """
+    problems = list(listed)
+    add_problems(facts.problems, problems)
+    measured = _measured(checkpoint, facts)
+    table = FIELDS.table(f"bytes of version {version} by field", list(_rows(checkpoint, measured)))
+    total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
+    summary = identity(checkpoint, version) | {"row_bytes": total}
+    return Report(
+        "sizes", checkpoint.root, summary, (table,), problems=problems, footnotes=(FOOTNOTE,)
+    )
+
+
+def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
+    """By operator and store, in their order."""
+    measured: MeasuredFields = {}
+    for operator in checkpoint.operators:
+        for store, schema in operator.schemas.items():
+            place = StoreName(operator.operator_id, store)
+            both = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
+            for side, of_side in both:
+                if (place, side) in facts.fields:
+                    measured[place, side] = (of_side, facts.fields[place, side])
+    return measured
+
+
+def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[dict[str, Any]]:
+    names = operator_names(checkpoint)
+    totals: dict[StoreName, int] = {}
+    for (place, _), (_, found) in measured.items():
+        totals[place] = totals.get(place, 0) + _bytes(found)
+    for (place, side), (schema, found) in measured.items():
+        if not found.rows:
+            continue
+        common = {
+            "operator_id": place[0],
+            "operator_name": names.get(place[0]),
+            "store_name": place[1],
+            "row": side.value,
+            "rows": found.rows,
+        }
+        lines = [
+            (name, _kind(field.data_type), one)
+            for name, field, one in zip(
+                unique_names(schema.fields), schema.fields, found.fields, strict=True
+            )
+        ]
+        for name, kind, one in lines:
+            yield common | _line(one, totals[place]) | {"field": name, "type": kind}
+        overhead = found.null_bit_bytes + found.other_bytes
+        yield common | {
+            "field": "(null bits)" if not found.other_bytes else "(null bits, other)",
+            "null_bit_bytes": found.null_bit_bytes,
+            "other_bytes": found.other_bytes,
+            "bytes": overhead,
+            "share": _share(overhead, totals[place]),
+        }
+
+
+def _kind(data_type: DataType) -> str:
+    text = to_ddl(data_type)
+    return f"struct<{text}>" if isinstance(data_type, StructType) else text
+
+
+def _line(one: FieldBytes, total: int) -> dict[str, Any]:
+    return {
+        "nulls": one.nulls,
+        "word_bytes": one.word_bytes,
+        "variable_bytes": one.variable_bytes,
+        "padding_bytes": one.padding_bytes,
+        "bytes": one.bytes,
+        "share": _share(one.bytes, total),
+    }
+
+
+def _bytes(found: RowBytes) -> int:
+    return found.null_bit_bytes + found.other_bytes + sum(one.bytes for one in found.fields)
+
+
+def _share(amount: int, total: int) -> str:
+    return f"{amount / total:.1%}" if total else "-"

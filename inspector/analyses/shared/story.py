@@ -1,0 +1,365 @@
+"""``leftovers --explain``: the story of one key, or of one class, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, count, identity, size
+from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.leftover_words import LeftoverWords
+from inspector.analyses.shared.proofs import proof_notes
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.unknown_watermarks import held_back
+from inspector.facts.expired import LeftoverClass
+from inspector.facts.leftover_facts import LeftoverAge
+from inspector.findings.durations import duration_text
+from inspector.merge.collect import Facts
+from inspector.merge.resolution import reasons_of
+from inspector.model import BatchClock, Problem, StoreName, TimeoutKind
+from inspector.operators.emissions import fed_by_sources
+from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
+from inspector.render.keys import Redact
+from inspector.render.report import Column, Report, Unit
+from inspector.render.values import time_ms_text
+
+_CLOCK_NAMES = {
+    TimeoutKind.EVENT_TIME.value: "the watermark",
+    TimeoutKind.PROCESSING_TIME.value: "the batch's processing time",
+}
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+CLASS_STORY = TableSpec(
+    "story",
+    "with --explain CLASS: keys of one class that expired in one batch",
+    (
+        BATCH_ID,
+        *STORE,
+        Column("watermark_ms", Unit.TIME_MS),
+        Column("batch_timestamp_ms", Unit.TIME_MS),
+        Column("new_data"),
+        Column("certainty"),
+        count("keys"),
+        size("row_bytes"),
+        Column("what"),
+    ),
+    empty="no key is a leftover of this class",
+    wide=frozenset(("operator_name", "store_name")),
+)
+KEY_STORY = TableSpec(
+    "story",
+    "with --explain KEY: what one batch did to the key, and what that means",
+    (
+        BATCH_ID,
+        *STORE,
+        PARTITION_ID,
+        Column("key", Unit.VALUE),
+        Column("event"),
+        Column("clock_ms", Unit.TIME_MS),
+        Column("threshold_ms", Unit.TIME_MS),
+        Column("what"),
+    ),
+    empty="no version that can be restored has, or had, such a key",
+    wide=frozenset(("operator_name", "store_name", "partition_id")),
+)
+
+
+def explain_class(
+    checkpoint: Checkpoint, version: int, facts: Facts, kind: str, problems: Sequence[Problem]
+) -> Report:
+    """How many keys became leftovers of a class in each batch, and by which clock."""
+    groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = {}
+    for one in facts.leftover_ages:
+        if one.fact.leftover_class.value == kind:
+            expired = 0 if one.fact.before_window else one.fact.expired_version
+            place = (*one.store.name, expired, one.fact.certainty.value)
+            groups.setdefault(place, []).append(one.fact)
+    rows = [_class_row(checkpoint, place, of_batch) for place, of_batch in sorted(groups.items())]
+    table = CLASS_STORY.table(
+        f"{kind}: keys still there in version {version}, by the batch in which they expired", rows
+    )
+    return Report(
+        "leftovers",
+        checkpoint.root,
+        identity(checkpoint, version),
+        (table,),
+        problems=problems,
+        footnotes=proof_notes(LeftoverClass(kind)),
+    )
+
+
+def _class_row(
+    checkpoint: Checkpoint,
+    place: tuple[int, str, int, str],
+    of_batch: Sequence[LeftoverAge],
+) -> dict[str, Any]:
+    operator_id, store, expired, certainty = place
+    fed = any(
+        fed_by_sources(o.upstream) for o in checkpoint.operators if o.operator_id == operator_id
+    )
+    clock = checkpoint.clock(expired) if expired else None
+    return {
+        "batch_id": expired - 1 if expired else None,
+        "operator_id": operator_id,
+        "store_name": store,
+        "watermark_ms": clock.watermark_ms or None if clock else None,
+        "batch_timestamp_ms": clock.timestamp_ms if clock else None,
+        "new_data": clock.has_new_data if clock else None,
+        "certainty": certainty,
+        "keys": sum(one.rows for one in of_batch),
+        "row_bytes": sum(one.row_bytes for one in of_batch),
+        "what": reasons_of(of_batch) or _proof(clock, of_batch[0].timeout_kind, fed=fed),
+    }
+
+
+def _proof(clock: BatchClock | None, kind: TimeoutKind | None, *, fed: bool) -> str:
+    if kind is None:
+        return "the batch's clock covered them, and they outlived it"
+    if fed and clock is not None and clock.has_new_data is False:
+        return "no new data could reach the operator: only their timeout can have called it"
+    return "their records lie behind those of new data: their timeout called the function"
+
+
+@dataclass(frozen=True)
+class KeyStory:
+    """What is known of one key.
+
+    Attributes:
+        events: its puts and removals, as ``history`` reports them. leftover: as ``leftovers`` does.
+        rule: of its store.
+        timer_clock: gives the clock that timers followed in the batch of a version, None where it
+            is not known.
+        fed_by_sources: a batch without new data calls the function for timeouts only.
+    """
+
+    events: Sequence[Mapping[str, Any]]
+    leftover: Mapping[str, Any] | None
+    rule: StoreRule
+    timer_clock: Callable[[int], str | None]
+    fed_by_sources: bool
+
+
+def explain_keys(
+    checkpoint: Checkpoint,
+    version: int,
+    events: Sequence[Mapping[str, Any]],
+    facts: Facts,
+    problems: Sequence[Problem],
+) -> Report:
+    """The story of each key that the events are of."""
+    listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers)
+    rows: list[dict[str, Any]] = []
+    for place, mine in _by_key(events).items():
+        operator = next(o for o in checkpoint.operators if o.operator_id == place[0])
+        found = [row for row in listed if _place(row) == place]
+        rule = operator.rules[place[1]].by_key_time(facts.key_times.get(place[0]))
+        clock = _timer_clock(checkpoint, operator, place[1], facts)
+        fed = fed_by_sources(operator.upstream)
+        story = KeyStory(mine, next(iter(found), None), rule, clock, fed)
+        first = mine[0]
+        for line in _story(checkpoint, version, story):
+            rows.append({name: first[name] for name in ("operator_id", "operator_name")} | line)
+            rows[-1] |= {name: first[name] for name in ("store_name", "partition_id", "key")}
+    table = KEY_STORY.table("what happened, batch by batch", rows)
+    return Report(
+        "leftovers", checkpoint.root, identity(checkpoint, version), (table,), problems=problems
+    )
+
+
+def _timer_clock(
+    checkpoint: Checkpoint, operator: Operator, store: str, facts: Facts
+) -> Callable[[int], str | None]:
+    """The clock of an operator's timers by version; None, too, where its watermark is not known."""
+
+    def clock(version: int) -> str | None:
+        found = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
+        lags = found is TimeoutKind.EVENT_TIME and held_back(checkpoint, operator, version)
+        return None if found is None or lags else found.value
+
+    return clock
+
+
+def _place(row: Mapping[str, Any]) -> tuple[int, str, int, str]:
+    return row["operator_id"], row["store_name"], row["partition_id"], str(row["key_hex"])
+
+
+def _by_key(
+    events: Sequence[Mapping[str, Any]],
+) -> dict[tuple[int, str, int, str], list[Mapping[str, Any]]]:
+    found: dict[tuple[int, str, int, str], list[Mapping[str, Any]]] = {}
+    for event in events:
+        found.setdefault(_place(event), []).append(event)
+    return found
+
+
+def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[dict[str, Any]]:
+    by_version: dict[int, list[Mapping[str, Any]]] = {}
+    for event in story.events:
+        by_version.setdefault(event["version"], []).append(event)
+    narrator = _Narrator(story)
+    for at in range(min(by_version, default=version), version + 1):
+        clock = checkpoint.clock(at)
+        threshold = narrator.threshold(at, clock)
+        events = by_version.get(at, [])
+        for event in events:
+            what = narrator.event(event, clock, threshold)
+            yield _line(at, event["event"], narrator.clock_ms, threshold, what)
+        if not events and (silent := narrator.silence(threshold)):
+            yield _line(at, "-", narrator.clock_ms, threshold, silent)
+    yield _line(version, "judged", narrator.clock_ms, None, _verdict(story, alive=narrator.alive))
+
+
+def _line(
+    version: int, event: str, clock_ms: int | None, threshold: int | None, what: str
+) -> dict[str, Any]:
+    return {
+        "batch_id": version - 1,
+        "event": event,
+        "clock_ms": clock_ms,
+        "threshold_ms": threshold,
+        "what": what,
+    }
+
+
+def _verdict(story: KeyStory, *, alive: bool) -> str:
+    found = story.leftover
+    if not alive:
+        return "the key is gone"
+    if found is None:
+        return "no leftover: no batch that ran found it expired"
+    reason = f": {found['reason']}" if found["reason"] else ""
+    return f"{found['class']}, {found['certainty']}{reason}"
+
+
+class _Narrator:
+    """Walks a key's events and says what each means under the rule.
+
+    Attributes:
+        clock_ms: the key's timer or time as it stands; None without one. alive: it is in the map.
+    """
+
+    def __init__(self, story: KeyStory) -> None:
+        self._expiry: ExpiryField | None = story.rule.expiry
+        self._story = story
+        self._kind: str | None = None
+        self._leftover = story.leftover
+        self._timed = self._expiry is not None and self._expiry.clock is Clock.TIMEOUT
+        self._covered = False
+        self.clock_ms: int | None = None
+        self.alive = False
+
+    def threshold(self, version: int, clock: BatchClock | None) -> int | None:
+        """What the batch of a version held the clock against; None if that is not known."""
+        if clock is None or self._expiry is None:
+            return None
+        if self._timed:
+            self._kind = self._story.timer_clock(version)
+            return None if self._kind is None else clock.time_ms(TimeoutKind(self._kind))
+        by_batch = self._expiry.clock is Clock.PROCESSING_TIME
+        return clock.timestamp_ms if by_batch else clock.watermark_ms or None
+
+    def event(
+        self, event: Mapping[str, Any], clock: BatchClock | None, threshold: int | None
+    ) -> str:
+        """What a put or removal means."""
+        due, was = self._due(threshold), self.clock_ms
+        self.alive = event["event"] not in ("removal", "absent_removal")
+        self.clock_ms = self._time(event) if self.alive else None
+        if not self._timed:
+            return self._plain(event, threshold)
+        found = self._leftover
+        proven = found is not None and found["certainty"] == "proven"
+        last = found is not None and found["last_put_version"] == event["version"]
+        cause = self._cause(due, was, threshold, clock, proven=proven and last)
+        return f"{cause} {self._left(event)}"
+
+    def silence(self, threshold: int | None) -> str:
+        """What it means that a batch wrote nothing for the key; empty if nothing."""
+        if not self.alive or not self._due(threshold):
+            return ""
+        if self._timed:
+            return f"{self._fired(threshold)}; the function wrote nothing, so it fires again"
+        if self._covered:
+            return ""
+        self._covered = True
+        return "the batch's clock covered it, and it stayed"
+
+    def _plain(self, event: Mapping[str, Any], threshold: int | None) -> str:
+        if not self.alive:
+            return "removed"
+        self._covered = self._due(threshold)
+        word = "put" if event["event"] != "in_snapshot" else "held by the oldest snapshot"
+        return f"{word}; the batch's clock covered it" if self._covered else word
+
+    def _cause(
+        self,
+        due: bool,
+        was: int | None,
+        threshold: int | None,
+        clock: BatchClock | None,
+        *,
+        proven: bool,
+    ) -> str:
+        if not due and proven:
+            return "its record lies behind those of new data: its timeout fired and"
+        if not due and threshold is None and was is not None:
+            return "its timeout fired, or new data came (the batch's clock is not known); the call"
+        if not due:
+            return "a call for new data" if was is None else "before its timeout, a call for data"
+        fired = _before(was, threshold, self._clock_name())
+        if self._story.fed_by_sources and clock is not None and clock.has_new_data is False:
+            return f"its timeout lay {fired} and the batch had no new data: the timeout fired and"
+        if proven:
+            return f"its timeout lay {fired} and its record behind those of new data: it fired and"
+        return f"its timeout lay {fired}: it fired, or new data came; the call"
+
+    def _left(self, event: Mapping[str, Any]) -> str:
+        if event["event"] == "in_snapshot":
+            return "before the window left this"
+        if not self.alive:
+            return "removed the key"
+        timer = "no timeout" if self.clock_ms is None else f"timeout {time_ms_text(self.clock_ms)}"
+        word = {"insert": "made the key with", "same_value": "wrote the same value with"}
+        return f"{word.get(event['event'], 'wrote the key with')} {timer}"
+
+    def _fired(self, threshold: int | None) -> str:
+        return f"its timeout lies {_before(self.clock_ms, threshold, self._clock_name())}: it fires"
+
+    def _due(self, threshold: int | None) -> bool:
+        if self.clock_ms is None or threshold is None or self._expiry is None:
+            return False
+        bound = threshold - self._expiry.delay_ms
+        return self.clock_ms <= bound if self._expiry.inclusive else self.clock_ms < bound
+
+    def _clock_name(self) -> str:
+        return _CLOCK_NAMES.get(self._kind or "", "the batch's clock")
+
+    def _time(self, event: Mapping[str, Any]) -> int | None:
+        if self._timed:
+            timer: int | None = event["timeout_ms"]
+            return timer
+        return None if self._expiry is None else _field_ms(event, self._expiry)
+
+
+def _field_ms(event: Mapping[str, Any], expiry: ExpiryField) -> int | None:
+    """The rule's field of a decoded row, in ms rounded up."""
+    value: Any = event[expiry.part.value]
+    for name in expiry.name.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    if isinstance(value, int):
+        return -(-value // expiry.per_ms)
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.removesuffix("Z")).replace(tzinfo=timezone.utc)
+    except ValueError:
+        return None  # a year beyond 9999
+    micros = (moment - _EPOCH) // timedelta(microseconds=1)
+    return -(-micros // MICROS_PER_MS)
+
+
+def _before(clock: int | None, threshold: int | None, name: str) -> str:
+    behind = (threshold or 0) - (clock or 0)
+    return f"{duration_text(behind)} before {name}"

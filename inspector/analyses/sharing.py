@@ -1,0 +1,229 @@
+"""``sharing``: what each version changed, and what it shares with the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any
+
+from inspector.analyses.shared.common import (
+    BATCH_ID,
+    PARTITION_ID,
+    STORE,
+    VERSION,
+    count,
+    identity,
+    operator_names,
+    size,
+)
+from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.size_table import (
+    PLACES,
+    SIZE_COLUMNS,
+    grouped,
+    place_columns,
+    size_row,
+)
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.facts.fact import Observed
+from inspector.facts.versions import COUNTS, VersionFacts
+from inspector.merge.collect import Facts
+from inspector.model import Problem
+from inspector.render.report import Column, Report, Table, Unit
+
+SHARING_NOTE = (
+    "A shared row keeps the key and value object of the version before; a row that was put again "
+    "shares its key object alone. two_versions_bytes counts each shared object once, as Spark "
+    "holds them; two_versions_unshared_bytes is what they would be without. All numbers are exact."
+)
+_CHANGES = (
+    "new_rows",
+    "changed_rows",
+    "same_value_rows",
+    "removed_rows",
+    "shared_rows",
+    "shared_keys",
+    "shared_key_bytes",
+    "shared_value_bytes",
+    "two_versions_bytes",
+    "two_versions_unshared_bytes",
+    "puts",
+    "inserts",
+    "updates",
+    "same_value_puts",
+    "same_value_put_bytes",
+    "removals",
+    "absent_removals",
+)
+_WIDE_CHANGES = (
+    frozenset(("operator_name", "shared_keys", "inserts", "updates"))
+    | {"absent_removals", "shared_key_bytes", "shared_value_bytes", "batch_id"}
+    | {column.name for column in SIZE_COLUMNS if column.name not in ("rows", "row_bytes")}
+)
+_COLUMNS = (
+    VERSION,
+    BATCH_ID,
+    *SIZE_COLUMNS,
+    *(size(name) if name.endswith("bytes") else count(name) for name in _CHANGES),
+    Column("history"),
+)
+VERSIONS = TableSpec(
+    "versions",
+    "one store, operator or partition at one version",
+    (*STORE, PARTITION_ID, *_COLUMNS),
+    empty="no version can be restored",
+    wide=_WIDE_CHANGES,
+)
+REWRITES = TableSpec(
+    "rewrites",
+    "keys of one store that were put in every one of so many newest versions",
+    (*STORE, count("newest_versions"), count("keys"), Column("share_of_rows")),
+    empty="none: the newest version put no key that is still there",
+)
+
+_COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased"))
+_SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
+_OF_CHANGES = tuple(
+    name
+    for name in (*_COUNTED, *_SUMS)
+    if name not in ("rows", "key_bytes", "value_bytes", "raw_bytes")
+    and name not in ("delta_bytes", "snapshot_bytes")
+)
+"""What is known of a version only together with the one before."""
+
+VERSION_COLUMNS = (
+    *STORE,
+    PARTITION_ID,
+    VERSION,
+    BATCH_ID,
+    Column("batch_timestamp_ms", Unit.TIME_MS),
+    Column("watermark_ms", Unit.TIME_MS),
+    Column("from_snapshot", Unit.FLAG),
+    *(size(name) if name.endswith("bytes") else count(name) for name in (*_COUNTED, *_SUMS)),
+)
+
+
+def version_rows(request: FactTableTask) -> RowsOfFacts:
+    """Sizes and changes of each version, as the facts of a task have them."""
+    clocks = {clock.batch_id + 1: clock for clock in request.task.clocks}
+
+    def row(one: Observed[VersionFacts]) -> dict[str, Any]:
+        store, facts, clock = one.store, one.fact, clocks.get(one.version)
+        known = {name: getattr(facts, name) for name in (*_COUNTED, *_SUMS)}
+        return {
+            "operator_id": store.operator_id,
+            "operator_name": request.operator_name,
+            "store_name": store.store_name,
+            "partition_id": store.partition_id,
+            "version": one.version,
+            "batch_id": one.version - 1,
+            "batch_timestamp_ms": clock and clock.timestamp_ms,
+            "watermark_ms": (clock and clock.watermark_ms) or None,
+            "from_snapshot": bool(facts.rebased),
+            **known,
+            **(dict.fromkeys(_OF_CHANGES) if facts.rebased else {}),
+        }
+
+    return lambda facts: [row(one) for one in facts.of(VersionFacts)]
+
+
+VERSIONS_DATA = fact_table(
+    "sharing",
+    "versions",
+    "Sizes, changes and sharing of each version, one row for each store and partition.",
+    VERSION_COLUMNS,
+    version_rows,
+    request=FactRequest(),
+)
+
+
+@analysis(
+    uses=(WORK, SCHEMAS, PART, AT_VERSION),
+    tables=(VERSIONS, REWRITES),
+    facts=FactRequest(rewrites=True),
+    data_tables=(VERSIONS_DATA,),
+)
+def sharing(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    by: Annotated[str, Option("What a line stands for.", choices=tuple(PLACES))] = "store",
+) -> Report:
+    """Per version: new, changed, same-value and removed rows, and what is shared."""
+    run = Run.start(path, options)
+    facts = run.facts(FactRequest(rewrites=True, partitions=by == "partition"))
+    return sharing_report(run.checkpoint, run.version, facts, run.problems(facts), by)
+
+
+def sharing_report(
+    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem], by: str
+) -> Report:
+    """One row per version and store (or operator, or partition), oldest first."""
+    table = VERSIONS.table(
+        "what each version changed, and what it shares with the one before",
+        list(_version_rows(checkpoint, facts, by)),
+        columns=(*PLACES[by], *_COLUMNS),
+    )
+    summary = identity(checkpoint, version)
+    return Report(
+        "sharing",
+        checkpoint.root,
+        summary,
+        (table, _rewrites(checkpoint, facts, version)),
+        problems=problems,
+        footnotes=(SHARING_NOTE,),
+    )
+
+
+REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
+"""So many newest versions; a line for each says how many keys were put in all of them."""
+
+
+def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
+    names = operator_names(checkpoint)
+    merged = facts.by_store(version)
+    rows = []
+    for name, runs in sorted(facts.rewrites.items()):
+        operator_id, store = name
+        live = merged[name][version].rows
+        for n in REWRITTEN:
+            keys = sum(count for length, count in runs.counts.items() if length >= n)
+            if keys:
+                rows.append(
+                    {
+                        "operator_id": operator_id,
+                        "operator_name": names.get(operator_id),
+                        "store_name": store,
+                        "newest_versions": n,
+                        "keys": keys,
+                        "share_of_rows": f"{keys / live:.1%}" if live else None,
+                    }
+                )
+    return REWRITES.table("keys that were put in every one of the newest versions", rows)
+
+
+def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dict[str, Any]]:
+    for place, versions in grouped(facts, by).items():
+        stores = max(one.stores for one in versions.values())
+        for version, one in sorted(versions.items()):
+            known = one.rebased < one.stores
+            yield (
+                place_columns(checkpoint, place, version)
+                | size_row(one)
+                | {
+                    **{name: getattr(one, name) if known else None for name in _CHANGES},
+                    "history": _history(one, stores),
+                }
+            )
+
+
+def _history(facts: VersionFacts, stores: int) -> str:
+    if facts.stores < stores:
+        return f"rows of {facts.stores} of {stores} partitions alone"
+    if not facts.rebased:
+        return "complete"
+    if facts.rebased == facts.stores:
+        return "from snapshot"
+    return f"{facts.stores - facts.rebased} of {facts.stores} partitions"

@@ -1,0 +1,65 @@
+"""``sizes``: rows and bytes of a version, by store, operator, partition or field."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated
+
+from inspector.analyses.shared.common import coverage, identity
+from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.fields import FIELDS, fields_report
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.size_table import PLACES, SIZES, size_table
+from inspector.analyses.shared.stores import selected_tasks
+from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
+from inspector.facts.versions import VersionFacts
+from inspector.merge.collect import Facts, collect
+from inspector.model import Problem
+from inspector.passes.run import run_fields
+from inspector.render.report import Report
+
+SIZES_NOTE = (
+    "row_bytes are the UnsafeRow bytes of keys and values that Spark holds for this version, "
+    "exact; quantiles are over rows, nearest rank. The files are smaller: they are compressed, "
+    "and a delta holds only what changed. The JVM needs more: objects, arrays and a map node a row."
+)
+FIELD = "field"
+FACTS = FactRequest()
+
+
+@analysis(uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(SIZES, FIELDS), facts=FACTS)
+def sizes(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    by: Annotated[str, Option("What a line stands for.", choices=(*PLACES, FIELD))] = "store",
+) -> Report:
+    """Rows, key and value bytes with their quantiles; or what each field takes. All exact."""
+    run = Run.start(path, options)
+    if by == FIELD:
+        of_fields = collect(run.map(run_fields, selected_tasks(run)))
+        return fields_report(run.checkpoint, run.version, of_fields, run.listed)
+    facts = run.facts(FACTS)
+    return sizes_report(run.checkpoint, run.version, facts, run.problems(facts), by)
+
+
+def sizes_report(
+    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem], by: str
+) -> Report:
+    """Rows and bytes of a version."""
+    of_version = [one for (_, v), one in facts.versions.items() if v == version]
+    total = sum(of_version, VersionFacts())
+    summary = (
+        identity(checkpoint, version)
+        | coverage(checkpoint, version, facts)
+        | {
+            "state_file_bytes": state_file_bytes(checkpoint),
+            "rows": total.rows,
+            "row_bytes": total.row_bytes,
+        }
+    )
+    table = size_table(checkpoint, version, facts, by)
+    return Report(
+        "sizes", checkpoint.root, summary, (table,), problems=problems, footnotes=(SIZES_NOTE,)
+    )

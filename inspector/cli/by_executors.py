@@ -1,0 +1,69 @@
+"""Tables that Spark's executors write, because they may be too large for one process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from inspector.analyses.shared.declare import Analysis
+from inspector.analyses.shared.run import Run
+from inspector.cli.command import code_of
+from inspector.cli.options import NEVER
+from inspector.engines.local import LocalEngine
+from inspector.render.text import problem_line
+
+FORMATS = ("parquet", "ndjson", "csv")
+
+
+def check_format(form: str) -> None:
+    """Whether Spark writes it.
+
+    Raises:
+        click.UsageError: it does not.
+    """
+    if form not in FORMATS:
+        raise click.UsageError(f"Spark writes no {form}, expected {', '.join(FORMATS)}")
+
+
+def is_for_executors(
+    analysis: Analysis, run: Run, parsed: Mapping[str, Any], own: Mapping[str, Any]
+) -> bool:
+    """Whether the executors write the whole table; a part of it is a report as any.
+
+    Args:
+        analysis: what is to be written.
+        run: of the checkpoint.
+        parsed: what the command line has.
+        own: the analysis' own options.
+    """
+    whole = all(own[each.name] == each.default for each in analysis.options)
+    return whole and parsed["output"] in FORMATS and not isinstance(run.engine, LocalEngine)
+
+
+def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) -> None:
+    """Write the table of an analysis by Spark, and end the process.
+
+    Raises:
+        click.UsageError: no place is named.
+    """
+    table = analysis.by_executors
+    assert table is not None
+    place = parsed["output_file"]
+    if not place:
+        raise click.UsageError(
+            f"on Spark all {table.name} are written by the executors: give -O FOLDER, or --limit"
+        )
+    from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
+
+    few = {each.name: each.option.for_people for each in analysis.options}
+    report = analysis.function(run, **{name: few[name] for name in few if few[name]})
+    writing.write_table(run, table, place, parsed["output"], force=parsed["force"])
+    for problem in report.problems:
+        click.echo(f"problem: {problem_line(problem)}", err=True)
+    if not parsed["quiet"]:
+        count = report.summary[table.name]
+        click.echo(f"{place}: {count:,} keys, written by Spark", err=True)
+    sys.exit(code_of(report, parsed.get("fail_on", NEVER)))

@@ -1,0 +1,231 @@
+"""Tables as tasks: each has its rows, whoever runs them, and nothing that was told gets lost."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inspector import analyses, api
+from inspector.analyses.shared.data_tables import (
+    TableOptions,
+    TablePlan,
+    plan_table,
+    table_named,
+)
+from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_tables import store_tables
+from inspector.engines.local import LocalEngine
+from inspector.exceptions import CheckpointError, InspectorError
+from inspector.passes.problem_mode import ProblemMode
+from inspector.render.as_arrow import arrow_table
+from inspector.render.plain import finding_row, problem_row
+from tests.cli.support import checkpoint_of, copy_of
+
+Row = dict[str, Any]
+PERMISSIVE = TableOptions(mode=ProblemMode.PERMISSIVE)
+STRICT = TableOptions(mode=ProblemMode.FAILFAST)
+FLAT = ("versions", "leftovers")
+
+
+def rows_of(table: TablePlan) -> list[Row]:
+    """The rows of all tasks; each batch has the schema that was said."""
+    batches = list(LocalEngine(1).map(table.function, table.schema, table.work))
+    assert all(batch.schema == table.schema for batch in batches)
+    return [row for batch in batches for row in batch.to_pylist()]
+
+
+def in_order(rows: list[Row]) -> list[str]:
+    return sorted(map(repr, rows))
+
+
+def spoilt(folder: Path, case: str = "agg_append") -> Path:
+    path = copy_of(case, folder)
+    (path / "state/0/1/5.delta").write_bytes(b"junk")
+    return path
+
+
+@pytest.mark.parametrize("table", analyses.data_tables())
+@pytest.mark.parametrize("mode", ProblemMode)
+def test_the_schema_is_known_before_anything_is_read(
+    table: str, mode: ProblemMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, wanted = str(checkpoint_of("fmgws_event_ignore")), TableOptions(mode=mode, raw=True)
+    schema = plan_table(path, table, None, wanted).schema
+    monkeypatch.setattr(Run, "facts", lambda *_, **__: pytest.fail("the state is read"))
+    assert table_named(table).schema(path, Options(), wanted) == schema
+    moded = table in ("rows", "changes", *FLAT)
+    column = "problem" in schema.names and schema.names[-1] == "problem"
+    assert column is (moded and mode is ProblemMode.PERMISSIVE)
+
+
+# --- rows and changes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("table", ["rows", "changes"])
+@pytest.mark.parametrize("raw", [False, True])
+def test_rows_and_changes_are_those_that_are_written_to_files(table: str, raw: bool) -> None:
+    path = str(checkpoint_of("join_left_outer"))
+    changes = table == "changes"
+    written = {
+        one.name: one
+        for one in store_tables(path, None, TableOptions(from_batch=3, raw=raw), changes=changes)
+    }
+    assert len(written) == 4
+    for name, one in written.items():
+        store = name.partition(".")[2]
+        found = plan_table(
+            path,
+            table,
+            Options(store_name=store),
+            TableOptions(from_batch=3, raw=raw, mode=STRICT.mode),
+        )
+        assert found.schema == one.schema
+        assert rows_of(found) == pa.Table.from_batches(one.batches, one.schema).to_pylist() != []
+
+
+def test_one_store_is_meant_if_none_is_said() -> None:
+    path = str(checkpoint_of("dedup_after_join"))
+    files = rows_of(plan_table(path, "files"))
+    stores = {(row["operator_id"], row["store_name"]) for row in files}
+    assert len(stores) > 2
+    rows = rows_of(
+        plan_table(path, "rows", Options(operator_id=1, store_name="left-keyToNumValues"))
+    )
+    assert {row["operator_id"] for row in rows} == {1}
+    assert {row["operator_id"] for row in rows_of(plan_table(path, "rows"))} == {0}
+
+
+def test_a_store_that_is_not_there_is_named_with_those_that_are() -> None:
+    path = str(checkpoint_of("join_left_outer"))
+    with pytest.raises(CheckpointError, match=r"no store 'default', it has '.*keyToNumValues'"):
+        plan_table(path, "rows")
+    with pytest.raises(CheckpointError, match="no such operator, store or partition"):
+        plan_table(path, "rows", Options(operator_id=9))
+
+
+@pytest.mark.parametrize("function", [plan_table])
+def test_a_table_that_is_not_there_is_named_with_those_that_are(function: Any) -> None:
+    with pytest.raises(
+        CheckpointError, match="got table 'state', expected one of findings, changes"
+    ):
+        function("nowhere", "state", Options(), STRICT)
+
+
+# --- versions and leftovers ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "case",
+    ["agg_append", "dedup_after_join", "fmgws_event_ignore", "join_window_key", "wide_key"],
+)
+def test_leftovers_are_those_of_the_command(case: str) -> None:
+    path = str(checkpoint_of(case))
+    expected = arrow_table(api.leftovers(path)).to_pylist()
+    found = plan_table(path, "leftovers", None, STRICT)
+    assert in_order(rows_of(found)) == in_order(expected)
+
+
+def test_some_of_those_have_leftovers() -> None:
+    assert rows_of(plan_table(str(checkpoint_of("fmgws_event_ignore")), "leftovers"))
+
+
+def test_where_each_partition_is_sure_nothing_is_read_to_plan(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = str(checkpoint_of("agg_complete"))
+    expected = rows_of(plan_table(path, "leftovers"))
+    monkeypatch.setattr(Run, "facts", lambda *_, **__: pytest.fail("the state is read"))
+    assert rows_of(plan_table(path, "leftovers")) == expected
+    assert rows_of(plan_table(path, "versions"))
+    with pytest.raises(pytest.fail.Exception, match="the state is read"):
+        plan_table(str(checkpoint_of("fmgws_event_ignore")), "leftovers")
+
+
+def test_work_says_what_it_weighs_and_which_partition_it_reads() -> None:
+    path = checkpoint_of("agg_append")
+    for table in ("rows", "changes", *FLAT):
+        work = plan_table(str(path), table).work
+        assert [each.partition_id for each in work] == [0, 1]
+        for each in work:
+            folder = path / "state/0" / str(each.partition_id)
+            files = [f for f in folder.iterdir() if f.suffix in (".delta", ".snapshot")]
+            assert each.weight == sum(file.stat().st_size for file in files)
+
+
+# --- tables that are made at once ------------------------------------------------------------
+
+
+def test_files_findings_and_problems(tmp_path: Path) -> None:
+    path = spoilt(tmp_path)
+    audit = api.audit(str(path))
+    assert (
+        rows_of(plan_table(str(path), "findings")) == [finding_row(f) for f in audit.findings] != []
+    )
+    expected = [problem_row(problem) for problem in audit.problems]
+    assert rows_of(plan_table(str(path), "problems")) == expected != []
+    files = rows_of(plan_table(str(path), "files", Options(partition_id=1)))
+    assert {Path(row["path"]).parent.name for row in files} == {"1"}
+    on_disk = [file for file in (path / "state/0/1").iterdir() if file.is_file()]
+    assert {Path(row["path"]) for row in files} == set(on_disk)
+
+
+def test_a_sound_checkpoint_has_no_problems() -> None:
+    assert plan_table(str(checkpoint_of("agg_append")), "problems").work == ()
+
+
+# --- what the listing tells ------------------------------------------------------------------
+
+
+def problems(rows: list[Row]) -> list[Row]:
+    return [json.loads(row["problem"]) for row in rows if row["problem"] is not None]
+
+
+@pytest.mark.parametrize("table", ["rows", "changes", *FLAT])
+def test_what_the_listing_tells_is_told_once_and_with_no_partition_left_out(
+    table: str, tmp_path: Path
+) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/1/5.delta").unlink()
+    found = plan_table(str(path), table, None, PERMISSIVE)
+    told = problems(rows_of(found))
+    assert [one["slug"] for one in told].count("missing-delta") == 1
+    # The first task tells it, of whichever partition it is.
+    assert [each.partition_id for each in found.work] == [None, 1]
+    with pytest.raises(InspectorError, match=r"state/0/1: .*'permissive' tells it"):
+        plan_table(str(path), table, None, STRICT)
+    dropped = plan_table(str(path), table, None, TableOptions(mode=ProblemMode.DROPMALFORMED))
+    good = [row for row in rows_of(found) if row.pop("problem") is None]
+    assert rows_of(dropped) == good
+    assert good or table == "leftovers"
+
+
+@pytest.mark.parametrize("table", ["rows", "changes"])
+def test_what_the_listing_tells_of_other_stores_is_not_told(table: str, tmp_path: Path) -> None:
+    path = copy_of("join_left_outer", tmp_path)
+    (path / "state/0/1/right-keyToNumValues/3.delta").unlink()
+    for store in ("left-keyToNumValues", "right-keyToNumValues"):
+        rows = rows_of(plan_table(str(path), table, Options(store_name=store), PERMISSIVE))
+        slugs = {one["slug"] for one in problems(rows)}
+        assert ("missing-delta" in slugs) is (store == "right-keyToNumValues")
+
+
+@pytest.mark.parametrize("table", FLAT)
+def test_where_there_is_no_partition_at_all_that_is_told(table: str, tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    for partition in (path / "state/0").glob("[0-9]*"):
+        shutil.rmtree(partition)
+    found = plan_table(str(path), table, None, PERMISSIVE)
+    (problem,) = problems(rows_of(found))
+    assert problem["slug"] == "missing-partition"
+    assert (
+        rows_of(plan_table(str(path), table, None, TableOptions(mode=ProblemMode.DROPMALFORMED)))
+        == []
+    )
+    with pytest.raises(InspectorError, match="partitions 0-1 are missing"):
+        plan_table(str(path), table, None, STRICT)

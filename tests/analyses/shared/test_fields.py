@@ -1,0 +1,76 @@
+"""``sizes --by field``, on what Spark wrote."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.fields import fields_report
+from inspector.decode.field_sizes import RowBytes
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.merge.collect import Facts
+from inspector.model import StoreName
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.operators.rule import RowPart
+from scripts.compare_with_spark import truth
+from tests.cli.support import copy_of
+
+FIXTURES = Path(__file__).parents[3] / "fixtures" / "4.3.0"
+
+
+@pytest.mark.parametrize("case", ["agg_update", "wide_value", "wide_key", "join_left_outer"])
+def test_all_fields_together_are_sparks_rows_to_the_byte(case: str) -> None:
+    recorded = truth(FIXTURES / case)
+    newest = recorded[max(recorded)]
+    report = api.sizes(str(FIXTURES / case / "checkpoint"), by="field")
+    rows = list(report.primary.rows)
+    for side, hexes in (("key", "kx"), ("value", "vx")):
+        told = sum(row["bytes"] for row in rows if row["row"] == side)
+        assert told == sum(len(row[hexes]) // 2 for row in newest)
+    assert report.summary["row_bytes"] == sum(row["bytes"] for row in rows)
+
+
+def test_strings_are_measured_and_padded() -> None:
+    recorded = truth(FIXTURES / "agg_update")
+    users = [dict(row["k"])["user"] for row in recorded[max(recorded)]]
+    report = api.sizes(str(FIXTURES / "agg_update" / "checkpoint"), by="field")
+    (user,) = (row for row in report.primary.rows if row["field"] == "user")
+    assert user["variable_bytes"] == sum(len(name.encode()) for name in users)
+    assert user["padding_bytes"] == sum(-len(name.encode()) % 8 for name in users)
+    assert user["word_bytes"] == 8 * len(users)
+
+
+def test_fields_of_the_same_name_stay_apart() -> None:
+    report = api.sizes(str(FIXTURES / "wide_value" / "checkpoint"), by="field")
+    names = [row["field"] for row in report.primary.rows if row["row"] == "value"]
+    assert len(names) == len(set(names))
+    assert {"first", "first#2"} <= set(names)
+
+
+def test_stores_keep_their_order_and_empty_ones_are_left_out() -> None:
+    checkpoint = open_checkpoint(str(FIXTURES / "join_left_outer" / "checkpoint"))
+    stores = [*COUNT_STORES, *VALUE_STORES]
+    facts = Facts()
+    for store in reversed(stores):
+        schema = checkpoint.operators[0].schemas[store].key
+        zero = RowBytes.none(schema)
+        facts.fields[StoreName(0, store), RowPart.KEY] = (
+            zero if store == stores[0] else replace(zero, rows=1)
+        )
+    rows = fields_report(checkpoint, 10, facts, []).primary.rows
+    order = [name for name in checkpoint.operators[0].schemas if name != stores[0]]
+    assert list(dict.fromkeys(row["store_name"] for row in rows)) == order
+
+
+def test_a_version_that_cannot_be_made_is_one_problem(tmp_path: Path) -> None:
+    root = copy_of("agg_update", tmp_path)
+    (root / "state/0/1/10.delta").unlink()
+    path = str(root)
+    alone = api.sizes(path, api.Options(partition_id=1), by="field")
+    assert [problem.slug for problem in alone.problems].count("missing-version") == 1
+    assert alone.summary["row_bytes"] == 0
+    other = api.sizes(path, api.Options(partition_id=0), by="field")
+    assert api.sizes(path, by="field").summary["row_bytes"] == other.summary["row_bytes"] > 0

@@ -1,0 +1,132 @@
+"""Leftover keys as they are reported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.facts.expired import LeftoverClass, Needs
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import Leftover
+from inspector.model import Certainty, StoreId, StoreName
+from inspector.render.keys import Redact
+from tests import cases
+from tests.cases import USER, user
+from tests.cli.support import checkpoint_of
+
+Row = dict[str, Any]
+NOW = {9: 9000, 5: 5500}
+
+
+def fact(store: str = "default", operator_id: int = 0, **more: Any) -> Observed[Leftover]:
+    """A fact as a worker emits it."""
+    known: dict[str, Any] = {
+        "leftover_class": LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+        "certainty": Certainty.PROVEN,
+        "key": user("ann"),
+        "key_bytes": 24,
+        "value_bytes": 32,
+        "expired_version": 7,
+        "first_expired_version": 6,
+        "last_put_version": 5,
+        "clock_ms": 100,
+        "threshold_ms": 130,
+        "puts": 2,
+    }
+    return Observed(StoreId(operator_id, store, 1), 9, Leftover(**(known | more)))
+
+
+def words(redact: Redact = Redact.NONE) -> LeftoverWords:
+    return LeftoverWords({0: "dedupe"}, {StoreName(0, "default"): USER}, NOW, redact)
+
+
+def row_of(redact: Redact = Redact.NONE, **more: Any) -> Row:
+    (row,) = words(redact).rows([fact(**more)])
+    return row
+
+
+def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
+    row = row_of()
+    assert list(row) == [column.name for column in LEFTOVER_COLUMNS]
+    expected = {
+        "operator_name": "dedupe",
+        "key": {"value": "ann"},
+        "key_hex": user("ann").hex(),
+        "expired_batch": 6,
+        "expired_version": 7,
+        "first_expired_batch": 5,
+        "margin_ms": 30,
+        "last_put_batch": 4,
+        "last_put_ms": 5500,
+        "age_ms": 3500,
+        "unchanged_since": True,
+    }
+    assert {name: row[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({"needs": Needs.BEFORE_WINDOW}, {"expired_batch": None, "expired_version": None}),
+        (
+            {"last_put_version": None},
+            {"last_put_batch": None, "last_put_ms": None, "age_ms": None, "unchanged_since": True},
+        ),
+        ({"last_put_version": 7}, {"unchanged_since": True, "last_put_ms": None, "age_ms": None}),
+        ({"last_put_version": 8}, {"unchanged_since": False}),
+        ({"threshold_ms": None}, {"margin_ms": None}),
+        ({"first_expired_version": None}, {"first_expired_batch": None}),
+        ({"operator_id": 3}, {"operator_name": None, "key": None}),
+    ],
+)
+def test_what_is_not_known_is_null(more: Row, expected: Row) -> None:
+    row = row_of(**more)
+    assert {name: row[name] for name in expected} == expected
+
+
+def test_keys_of_several_stores_come_back_in_order() -> None:
+    names = ["ann", "bob", "cid", "dan"]
+    facts = [fact(key=user(name), operator_id=i % 2) for i, name in enumerate(names)]
+    found = [row["key"] for row in words().rows(facts)]
+    assert found == [{"value": "ann"}, None, {"value": "cid"}, None]
+
+
+@pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
+def test_redacted_keys_are_not_shown(redact: Redact) -> None:
+    row = row_of(redact)
+    assert "ann" not in str(row["key"])
+    assert user("ann").hex() not in str(row)
+    assert row["key_hex"] is None
+
+
+@pytest.mark.parametrize("case", ["agg_append", "join_window_key"])
+def test_a_task_says_what_its_checkpoint_says(case: str) -> None:
+    checkpoint = open_checkpoint(str(checkpoint_of(case)))
+    of_all = LeftoverWords.of(checkpoint, Redact.NONE)
+    tasks = plan(checkpoint, TaskRequest(checkpoint.newest_version))
+    rows = 0
+    for task in tasks:
+        (operator,) = (o for o in checkpoint.operators if o.operator_id == task.operator_id)
+        of_one = LeftoverWords.of_task(task, operator.name, Redact.NONE)
+        told = [
+            fact(store.store_name, task.operator_id, last_put_version=v)
+            for store in task.stores
+            for v in (1, task.version)
+        ]
+        assert of_one.rows(told) == of_all.rows(told)
+        rows += sum(row["last_put_ms"] is not None for row in of_one.rows(told))
+    assert rows
+
+
+def test_a_store_without_a_schema_shows_its_keys_in_hex_only() -> None:
+    path = checkpoint_of("agg_v1")
+    (task, *_) = cases.tasks_of(path)
+    (store,) = task.stores
+    assert store.key_schema is not None
+    bare = LeftoverWords({}, {}, {}, Redact.NONE)
+    (row,) = bare.rows([fact()])
+    assert (row["key"], row["key_hex"]) == (None, user("ann").hex())

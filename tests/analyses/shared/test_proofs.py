@@ -1,0 +1,18 @@
+"""What each class of leftovers rests on."""
+
+import pytest
+
+from inspector.analyses.shared.proofs import proof_notes
+from inspector.facts.expired import LeftoverClass
+from inspector.operators.inferences import INFERENCES
+from inspector.operators.premises import PREMISES
+
+
+@pytest.mark.parametrize("kind", LeftoverClass)
+def test_a_class_names_its_premises_and_inferences(kind: LeftoverClass) -> None:
+    notes = proof_notes(kind)
+    assert notes[0].startswith("premise ")
+    for note in notes:
+        sort, name = note.partition(":")[0].split()
+        known = {"premise": set(PREMISES), "inference": set(INFERENCES)}
+        assert name in known[sort]

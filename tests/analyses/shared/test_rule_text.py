@@ -1,0 +1,18 @@
+"""Rules in one line."""
+
+from inspector.analyses.shared.rule_text import expiry_text
+from inspector.operators.rule import Clock, ExpiryField, RowPart, StoreRule
+
+
+def test_a_rule_names_field_clock_and_delay() -> None:
+    field = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "ts")
+    assert expiry_text(StoreRule(expiry=field)) == "ts <= watermark"
+    late = ExpiryField(
+        Clock.PROCESSING_TIME, RowPart.VALUE, (0,), 1, False, "t", delay_ms=3_600_000
+    )
+    assert expiry_text(StoreRule(expiry=late)) == "t < processing time - 1 h"
+
+
+def test_a_rule_that_is_none_says_why() -> None:
+    assert expiry_text(StoreRule(never="no field")) == "never: no field"
+    assert expiry_text(StoreRule(unknown="no schema")) == "unknown: no schema"

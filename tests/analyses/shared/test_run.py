@@ -1,0 +1,65 @@
+"""What every command begins with."""
+
+from pathlib import Path
+
+import pytest
+
+from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.run import Run
+from inspector.exceptions import CheckpointError
+from tests.cli.support import checkpoint_of, copy_of
+
+JOIN = str(checkpoint_of("join_left_outer"))
+
+
+@pytest.mark.parametrize(
+    ("options", "version"),
+    [
+        (None, 10),
+        (Options(), 10),
+        (Options(batch=0), 1),
+        (Options(batch=8), 9),
+        (Options(state_version=8), 8),
+        (Options(state_version=0), 0),
+    ],
+)
+def test_the_version_is_the_newest_committed_one_or_the_one_asked_for(
+    options: Options | None, version: int
+) -> None:
+    assert Run.start(JOIN, options).version == version
+
+
+def test_an_uncommitted_version_is_judged_only_if_asked_for() -> None:
+    path = str(checkpoint_of("uncommitted"))
+    assert Run.start(path, None).version == 4
+    assert Run.start(path, Options(batch=4)).version == 5
+    with pytest.raises(CheckpointError, match="does not exist"):
+        Run.start(path, Options(batch=5))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [Options(operator_id=1), Options(partition_id=2), Options(store_name="default")],
+)
+def test_a_part_that_is_not_there_is_an_error(options: Options) -> None:
+    with pytest.raises(CheckpointError, match="no such operator, store or partition"):
+        Run.start(JOIN, options)
+
+
+def test_facts_cover_the_part_that_was_asked_for() -> None:
+    run = Run.start(JOIN, Options(store_name="left-keyToNumValues", partition_id=1))
+    facts = run.facts()
+    places = {(store.store_name, store.partition_id) for store, _ in facts.versions}
+    assert places == {("left-keyToNumValues", 1)}
+    assert {version for _, version in facts.versions} == set(range(1, 11))
+
+
+def test_problems_of_the_listing_come_before_those_of_the_files(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/0/9.delta").unlink()
+    (path / "state/0/1/9.delta").write_bytes(b"junk")
+    run = Run.start(str(path), None)
+    assert [problem.slug for problem in run.listed] == ["missing-version", "missing-delta"]
+    found = run.problems(run.facts())
+    assert found[:2] == run.listed
+    assert [problem.path for problem in found[2:]] == [str(path / "state/0/1/9.delta")]

@@ -1,0 +1,31 @@
+"""Schemas as DDL that says all."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from inspector.analyses.shared.schema_text import schema_text
+from inspector.sparktypes import parse_ddl, parse_schema_json
+
+
+def text(kind: Any, **metadata: Any) -> str:
+    field = {"name": "a b", "type": kind, "nullable": True, "metadata": metadata}
+    return schema_text(parse_schema_json(json.dumps({"type": "struct", "fields": [field]})))
+
+
+def test_what_plain_ddl_leaves_out() -> None:
+    assert text("string", __CHAR_VARCHAR_TYPE_STRING="varchar(5)") == "`a b` varchar(5)"
+    assert text("char(3)") == "`a b` char(3)"
+    collations = {"a b": "spark.UTF8_LCASE"}
+    assert text("string", __COLLATIONS=collations) == "`a b` string collate UTF8_LCASE"
+    udt = {"type": "udt", "class": "org.it's.Vector", "sqlType": "long"}
+    shown = text(udt)
+    assert shown == "`a b` bigint COMMENT 'user-defined org.it\\'s.Vector'"
+    assert parse_ddl(shown).fields[0].metadata["comment"] == "user-defined org.it's.Vector"
+    assert text(udt | {"class": None, "pyClass": "my.Py"}).endswith("my.Py'")
+
+
+def test_fields_in_order_and_none() -> None:
+    assert schema_text(parse_ddl("a int, b struct<c: string>")) == "a int, b struct<c: string>"
+    assert schema_text(parse_ddl("")) == ""

@@ -1,0 +1,60 @@
+"""``sizes`` and ``sharing``: rows of places and versions."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.size_table import size_row
+from inspector.facts.versions import VersionFacts
+from tests.cli.support import checkpoint_of
+
+JOIN = str(checkpoint_of("join_left_outer"))
+
+
+def test_nothing_has_no_quantiles() -> None:
+    row = size_row(VersionFacts())
+    assert row["rows"] == row["row_bytes"] == 0
+    quantiles = {value for name, value in row.items() if name.split("_")[-1] in ("p50", "max")}
+    assert quantiles == {None}
+
+
+@pytest.mark.parametrize(
+    ("by", "store", "partition"),
+    [("operator", False, False), ("store", True, False), ("partition", True, True)],
+)
+def test_a_row_tells_no_more_of_its_place_than_it_stands_for(
+    by: str, store: bool, partition: bool
+) -> None:
+    for row in api.sizes(JOIN, by=by).primary.rows:
+        assert (row["store_name"] is not None) == store
+        assert (row["partition_id"] is not None) == partition
+
+
+def test_two_versions_weigh_at_least_as_much_as_one() -> None:
+    rows = list(api.sharing(JOIN).primary.rows)
+    assert len(rows) == 40
+    for row in rows:
+        assert row["two_versions_bytes"] >= row["row_bytes"]
+        shared = row["shared_key_bytes"] + row["shared_value_bytes"]
+        assert row["two_versions_unshared_bytes"] - row["two_versions_bytes"] == shared
+
+
+def test_a_version_that_not_every_partition_can_restore_says_so() -> None:
+    path = str(checkpoint_of("snapshots_cleaned"))
+    told = {row["version"]: row["history"] for row in api.sharing(path).primary.rows}
+    assert (told[6], told[8], told[14]) == (
+        "rows of 1 of 2 partitions alone",
+        "1 of 2 partitions",
+        "complete",
+    )
+
+
+def test_a_sum_that_lacks_a_store_says_so(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("agg_update"), root)
+    assert "stores_read" not in api.sizes(str(root)).summary
+    (root / "state" / "0" / "1" / "4.delta").unlink()
+    for report in (api.sizes(str(root)), api.audit(str(root)), api.memory(str(root))):
+        assert report.summary["stores_read"] == "1 of 2"

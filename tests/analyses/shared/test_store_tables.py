@@ -1,0 +1,119 @@
+"""Typed tables as calls: one for each store, what is wrong beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.data_tables import TableOptions
+from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_tables import StoreTable, store_tables, store_tasks
+from inspector.exceptions import CheckpointError, InspectorError
+from inspector.passes.problem_mode import ProblemMode
+from inspector.passes.typed_rows import typed_schema
+from tests.cli.support import checkpoint_of, copy_of, tree
+
+GROUPS = str(checkpoint_of("fmgws_event_ignore"))
+JOIN = str(checkpoint_of("join_left_outer"))
+MODES = tuple(ProblemMode)
+
+
+def rows_of(table: StoreTable) -> list[dict[str, Any]]:
+    return pa.Table.from_batches(table.batches, table.schema).to_pylist()
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_are_those_of_the_report(mode: ProblemMode) -> None:
+    (table,) = store_tables(GROUPS, None, TableOptions(mode=mode))
+    assert table.name == "operator-0.default"
+    told = [(row["partition_id"], row["key"]) for row in rows_of(table)]
+    expected = [(row["partition_id"], row["key"]) for row in api.rows(GROUPS).primary.rows]
+    assert sorted(map(str, told)) == sorted(map(str, expected))
+    assert told
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("raw", [False, True])
+def test_the_last_column_is_one_of_the_table_s_own(mode: ProblemMode, raw: bool) -> None:
+    (table,) = store_tables(GROUPS, None, TableOptions(raw=raw, mode=mode), changes=True)
+    assert table.schema.names[-1] == ("old_value_row" if raw else "old_value")
+    assert all(batch.schema == table.schema for batch in table.batches)
+
+
+def test_changes_from_a_batch_on() -> None:
+    (table,) = store_tables(GROUPS, None, TableOptions(from_batch=4), changes=True)
+    told = [(row["batch_id"], row["event"], row["record"]) for row in rows_of(table)]
+    expected = api.changes(GROUPS, from_batch=4).primary.rows
+    assert sorted(told) == sorted((r["batch_id"], r["event"], r["record"]) for r in expected)
+    assert min(told)[0] == 4
+
+
+def test_tasks_by_store_are_of_one_schema() -> None:
+    run = Run.start(JOIN, None)
+    found = store_tasks(run, TableOptions(from_batch=2), changes=True)
+    assert [store for _, store in found] == [
+        "left-keyToNumValues",
+        "left-keyWithIndexToValue",
+        "right-keyToNumValues",
+        "right-keyWithIndexToValue",
+    ]
+    for tasks in found.values():
+        assert {task.first_version for task in tasks} == {3}
+        assert {task.operator_name for task in tasks} == {"symmetricHashJoin"}
+        assert all(typed_schema(task) == typed_schema(tasks[0]) for task in tasks)
+
+
+def test_keys_that_no_store_has_are_refused() -> None:
+    with pytest.raises(CheckpointError, match="no field"):
+        store_tables(GROUPS, Options(where=("user=a",)))
+
+
+def spoilt(folder: Path) -> Path:
+    """A file that cannot be read in partition 1, and none where the listing wants one in 0."""
+    root = copy_of("join_left_outer", folder)
+    (root / "state/0/1/left-keyToNumValues/3.delta").write_bytes(b"junk")
+    (root / "state/0/0/left-keyToNumValues/3.delta").unlink()
+    return root
+
+
+def test_permissive_tells_problems_beside_the_rows(tmp_path: Path) -> None:
+    root = spoilt(tmp_path)
+    before = tree(root)
+    tables = store_tables(str(root), changes=True)
+    listed = [list(table.problems) for table in tables]
+    assert [bool(problems) for problems in listed] == [True, False, False, False]
+    kept = [rows_of(table) for table in tables]
+    assert all(kept)
+    found = tables[0].problems[len(listed[0]) :]
+    junk = str(root / "state/0/1/left-keyToNumValues/3.delta")
+    assert [problem.offset for problem in found if problem.path == junk] == [0]
+    assert not any(table.problems for table in tables[1:])
+    assert tree(root) == before
+
+
+def test_failfast_ends_at_what_the_listing_lacks(tmp_path: Path) -> None:
+    with pytest.raises(InspectorError, match="mode 'dropmalformed'"):
+        store_tables(str(spoilt(tmp_path)), None, TableOptions(mode=ProblemMode.FAILFAST))
+
+
+def test_failfast_ends_at_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    root = copy_of("fmgws_event_ignore", tmp_path)
+    (root / "state/0/1/3.delta").write_bytes(b"junk")
+    (table,) = store_tables(str(root), None, TableOptions(mode=ProblemMode.FAILFAST), changes=True)
+    with pytest.raises(InspectorError) as caught:
+        rows_of(table)
+    assert (caught.value.path, caught.value.offset) == (str(root / "state/0/1/3.delta"), 0)
+
+
+def test_dropmalformed_is_silent(tmp_path: Path) -> None:
+    root = spoilt(tmp_path)
+    silent = TableOptions(mode=ProblemMode.DROPMALFORMED)
+    tables = store_tables(str(root), None, silent, changes=True)
+    permissive = store_tables(str(root), changes=True)
+    assert [rows_of(table) for table in tables] == [rows_of(table) for table in permissive]
+    assert not any(table.problems for table in tables)

@@ -1,0 +1,76 @@
+"""The story of a key or of a class."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.story import _field_ms
+from inspector.exceptions import CheckpointError
+from inspector.operators.rule import Clock, ExpiryField, RowPart
+from tests.cases import FIXTURES
+
+
+@pytest.mark.parametrize(
+    ("value", "millis"),
+    [
+        ("1970-01-01T00:00:01.000001Z", 1001),
+        ("1970-01-01T00:00:01.000000", 1000),
+        (1_000_001, 1001),
+        ("+12000-01-01T00:00:00.000000Z", None),
+        (None, None),
+    ],
+)
+def test_the_time_of_a_decoded_row(value: object, millis: int | None) -> None:
+    field = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0, 1), 1000, True, "window.end")
+    assert _field_ms({"key": {"window": {"end": value}}}, field) == millis
+    assert _field_ms({"key": None}, field) is None
+
+
+def story(case: str, what: str) -> list[dict[str, object]]:
+    return [
+        dict(row)
+        for row in api.leftovers(str(FIXTURES / case / "checkpoint"), explain=what).primary.rows
+    ]
+
+
+def test_a_key_is_told_from_its_first_put_to_the_verdict() -> None:
+    rows = story("fmgws_event_ignore", "value=once-000")
+    assert [(row["batch_id"], row["event"]) for row in rows] == [
+        (0, "insert"),
+        (4, "update"),
+        (12, "judged"),
+    ]
+    assert "it fired and wrote the key with no timeout" in str(rows[1]["what"])
+    assert rows[2]["what"] == "kept_without_timeout, proven"
+
+
+def test_a_timeout_that_is_ignored_is_told_for_each_batch() -> None:
+    rows = story("pandas_event_ignore", '{"user": "once-000"}')
+    fires = [row["batch_id"] for row in rows if "it fires again" in str(row["what"])]
+    assert fires == list(range(4, 13))
+
+
+def test_a_removed_key_is_gone() -> None:
+    rows = story("fmgws_event_remove", "value=once-000")
+    assert rows[-1]["what"] == "the key is gone"
+    assert rows[-2]["event"] == "removal"
+
+
+def test_a_watermark_that_covered_a_row_which_stayed() -> None:
+    rows = story("agg_complete", "user=user-018")
+    assert any(row["what"] == "the batch's clock covered it, and it stayed" for row in rows)
+    assert any(str(row["what"]).startswith("past_watermark, inferred") for row in rows)
+
+
+def test_a_class_is_told_by_batch() -> None:
+    rows = story("fmgws_event_ignore", "kept_without_timeout")
+    assert sum(int(str(row["keys"])) for row in rows) == 68
+    assert [row["new_data"] for row in rows[:2]] == [True, False]
+    assert "no new data" in str(rows[1]["what"])
+    assert story("fmgws_event_ignore", "rearmed") == []
+
+
+def test_a_key_that_no_store_can_have() -> None:
+    with pytest.raises(CheckpointError):
+        story("fmgws_event_ignore", "nothing=x")

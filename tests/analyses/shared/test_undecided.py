@@ -1,0 +1,242 @@
+"""Keys of which the bytes allow both, from the files of a query to what is told of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.undecided import decided_by
+from inspector.facts.timed_out import AMONG_DATA, HELD_BACK
+from inspector.findings.finding import Severity
+from inspector.merge.resolution import UNKNOWN_CLOCK
+from inspector.model import Certainty, TimeoutKind
+from inspector.render.report import Report
+from tests import cases
+from tests.cases import Batch, put
+from tests.cli.support import run
+from tests.encode import Record
+from tests.queries import NO_TIMER
+
+SCALA, PANDAS = "flatMapGroupsWithState", "applyInPandasWithState"
+A, B, C, D, E = (cases.user(name) for name in "abcde")
+NEW, OLD = "optimizer.pruneFiltersCanPruneStreamingSubplan", "shuffle.partitions"
+"""Confs that the log has since Spark 3.5, and always."""
+
+
+def query(
+    root: Path,
+    batches: Sequence[Batch],
+    *partitions: Mapping[int, Sequence[Record]],
+    name: str = SCALA,
+    above: str | None = None,
+    conf: str = OLD,
+) -> str:
+    """A group state, below another operator or a source."""
+    confs = {"shuffle.partitions": str(len(partitions))} | ({conf: "true"} if conf == NEW else {})
+    cases.write_logs(root, batches, confs)
+    cases.write_operator(root, 0, name, "default")
+    for number, deltas in enumerate(partitions):
+        cases.write_store(root / f"state/0/{number}", deltas)
+        if above is not None:
+            cases.write_store(root / f"state/1/{number}", dict.fromkeys(deltas, ()))
+    cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
+    if above is not None:
+        cases.write_operator(root, 1, above, "default")
+        cases.write_schema(root / "state/1/0", cases.USER, cases.EXPIRES_AT)
+    return str(root)
+
+
+def table(report: Report, name: str) -> list[dict[str, Any]]:
+    return [dict(row) for one in report.tables if one.name == name for row in one.rows]
+
+
+def leftovers(path: str, **options: Any) -> dict[str, tuple[str, str, int]]:
+    """By key: class, certainty and batch."""
+    rows = api.leftovers(path, api.Options(**options)).primary.rows
+    return {
+        str(row["key"]["value"]): (row["class"], row["certainty"], row["expired_batch"])
+        for row in rows
+    }
+
+
+def undecided(path: str, **options: Any) -> dict[str, tuple[str, str]]:
+    """By key: class, and why."""
+    rows = table(api.leftovers(path, api.Options(**options)), "undecided_keys")
+    return {str(row["key"]["value"]): (row["class"], row["reason"]) for row in rows}
+
+
+# --- below an operator that emits by the clock -----------------------------------------------
+
+QUIET = [Batch(1000, 2000, 1), Batch(3000, 4000, 1), Batch(3500, 5000, 1)]
+CLEARED = {1: [put(A, 1500), put(B, 1500)], 2: [put(A, NO_TIMER, 2), put(B, 3500)], 3: []}
+
+
+def test_below_an_outer_join_data_may_come_without_new_data_of_the_sources(tmp_path: Path) -> None:
+    """What the join evicts it emits: a call for data may have cleared a timer that was due."""
+    path = query(tmp_path, QUIET, CLEARED, above="symmetricHashJoin")
+    assert leftovers(path) == {}
+    assert undecided(path)["a"][0] == "kept_without_timeout"
+    report = api.leftovers(path)
+    assert report.primary.empty.startswith("none is known; of ")
+    assert "keys the bytes do not decide it, see below" in report.primary.empty
+
+
+@pytest.mark.parametrize("above", [None, "dedupe"])
+def test_below_a_source_only_a_timeout_can_have_cleared_it(
+    tmp_path: Path, above: str | None
+) -> None:
+    path = query(tmp_path, QUIET, CLEARED, above=above)
+    found = leftovers(path)
+    assert found["a"] == ("kept_without_timeout", "proven", 1)
+    assert found["b"] == ("rearmed", "proven", 1)
+
+
+@pytest.mark.parametrize("above", ["stateStoreSave", "sessionWindowStateStoreSaveExec", PANDAS])
+def test_so_does_what_an_aggregation_a_session_or_a_timeout_emits(
+    tmp_path: Path, above: str
+) -> None:
+    path = query(tmp_path, QUIET, CLEARED, above=above)
+    assert leftovers(path) == {}
+    assert undecided(path)
+
+
+def test_behind_the_descent_of_the_keys_it_is_proven_below_a_join_too(tmp_path: Path) -> None:
+    """The clock, too: a timer that lies behind the descent fired, so it had run out."""
+    deltas: dict[int, list[Record]] = {
+        1: [put(B, 2500), put(C, 2500), put(D, 3500)],
+        2: [put(C, 9000), put(B, NO_TIMER), put(D, NO_TIMER)],
+        3: [],
+    }
+    path = query(tmp_path, QUIET, deltas, above="symmetricHashJoin")
+    found = leftovers(path)
+    assert found["b"] == ("kept_without_timeout", "proven", 1)
+    assert found["d"] == ("kept_without_timeout", "proven", 1)
+    assert "c" not in found
+
+
+@pytest.mark.parametrize(("name", "ignored"), [(SCALA, False), (PANDAS, True)])
+def test_where_the_watermark_may_lag_a_timer_that_stands_is_no_fault_of_scala(
+    tmp_path: Path, name: str, ignored: bool
+) -> None:
+    deltas: dict[int, list[Record]] = {1: [put(A, 1600)], 2: [], 3: []}
+    path = query(tmp_path, QUIET, deltas, name=name, above="symmetricHashJoin", conf=NEW)
+    assert leftovers(path) == {}
+    # Set before the time of its batch, it follows the watermark.
+    assert undecided(path) == ({"a": ("ignored_timeout", HELD_BACK)} if ignored else {})
+
+
+# --- the clock -------------------------------------------------------------------------------
+
+IDLE = [Batch(0, 1000 * n, n) for n in range(1, 5)]
+STANDS: dict[int, Sequence[Record]] = {1: [put(A, 2500)], 2: [put(B, 9000)], 3: [], 4: []}
+
+
+def test_that_an_idle_source_holds_the_watermark_back_accuses_no_pandas_query(
+    tmp_path: Path,
+) -> None:
+    path = query(tmp_path, IDLE, STANDS, name=PANDAS)
+    assert leftovers(path) == {}
+    assert undecided(path) == {"a": ("ignored_timeout", UNKNOWN_CLOCK)}
+    assert undecided(path, timeout_kind=TimeoutKind.EVENT_TIME) == {}
+    assert leftovers(path, timeout_kind=TimeoutKind.EVENT_TIME) == {}
+    found = leftovers(path, timeout_kind=TimeoutKind.PROCESSING_TIME)
+    assert found == {"a": ("ignored_timeout", "proven", 2)}
+    assert undecided(path, timeout_kind=TimeoutKind.PROCESSING_TIME) == {}
+
+
+def test_one_timer_at_or_before_the_time_of_its_batch_shows_that_it_is_event_time(
+    tmp_path: Path,
+) -> None:
+    shows = {1: [], 2: [], 3: [], 4: [put(C, 3999)]}
+    path = query(tmp_path, IDLE, STANDS, shows, name=PANDAS)
+    assert leftovers(path) == {}
+    assert undecided(path) == {}
+
+
+def test_a_restart_may_give_the_timers_the_other_clock(tmp_path: Path) -> None:
+    batches = [
+        *(Batch(1900, 2000, 1), Batch(1910, 3000, 2), Batch(1920, 4000, 2)),  # processing time
+        *(Batch(1930, 5000, 3), Batch(4500, 6000, 4)),  # event time
+    ]
+    deltas: dict[int, list[Record]] = {
+        1: [put(A, 2500), put(B, 3500), put(C, 4800), put(D, 4400)],
+        2: [put(A, NO_TIMER)],
+        3: [put(B, NO_TIMER)],  # without data: behind the time, not the watermark
+        4: [put(E, 4900)],  # before the time
+        5: [put(cases.user("f"), 4600)],
+    }
+    path = query(tmp_path, batches, deltas, name=PANDAS)
+    # At batch 2 by processing time; in batch 4 the watermark has passed D, and C waits for it,
+    # though the processing time had passed both.
+    found = leftovers(path)
+    assert found["b"] == ("kept_without_timeout", "proven", 2)
+    assert found["d"] == ("ignored_timeout", "proven", 4)
+    assert set(found) == {"b", "d"}
+    assert set(undecided(path)) <= {"a"}
+    # Of what came later nothing is known at batch 2.
+    assert leftovers(path, batch=2)["b"] == ("kept_without_timeout", "proven", 2)
+    assert "d" not in leftovers(path, batch=3)
+
+
+# --- what is told ----------------------------------------------------------------------------
+
+
+def test_undecided_keys_are_counted_told_why_and_what_would_decide_them(tmp_path: Path) -> None:
+    path = query(tmp_path, IDLE, STANDS, name=PANDAS)
+    report = api.leftovers(path)
+    assert report.summary["leftovers"] == 0
+    assert report.primary.empty == "none is known; of 1 keys the bytes do not decide it, see below"
+    (row,) = table(report, "undecided")
+    assert (row["operator_name"], row["class"], row["keys"]) == (PANDAS, "ignored_timeout", 1)
+    assert row["row_bytes"] == len(A) + len(put(A, 1)[1] or b"")
+    assert row["reason"] == UNKNOWN_CLOCK
+    assert row["decided_by"] == decided_by(UNKNOWN_CLOCK)
+    assert "--timeout-kind" in row["decided_by"]
+    assert any("--timeout-kind" in note for note in report.notes)
+    # Where none is, no table says so, and no note.
+    given = api.leftovers(path, api.Options(timeout_kind=TimeoutKind.EVENT_TIME))
+    assert not {"undecided", "undecided_keys"} & {one.name for one in given.tables}
+    assert not given.notes
+    assert given.primary.empty == "none: every key that has expired is gone"
+
+
+@pytest.mark.parametrize("reason", [UNKNOWN_CLOCK, HELD_BACK, AMONG_DATA])
+def test_of_every_reason_it_is_told_what_would_decide(reason: str) -> None:
+    assert decided_by(reason)
+    assert decided_by(None) is decided_by("something else") is None
+
+
+def test_undecided_keys_are_a_finding_that_alarms_nobody(tmp_path: Path) -> None:
+    path = query(tmp_path, IDLE, STANDS, name=PANDAS)
+    for report in (api.audit(path), api.leftovers(path)):
+        (found,) = [one for one in report.findings if one.kind.id == "SS210"]
+        assert (found.kind.severity, found.certainty) == (Severity.INFO, Certainty.UNDECIDED)
+        assert (found.rows, UNKNOWN_CLOCK in found.evidence) == (1, True)
+        assert not [one for one in report.findings if one.kind.id in ("SS202", "SS203")]
+
+
+@pytest.mark.parametrize("command", ["audit", "leftovers"])
+def test_the_command_line_shows_them_and_ends_well(tmp_path: Path, command: str) -> None:
+    path = query(tmp_path, IDLE, STANDS, name=PANDAS)
+    outcome = run(command, path)
+    assert outcome.code == 0
+    assert "SS210" in outcome.out
+    if command == "leftovers":
+        assert "none is known; of 1 keys the bytes do not decide it" in " ".join(
+            outcome.out.split()
+        )
+    tables = run(command, path, "--output", "json").json
+    assert "undecided" in str(tables)
+
+
+def test_a_limit_cuts_their_list_and_not_their_count(tmp_path: Path) -> None:
+    stands = {1: [put(cases.user(f"k{n}"), 2500) for n in range(5)], 2: [], 3: [], 4: []}
+    path = query(tmp_path, IDLE, stands, name=PANDAS)
+    report = api.leftovers(path, limit=2)
+    assert len(table(report, "undecided_keys")) == 2
+    (row,) = table(report, "undecided")
+    assert row["keys"] == 5

@@ -1,0 +1,55 @@
+"""Keys and values decoded by their store's schemas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from inspector.analyses.shared.words import CHUNK, StoreWords, add_problems, row_chunks
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.model import Problem, StoreId, StoreName
+from inspector.render.keys import Redact
+from inspector.schemas import ROWS, batch_of
+from tests import cases
+from tests.cases import small_checkpoint
+
+PLACE = StoreName(1, "default")
+
+
+def test_null_stays_null_and_what_has_no_schema_is_null(tmp_path: Path) -> None:
+    words = StoreWords(open_checkpoint(str(small_checkpoint(tmp_path))))
+    rows = [None, cases.micros(1_000_000), None]
+    shown = {"ts": "1970-01-01T00:00:01.000000Z"}
+    assert words.keys(PLACE, rows) == [None, shown, None]
+    assert words.values(PLACE, rows[:1]) == [None]
+    assert words.keys(StoreName(7, "default"), rows) == [None] * 3
+    assert words.hex(b"\x01") == "01"
+    assert words.hex(None) is None
+
+
+def test_redaction_hides_bytes_too(tmp_path: Path) -> None:
+    checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
+    words = StoreWords(checkpoint, Redact.ALL)
+    assert words.keys(PLACE, [None, b"x"]) == [None, "***"]
+    assert words.hex(b"x") is None
+
+
+def test_rows_come_in_chunks_and_problems_go_aside() -> None:
+    place = {"operator_id": 0, "store_name": "default", "partition_id": 1, "version": 2}
+    row = place | {"kind": "row", "key": b"k", "value": b"v"}
+    gone = place | {"kind": "problem", "slug": "missing-version", "message": "again"}
+    bad = place | {"kind": "problem", "slug": "bad-frame", "message": "bad", "path": "2.delta"}
+    batches = [batch_of(ROWS, [row] * (CHUNK + 1)), batch_of(ROWS, [gone, bad])]
+    store = StoreId(0, "default", 1)
+    problems = [Problem("missing-version", "told by the listing", store=store)]
+    assert [len(chunk) for chunk in row_chunks(batches, problems)] == [CHUNK, 1]
+    assert [problem.slug for problem in problems] == ["missing-version", "bad-frame"]
+
+
+def test_what_the_listing_told_is_not_told_again() -> None:
+    stores = StoreId(0, "default", 1), StoreId(0, "default", 2)
+    listed = [Problem("missing-version", "cannot be restored", "p/1", store=stores[0])]
+    problems = list(listed)
+    again, elsewhere = (Problem("missing-version", "no delta", store=store) for store in stores)
+    of_file = Problem("missing-version", "no delta", "2.delta", store=stores[0])
+    add_problems([again, elsewhere, of_file, elsewhere], problems)
+    assert problems == [*listed, elsewhere, of_file]

@@ -1,0 +1,30 @@
+"""What an audit adds up and lists."""
+
+from inspector import api
+from inspector.analyses.audit import AUDIT_KEYS
+from tests.cli.support import checkpoint_of
+
+
+def test_an_audit_adds_up_what_its_tables_tell() -> None:
+    report = api.audit(str(checkpoint_of("join_left_outer")))
+    tables = {table.name: list(table.rows) for table in report.tables}
+    sizes = tables["sizes"]
+    assert report.summary["rows"] == sum(row["rows"] for row in sizes) > 0
+    assert report.summary["row_bytes"] == sum(row["row_bytes"] for row in sizes) > 0
+    changes = tables["changes"]
+    assert {row["versions"] for row in changes} == {"1 to 10"}
+    for row in changes:
+        assert row["puts"] == row["inserts"] + row["updates"]
+
+
+def test_the_changes_end_with_the_rows_that_live() -> None:
+    report = api.audit(str(checkpoint_of("agg_update")))
+    (changes,) = next(list(t.rows) for t in report.tables if t.name == "changes")
+    assert changes["inserts"] - changes["removals"] == report.summary["rows"]
+
+
+def test_an_audit_lists_a_few_leftovers_and_counts_all() -> None:
+    report = api.audit(str(checkpoint_of("agg_complete")))
+    tables = {table.name: list(table.rows) for table in report.tables}
+    assert len(tables["leftovers"]) == AUDIT_KEYS
+    assert report.summary["leftovers"] == sum(row["keys"] for row in tables["classes"]) == 201

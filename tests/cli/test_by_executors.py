@@ -1,0 +1,16 @@
+"""What Spark writes itself: formats. The writing is tested in tests/spark/test_writing.py."""
+
+import click
+import pytest
+
+from inspector.cli.by_executors import FORMATS, check_format
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_formats_of_spark(form: str) -> None:
+    check_format(form)
+
+
+def test_arrow_is_none_of_them() -> None:
+    with pytest.raises(click.UsageError, match="Spark writes no arrow, expected parquet, "):
+        check_format("arrow")

@@ -1,0 +1,55 @@
+"""Commands made from declarations, and how fast they start."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from inspector import analyses
+from inspector.cli.commands import command_of
+from inspector.cli.main import commands
+from tests.cli.support import FIXTURES, checkpoint_of, run
+
+
+@pytest.mark.parametrize("name", commands())
+def test_a_command_has_the_options_of_its_declaration(name: str) -> None:
+    analysis = analyses.load(name)
+    flags = {flag for each in command_of(analysis).params for flag in each.opts}
+    assert {each.flag for each in (*analysis.options, *analysis.shared)} <= flags
+    assert ("--fail-on" in flags) is (analysis.fail_on is not None)
+    assert "--output-file" in flags
+
+
+@pytest.mark.parametrize("command", ["info", "files"])
+def test_commands_that_read_no_state_import_nothing_that_does(command: str) -> None:
+    program = (
+        "import sys\n"
+        "from inspector.cli.main import run\n"
+        f"sys.argv = ['inspector', {command!r}, {str(checkpoint_of('agg_update'))!r}]\n"
+        "try: run()\n"
+        "except SystemExit: pass\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('inspector.')))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=FIXTURES.parents[1], capture_output=True, check=True
+    )
+    imported = done.stdout.decode().splitlines()[-1].split()
+    assert f"inspector.analyses.{command}" in imported
+    for room in ("facts", "state.replay", "passes.run", "analyses.leftovers"):
+        assert not [name for name in imported if name.startswith(f"inspector.{room}")]
+
+
+def test_changes_is_no_command() -> None:
+    assert "changes" in analyses.names()
+    assert run("changes", checkpoint_of("agg_update")).code == 2
+
+
+def test_the_story_of_leftovers_is_written_as_parquet_too(tmp_path: Path) -> None:
+    path, file = checkpoint_of("fmgws_event_ignore"), tmp_path / "story.parquet"
+    outcome = run("leftovers", path, "--explain", "value=once-000", "-o", "parquet", "-O", file)
+    assert (outcome.code, outcome.out) == (0, "")
+    assert pq.read_table(file).num_rows == 3

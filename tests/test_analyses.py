@@ -1,0 +1,243 @@
+"""The registry of analyses: each is one file, and what it declares is what it does."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector import analyses, api
+from inspector.analyses.shared.column_docs import COLUMN_DOCS, doc_of
+from inspector.analyses.shared.data_tables import TableOptions, plan_table
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.reference import reference
+from inspector.analyses.shared.run import Run
+from inspector.engines.local import LocalEngine
+from inspector.merge.collect import Facts
+from inspector.render.report import Column, Report
+from tests.cli.support import checkpoint_of, run
+
+CASES = ("fmgws_event_ignore", "join_left_outer", "agg_complete", "session_window", "agg_v1")
+KEY = {"fmgws_event_ignore": "value=once-000"}
+
+TOY = '''
+"""``toy``: counts the stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from inspector.analyses.shared.common import STORE, count, identity
+from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.driver_tables import driver_table
+from inspector.analyses.shared.options import PART, Options
+from inspector.analyses.shared.run import Run
+from inspector.merge.collect import Facts
+from inspector.render.report import Column, Report
+
+STORES = TableSpec("toys", "one store", (*STORE, Column("shout", doc="What was shouted.")))
+
+
+def store_rows(run: Run) -> Iterator[dict[str, Any]]:
+    for operator in run.checkpoint.operators:
+        for store in operator.layout.store_names:
+            yield {
+                "operator_id": operator.operator_id,
+                "operator_name": operator.name,
+                "store_name": store,
+            }
+
+
+@analysis(
+    uses=(PART,),
+    tables=(STORES,),
+    data_tables=(driver_table("toys", "The stores.", STORE, store_rows),),
+)
+def toy(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    shout: Annotated[str, Option("What to shout.", choices=("hey", "ho"))] = "hey",
+) -> Report:
+    """Count the stores of the query, and shout."""
+    run = Run.start(path, options)
+    rows = [row | {"shout": shout} for row in store_rows(run)]
+    summary = identity(run.checkpoint, run.version)
+    return Report("toy", run.checkpoint.root, summary, (STORES.table("toys", rows),))
+'''
+JOIN = checkpoint_of("join_left_outer")
+
+
+@pytest.fixture
+def _toy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """One more analysis: a file."""
+    import sys
+
+    (tmp_path / "toy.py").write_text(TOY, "utf-8")
+    monkeypatch.setattr(analyses, "__path__", [*analyses.__path__, str(tmp_path)])
+    yield
+    sys.modules.pop("inspector.analyses.toy", None)
+    vars(analyses).pop("toy", None)
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_file_is_a_command() -> None:
+    assert "  toy " in run("--help").out
+    shown = run("toy", "--help").out
+    assert "Count the stores of the query, and shout." in shown
+    assert "--shout [hey|ho]" in shown
+    assert "--partition" in shown
+    assert "--batch" not in shown
+    rows = run("toy", JOIN, "--shout", "ho", "--store", "left-keyToNumValues", "-o", "json").rows
+    assert [(row["store_name"], row["shout"]) for row in rows] == [("left-keyToNumValues", "ho")]
+    assert run("toy", JOIN, "--shout", "hoo").code == 2
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_file_is_a_call() -> None:
+    assert "toy" in dir(api)
+    report = api.toy(str(JOIN), shout="ho")  # type: ignore[attr-defined]
+    assert len(report.primary.rows) == 4
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_file_is_a_table_of_data() -> None:
+    plan = plan_table(str(JOIN), "toys", None, TableOptions())
+    batches = list(LocalEngine(1).map(plan.function, plan.schema, plan.work))
+    assert [row["store_name"] for b in batches for row in b.to_pylist()] == [
+        row["store_name"]
+        for row in api.toy(str(JOIN)).primary.rows  # type: ignore[attr-defined]
+    ]
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_file_is_a_table_of_spark_and_of_the_data_source() -> None:
+    import inspector.spark
+    from inspector.spark.source import InspectorDataSource
+
+    assert "toys" in dir(inspector.spark)
+    function = inspector.spark.toys  # type: ignore[attr-defined]
+    assert repr(function) == "<function inspector.spark.toys(spark, path, options=None)>"
+    source = InspectorDataSource({"path": str(JOIN), "table": "toys", "operatorid": "0"})
+    assert source.schema().names == ["operator_id", "operator_name", "store_name"]
+    assert len(source.reader(source.schema()).partitions()) == 1
+
+
+@pytest.mark.usefixtures("_toy")
+def test_a_file_is_a_page_of_the_reference() -> None:
+    page = reference(analyses.load("toy"))
+    assert "inspector toy PATH [OPTIONS]" in page
+    assert "| `--shout` | `shout` | `hey` | What to shout. `hey`, `ho`. |" in page
+    assert "| `shout` | text | What was shouted. |" in page
+    assert "api.toy(path, api.Options(partition_id=0))" in page
+    assert "`inspector.spark.toys(spark, path)`" in page
+
+
+# --- what is declared ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", analyses.names())
+def test_an_analysis_is_the_function_of_its_module_s_name(name: str) -> None:
+    found = analyses.load(name)
+    assert found.name == name
+    assert found.function.__module__ == f"inspector.analyses.{name}"
+    assert found.text.count(".") >= 1
+    options = (*found.options, *found.shared)
+    assert all(each.option.help for each in options)
+    assert len({each.flag for each in options}) == len(options)
+
+
+@pytest.mark.parametrize("name", analyses.names())
+def test_every_column_says_what_it_means(name: str) -> None:
+    for table in analyses.load(name).tables:
+        assert all(doc_of(column) for column in (*table.columns, *table.raw))
+        assert table.wide <= {column.name for column in table.columns}
+    assert reference(analyses.load(name)).startswith(f"# {name}\n")
+
+
+def test_no_column_is_described_that_nobody_has() -> None:
+    declared = {
+        column.name
+        for name in analyses.names()
+        for table in analyses.load(name).tables
+        for column in (*table.columns, *table.raw)
+        if not column.doc
+    }
+    of_data = {"from_snapshot", "path", "modified_ms", "previous_row_bytes", "raw_bytes"}
+    assert set(COLUMN_DOCS) - declared == of_data - declared
+
+
+def reports() -> Iterator[Report]:
+    """Reports with every table that there is."""
+    for case in CASES:
+        path = str(checkpoint_of(case))
+        yield from (api.audit(path), api.info(path), api.files(path), api.verify(path))
+        yield from (api.sizes(path, by=by) for by in ("operator", "partition", "field"))
+        yield from (api.sharing(path, by=by) for by in ("store", "partition"))
+        yield from (api.memory(path, executors=2), api.timeline(path), api.top(path))
+        yield from (api.rows(path, raw=True), api.changes(path, raw=True))
+        yield api.diff(path, raw=True)
+        yield api.leftovers(path)
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    one = api.Options(where=("value=once-000",))
+    yield api.history(path, one, raw=True)
+    yield api.leftovers(path, explain="value=once-000")
+    yield api.leftovers(path, explain="kept_without_timeout")
+    yield api.leftovers(str(checkpoint_of("fmgws_snapshots_cleaned")))
+    yield api.audit(str(checkpoint_of("fmgws_snapshots_cleaned")))
+
+
+def test_the_tables_of_reports_are_the_declared_ones() -> None:
+    seen: dict[str, set[str]] = {}
+    for report in reports():
+        declared = analyses.load(report.command).tables
+        for table in report.tables:
+            list(table.rows)
+            specs = [spec for spec in declared if spec.name == table.name]
+            columns = [[*spec.columns, *spec.raw] for spec in specs]
+            assert any(_in_order(table.columns, mine) for mine in columns), table.name
+            seen.setdefault(report.command, set()).add(table.name)
+    for name in analyses.names():
+        assert {spec.name for spec in analyses.load(name).tables} == seen.get(name, set()), name
+
+
+def _in_order(some: object, columns: list[Column]) -> bool:
+    """Whether columns are some of the declared ones, in their order."""
+    left = iter(columns)
+    return all(column in left for column in some)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", analyses.names())
+def test_the_facts_that_are_read_are_the_declared_ones(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = analyses.load(name)
+    read: list[FactRequest] = []
+    facts = Run.facts
+
+    def recorded(run: Run, request: FactRequest) -> Facts:
+        read.append(request)
+        return facts(run, request)
+
+    monkeypatch.setattr(Run, "facts", recorded)
+    options = api.Options(where=("value=once-000",))
+    values = [each.choices[0] if each.choices else None for each in found.arguments]
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    places = zip(found.arguments, values, strict=True)
+    found.function(*(path if each.name == "path" else v for each, v in places), options)
+    assert read == ([] if found.facts is None else [found.facts])
+    page = reference(found)
+    assert ("It replays every state file in reach" in page) is (found.facts is not None)
+
+
+def test_what_analyses_share_depends_on_none_of_them() -> None:
+    folder = Path(str(analyses.__file__)).with_name("shared")
+    for file in folder.glob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(
+                "inspector.analyses."
+            ):
+                assert str(node.module).split(".")[2] == "shared", file

@@ -1,0 +1,153 @@
+"""The public API: every command as a call, and all that its signatures need."""
+
+import ast
+import inspect
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from inspector import analyses, api
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.run import Run
+from inspector.exceptions import CheckpointError, NotACheckpointError
+from inspector.render.formats import FORMATS, render
+from inspector.render.keys import Redact
+from inspector.render.report import Report
+from tests.cli.support import COMMANDS, checkpoint_of, copy_of
+
+LEAK = str(checkpoint_of("fmgws_event_ignore"))
+
+
+def rows_of(report: Report) -> list[Any]:
+    return list(report.primary.rows)
+
+
+def test_every_public_name_is_there_when_it_is_named() -> None:
+    assert dir(api) == api.__all__ == sorted(set(api.__all__))
+    assert set(analyses.names()) < set(api.__all__)
+    for name in api.__all__:
+        assert getattr(api, name).__doc__
+    for name in analyses.names():
+        assert getattr(api, name).__name__ == name
+    with pytest.raises(AttributeError, match=r"'inspector\.api' has no attribute 'nothing'"):
+        _ = api.nothing  # type: ignore[attr-defined]
+
+
+def test_type_checkers_see_every_public_name() -> None:
+    tree = ast.parse(Path(str(api.__file__)).read_text("utf-8"))
+    (block,) = (
+        node
+        for node in tree.body
+        if isinstance(node, ast.If) and not node.orelse and isinstance(node.test, ast.Name)
+    )
+    seen = [a.asname for n in block.body if isinstance(n, ast.ImportFrom) for a in n.names]
+    assert sorted(map(str, seen)) == api.__all__
+
+
+def test_signatures_need_no_name_that_is_not_public() -> None:
+    public = {getattr(api, name) for name in api.__all__}
+    for name in analyses.names():
+        hints = get_type_hints(getattr(api, name))
+        for hint in hints.values():
+            for kind in (hint, *get_args(hint)):
+                own = isinstance(kind, type) and kind.__module__.startswith("inspector")
+                assert not own or kind in public, (name, kind)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_command_is_a_function_of_its_name(command: str) -> None:
+    function = getattr(api, command)
+    assert command in api.__all__
+    report = function(LEAK)
+    assert isinstance(report, Report)
+    assert (report.command, report.checkpoint) == (command, LEAK)
+    assert inspect.getdoc(function)
+    for output in FORMATS:
+        assert "".join(render(function(LEAK), output)).endswith("\n") or output == "ndjson"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_options_choose_part_and_version(command: str) -> None:
+    options = api.Options(batch=4, partition_id=1)
+    report = getattr(api, command)(LEAK, options)
+    assert report.summary["version"] == 5
+    partitions = {row["partition_id"] for row in rows_of(report) if "partition_id" in row}
+    assert partitions <= {1, None}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_what_is_not_there_is_an_error(command: str, tmp_path: Path) -> None:
+    function = getattr(api, command)
+    with pytest.raises(NotACheckpointError, match="expected a checkpoint folder"):
+        function(str(tmp_path))
+    with pytest.raises(CheckpointError, match="no such operator, store or partition"):
+        function(LEAK, api.Options(operator_id=7))
+    with pytest.raises(CheckpointError, match=r"state version 100 \(batch 99\) does not exist"):
+        function(LEAK, api.Options(batch=99))
+
+
+def test_a_limit_holds_back_rows_and_changes_no_total() -> None:
+    whole, short = api.leftovers(LEAK), api.leftovers(LEAK, limit=3)
+    assert (len(rows_of(whole)), len(rows_of(short))) == (68, 3)
+    assert whole.summary == short.summary
+    assert len(rows_of(api.rows(LEAK, limit=3))) == 3
+
+
+def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
+    path = str(checkpoint_of("join_left_outer"))
+    (retention,) = (table for table in api.leftovers(path).tables if table.name == "retention")
+    found = Run.start(path, None).facts(FactRequest(matched=True)).matched
+    shown = {
+        row["store_name"]: (row["matched_rows"], row["unmatched_rows"]) for row in retention.rows
+    }
+    assert shown == {store: (rows.matched, rows.unmatched) for (_, store), rows in found.items()}
+    assert len(shown) == 2
+    assert Run.start(path, None).facts().matched == {}
+
+
+def test_keys_are_shown_unless_an_audit_judges_them() -> None:
+    assert rows_of(api.leftovers(LEAK))[0]["key"] == {"value": "once-000"}
+    examples = next(t for t in api.audit(LEAK).tables if t.name == "leftovers")
+    assert all(row["key"].startswith("sha256:") for row in examples.rows)
+    shown = api.audit(LEAK, api.Options(redact=Redact.NONE))
+    examples = next(t for t in shown.tables if t.name == "leftovers")
+    assert next(row["key"]["value"] for row in examples.rows) == "once-000"
+
+
+def test_rows_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    report = api.rows(str(path))
+    for delta in path.glob("state/0/1/*.delta"):
+        delta.write_bytes(b"junk")
+    assert report.problems == []
+    assert {row["partition_id"] for row in report.primary.rows} == {0}
+    (problem,) = report.problems
+    assert problem.path == str(path / "state/0/1/1.delta")
+    assert not report.complete
+
+
+def test_a_call_leaves_no_option_behind() -> None:
+    with pytest.raises(AttributeError):
+        api.Options().batch = 3  # type: ignore[misc]
+    assert api.Options() == api.Options()
+
+
+@pytest.mark.parametrize("command", ["info", "files"])
+def test_they_import_nothing_that_reads_state(command: str) -> None:
+    program = (
+        "import sys\n"
+        "from inspector import api\n"
+        f"assert api.{command}({str(checkpoint_of('agg_update'))!r}).tables\n"
+        "print(*sorted(name for name in sys.modules if name.startswith('inspector.')))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    imported = done.stdout.decode().split()
+    assert f"inspector.analyses.{command}" in imported
+    analyses = [name for name in imported if name.startswith("inspector.analyses.")]
+    assert {name.split(".")[2] for name in analyses} == {command, "shared"}
+    assert not [name for name in imported if name.startswith("inspector.facts")]
+    assert "inspector.state.replay" not in imported
+    assert "inspector.passes.run" not in imported

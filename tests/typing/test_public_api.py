@@ -1,0 +1,90 @@
+"""The public API as its users write it: mypy checks this file, and pytest runs it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import inspector
+from inspector import InspectorError, api
+from inspector.api import Finding, Options, Problem, Redact, Report, Severity, Table, TimeoutKind
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
+LEAK = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+
+
+def leaks(path: str, options: Options | None = None) -> list[tuple[str, int | None]]:
+    """Findings of an audit that matter, with the rows that they concern."""
+    report: Report = api.audit(path, options)
+    grave: list[Finding] = [f for f in report.findings if f.kind.severity >= Severity.WARNING]
+    return [(finding.kind.id, finding.rows) for finding in grave]
+
+
+def test_findings_are_read() -> None:
+    assert ("SS203", 68) in leaks(LEAK)
+    assert leaks(LEAK, Options(partition_id=0, timeout_kind=TimeoutKind.EVENT_TIME))
+
+
+def test_tables_are_arrow_and_pandas() -> None:
+    report = api.leftovers(LEAK, Options(redact=Redact.HASH), limit=10)
+    keys: pa.Table = api.arrow_table(report)
+    assert keys.num_rows == 10
+    frame = api.arrow_table(report, "classes").to_pandas()
+    assert int(frame["keys"].sum()) == 68
+    with pytest.raises(KeyError):
+        api.arrow_table(report, "nothing")
+
+
+def test_a_report_is_written_as_json() -> None:
+    report = api.sizes(LEAK, by="partition")
+    table: Table = report.primary
+    found = json.loads("".join(api.render(report, "json")))
+    assert [column["name"] for column in found["columns"]] == [c.name for c in table.columns]
+    assert found["complete"] is report.complete is True
+
+
+def test_problems_and_errors(tmp_path: Path) -> None:
+    problems: list[Problem] = list(api.verify(LEAK).problems)
+    assert problems == []
+    with pytest.raises(api.NotACheckpointError) as caught:
+        api.info(str(tmp_path))
+    error: InspectorError = caught.value
+    assert error.path == str(tmp_path)
+
+
+def test_rows_of_each_store_keep_their_types() -> None:
+    (table,) = api.export("rows", LEAK, mode="failfast")
+    store: api.StoreTable = table
+    rows = pa.Table.from_batches(store.batches, store.schema)
+    assert rows.num_rows == api.sizes(LEAK).summary["rows"]
+    assert pa.types.is_struct(rows.schema.field("key").type)
+
+
+def test_one_open_checkpoint_serves_several_analyses() -> None:
+    run = api.Run.start(LEAK, Options(engine=api.EngineOptions("local")))
+    assert api.sizes(run).summary["version"] == api.top(run, limit=1).summary["version"] == 13
+
+
+def on_spark(spark: SparkSession, path: str) -> DataFrame:
+    """Tables in a session; only type checkers come here."""
+    import inspector.spark as on
+
+    report: Report = on.audit(spark, path)
+    rows = on.rows(spark, path, Options(operator_id=0), raw=True, mode="permissive")
+    on.changes(spark, path, from_batch=3, mode="dropmalformed").unionByName(rows)
+    on.versions(spark, path).join(on.files(spark, path), "partition_id")
+    assert report.complete
+    return on.leftovers(spark, path, on.Options(batch=4)).groupBy("class").count()
+
+
+def test_what_is_public_is_listed() -> None:
+    assert set(inspector.__all__) <= set(dir(inspector))
+    assert {"Report", "Options", "Redact", "Finding", "Unit"} <= set(dir(api))
+    assert callable(on_spark)
