@@ -235,7 +235,7 @@ def test_filters_on_the_partition_leave_out_the_others() -> None:
 
 
 def number_of(part: Any) -> int:
-    return int(json.loads(json.loads(part.spec)["task"])["partition_id"])
+    return int(json.loads(part.spec)["task"]["partition_id"])
 
 
 @since_4_1
