@@ -34,7 +34,7 @@ FULL = {
 """Test files, or tests, that are ``full`` as a whole, each with the reason."""
 
 ALL_CHECKPOINTS = "test_partitions_tell_the_leftovers_that_all_of_them_together_have"
-FULL[f"analyses/test_flat_tables.py::{ALL_CHECKPOINTS}"] = "all checkpoints of all releases"
+FULL[f"analyses/shared/test_fact_tables.py::{ALL_CHECKPOINTS}"] = "all checkpoints of all releases"
 
 SMOKE = {
     "engines/test_spark.py::test_fields": "both engines say the same",

@@ -124,7 +124,7 @@ PLANTED = {
     "state-files": [
         ("discovery.plan", "inspector.providers.hdfs.names"),
         ("passes.store_reader", "inspector.providers.hdfs"),
-        ("analyses.listing", "inspector.providers.rocksdb.recognizer"),
+        ("analyses.files", "inspector.providers.rocksdb.recognizer"),
     ],
     "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.run", "fsspec")],
 }
