@@ -156,7 +156,7 @@ def open_checkpoint(
     url: str,
     options: Mapping[str, str] | None = None,
     selection: Selection | None = None,
-    given: UserSchemas | None = None,
+    user_schemas: UserSchemas | None = None,
 ) -> Checkpoint:
     """Open a checkpoint by its root, or by any path below it.
 
@@ -164,24 +164,24 @@ def open_checkpoint(
         url: path or URL.
         options: the storage's options.
         selection: narrows what the path means.
-        given: state schemas that take the place of those in the checkpoint.
+        user_schemas: state schemas that take the place of those in the checkpoint.
 
     Raises:
-        CheckpointError: a given schema is for no store of the part that was selected.
+        CheckpointError: a user-supplied schema is for no store of the part that was selected.
         NotACheckpointError: nothing is there, or something else.
         UnsupportedProviderError: a provider wrote its state that cannot be read here.
         EngineError: no driver for the URL.
         OSError: the storage does not answer.
     """
     root, meant = resolve_root(url, options, classify)
-    return checkpoint_at(Storage.open(root, options), meant, selection, given)
+    return checkpoint_at(Storage.open(root, options), meant, selection, user_schemas)
 
 
 def checkpoint_at(
     storage: Storage,
     meant: Selection,
     selection: Selection | None = None,
-    given: UserSchemas | None = None,
+    user_schemas: UserSchemas | None = None,
 ) -> Checkpoint:
     """A checkpoint whose root is open.
 
@@ -189,7 +189,7 @@ def checkpoint_at(
         storage: opened at the root.
         meant: the part that the user's path names.
         selection: narrows it.
-        given: state schemas that take the place of those in the checkpoint.
+        user_schemas: state schemas that take the place of those in the checkpoint.
 
     Raises:
         CheckpointError: as :func:`open_checkpoint`.
@@ -202,7 +202,7 @@ def checkpoint_at(
     provider = provider_for(Listing(logs.provider_class, files), storage.root)
     problems = [*whole.problems, *logs.problems]
     selected = whole.select(chosen)
-    query = _operators(verified, whole, selected, problems, given or UserSchemas())
+    query = _operators(verified, whole, selected, problems, user_schemas or UserSchemas())
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
         replace(operator, layout=layouts[operator.operator_id])
@@ -219,10 +219,10 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
     return sum(file.size for of_store in files for file in of_store)
 
 
-def _narrowed(meant: Selection, asked: Selection) -> Selection:
+def _narrowed(meant: Selection, selected: Selection) -> Selection:
     """What the path means, narrowed by what was selected."""
-    given = {name: value for name, value in vars(asked).items() if value is not None}
-    return replace(meant, **given)
+    narrower = {name: value for name, value in vars(selected).items() if value is not None}
+    return replace(meant, **narrower)
 
 
 def _operators(
@@ -230,11 +230,11 @@ def _operators(
     whole: Layout,
     selected: Layout,
     problems: list[Problem],
-    given: UserSchemas,
+    user_schemas: UserSchemas,
 ) -> tuple[Operator, ...]:
     """Every operator of the query, by id."""
     found: list[Operator] = []
-    in_place = given.of_stores(selected)
+    in_place = user_schemas.of_stores(selected)
     for layout in reversed(whole.operators):
         metadata, trouble = read_operator_metadata(storage, layout.operator_id)
         problems.extend(trouble)
@@ -262,14 +262,14 @@ def _schemas(
     storage: Storage,
     layout: OperatorLayout,
     problems: list[Problem],
-    given: Mapping[StoreName, SchemaPair],
+    supplied: Mapping[StoreName, SchemaPair],
 ) -> dict[str, StateSchema]:
     schemas: dict[str, StateSchema] = {}
     for store in layout.store_names:
         schema, trouble = read_state_schema(storage, layout.operator_id, store)
         place = StoreName(layout.operator_id, store)
-        if place in given:
-            schema = with_user_schemas(schema, given[place], place)
+        if place in supplied:
+            schema = with_user_schemas(schema, supplied[place], place)
         else:
             problems.extend(trouble)
         if schema is not None:

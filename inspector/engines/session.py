@@ -120,7 +120,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     try:
         _quieten(scope)
-        made = _made(builder.remote(master), conf) if remote else _classic(builder, request, scope)
+        made = _built(builder.remote(master), conf) if remote else _classic(builder, request, scope)
     except BaseException as error:
         scope.close()
         if not isinstance(error, Exception):
@@ -151,7 +151,7 @@ def _classic(builder: Any, request: Request, scope: SessionScope) -> SparkSessio
     if _is_submitted():
         # Only spark-submit reads the conf; PySpark itself reads the variable alone.
         with _python(conf.get(_PYTHON)):
-            return _made(builder if master is None else builder.master(master), conf)
+            return _built(builder if master is None else builder.master(master), conf)
     folder = scope.folder("inspector-spark-")
     quiet = Path(folder) / "log4j2.properties"
     quiet.write_text(_QUIET, "utf-8")
@@ -167,7 +167,7 @@ def _classic(builder: Any, request: Request, scope: SessionScope) -> SparkSessio
         defaults["spark.ui.enabled"] = "false"
     # Workers of this machine are to see what this process sees.
     with _python(conf.get(_PYTHON) or os.environ.get(_PYTHON_VARIABLE) or sys.executable):
-        return _made(builder.master(master), {**defaults, **conf})
+        return _built(builder.master(master), {**defaults, **conf})
 
 
 @contextmanager
@@ -212,7 +212,7 @@ def _is_submitted() -> bool:
     return bool(os.environ.get("PYSPARK_GATEWAY_PORT") or os.environ.get("SPARK_REMOTE"))
 
 
-def _made(builder: Any, conf: Mapping[str, str]) -> SparkSession:
+def _built(builder: Any, conf: Mapping[str, str]) -> SparkSession:
     for name, value in conf.items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()

@@ -60,7 +60,7 @@ class Retention:
 
 
 @dataclass(frozen=True)
-class JoinLife:
+class JoinLifetime:
     """What is known of a join.
 
     Attributes:
@@ -76,7 +76,7 @@ class JoinLife:
     covered: Mapping[str, int] = field(default_factory=dict)
 
 
-def judge_join(life: JoinLife) -> Iterator[Finding]:
+def judge_join(life: JoinLifetime) -> Iterator[Finding]:
     """The findings of one join."""
     for store, side in life.sides.items():
         other = next((one for name, one in life.sides.items() if name != store), None)
@@ -87,7 +87,7 @@ def judge_join(life: JoinLife) -> Iterator[Finding]:
         yield from _counters(life, store, check)
 
 
-def _never(life: JoinLife, store: str, side: Retention, other: Retention | None) -> Finding:
+def _never(life: JoinLifetime, store: str, side: Retention, other: Retention | None) -> Finding:
     beside = ""
     if other is not None and other.removed:
         beside = f"; the other side removed {other.removed:,}"
@@ -105,7 +105,7 @@ def _never(life: JoinLife, store: str, side: Retention, other: Retention | None)
     )
 
 
-def _copied(life: JoinLife, store: str, side: Retention) -> Finding:
+def _copied(life: JoinLifetime, store: str, side: Retention) -> Finding:
     return Finding(
         JOIN_COPY,
         Certainty.INFERRED,
@@ -121,7 +121,7 @@ def _copied(life: JoinLife, store: str, side: Retention) -> Finding:
     )
 
 
-def _counters(life: JoinLife, store: str, check: JoinCheck) -> Iterator[Finding]:
+def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Finding]:
     found = {name: getattr(check, name) for name in _WRONG}
     words = [f"{rows:,} {_WRONG[name]}" for name, rows in found.items() if rows]
     if not words:

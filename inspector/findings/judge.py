@@ -14,7 +14,7 @@ from inspector.findings.integrity import (
 )
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
-from inspector.findings.lives import join_life, newest_event_times, store_lives
+from inspector.findings.rule_inputs import join_lifetime, newest_event_times, store_lifetimes
 from inspector.findings.watermarks import judge_watermark
 from inspector.merge.collect import Facts
 from inspector.model import BatchClock, Problem
@@ -35,10 +35,10 @@ def judge(
     found = [*judge_problems(problems)]
     for operator in checkpoint.operators:
         found += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
-        for life in store_lives(checkpoint, operator, version, facts):
+        for life in store_lifetimes(checkpoint, operator, version, facts):
             found += judge_life(life)
         if operator.name in JOIN:
-            found += judge_join(join_life(checkpoint, operator, version, facts))
+            found += judge_join(join_lifetime(checkpoint, operator, version, facts))
     newest = newest_event_times(checkpoint, facts)
     clocks: dict[int, BatchClock] = dict(checkpoint.logs.clocks.items())
     found += judge_watermark(clocks, version - 1, newest)

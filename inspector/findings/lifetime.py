@@ -47,7 +47,7 @@ class LeftoverTotal:
 
 
 @dataclass(frozen=True)
-class StoreLife:
+class StoreLifetime:
     """What is known of the life of one store's rows, all partitions together.
 
     Attributes:
@@ -81,7 +81,7 @@ class StoreLife:
     data_batches: int = DATA_BATCHES
 
 
-def judge(life: StoreLife) -> Iterator[Finding]:
+def judge(life: StoreLifetime) -> Iterator[Finding]:
     """The lifetime findings of one store."""
     yield from _never(life)
     never_armed = list(_never_armed(life))
@@ -103,7 +103,7 @@ def judge(life: StoreLife) -> Iterator[Finding]:
         )
 
 
-def _never(life: StoreLife) -> Iterator[Finding]:
+def _never(life: StoreLifetime) -> Iterator[Finding]:
     rule, newest = life.rule, life.newest
     if rule.never is None or not newest.rows:
         return
@@ -122,7 +122,7 @@ def _never(life: StoreLife) -> Iterator[Finding]:
     )
 
 
-def _never_armed(life: StoreLife) -> Iterator[Finding]:
+def _never_armed(life: StoreLifetime) -> Iterator[Finding]:
     """Keys of a group state with a timeout that no call ever armed."""
     calls = life.calls
     if calls is None or not calls.never_armed_rows or life.window < WINDOW:
@@ -151,7 +151,7 @@ def _never_armed(life: StoreLife) -> Iterator[Finding]:
     )
 
 
-def _leftovers(life: StoreLife) -> Iterator[Finding]:
+def _leftovers(life: StoreLifetime) -> Iterator[Finding]:
     for total in life.leftovers:
         if not total.rows or total.certainty is Certainty.UNDECIDED:
             continue
@@ -169,7 +169,7 @@ def _leftovers(life: StoreLife) -> Iterator[Finding]:
         )
 
 
-def _undecided(life: StoreLife, *, said: bool) -> Iterator[Finding]:
+def _undecided(life: StoreLifetime, *, said: bool) -> Iterator[Finding]:
     """Keys that may be stuck; one that was armed anew is judged again when its timer runs out.
 
     Args:
@@ -221,7 +221,7 @@ def _details(total: LeftoverTotal) -> str:
     return f" ({'; '.join(words)})" if words else ""
 
 
-def _grows(life: StoreLife) -> Iterator[Finding]:
+def _grows(life: StoreLifetime) -> Iterator[Finding]:
     """Rows that only become more, where no rule that is known could tell whether they should."""
     rule = life.rule
     known = rule.expiry is not None or rule.never is not None or rule.event_time is not None
@@ -258,7 +258,7 @@ _CHANGES = {
 
 
 def _finding(  # noqa: PLR0913 - the fields of one value
-    life: StoreLife,
+    life: StoreLifetime,
     kind: Kind,
     certainty: Certainty,
     evidence: str,

@@ -205,8 +205,8 @@ class Facts:
             for name, by_version in self.merged(ClockEvidence).items()
         }
         kinds = {kind for _, kind in self.calls}
-        given = next(iter(kinds)) if len(kinds) == 1 else None
-        return Resolution(against, given, habits_of(self.calls))
+        user_clock = next(iter(kinds)) if len(kinds) == 1 else None
+        return Resolution(against, user_clock, habits_of(self.calls))
 
     def _resolved(self, kind: type[LeftoverT]) -> list[Observed[LeftoverT]]:
         return list(self.resolution.resolved(self.of(kind)))

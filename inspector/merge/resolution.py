@@ -49,19 +49,19 @@ class Resolution(Message):
 
     Attributes:
         against: of each group state, by version, the clocks that its timers cannot have followed.
-        given: the clock that the user named; None if none.
+        user_clock: the clock that the user named; None if none.
         habits: store and clock with a need that the function's habits meet, or with a class of
             leftovers that its timeouts never leave.
     """
 
     against: Mapping[StoreName, Mapping[int, frozenset[TimeoutKind]]] = field(default_factory=dict)
-    given: TimeoutKind | None = None
+    user_clock: TimeoutKind | None = None
     habits: frozenset[tuple[StoreName, TimeoutKind, str]] = frozenset()
 
     def clock_of(self, name: StoreName, version: int) -> ClockOf:
         """The clock that the timers of a store followed in the batch of a version."""
-        if self.given is not None:
-            return ClockOf(self.given, shown=True)
+        if self.user_clock is not None:
+            return ClockOf(self.user_clock, shown=True)
         here = self.against.get(name, {}).get(version)
         if here is not None:
             return ClockOf(_left(here), shown=_left(here) is not None)
@@ -70,8 +70,8 @@ class Resolution(Message):
 
     def usual_clock(self, name: StoreName) -> TimeoutKind | None:
         """The clock that a store's timers follow in every batch that shows one."""
-        if self.given is not None:
-            return self.given
+        if self.user_clock is not None:
+            return self.user_clock
         kinds = {_left(against) for against in self.against.get(name, {}).values()}
         return kinds.pop() if len(kinds) == 1 else None
 
@@ -136,7 +136,7 @@ class Resolution(Message):
         shown = {at: _left(kinds) for at, kinds in self.against.get(name, {}).items()}
         other = _OTHER[kind]
         others = [at for at, one in shown.items() if at < last and one is other]
-        if not others or self.given is not None:
+        if not others or self.user_clock is not None:
             return found
         # Between the two nobody knows: what is said holds from the first batch that shows it.
         ours = [at for at, one in shown.items() if at > max(others) and one not in (None, other)]

@@ -38,7 +38,7 @@ Schemas = Mapping[str, tuple[StructType, StructType]]
 
 
 @dataclass(frozen=True)
-class GivenRules:
+class UserRules:
     """What the user said of the rules.
 
     Attributes:
@@ -57,7 +57,7 @@ class GivenRules:
         event_time_fields: Iterable[str] = (),
         operator_rules: Iterable[str] = (),
         join_retention: Iterable[str] = (),
-    ) -> GivenRules:
+    ) -> UserRules:
         """From the texts of the options.
 
         Raises:
@@ -86,7 +86,7 @@ class GivenRules:
             if named is not None:
                 changed[store] = _with_event_time(store, name, schemas, changed[store], named)
             if text is not None:
-                changed[store] = _given(text, store, schemas.get(store))
+                changed[store] = _user_rule(text, store, schemas.get(store))
         if name in JOIN:
             self._retain(operator_id, changed)
         return changed
@@ -159,7 +159,7 @@ def _join_retention(text: str) -> tuple[tuple[int | None, str], int]:
     return (int(operator) if colon else None, side), parse_duration(kept)
 
 
-def _given(text: str, store: str, schemas: tuple[StructType, StructType] | None) -> StoreRule:
+def _user_rule(text: str, store: str, schemas: tuple[StructType, StructType] | None) -> StoreRule:
     source = f"--operator-rule {text}"
     if text == "never":
         return StoreRule(

@@ -126,10 +126,10 @@ class _DdlParser:
         place = self._next + ahead
         return self._tokens[place] if place < len(self._tokens) else ""
 
-    def error(self, wanted: str) -> DecodeError:
+    def error(self, expected: str) -> DecodeError:
         got = self.peek()[:40] or "the end"
         place = self._places[min(self._next, len(self._places) - 1)]
-        return DecodeError(f"schema text at character {place}: got {got!r}, expected {wanted}")
+        return DecodeError(f"schema text at character {place}: got {got!r}, expected {expected}")
 
     def _take(self) -> str:
         self._next += 1

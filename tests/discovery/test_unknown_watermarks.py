@@ -10,7 +10,7 @@ from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
 from inspector.discovery.unknown_watermarks import held_back, with_unknown_watermarks
 from inspector.discovery.user_rules import with_rules
 from inspector.operators.rule import StoreRule
-from inspector.operators.user_rules import GivenRules
+from inspector.operators.user_rules import UserRules
 from tests import cases
 from tests.cases import Batch
 
@@ -67,8 +67,8 @@ def test_what_is_upstream_keeps_its_rule(tmp_path: Path) -> None:
 def test_what_the_user_said_of_an_operator_counts(tmp_path: Path) -> None:
     found = chain(tmp_path, "dedupe", "symmetricHashJoin")
     field = f"key.{cases.EVENT_TIME.fields[0].name}"
-    given = with_rules(found, GivenRules.parse(operator_rules=[f"0={field}<=watermark-1h"]))
+    given = with_rules(found, UserRules.parse(operator_rules=[f"0={field}<=watermark-1h"]))
     assert with_unknown_watermarks(given, 1).operators == given.operators
     # To name the field is not to name its lag.
-    named = with_rules(found, GivenRules.parse(event_time_fields=[f"0={field}"]))
+    named = with_rules(found, UserRules.parse(event_time_fields=[f"0={field}"]))
     assert rule_of(with_unknown_watermarks(named, 1)).expiry is None

@@ -7,7 +7,7 @@ import pytest
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.user_rules import with_rules
 from inspector.exceptions import CheckpointError
-from inspector.operators.user_rules import GivenRules
+from inspector.operators.user_rules import UserRules
 from tests.cases import FIXTURES
 
 PATH = str(FIXTURES / "agg_two_levels" / "checkpoint")
@@ -15,13 +15,13 @@ PATH = str(FIXTURES / "agg_two_levels" / "checkpoint")
 
 def test_only_the_operator_that_is_named_changes() -> None:
     checkpoint = open_checkpoint(PATH)
-    changed = with_rules(checkpoint, GivenRules.parse(operator_rules=["1=never"]))
+    changed = with_rules(checkpoint, UserRules.parse(operator_rules=["1=never"]))
     assert changed.operators[0].rules == checkpoint.operators[0].rules
     assert changed.operators[1].rules["default"].never
-    assert with_rules(checkpoint, GivenRules()) is checkpoint
+    assert with_rules(checkpoint, UserRules()) is checkpoint
 
 
 def test_an_operator_that_is_not_there() -> None:
-    given = GivenRules.parse(operator_rules=["5=never"])
+    given = UserRules.parse(operator_rules=["5=never"])
     with pytest.raises(CheckpointError, match="operator 5, there are 0, 1"):
         with_rules(open_checkpoint(PATH), given)

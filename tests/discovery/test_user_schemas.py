@@ -81,7 +81,7 @@ def test_an_operator_without_metadata_is_told_from_the_given_schemas(tmp_path: P
     (root / "state/1/_metadata/metadata").unlink()
     (root / "state/1/0/_metadata/schema").unlink()
     given = UserSchemas.parse(["1=ts timestamp"], ["1=expiresAtMicros bigint"])
-    operators = {o.operator_id: o for o in open_checkpoint(str(root), given=given).operators}
+    operators = {o.operator_id: o for o in open_checkpoint(str(root), user_schemas=given).operators}
     assert operators[1].name == "dedupeWithinWatermark"
     assert operators[1].schemas["default"].version == GIVEN
     assert operators[1].rules["default"].expiry is not None
@@ -93,4 +93,4 @@ def test_a_broken_schema_file_is_no_problem_where_a_schema_is_given(tmp_path: Pa
     (root / "state/1/0/_metadata/schema").write_bytes(b"broken")
     assert open_checkpoint(str(root)).problems
     given = UserSchemas.parse(["1=ts timestamp"], ["1=d void"])
-    assert not open_checkpoint(str(root), given=given).problems
+    assert not open_checkpoint(str(root), user_schemas=given).problems

@@ -9,7 +9,7 @@ import pytest
 from inspector.facts.joins import JoinCheck
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Severity
-from inspector.findings.joins import JoinLife, Retention, judge_join
+from inspector.findings.joins import JoinLifetime, Retention, judge_join
 
 SIDE = Retention(
     behind_ms={2: 4000, 9: 70_000},
@@ -24,7 +24,7 @@ LEFT, RIGHT = "left-keyWithIndexToValue", "right-keyWithIndexToValue"
 
 def test_a_side_that_never_removes_while_the_watermark_moves() -> None:
     other = replace(SIDE, removed=40)
-    (found,) = judge_join(JoinLife(3, {LEFT: SIDE, RIGHT: other}))
+    (found,) = judge_join(JoinLifetime(3, {LEFT: SIDE, RIGHT: other}))
     assert (found.kind.id, found.operator_id, found.store_name) == ("SS205", 3, LEFT)
     assert (found.certainty.value, found.rows, found.bytes) == ("inferred", 90, 1000)
     assert "watermark moved by 1 min 10 s" in found.evidence
@@ -32,12 +32,12 @@ def test_a_side_that_never_removes_while_the_watermark_moves() -> None:
 
 
 def test_a_side_that_has_removed_nothing_is_told_for_information_only() -> None:
-    (found,) = judge_join(JoinLife(3, {LEFT: SIDE}))
+    (found,) = judge_join(JoinLifetime(3, {LEFT: SIDE}))
     assert found.kind.severity is Severity.INFO
 
 
 def test_a_join_on_a_copy_of_the_event_time_warns_once_rows_of_it_should_be_gone() -> None:
-    both = JoinLife(3, {LEFT: SIDE, RIGHT: SIDE}, covered={LEFT: 12, RIGHT: 0})
+    both = JoinLifetime(3, {LEFT: SIDE, RIGHT: SIDE}, covered={LEFT: 12, RIGHT: 0})
     left, right = judge_join(both)
     assert (left.kind.id, left.certainty.value, left.rows) == ("SS209", "inferred", 90)
     assert "of 90 rows 12 are there that it would have removed" in left.evidence
@@ -60,11 +60,11 @@ def test_a_join_on_a_copy_of_the_event_time_warns_once_rows_of_it_should_be_gone
 )
 def test_it_is_none_without_time_growth_or_rows_behind(changes: dict[str, object]) -> None:
     side = replace(SIDE, **changes)  # type: ignore[arg-type]
-    assert not list(judge_join(JoinLife(0, {LEFT: side})))
+    assert not list(judge_join(JoinLifetime(0, {LEFT: side})))
 
 
 def test_counters_and_rows_that_disagree() -> None:
     wrong = JoinCheck(counters_without_rows=2, dangling_rows=1, rows=7)
-    (found,) = judge_join(JoinLife(0, {}, {RIGHT: wrong, LEFT: JoinCheck()}))
+    (found,) = judge_join(JoinLifetime(0, {}, {RIGHT: wrong, LEFT: JoinCheck()}))
     assert (found.kind.id, found.store_name) == ("SS208", RIGHT)
     assert found.evidence == "2 keys kept by their counter alone; 1 rows that no counter counts"

@@ -11,13 +11,13 @@ from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import DATA_BATCHES
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.lifetime import LeftoverTotal, StoreLife, judge
+from inspector.findings.lifetime import LeftoverTotal, StoreLifetime, judge
 from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
 from tests.cases import KEY_TIME, TIMER
 
 PROVEN, INFERRED, UNDECIDED = Certainty
-LIFE = StoreLife(
+LIFE = StoreLifetime(
     operator_id=2,
     operator_name="dedupe",
     store_name="default",

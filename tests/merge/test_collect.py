@@ -172,7 +172,7 @@ def test_stores_are_decided_apart() -> None:
 def test_a_clock_is_given_if_no_other_was_followed(kinds: tuple[TimeoutKind, ...]) -> None:
     calls = [seen(CallsByClock(kind, TimerCalls(armed_by_data=1))) for kind in kinds]
     facts = collected(*calls, against(0, EVENT))
-    assert facts.resolution.given == (EVENT if len(kinds) == 1 else None)
+    assert facts.resolution.user_clock == (EVENT if len(kinds) == 1 else None)
     assert facts.calls[NAME, EVENT].armed_by_data == 1
 
 

@@ -20,7 +20,7 @@ from inspector.merge.collect import Facts, collect
 from inspector.merge.key_times import covered_though_timed, times_with_watermark
 from inspector.model import Certainty, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
-from inspector.operators.user_rules import IN_JOIN_KEY, GivenRules
+from inspector.operators.user_rules import IN_JOIN_KEY, UserRules
 from inspector.passes.run import run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import LONG, TIMESTAMP, StructField, StructType, parse_ddl
@@ -44,9 +44,9 @@ Event = tuple[int, int, int]
 Key = tuple[int, str]
 
 
-def facts_of(root: Path, given_rules: GivenRules | None = None) -> Facts:
+def facts_of(root: Path, given_rules: UserRules | None = None) -> Facts:
     """The facts of a checkpoint's newest version, every leftover listed."""
-    checkpoint = with_rules(open_checkpoint(str(root)), given_rules or GivenRules())
+    checkpoint = with_rules(open_checkpoint(str(root)), given_rules or UserRules())
     tasks = plan(checkpoint, TaskRequest(checkpoint.newest_version))
     specs = [{"task_id": n, "spec": task.to_json()} for n, task in enumerate(tasks)]
     return collect(run_tasks([batch_of(TASKS, specs)]))
@@ -275,7 +275,7 @@ def test_what_the_user_says_of_a_side_counts(
     tmp_path: Path, rule: dict[str, list[str]], kept: list[str]
 ) -> None:
     root = checkpoint(tmp_path, partitions(stuck=USERS[:1]))
-    found = listed(facts_of(root, GivenRules.parse(**rule)))
+    found = listed(facts_of(root, UserRules.parse(**rule)))
     assert [store for store, _ in found] == kept
 
 
@@ -346,7 +346,7 @@ def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_
     assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])
     # Its user may know better.
     known = {path: f"key.field{'.'.join(map(str, path[:1]))}"}
-    facts = facts_of(root, GivenRules.parse(event_time_fields=[known[path]]))
+    facts = facts_of(root, UserRules.parse(event_time_fields=[known[path]]))
     assert set(listed(facts)) == planted
     assert {one.fact.certainty for one in facts.totals} == {Certainty.INFERRED}
     assert {one.fact.reason for one in facts.totals} == {IN_JOIN_KEY}

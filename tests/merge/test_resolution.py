@@ -101,7 +101,7 @@ def precision(monkeypatch: pytest.MonkeyPatch, name: str, right: int) -> None:
         (resolution(v4=NOT_EVENT, v9=CONTRADICTORY), ClockOf(None, False)),
         # The nearest on either side.
         (resolution(v1=NOT_PROCESSING, v4=NOT_EVENT, v6=NOT_EVENT), ClockOf(PROCESSING, False)),
-        (replace(resolution(v5=NOT_EVENT), given=EVENT), ClockOf(EVENT, True)),
+        (replace(resolution(v5=NOT_EVENT), user_clock=EVENT), ClockOf(EVENT, True)),
     ],
 )
 def test_the_clock_of_a_batch_is_shown_by_it_or_told_by_those_around(
@@ -109,7 +109,7 @@ def test_the_clock_of_a_batch_is_shown_by_it_or_told_by_those_around(
 ) -> None:
     assert found.clock_of(NAME, 5) == expected
     assert found.clock_of(StoreName(1, "default"), 5) == ClockOf(
-        found.given, found.given is not None
+        found.user_clock, found.user_clock is not None
     )
 
 
@@ -117,7 +117,7 @@ def test_the_usual_clock_is_that_of_every_batch_that_shows_one() -> None:
     assert resolution(v1=NOT_EVENT, v7=NOT_EVENT).usual_clock(NAME) == PROCESSING
     assert resolution(v1=NOT_EVENT, v7=NOT_PROCESSING).usual_clock(NAME) is None
     assert resolution().usual_clock(NAME) is None
-    assert replace(resolution(v1=NOT_EVENT), given=EVENT).usual_clock(NAME) == EVENT
+    assert replace(resolution(v1=NOT_EVENT), user_clock=EVENT).usual_clock(NAME) == EVENT
 
 
 # --- facts by the clock ----------------------------------------------------------------------
@@ -195,7 +195,7 @@ def test_what_would_be_ignored_by_the_clock_of_the_last_batch_is_told_as_that() 
 
 
 def test_the_clock_that_the_user_gives_counts() -> None:
-    given = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), given=EVENT)
+    given = replace(resolution(v5=NOT_EVENT, v3=NOT_EVENT), user_clock=EVENT)
     row = fact(fired=4, first_expired_version=2)
     assert given.resolve(NAME, 9, row) == row
     assert given.resolve(NAME, 9, fact(PROCESSING)) is None

@@ -6,7 +6,7 @@ import pytest
 
 from inspector.exceptions import CheckpointError
 from inspector.operators.rule import Clock, RowPart, StoreRule
-from inspector.operators.user_rules import GivenRules, find_field, parse_duration
+from inspector.operators.user_rules import UserRules, find_field, parse_duration
 from inspector.sparktypes import StructType, parse_ddl
 
 SCHEMAS: tuple[StructType, StructType] = (
@@ -16,7 +16,7 @@ SCHEMAS: tuple[StructType, StructType] = (
 UNKNOWN = StoreRule(unknown="not told")
 
 
-def applied(given: GivenRules, name: str = "stateStoreSave") -> StoreRule:
+def applied(given: UserRules, name: str = "stateStoreSave") -> StoreRule:
     return given.apply(0, name, {"default": SCHEMAS}, {"default": UNKNOWN})["default"]
 
 
@@ -46,7 +46,7 @@ def test_what_is_no_duration(text: str) -> None:
 def test_a_rule_is_a_field_held_against_a_clock(
     rule: str, clock: Clock, inclusive: bool, delay: int, path: tuple[int, ...]
 ) -> None:
-    found = applied(GivenRules.parse(operator_rules=[rule]))
+    found = applied(UserRules.parse(operator_rules=[rule]))
     assert found.user_supplied
     assert found.expiry is not None
     assert (found.expiry.clock, found.expiry.inclusive) == (clock, inclusive)
@@ -55,17 +55,17 @@ def test_a_rule_is_a_field_held_against_a_clock(
 
 
 def test_never_is_a_rule() -> None:
-    found = applied(GivenRules.parse(operator_rules=["0=never"]))
+    found = applied(UserRules.parse(operator_rules=["0=never"]))
     assert (found.never is not None, found.expiry, found.unknown) == (True, None, None)
 
 
 def test_an_event_time_field_takes_the_place_of_a_missing_mark() -> None:
     for text in ("key.window", "0=window"):
-        found = applied(GivenRules.parse(event_time_fields=[text]))
+        found = applied(UserRules.parse(event_time_fields=[text]))
         assert found.expiry is not None
         assert (found.expiry.part, found.expiry.path) == (RowPart.KEY, (1, 1))
         assert found.doubt  # complete mode is still possible
-    assert applied(GivenRules.parse(event_time_fields=["1=window"])) == UNKNOWN
+    assert applied(UserRules.parse(event_time_fields=["1=window"])) == UNKNOWN
 
 
 def test_units_of_fields() -> None:
@@ -80,13 +80,13 @@ def test_units_of_fields() -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        GivenRules.parse(operator_rules=["0=key.nope<=watermark"]),
-        GivenRules.parse(operator_rules=["0=value.name<=watermark"]),
-        GivenRules.parse(event_time_fields=["key.user"]),
-        GivenRules.parse(event_time_fields=["nope"]),
+        UserRules.parse(operator_rules=["0=key.nope<=watermark"]),
+        UserRules.parse(operator_rules=["0=value.name<=watermark"]),
+        UserRules.parse(event_time_fields=["key.user"]),
+        UserRules.parse(event_time_fields=["nope"]),
     ],
 )
-def test_a_field_must_be_there_and_hold_a_time(given: GivenRules) -> None:
+def test_a_field_must_be_there_and_hold_a_time(given: UserRules) -> None:
     with pytest.raises(CheckpointError, match="field"):
         applied(given)
 
@@ -109,11 +109,11 @@ def test_a_field_must_be_there_and_hold_a_time(given: GivenRules) -> None:
 )
 def test_what_is_misspelt_says_what_was_expected(asked: dict[str, list[str]]) -> None:
     with pytest.raises(ValueError, match="expected"):
-        GivenRules.parse(**asked)
+        UserRules.parse(**asked)
 
 
 def test_the_retention_of_a_side_needs_its_event_time() -> None:
-    given = GivenRules.parse(join_retention=["left=1h"])
+    given = UserRules.parse(join_retention=["left=1h"])
     rules = {"left-keyWithIndexToValue": UNKNOWN}
     with pytest.raises(CheckpointError, match="--event-time-field"):
         given.apply(0, "symmetricHashJoin", {}, rules)

@@ -27,7 +27,7 @@ from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work,
 from inspector.engines.local import stream_tasks
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.model import Problem
-from inspector.operators.user_rules import GivenRules
+from inspector.operators.user_rules import UserRules
 
 if TYPE_CHECKING:
     from inspector.merge.collect import Facts
@@ -40,7 +40,7 @@ def judged_by(checkpoint: Checkpoint, options: Options) -> Checkpoint:
         CheckpointError: one is misspelt, or names what is not there.
     """
     try:
-        rules = GivenRules.parse(
+        rules = UserRules.parse(
             options.event_time_fields, options.operator_rules, options.join_retention
         )
     except ValueError as error:

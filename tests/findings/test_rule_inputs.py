@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from inspector.analyses.shared.run import Run
-from inspector.findings.lives import join_life, newest_event_times, store_lives
+from inspector.findings.rule_inputs import join_lifetime, newest_event_times, store_lifetimes
 from tests.cases import FIXTURES
 
 
 def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     run = Run.start(str(FIXTURES / "fmgws_event_ignore" / "checkpoint"), None)
     facts = run.facts()
-    (life,) = store_lives(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
+    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
     assert (life.window, life.newest.rows, life.removals) == (13, 128, 0)
     assert life.calls is not None
     assert (life.calls.never_armed_rows, life.calls.unarmed_by_data > 0) == (3, True)
@@ -22,7 +22,7 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
 def test_a_join_knows_how_far_each_side_reaches() -> None:
     run = Run.start(str(FIXTURES / "join_left_outer" / "checkpoint"), None)
     facts = run.facts()
-    life = join_life(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
+    life = join_lifetime(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
     left = life.sides["left-keyWithIndexToValue"]
     assert (left.most_ms, left.removed, left.never_removes) == (20_000, 99, False)
     assert life.checks["left-keyWithIndexToValue"].missing_rows == 0

@@ -9,8 +9,8 @@ from inspector.facts.joins import JoinCheck
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
-from inspector.findings.joins import JoinLife, Retention
-from inspector.findings.lifetime import LeftoverTotal, StoreLife
+from inspector.findings.joins import JoinLifetime, Retention
+from inspector.findings.lifetime import LeftoverTotal, StoreLifetime
 from inspector.merge.collect import Facts
 from inspector.merge.key_times import covered_though_timed
 from inspector.merge.resolution import reasons_of
@@ -19,9 +19,9 @@ from inspector.operators.join import VALUE_STORES
 from inspector.operators.rule import Clock
 
 
-def store_lives(
+def store_lifetimes(
     checkpoint: Checkpoint, operator: Operator, version: int, facts: Facts
-) -> Iterator[StoreLife]:
+) -> Iterator[StoreLifetime]:
     """What is known of the life of each store's rows."""
     clock = checkpoint.clock(version)
     merged = facts.by_store()
@@ -29,7 +29,7 @@ def store_lives(
         name = StoreName(operator.operator_id, store)
         versions = merged.get(name, {})
         known = [one for one in versions.values() if not one.rebased]
-        yield StoreLife(
+        yield StoreLifetime(
             operator_id=operator.operator_id,
             operator_name=operator.name,
             store_name=store,
@@ -51,7 +51,9 @@ def store_lives(
         )
 
 
-def join_life(checkpoint: Checkpoint, operator: Operator, version: int, facts: Facts) -> JoinLife:
+def join_lifetime(
+    checkpoint: Checkpoint, operator: Operator, version: int, facts: Facts
+) -> JoinLifetime:
     """What is known of the two sides of a join."""
     merged = facts.by_store()
     sides: dict[str, Retention] = {}
@@ -64,7 +66,7 @@ def join_life(checkpoint: Checkpoint, operator: Operator, version: int, facts: F
         if name in facts.join_checks:
             checks[store] = facts.join_checks[name]
         covered[store] = covered_though_timed(facts.key_time_votes.get(name, {}))
-    return JoinLife(operator.operator_id, sides, checks, covered)
+    return JoinLifetime(operator.operator_id, sides, checks, covered)
 
 
 def retention(
