@@ -14,7 +14,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from inspector.engines.java import packaged_home, provide_java
 from inspector.exceptions import EngineError
-from tests.profiles import MANY, load_profile
+from tests.profiles import FEW, load_profile
 from tests.spark_support import SILENCE
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
@@ -74,7 +74,7 @@ def _is_full(item: pytest.Function) -> bool:
         return True
     if item.get_closest_marker("spark") and not _is_listed(item, SMOKE):
         return True
-    return is_hypothesis_test(item.obj) and settings.get_current_profile_name() == MANY
+    return is_hypothesis_test(item.obj) and settings.get_current_profile_name() != FEW
 
 
 def _is_listed(item: pytest.Function, names: dict[str, str]) -> bool:

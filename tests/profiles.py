@@ -11,7 +11,10 @@ FEW = "default"
 """What a contributor's run takes: a few seconds for all properties together."""
 
 MANY = "full"
-"""No property was ever tried with more than this before a release."""
+"""What ``pytest -m full`` and CI take: some ten minutes of two cores."""
+
+MOST = "exhaustive"
+"""For a change of what reads bytes: ``pytest -m full --hypothesis-profile=exhaustive``."""
 
 COSTLY = 5
 """A costly property is tried with so many times fewer examples: it writes a checkpoint for each."""
@@ -22,7 +25,8 @@ _ANY_MACHINE: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow],
 }
 settings.register_profile(FEW, max_examples=25, **_ANY_MACHINE)
-settings.register_profile(MANY, max_examples=600, **_ANY_MACHINE)
+settings.register_profile(MANY, max_examples=200, **_ANY_MACHINE)
+settings.register_profile(MOST, max_examples=5_000, **_ANY_MACHINE)
 
 
 def load_profile(*, many: bool) -> None:
