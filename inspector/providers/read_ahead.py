@@ -8,6 +8,7 @@ is read. Local files need none of it.
 from __future__ import annotations
 
 import functools
+import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -23,12 +24,11 @@ AHEAD = 8
 SMALL_BYTES = 256 << 10
 """Larger files are streamed when their turn comes; so ``AHEAD`` of these is what is held."""
 
-_REQUESTS = 16
-"""Requests of this process at a time, whatever the number of stores that are read."""
-
 
 class ReadAhead:
     """Reads the files of one store in an order that is known before.
+
+    Its threads go when it does: a Python worker of Spark goes on to other jobs.
 
     Args:
         storage: where they lie.
@@ -40,6 +40,7 @@ class ReadAhead:
         small = (file for file in files if file.size <= SMALL_BYTES)
         self._todo = deque(() if is_local(storage.url) else small)
         self._under_way: dict[str, Future[bytes]] = {}
+        self._pool: ThreadPoolExecutor | None = None
 
     def chunks(self, file: StoreFile) -> Iterator[bytes]:
         """A file from start to end.
@@ -69,9 +70,10 @@ class ReadAhead:
                 limit=SMALL_BYTES,
                 size=file.size,
             )
-            self._under_way[file.path] = _pool().submit(read)
+            self._under_way[file.path] = self._threads().submit(read)
 
-
-@functools.cache
-def _pool() -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(_REQUESTS, thread_name_prefix="read-ahead")
+    def _threads(self) -> ThreadPoolExecutor:
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(AHEAD, thread_name_prefix="read-ahead")
+            weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
+        return self._pool

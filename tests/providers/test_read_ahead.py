@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 from collections.abc import Iterator
 
@@ -106,3 +107,19 @@ def test_a_file_that_has_grown_is_streamed() -> None:
     wanted = files(remote, 1)
     assert contents(ReadAhead(remote, wanted), wanted) == [b"1.delta"]
     assert remote.streamed == ["1.delta"]
+
+
+def test_its_threads_go_with_it() -> None:
+    def running() -> set[threading.Thread]:
+        return {each for each in threading.enumerate() if each.name.startswith("read-ahead")}
+
+    before, remote = running(), Remote()
+    ahead = ReadAhead(remote, files(remote, 3))
+    assert len(contents(ahead, files(remote, 3))) == 3
+    mine = running() - before
+    assert mine
+    del ahead
+    gc.collect()
+    for thread in mine:
+        thread.join(timeout=60)
+        assert not thread.is_alive()
