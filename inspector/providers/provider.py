@@ -5,12 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from inspector.checkpoint.storage import Storage
-from inspector.decode.records import RecordBlock
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import StoreFiles
+
+if TYPE_CHECKING:
+    from inspector.decode.records import RecordBlock
 
 Report = Callable[[str, str, "StoreFile | None", "int | None"], None]
 """Takes slug, message, file and offset of a problem."""

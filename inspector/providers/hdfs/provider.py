@@ -9,7 +9,6 @@ from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import StoreFiles
 from inspector.providers.common_names import classify_side_file
 from inspector.providers.hdfs.names import SPELLED, classify_state_file, is_state_name
-from inspector.providers.hdfs.reader import HdfsReader
 from inspector.providers.provider import FileReader, Listing, Provider, ReadOptions, Report
 
 
@@ -42,4 +41,7 @@ class HdfsProvider(Provider):
         report: Report,
     ) -> FileReader:
         """A reader for one store."""
+        # Imported by who reads state: ``info`` and ``files`` start without it.
+        from inspector.providers.hdfs.reader import HdfsReader  # noqa: PLC0415
+
         return HdfsReader(storage, options, side_files, report)
