@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
@@ -28,6 +29,7 @@ from inspector.analyses.shared.size_table import (
 )
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.fact import Observed
+from inspector.facts.rewrites import RewriteRuns
 from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem
@@ -138,11 +140,13 @@ VERSIONS_DATA = fact_table(
     request=FactRequest(),
 )
 
+FACTS = FactRequest(observed=(RewriteRuns.kind,))
+
 
 @analysis(
     uses=(WORK, SCHEMAS, PART, AT_VERSION),
     tables=(VERSIONS, REWRITES),
-    facts=FactRequest(rewrites=True),
+    facts=FACTS,
     data_tables=(VERSIONS_DATA,),
 )
 def sharing(
@@ -153,7 +157,7 @@ def sharing(
 ) -> Report:
     """Per version: new, changed, same-value and removed rows, and what is shared."""
     run = Run.start(path, options)
-    facts = run.facts(FactRequest(rewrites=True, partitions=by == "partition"))
+    facts = run.facts(replace(FACTS, partitions=by == "partition"))
     return sharing_report(run.checkpoint, run.version, facts, run.problems(facts), by)
 
 

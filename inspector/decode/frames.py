@@ -1,4 +1,4 @@
-"""Compressed bytes to raw bytes, for each of the four codecs that Spark writes state with.
+"""Compressed bytes to raw bytes, for each of the codecs that Spark writes state with.
 
 The codec is named by ``spark.sql.streaming.stateStore.compression.codec`` (3.1+; before, it is
 always lz4) and recognised by the first bytes of a file. Uncompressed files do not exist.
@@ -7,34 +7,39 @@ always lz4) and recognised by the first bytes of a file. Uncompressed files do n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from inspector.decode import lz4block, lzf, snappy_java, zstd
 from inspector.decode._source import Source
 from inspector.exceptions import DecodeError, TruncatedError
 from inspector.model import LIMITS, Limits
 
-CODECS = ("lz4", "lzf", "snappy", "zstd")
+
+class _Codec(NamedTuple):
+    """What a codec's files begin with, how they are read, and what Spark calls it.
+
+    Attributes:
+        magic: the first bytes of a file.
+        inflate: raw blocks of a source.
+        spark_class: the class in ``org.apache.spark.io`` that the conf may name in full.
+    """
+
+    magic: bytes
+    inflate: Callable[[Source, Limits], Iterator[bytes]]
+    spark_class: str
+
+
+_CODECS: Mapping[str, _Codec] = {
+    "lz4": _Codec(lz4block.MAGIC, lz4block.inflate, "LZ4CompressionCodec"),
+    "lzf": _Codec(lzf.MAGIC, lzf.inflate, "LZFCompressionCodec"),
+    "snappy": _Codec(snappy_java.MAGIC, snappy_java.inflate, "SnappyCompressionCodec"),
+    "zstd": _Codec(zstd.MAGIC, zstd.inflate, "ZStdCompressionCodec"),
+}
+CODECS = tuple(_CODECS)
 """Short names, as in the conf."""
 
-_INFLATE: Mapping[str, Callable[[Source, Limits], Iterator[bytes]]] = {
-    "lz4": lz4block.inflate,
-    "lzf": lzf.inflate,
-    "snappy": snappy_java.inflate,
-    "zstd": zstd.inflate,
-}
-_MAGIC: Mapping[str, bytes] = {
-    "lz4": lz4block.MAGIC,
-    "lzf": lzf.MAGIC,
-    "snappy": snappy_java.MAGIC,
-    "zstd": zstd.MAGIC,
-}
 _CLASS_PREFIX = "org.apache.spark.io."
-_CLASSES: Mapping[str, str] = {
-    "LZ4CompressionCodec": "lz4",
-    "LZFCompressionCodec": "lzf",
-    "SnappyCompressionCodec": "snappy",
-    "ZStdCompressionCodec": "zstd",
-}
+_CLASSES: Mapping[str, str] = {codec.spark_class: name for name, codec in _CODECS.items()}
 
 
 def codec_of(conf_value: str) -> str:
@@ -57,9 +62,9 @@ def codec_of(conf_value: str) -> str:
 
 def sniff(head: bytes) -> str | None:
     """The codec of a file from its first bytes (8 are enough); None if it is none of ours."""
-    for codec, magic in _MAGIC.items():
-        if head[: len(magic)] == magic:
-            return codec
+    for name, codec in _CODECS.items():
+        if head.startswith(codec.magic):
+            return name
     return None
 
 
@@ -83,9 +88,9 @@ def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Ite
         LimitError: a block is larger than the limit.
         DecodeError: no such codec.
     """
-    if codec not in _INFLATE:
+    if codec not in _CODECS:
         raise DecodeError(f"unknown codec {codec[:120]!r}, expected {', '.join(CODECS)}")
     source = Source(chunks)
     if source.at_end():
         raise TruncatedError("the file is empty", offset=0)
-    yield from _INFLATE[codec](source, limits)
+    yield from _CODECS[codec].inflate(source, limits)

@@ -37,7 +37,7 @@ class TaskRequest:
         leftover_limit: leftover keys listed per store and class; 0 for all.
         timeout_kind: which clock the timers follow, if the user said so.
         top: keys listed by each ranking; 0 for none.
-        rewrites: follow in how many versions in a row each key was put.
+        observed: kinds of facts whose observers follow every version.
         matched: count the rows of a join that have found a partner.
     """
 
@@ -46,7 +46,7 @@ class TaskRequest:
     leftover_limit: int = 0
     timeout_kind: TimeoutKind | None = None
     top: int = 0
-    rewrites: bool = False
+    observed: tuple[str, ...] = ()
     matched: bool = False
 
 
@@ -73,7 +73,7 @@ def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
             fit=request.fit,
             leftover_limit=request.leftover_limit,
             top=request.top,
-            rewrites=request.rewrites,
+            observed=request.observed,
             matched=request.matched,
         )
         for operator in checkpoint.operators

@@ -68,7 +68,7 @@ class Task(Message):
         fit: hold every row against its schema.
         leftover_limit: leftover keys listed per store and class; 0 for all.
         top: keys listed by each ranking; 0 for none.
-        rewrites: follow in how many versions in a row each key was put.
+        observed: kinds of facts whose observers follow every version.
         matched: count the rows of a join that have found a partner.
         key, where: only these keys (:class:`inspector.passes.key_filter.KeyFilter`), where a
             task is about rows.
@@ -87,7 +87,7 @@ class Task(Message):
     fit: bool = False
     leftover_limit: int = 0
     top: int = 0
-    rewrites: bool = False
+    observed: tuple[str, ...] = ()
     matched: bool = False
     key: str | None = None
     where: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inspector.facts.fact import Fact, fact
+from inspector.facts.fact import Fact, fact, observes
 from inspector.facts.sizes import SizeCounts
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
@@ -32,6 +32,7 @@ class RewriteRuns(Fact):
         return ""
 
 
+@observes(RewriteRuns)
 class Rewrites:
     """Follows, per key, in how many versions in a row it was put; 8 bytes a key."""
 

@@ -15,7 +15,7 @@ from inspector.decode.rows import Int64Path, fixed_slot_offset
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
-from inspector.facts.rewrites import Rewrites
+from inspector.facts.registry import observers_of
 from inspector.facts.sizes import LiveSizes
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
@@ -74,7 +74,7 @@ class _Pass:
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
-        self._rewrites = Rewrites() if task.rewrites else None
+        self._observers = observers_of(task.observed)
         self.life = Lifetime(task, store, reader.store, self.state)
 
     # -- replay ------------------------------------------------------------------------------
@@ -157,15 +157,15 @@ class _Pass:
         if self._prefixes is not None:
             found = self._prefixes.update(change, self.state)
             yield Observed(self._reader.store, change.version, found)
-        if self._rewrites is not None:
-            self._rewrites.update(change, self.state)
+        for observer in self._observers:
+            observer.update(change, self.state)
         yield from self.life.update(change)
 
     def emit_keys(self) -> Iterator[Observed[Any]]:
-        """What the task requests of the keys of its version: rewrites, and the top ones."""
+        """What the task requests of its version: what was observed, and the top keys."""
         store, version = self._reader.store, self._task.version
-        if self._rewrites is not None:
-            yield Observed(store, version, self._rewrites.observe(self.state))
+        for observer in self._observers:
+            yield Observed(store, version, observer.observe(self.state))
         for by in TopBy if self._task.top else ():
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.top):

@@ -15,20 +15,18 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from inspector.cli.main import commands
 from inspector.cli.main import run as command_line
 from inspector.sparktypes import StructType, parse_schema_json
 from tests.encode import Record, state_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 
-COMMANDS = (
-    *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers", "timeline"),
-    *("top", "rows"),
-)
-"""Commands that take one path and need nothing else."""
-
 ELSEWHERE: tuple[str, ...] = ("history", "diff", "export", "explain")
 """Commands that need more, or print something else than a report: tested in their own files."""
+
+COMMANDS = tuple(name for name in commands() if name not in ELSEWHERE)
+"""Commands that take one path and need nothing else; a new one is among them by itself."""
 
 OUTPUTS = ("table", "json", "ndjson", "csv", "markdown")
 

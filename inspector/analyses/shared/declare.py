@@ -182,7 +182,7 @@ class FactRequest:
     Attributes:
         fit: hold every row against its schema, and every file against its checksums.
         leftover_limit: leftover keys listed per store and class; 0 for all.
-        rewrites: follow in how many versions in a row each key was put.
+        observed: kinds of facts whose observers follow every version.
         matched: count the rows of a join that have found a partner.
         top: keys listed by each ranking; 0 for none.
         partitions: facts of single partitions are needed for older versions too, not only sums.
@@ -190,7 +190,7 @@ class FactRequest:
 
     fit: bool = False
     leftover_limit: int = 1
-    rewrites: bool = False
+    observed: tuple[str, ...] = ()
     matched: bool = False
     top: int = 0
     partitions: bool = False

@@ -23,7 +23,6 @@ UNITS = {
 
 _FACTS = {
     "fit": "every row held against its schema and every file against its checksums",
-    "rewrites": "the versions in a row that put each key",
     "matched": "the rows of joins that found a partner",
     "top": "the keys that rank highest",
     "partitions": "each partition for itself",
@@ -40,6 +39,7 @@ def _lines(analysis: Analysis) -> Iterator[str]:
     yield from (f"# {analysis.name}", "", analysis.text, "")
     if analysis.facts is not None:
         extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
+        extras += [f"the fact `{kind}`" for kind in analysis.facts.observed]
         more = f", with {', '.join(extras)}" if extras else ""
         yield from (f"It replays every state file in reach{more}.", "")
     if analysis.command:
