@@ -12,7 +12,7 @@ from inspector import analyses, api
 from inspector.analyses.shared.column_docs import COLUMN_DOCS, doc_of
 from inspector.analyses.shared.data_tables import TableOptions, plan_table
 from inspector.analyses.shared.declare import FactRequest
-from inspector.analyses.shared.reference import reference
+from inspector.analyses.shared.reference import CommandOption, reference
 from inspector.analyses.shared.run import Run
 from inspector.engines.local import LocalEngine
 from inspector.merge.collect import Facts
@@ -128,12 +128,14 @@ def test_a_file_is_a_table_of_spark_and_of_the_data_source() -> None:
 
 @pytest.mark.usefixtures("_toy")
 def test_a_file_is_a_page_of_the_reference() -> None:
-    page = reference(analyses.load("toy"))
-    assert "inspector toy PATH [OPTIONS]" in page
-    assert "| `--shout` | `shout` | `hey` | What to shout. `hey`, `ho`. |" in page
+    page = reference(analyses.load("toy"), [CommandOption("--loud N", "How.  [default: 2]")])
+    assert "inspector toy [OPTIONS] PATH" in page
+    assert "| `--shout` | `shout` | `hey` | What to shout. One of `hey`, `ho`. |" in page
+    assert "| `--loud N` |  | 2 | How. |" in page
+    assert "| `--partition N` | `Options.partition_id` |  | Only this partition. |" in page
     assert "| `shout` | text | What was shouted. |" in page
     assert "api.toy(path, api.Options(partition_id=0))" in page
-    assert "`inspector.spark.toys(spark, path)`" in page
+    assert "`inspector.spark.toys(spark, path, options)`" in page
 
 
 # --- what is declared ------------------------------------------------------------------------
