@@ -232,7 +232,9 @@ def test_the_facts_that_are_read_are_the_declared_ones(
     found.function(*(path if each.name == "path" else v for each, v in places), options)
     assert read == ([] if found.facts is None else [found.facts])
     page = reference(found)
-    assert ("It replays every state file in reach" in page) is (found.facts is not None)
+    assert ("It replays every version that the state files can restore" in page) is (
+        found.facts is not None
+    )
 
 
 def test_what_analyses_share_depends_on_none_of_them() -> None:

@@ -35,7 +35,7 @@ AGES = TableSpec(
         Column("to_ms", Unit.TIME_MS),
         count("rows"),
         size("row_bytes"),
-        Column("share", doc="Of the store's row bytes."),
+        Column("share", doc="Percent of the store's row bytes."),
     ),
     empty="no store has rows of this version",
     wide=frozenset(("operator_name",)),

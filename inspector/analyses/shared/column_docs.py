@@ -17,7 +17,7 @@ _WHERE = {
     "partition_id": "The partition of the operator's state.",
     "version": "The state version: batch id + 1.",
     "batch_id": "The batch that made the version.",
-    "versions": "State versions counted.",
+    "versions": "Number of state versions that were compared.",
     "committed": "Whether the batch's commit is in the log.",
     "checkpoint": "The checkpoint's root, spelled as in the command or call.",
 }
@@ -37,7 +37,7 @@ _CLOCKS = {
 }
 _SIZES = {
     "rows": "Live rows.",
-    "keys": "Keys counted.",
+    "keys": "Number of keys.",
     "key_bytes": "Bytes of the key.",
     "value_bytes": "Bytes of the value.",
     "old_value_bytes": "Bytes of the value before; null if there was none.",
@@ -61,13 +61,13 @@ _SIZES = {
     "other_bytes": "Bytes that belong to no field.",
     "nulls": "Rows in which the field is null.",
 } | {
-    f"{what}_bytes_{name}": f"{text} of the {what} bytes over the rows, nearest rank."
+    f"{what}_bytes_{name}": f"{text} {what} bytes of a row{rank}."
     for what in ("key", "value", "row")
-    for name, text in (
-        ("p50", "Median"),
-        ("p90", "90th percentile"),
-        ("p99", "99th percentile"),
-        ("max", "Largest"),
+    for name, text, rank in (
+        ("p50", "Median of the", ", by nearest rank"),
+        ("p90", "90th percentile of the", ", by nearest rank"),
+        ("p99", "99th percentile of the", ", by nearest rank"),
+        ("max", "Most", ""),
     )
 }
 _CHANGES = {
@@ -110,8 +110,8 @@ _KEYS = {
     "by": "What the keys are ranked by.",
     "rank": "The place in that ranking, from 1.",
     "join_rows": "Rows of the join that have the key; null in stores that do not count them.",
-    "last_put_version": "The version that put the key last; null: before the oldest in reach.",
-    "last_put_batch": "The batch of the last put; null: before the oldest version in reach.",
+    "last_put_version": "The version of the last put; null: before the oldest restorable one.",
+    "last_put_batch": "The batch of the last put; null: before the oldest restorable version.",
     "last_put_ms": "The processing time of the last put's batch.",
     "age_ms": "From the last put to the judged batch, in ms of processing time.",
     "last_put": "How many batches ago the rows were last put, counted from the judged one.",
@@ -119,8 +119,8 @@ _KEYS = {
 _LEFTOVERS = {
     "class": "How it outlived its expiry: a class of leftovers.",
     "certainty": "`proven` from the bytes, `inferred` by a rule, or `undecided`.",
-    "state": "What the call that answered the timeout did with the state; null if no timer fired.",
-    "expired_batch": "The batch that found the key expired; null: before the oldest in reach.",
+    "state": "`untouched`, `changed` or `empty`, by the call for the timeout; null if none fired.",
+    "expired_batch": "The batch that found it expired; null: before the oldest restorable one.",
     "expired_version": "The state version of that batch.",
     "first_expired_batch": "The first batch that found it expired, where it did so repeatedly.",
     "expired": "How many batches ago the keys expired, counted from the judged one.",
@@ -147,7 +147,7 @@ _FILES = {
     "path": "The file or folder.",
     "kind": "What the file is, as its name says.",
     "modified_ms": "When the file was last changed.",
-    "files": "Files counted.",
+    "files": "Number of files.",
     "orphans": "Checksum files whose file is gone.",
     "deltas": "Delta files.",
     "snapshots": "Snapshot files.",

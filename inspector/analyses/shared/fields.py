@@ -29,7 +29,7 @@ FIELDS = TableSpec(
         count("nulls"),
         *map(size, _PARTS),
         size("bytes", "Bytes of the field over all rows: the sum of the parts."),
-        Column("share", doc="Of the store's row bytes."),
+        Column("share", doc="Percent of the store's row bytes."),
     ),
     empty="this version has no rows, or no store has a schema",
     wide=frozenset(("operator_name",)),

@@ -67,7 +67,7 @@ def _lines(analysis: Analysis, command_options: Iterable[CommandOption]) -> Iter
     if analysis.facts is not None:
         extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
         more = f", and {' and '.join(extras)}" if extras else ""
-        yield from (f"It replays every state file in reach{more}.", "")
+        yield from (f"It replays every version that the state files can restore{more}.", "")
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
     yield from ("## Options", "", *_options(analysis, command_options), "", *_call(analysis))
