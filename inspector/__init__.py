@@ -20,8 +20,8 @@ with the signature of Spark's ``mapInArrow``; an engine maps it over the tasks. 
 partition of one operator. A module imports only from below:
 
     cli, spark > api > analyses > render, findings > merge > estimates > passes > discovery, engines
-    > facts > operators > state > decode, checkpoint > kernel > schemas, sparktypes > model
-    > exceptions
+    > facts > operators > providers > state > decode, checkpoint > kernel > schemas, sparktypes
+    > model > arrays, codec, exceptions
 
 Public are the names in ``__all__`` of three packages: ``inspector`` (this one: the errors),
 ``inspector.api`` (a function for every command, and the types that they take and return) and

@@ -5,7 +5,8 @@
 
 What stands between ``<!-- NAME -->`` and ``<!-- /NAME -->`` is made anew: a block whose first line
 is ``$ inspector ...`` from that command's output, any other by the function of that name in
-``documentation/generated.py``. A test holds the pages against the same.
+``documentation/generated.py``. A page of each command is made as a whole
+(``documentation/commands.py``). A test holds the pages against the same.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 from documentation.blocks import refreshed  # noqa: E402 - the package is found only now
+from documentation.commands import FOLDER, command_pages  # noqa: E402
 
 from inspector.cli.main import run  # noqa: E402
 
@@ -39,15 +41,33 @@ def printed(arguments: list[str]) -> str:
     return out.getvalue()
 
 
+DOCS = ROOT / "inspector" / "docs"
+
+
 def pages() -> Iterator[Path]:
     """README.md and every page."""
     yield ROOT / "README.md"
-    yield from sorted((ROOT / "inspector" / "docs").rglob("*.md"))
+    yield from sorted(DOCS.rglob("*.md"))
+
+
+def write_command_pages() -> None:
+    """A page for each analysis, and none for one that is no more."""
+    made = {DOCS / f"{name}.md": text for name, text in command_pages().items()}
+    (DOCS / FOLDER).mkdir(exist_ok=True)
+    for page in (DOCS / FOLDER).glob("*.md"):
+        if page not in made:
+            page.unlink()
+            print(f"{page.relative_to(ROOT)}: removed")
+    for page, text in made.items():
+        if not page.exists() or page.read_text("utf-8") != text:
+            page.write_text(text, "utf-8")
+            print(f"{page.relative_to(ROOT)}: changed")
 
 
 def main() -> None:
     """Rewrite what has changed."""
     os.chdir(ROOT)
+    write_command_pages()
     for page in pages():
         text = page.read_text("utf-8")
         fresh = refreshed(text, printed)

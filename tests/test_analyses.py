@@ -13,7 +13,7 @@ from inspector import analyses, api
 from inspector.analyses.shared.column_docs import COLUMN_DOCS, doc_of
 from inspector.analyses.shared.data_tables import TableOptions, plan_table
 from inspector.analyses.shared.declare import FactRequest
-from inspector.analyses.shared.reference import reference
+from inspector.analyses.shared.reference import CommandOption, reference
 from inspector.analyses.shared.run import Run
 from inspector.engines.local import LocalEngine
 from inspector.merge.collect import Facts
@@ -129,12 +129,14 @@ def test_a_file_is_a_table_of_spark_and_of_the_data_source() -> None:
 
 @pytest.mark.usefixtures("_toy")
 def test_a_file_is_a_page_of_the_reference() -> None:
-    page = reference(analyses.load("toy"))
-    assert "inspector toy PATH [OPTIONS]" in page
-    assert "| `--shout` | `shout` | `hey` | What to shout. `hey`, `ho`. |" in page
+    page = reference(analyses.load("toy"), [CommandOption("--loud N", "How.  [default: 2]")])
+    assert "inspector toy [OPTIONS] PATH" in page
+    assert "| `--shout` | `shout` | `hey` | What to shout. One of `hey`, `ho`. |" in page
+    assert "| `--loud N` |  | 2 | How. |" in page
+    assert "| `--partition N` | `Options.partition_id` |  | Only this partition. |" in page
     assert "| `shout` | text | What was shouted. |" in page
     assert "api.toy(path, api.Options(partition_id=0))" in page
-    assert "`inspector.spark.toys(spark, path)`" in page
+    assert "`inspector.spark.toys(spark, path, options)`" in page
 
 
 # --- what is declared ------------------------------------------------------------------------
@@ -237,7 +239,9 @@ def test_the_facts_that_are_read_are_the_declared_ones(
     found.function(*(path if each.name == "path" else v for each, v in places), options)
     assert read == ([] if found.facts is None else [found.facts])
     page = reference(found)
-    assert ("It replays every state file in reach" in page) is (found.facts is not None)
+    assert ("It replays every version that the state files can restore" in page) is (
+        found.facts is not None
+    )
 
 
 def test_what_analyses_share_depends_on_none_of_them() -> None:

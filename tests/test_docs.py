@@ -12,10 +12,11 @@ from pathlib import Path
 import click
 import pytest
 from documentation.blocks import BLOCK, refreshed
+from documentation.commands import command_pages
 
 from inspector import docs
 from inspector.cli.exits import Exit
-from inspector.cli.main import inspector
+from inspector.cli.main import EXPLAIN, inspector
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.catalogue import CATALOGUE
 from inspector.operators.inferences import INFERENCES
@@ -72,10 +73,26 @@ def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     assert made["README"] == ["audit"]
     assert made["tutorial"] == ["audit", "explain-key", "history", "audit-fixed"]
     assert made["findings"] == ["findings"]
-    assert made["commands"] == ["commands"]
+    assert made["commands"] == ["commands", "output-options"]
     assert made["errors"] == ["errors"]
     assert made["proofs"] == ["premises", "inferences"]
     assert made["architecture"] == ["layers"]
+
+
+def test_the_pages_of_commands_are_as_they_would_be_made() -> None:
+    folder = FOLDER / "reference" / "commands"
+    written = {f"reference/commands/{f.stem}": f.read_text("utf-8") for f in folder.iterdir()}
+    assert written == command_pages(), "python scripts/refresh_docs.py"
+
+
+@pytest.mark.parametrize("command", sorted(set(COMMANDS) - {EXPLAIN}))
+def test_the_page_of_a_command_has_all_its_options(command: str) -> None:
+    found = inspector.get_command(click.Context(inspector), command)
+    assert found is not None
+    text = docs.read_page(f"reference/commands/{command}") + docs.read_page("reference/commands")
+    for parameter in found.params:
+        if isinstance(parameter, click.Option):
+            assert re.search(rf"^\| `(-\w, )?{parameter.opts[-1]}[ `]", text, re.M), parameter
 
 
 def test_a_made_part_needs_something_that_makes_it() -> None:
@@ -192,7 +209,7 @@ def test_an_entry_is_found_by_each_of_its_names(entry: str) -> None:
 
 def test_no_entry_hides_behind_a_page() -> None:
     stems = {name.rpartition("/")[2] for name in docs.PAGES}
-    entries = re.findall(r"^    - (.+)$", docs.contents(), re.M)
+    entries = re.findall(r"^    - (?!.*`: )(.+)$", docs.contents(), re.M)
     assert stems.isdisjoint(re.findall("`([^`]+)`", " ".join(entries)))
 
 

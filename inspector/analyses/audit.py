@@ -54,7 +54,7 @@ CHANGES = TableSpec(
     (
         OPERATOR_ID,
         Column("store_name"),
-        Column("versions"),
+        Column("versions", doc="The versions that were counted: `1 to 13`."),
         *map(count, ("puts", "inserts", "updates", "same_value_puts", "removals")),
     ),
 )

@@ -37,10 +37,10 @@ DIFF = TableSpec(
         Column("change"),
         Column("key", Unit.VALUE),
         Column("old_value", Unit.VALUE),
-        Column("value", Unit.VALUE),
+        Column("value", Unit.VALUE, doc="The decoded value of the new version; null if removed."),
         size("key_bytes"),
         size("old_value_bytes"),
-        size("value_bytes"),
+        size("value_bytes", "Bytes of the value in the new version."),
     ),
     raw=tuple(Column(f"{name}_hex") for name in ("key", "old_value", "value")),
     wide=frozenset(("operator_name",)),
@@ -48,7 +48,14 @@ DIFF = TableSpec(
 COUNTS = TableSpec(
     "counts",
     "rows of one store that differ in one way, listed or not",
-    (*STORE, Column("change"), *(count(n) if n == "rows" else size(n) for n in _COUNTED)),
+    (
+        *STORE,
+        Column("change"),
+        count("rows", "Rows that differ so."),
+        size("key_bytes", "Their key bytes together."),
+        size("old_value_bytes", "Their value bytes in the old version, together."),
+        size("value_bytes", "Their value bytes in the new version, together."),
+    ),
     empty="nothing was compared",
 )
 

@@ -56,7 +56,7 @@ OTHER_FILES = TableSpec(
         PARTITION_ID,
         Column("kind"),
         count("files"),
-        size("bytes"),
+        size("bytes", "File bytes of all of them."),
         count("orphans"),
     ),
 )

@@ -40,7 +40,7 @@ STORES = TableSpec(
     (
         *STORE,
         Column("name_from"),
-        count("partitions"),
+        count("partitions", "Partitions of the store."),
         Column("schema_from"),
         Column("prefix_columns", Unit.COUNT),
         Column("expires"),
@@ -52,12 +52,12 @@ STORES = TableSpec(
 FORMATS = TableSpec(
     "formats",
     "the format of one kind of file",
-    (Column("what"), Column("format"), Column("from")),
+    (Column("what", doc="The log or the kind of file."), Column("format"), Column("from")),
 )
 CONFS = TableSpec(
     "confs",
     "a Spark conf that the state depends on",
-    (Column("conf"), Column("value"), Column("origin")),
+    (Column("conf"), Column("value", doc="Its value."), Column("origin")),
 )
 
 

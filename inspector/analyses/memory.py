@@ -42,15 +42,21 @@ FOOTNOTE = (
 )
 LADDER = TableSpec(
     "ladder",
-    "the state as so many bytes, by one way to count them",
-    (Column("rung"), size("bytes"), Column("size"), Column("counted"), Column("meaning")),
+    "the size of the state, counted in one way",
+    (
+        Column("rung"),
+        size("bytes", "How many bytes that is."),
+        Column("size"),
+        Column("counted"),
+        Column("meaning"),
+    ),
 )
 EXECUTORS = TableSpec(
     "executors",
-    "with --executors: what one executor holds",
+    "what one executor holds; with `--executors`",
     (
         Column("spread"),
-        Column("bytes", Unit.BYTES, exact=False),
+        Column("bytes", Unit.BYTES, exact=False, doc="Bytes of state on the heap of one executor."),
         Column("percent_of_heap", Unit.COUNT, exact=False),
     ),
 )
@@ -68,8 +74,8 @@ WHAT_IFS = TableSpec(
     "what_ifs",
     "a change, and what it would save",
     (
-        Column("change"),
-        Column("heap_bytes", Unit.BYTES, exact=False),
+        Column("change", doc="What would be different."),
+        Column("heap_bytes", Unit.BYTES, exact=False, doc="Bytes on the heap of executors then."),
         Column("saved_bytes", Unit.BYTES, exact=False),
         Column("how"),
     ),
@@ -93,14 +99,14 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     executors: Annotated[
         int | None, Option("Executors that share the partitions.", minimum=1)
     ] = None,
-    cores: Annotated[int, Option("Tasks of each at a time.", minimum=1)] = 1,
+    cores: Annotated[int, Option("Tasks that an executor runs at a time.", minimum=1)] = 1,
     heap: Annotated[
         int | None, Option("Heap of an executor: spark.executor.memory (8GiB).", size=True)
     ] = None,
     jdk: Annotated[int, Option("Java of the executors.", minimum=8)] = 17,
     spark: Annotated[
         str | None,
-        Option("Spark that runs the query.  [default: told from the checkpoint]"),
+        Option("Spark that runs the query.  [default: as the checkpoint shows]"),
     ] = None,
 ) -> Report:
     """The size ladder from files to heap; per executor; what would change it."""

@@ -49,7 +49,7 @@ BATCHES = TableSpec(
         Column("watermark_ms", Unit.TIME_MS),
         Column("lag_ms", Unit.COUNT),
         Column("new_data"),
-        Column("partitions"),
+        Column("partitions", doc="How many of all partitions can restore the version: `3 of 4`."),
         count("rows"),
         size("row_bytes"),
         Column("heap_bytes", Unit.BYTES, exact=False),
@@ -83,7 +83,7 @@ def timeline(
     options: Options | None = None,
     *,
     limit: Annotated[
-        int | None, Option("Tell when live rows reach so many bytes (8GiB).", size=True)
+        int | None, Option("Report when live rows reach so many bytes (8GiB).", size=True)
     ] = None,
 ) -> Report:
     """Per batch: clock, watermark, lag, rows, bytes, changes; growth and where it leads."""

@@ -13,6 +13,16 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
+_COMMANDS = "reference/commands"
+
+
+def _commands() -> list[str]:
+    """The pages of the commands: one of each that there is, which nobody lists."""
+    folder = files(__name__) / "reference" / "commands"
+    found = (file.name for file in folder.iterdir())
+    return sorted(f"{_COMMANDS}/{name[:-3]}" for name in found if name.endswith(".md"))
+
+
 PAGES = (
     "index",
     "tutorial",
@@ -20,7 +30,8 @@ PAGES = (
     "how-to/object-stores",
     "how-to/ci-gate",
     "how-to/notebook",
-    "reference/commands",
+    _COMMANDS,
+    *_commands(),
     "reference/leftover-classes",
     "reference/findings",
     "reference/errors",
@@ -99,6 +110,9 @@ def contents() -> str:
     lines = ["# Topics", "", "`inspector explain TOPIC` prints one of these:", ""]
     for name in PAGES:
         page = read_page(name)
+        if name.rpartition("/")[0] in PAGES:  # one of a page that has more below it
+            lines.append(f"    - `{_stem(name)}`: {_summary(page)}")
+            continue
         lines.append(f"- `{_stem(name)}`: {_title(page)}")
         entries = [names[0] for names, _ in _entries_of(page)]
         if entries:
@@ -155,6 +169,11 @@ def _names(heading: str) -> list[str]:
 
 def _title(page: str) -> str:
     return next(heading for level, heading, _ in _lines(page) if level)
+
+
+def _summary(page: str) -> str:
+    """The first paragraph."""
+    return next(line for level, _, line in _lines(_plain(page)) if line and not level)
 
 
 def _stem(name: str) -> str:

@@ -1,83 +1,80 @@
-"""The reference of commands, made from what click knows of them."""
+"""The reference of commands: a page for each analysis, and the overview of them all."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 
 import click
 
+from inspector import analyses
+from inspector.analyses.shared.declare import Analysis
+from inspector.analyses.shared.reference import CommandOption, reference
+from inspector.cli.commands import command_of
+from inspector.cli.main import EXPLAIN, commands
 from inspector.cli.main import inspector as group
+from inspector.cli.options import report_options
 
-_SHARED_BY = 3
-"""Commands that must have an option in common for it to be described once."""
+FOLDER = "reference/commands"
+"""Where the pages are, below the documentation."""
+
+_MARK = "<!-- Made by scripts/refresh_docs.py from inspector/analyses/{}.py -->"
 
 
-def commands() -> str:
-    """Each command with its own options, and then the options that several share."""
-    context = click.Context(group)
-    found = {name: group.get_command(context, name) for name in group.list_commands(context)}
-    of_command = {name: list(_options(one)) for name, one in found.items() if one is not None}
-    count = Counter(option for options in of_command.values() for option in options)
-    shared = [option for option, users in count.items() if users >= _SHARED_BY]
-    parts = [
-        part
-        for name, one in found.items()
-        if one is not None
-        for part in _command(one, of_command[name], shared)
+def command_pages() -> dict[str, str]:
+    """Each analysis' page by its path below the documentation, without ``.md``."""
+    return {f"{FOLDER}/{name}": _page(analyses.load(name)) for name in analyses.names()}
+
+
+def _page(analysis: Analysis) -> str:
+    title, rest = reference(analysis, _more(analysis)).split("\n", 1)
+    return f"{title}\n{_MARK.format(analysis.name)}\n{rest.rstrip()}\n"
+
+
+def _more(analysis: Analysis) -> list[CommandOption]:
+    """The options of its command that neither it declares nor all have."""
+    if not analysis.command:
+        return []
+    declared = {each.flag for each in (*analysis.options, *analysis.shared)}
+    of_command = _options(command_of(analysis).params)
+    return [
+        each
+        for flag, each in of_command.items()
+        if flag not in declared and each not in _common().values()
     ]
-    users = {
-        option: [name for name, options in of_command.items() if option in options]
-        for option in shared
+
+
+def _common() -> dict[str, CommandOption]:
+    return _options(report_options(()))
+
+
+def _options(parameters: Iterable[click.Parameter]) -> dict[str, CommandOption]:
+    """Options as the help shows them, by their long spelling."""
+    context = click.Context(group)
+    records = {each.opts[-1]: each.get_help_record(context) for each in parameters}
+    return {
+        flag: CommandOption(*record)
+        for flag, record in records.items()
+        if record is not None and flag.startswith("--")
     }
-    return "\n".join([*parts, "\n## Shared options\n", *_table(shared, users)])
 
 
-_Option = tuple[str, str]
-"""Spelling with values, and what it does."""
+def command_list() -> str:
+    """A line for each command, in the order of the help, and for the calls that are none."""
+    names = [name for name in commands() if name != EXPLAIN]
+    calls = [name for name in analyses.names() if name not in names]
+    return "\n".join(["| command | what it shows |", "|---|---|", *map(_line, [*names, *calls])])
 
 
-def _options(command: click.Command) -> Iterator[_Option]:
-    context = click.Context(command, info_name=command.name)
-    for parameter in command.params:
-        record = parameter.get_help_record(context)
-        if isinstance(parameter, click.Option) and record is not None:
-            yield record
+def _line(name: str) -> str:
+    analysis = analyses.load(name)
+    more = "" if analysis.command else " A call of `inspector.api`, and no command."
+    return f"| [{name}](commands/{name}.md) | {analysis.text.split(chr(10))[0]}{more} |"
 
 
-def _command(
-    command: click.Command, options: list[_Option], shared: list[_Option]
-) -> Iterator[str]:
-    context = click.Context(command, info_name=f"inspector {command.name}")
-    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
-    help_text = command.help or ""
-    yield f"\n### `{command.name}`\n"
-    yield f"```text\n{usage}\n```\n"
-    yield "\n\n".join(" ".join(part.split()) for part in help_text.split("\n\n")) + "\n"
-    own = [option for option in options if option not in shared]
-    if own:
-        yield "\n".join(_table(own, {})) + "\n"
-    common = [option[0] for option in options if option in shared]
-    if common:
-        yield "Shared options: " + ", ".join(f"`{_short(name)}`" for name in common) + "."
-
-
-def _short(spelling: str) -> str:
-    """``--batch`` of ``-b, --batch INTEGER``."""
-    return next(word for word in spelling.replace(",", "").split() if word.startswith("--"))
-
-
-def _table(options: list[_Option], users: dict[_Option, list[str]]) -> list[str]:
-    head = ["| option | meaning |", "|---|---|"]
-    if users:
-        head = ["| option | meaning | commands |", "|---|---|---|"]
-    rows = [f"| `{_cell(spelling)}` | {_cell(meaning)} |" for spelling, meaning in options]
-    if users:
-        rows = [
-            f"{row} {', '.join(f'`{name}`' for name in users[option])} |"
-            for row, option in zip(rows, options, strict=True)
-        ]
-    return head + rows
+def output_options() -> str:
+    """The options of output that all commands have."""
+    rows = [f"| `{_cell(each.spelling)}` | {each.meaning} |" for each in _common().values()]
+    return "\n".join(["| option | meaning |", "|---|---|", *rows])
 
 
 def _cell(text: str) -> str:

@@ -29,11 +29,13 @@ html_copy_source = False
 html_show_sphinx = False
 myst_heading_anchors = 4
 
+_BELOW = {"reference/commands": [name for name in PAGES if name.startswith("reference/commands/")]}
+"""Page -> the pages that the site shows below it."""
 _PROJECT = ("glossary", "contributing", "changelog")
 _SECTIONS = {
     "": [name for name in PAGES if "/" not in name and name not in ("index", *_PROJECT)],
     **{
-        title: [name for name in PAGES if name.startswith(f"{folder}/")]
+        title: [name for name in PAGES if name.rpartition("/")[0] == folder]
         for folder, title in (
             ("how-to", "How to"),
             ("reference", "Reference"),
@@ -47,9 +49,11 @@ _SECTIONS = {
 
 
 def _contents(_app: Sphinx, page: str, source: list[str]) -> None:
-    """Give the first page the tree of all others, which only a site has a use for."""
+    """Give pages the tree of those below them, which only a site has a use for."""
     if page == "index":
         source[0] += "".join(_tree(*section) for section in _SECTIONS.items())
+    if page in _BELOW:
+        source[0] += _tree("", [f"/{name}" for name in _BELOW[page]])
 
 
 def _tree(caption: str, pages: list[str]) -> str:

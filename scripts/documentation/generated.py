@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from documentation.commands import commands
+from documentation.commands import command_list, output_options
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -127,7 +127,8 @@ GENERATED: Mapping[str, Callable[[], str]] = {
     "errors": errors,
     "premises": premises,
     "inferences": inferences,
-    "commands": commands,
+    "commands": command_list,
+    "output-options": output_options,
     "layers": layers,
 }
 """Name of a block -> what makes it."""

@@ -21,14 +21,14 @@ BATCH_ID = Column("batch_id", Unit.ID)
 STORE = (OPERATOR_ID, OPERATOR_NAME, STORE_NAME)
 
 
-def count(name: str) -> Column:
+def count(name: str, doc: str = "") -> Column:
     """A column of exact counts."""
-    return Column(name, Unit.COUNT)
+    return Column(name, Unit.COUNT, doc=doc)
 
 
-def size(name: str) -> Column:
+def size(name: str, doc: str = "") -> Column:
     """A column of exact bytes."""
-    return Column(name, Unit.BYTES)
+    return Column(name, Unit.BYTES, doc=doc)
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:

@@ -19,7 +19,7 @@ from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, wid
 _PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
 FIELDS = TableSpec(
     "fields",
-    "with --by field: what one field of the keys or values of one store takes",
+    "with `--by field`: what one field of the keys or values of one store takes",
     (
         *STORE,
         Column("row"),
@@ -28,8 +28,8 @@ FIELDS = TableSpec(
         count("rows"),
         count("nulls"),
         *map(size, _PARTS),
-        size("bytes"),
-        Column("share", doc="Of the store's row bytes."),
+        size("bytes", "Bytes of the field over all rows: the sum of the parts."),
+        Column("share", doc="Percent of the store's row bytes."),
     ),
     empty="this version has no rows, or no store has a schema",
     wide=frozenset(("operator_name",)),

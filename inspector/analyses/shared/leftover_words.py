@@ -36,7 +36,7 @@ LEFTOVER_COLUMNS = (
     Column("last_put_batch", Unit.ID),
     Column("last_put_ms", Unit.TIME_MS),
     Column("age_ms", Unit.COUNT),
-    count("puts"),
+    count("puts", "How often the key was put, over all versions that can be replayed."),
     Column("unchanged_since", Unit.FLAG),
     Column("reason"),
 )

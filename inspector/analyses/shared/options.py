@@ -98,7 +98,7 @@ class Options:
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
     timeout_kind: Annotated[
         TimeoutKind | None,
-        Option("Clock of group-state timeouts, where the bytes do not tell it."),
+        Option("Clock of group-state timeouts, where the bytes do not show it."),
     ] = None
     event_time_fields: Annotated[
         tuple[str, ...],
@@ -187,7 +187,7 @@ ENGINE: Group = (
         "engine.io",
         str,
         Option(
-            "How it is read: by fsspec, or by the file systems and credentials of Spark.",
+            "How files are read: by fsspec, or by the file systems and credentials of Spark.",
             choices=IO,
             flag="--io",
         ),

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 from inspector.analyses.shared.column_docs import doc_of
+from inspector.analyses.shared.data_tables import DataTable, TableOptions
 from inspector.analyses.shared.declare import Analysis, Parameter, TableSpec
+from inspector.analyses.shared.options import KEYS, Options
 from inspector.render.report import Column, Unit
 
 UNITS = {
@@ -22,44 +27,85 @@ UNITS = {
 """Unit of a column -> what its values are."""
 
 _FACTS = {
-    "fit": "every row held against its schema and every file against its checksums",
-    "matched": "the rows of joins that found a partner",
-    "top": "the keys that rank highest",
-    "partitions": "each partition for itself",
+    "fit": "checks every row against its schema and every file against its checksums",
+    "matched": "counts the rows of joins that have found a partner",
+    "top": "ranks the keys",
+    "partitions": "keeps the numbers of each partition apart",
 }
-"""Field of a fact request -> what it adds to a replay."""
+"""Field of a fact request -> what the command does besides replaying."""
+
+_DEFAULT = re.compile(r"\s*\[default: (.*)\]")
+"""A default in the words of an option's help."""
 
 
-def reference(analysis: Analysis) -> str:
-    """All that is to be known of an analysis: usage, options, the API's call, tables."""
-    return "\n".join(_lines(analysis)) + "\n"
+@dataclass(frozen=True)
+class CommandOption:
+    """An option that the command alone has, and no call.
+
+    Attributes:
+        spelling: with its value, as in the help.
+        meaning: its help.
+    """
+
+    spelling: str
+    meaning: str
 
 
-def _lines(analysis: Analysis) -> Iterator[str]:
-    yield from (f"# {analysis.name}", "", analysis.text, "")
+def reference(analysis: Analysis, command_options: Iterable[CommandOption] = ()) -> str:
+    """All that is to be known of an analysis: usage, options, the API's call, tables.
+
+    Args:
+        analysis: what is described.
+        command_options: of its command, besides those that the analysis declares.
+    """
+    return "\n".join(_lines(analysis, command_options)) + "\n"
+
+
+def _lines(analysis: Analysis, command_options: Iterable[CommandOption]) -> Iterator[str]:
+    yield from (f"# {analysis.name}", "", *_paragraphs(analysis.text))
     if analysis.facts is not None:
         extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
-        extras += [f"the fact `{kind}`" for kind in analysis.facts.observed]
-        more = f", with {', '.join(extras)}" if extras else ""
-        yield from (f"It replays every state file in reach{more}.", "")
+        extras += [f"observes `{kind}`" for kind in analysis.facts.observed]
+        more = f", and {' and '.join(extras)}" if extras else ""
+        yield from (f"It replays every version that the state files can restore{more}.", "")
     if analysis.command:
         yield from ("```text", _usage(analysis), "```", "")
-    options = (*analysis.options, *analysis.shared)
-    yield from ("## Options", "", "| option | API | default | meaning |", "|---|---|---|---|")
-    own = {each.name for each in analysis.options}
-    yield from (_option(each, own=each.name in own) for each in options)
-    yield from ("", "## As a call", "", "```python", *_call(analysis), "```", "")
-    for table in analysis.tables:
-        yield from _table(table)
+    yield from ("## Options", "", *_options(analysis, command_options), "", *_call(analysis))
+    for i, table in enumerate(analysis.tables):
+        same = [one.name for one in analysis.tables[:i] if one.columns == table.columns]
+        yield from _table(table, same[:1])
     for data in analysis.data_tables:
-        names = ", ".join(f"`{name}`" for name in data.options) or "none of its own"
-        yield from (f"## As a DataFrame: `{data.name}`", "", " ".join(data.doc.split()), "")
-        yield from (f"`inspector.spark.{data.name}(spark, path)`; options: {names}.", "")
+        yield from _data_table(data)
+
+
+def _paragraphs(text: str) -> Iterator[str]:
+    for part in text.replace("``", "`").split("\n\n"):
+        yield from (" ".join(part.split()), "")
+
+
+# --- options ---------------------------------------------------------------------------------
 
 
 def _usage(analysis: Analysis) -> str:
     words = [_argument(each, many=analysis.many) for each in analysis.arguments]
-    return " ".join(["inspector", analysis.name, *words, "[OPTIONS]"])
+    return " ".join(["inspector", analysis.name, "[OPTIONS]", *words])
+
+
+def _options(analysis: Analysis, command_options: Iterable[CommandOption]) -> Iterator[str]:
+    rows = [
+        "| option | in a call | default | meaning |",
+        "| --- | --- | --- | --- |",
+        *(_option(each, each.name) for each in analysis.options),
+        *map(_command_option, command_options),
+        *(_option(each, f"Options.{each.name}") for each in analysis.shared),
+    ]
+    if not analysis.command:  # its options have no spelling on the command line
+        rows = [f"| {row.split('| ', 2)[2]}" for row in rows]
+    yield from rows
+    yield ""
+    if analysis.command and not analysis.files:
+        yield "Also the [options of output](../commands.md#output) that all commands have."
+    yield "`Options` is `api.Options`, and its `engine` an `api.EngineOptions`."
 
 
 def _argument(each: Parameter, *, many: bool) -> str:
@@ -71,45 +117,95 @@ def _argument(each: Parameter, *, many: bool) -> str:
     return name if each.required else f"[{name}]"
 
 
-def _option(each: Parameter, *, own: bool) -> str:
-    place = f"`{each.name}`" if own else f"`Options.{each.name}`"
-    values = f" `{'`, `'.join(each.choices)}`." if each.choices else ""
-    text = f"{' '.join(each.option.help.split())}{values}"
-    return f"| `{each.flag}` | {place} | {_default(each.default)} | {_cell(text)} |"
+def _option(each: Parameter, place: str) -> str:
+    values = f" One of `{'`, `'.join(each.choices)}`." if each.choices else ""
+    text = f"{_DEFAULT.sub('', ' '.join(each.option.help.split()))}{values}"
+    return f"| `{_cell(_spelling(each))}` | `{place}` | {_default(each)} | {_cell(text)} |"
 
 
-def _default(value: Any) -> str:
+def _spelling(each: Parameter) -> str:
+    """``--batch N``: the option with what stands for its value."""
+    value = each.option.metavar
+    if value is None and not each.choices:
+        value = "SIZE" if each.option.size else {int: "N", str: "TEXT"}.get(each.kind)
+    return f"{each.flag} {value}" if value else each.flag
+
+
+def _default(each: Parameter) -> str:
+    words = _DEFAULT.search(each.option.help)
+    if words is not None:
+        return words[1]
+    text = _value(each.default)
+    of_call = _value(attrgetter(each.name)(Options())) if "." in each.name else ""
+    return f"{text}, in a call {of_call}" if of_call not in ("", text) else text
+
+
+def _value(value: Any) -> str:
     if isinstance(value, enum.Enum):
         value = value.value
-    return "" if value is None or value == () or value is False else f"`{value}`"
+    return "" if value in (None, (), {}) or value is False else f"`{value}`"
 
 
-def _call(analysis: Analysis) -> tuple[str, ...]:
+def _command_option(each: CommandOption) -> str:
+    words = _DEFAULT.search(each.meaning)
+    default = "" if words is None else words[1]
+    meaning = _DEFAULT.sub("", each.meaning)
+    return f"| `{_cell(each.spelling)}` |  | {default} | {_cell(meaning)} |"
+
+
+def _call(analysis: Analysis) -> Iterator[str]:
     words = [
-        repr(each.choices[0]) if each.choices else each.name if each.required else "None"
+        f'"{each.choices[0]}"' if each.choices else each.name if each.required else "None"
         for each in analysis.arguments
     ]
-    call = ", ".join([*words, "api.Options(partition_id=0)"])
-    return ("from inspector import api", "", f"found = api.{analysis.name}({call})")
+    chosen = 'where=("user=a",)' if KEYS in analysis.uses else "partition_id=0"
+    call = f"api.{analysis.name}({', '.join([*words, f'api.Options({chosen})'])})"
+    yield from ("## As a call", "", "```python", "from inspector import api", "")
+    if analysis.files:
+        yield from (f"for table in {call}:", "    for batch in table.batches:")
+        yield "        print(table.name, batch.num_rows)"
+    else:
+        yield from (f"report = {call}", "for row in report.primary.rows:", "    print(row)")
+    yield from ("```", "")
 
 
-def _table(table: TableSpec) -> Iterator[str]:
+# --- tables ----------------------------------------------------------------------------------
+
+
+def _table(table: TableSpec, same: list[str]) -> Iterator[str]:
     yield from (f"## Table `{table.name}`", "", f"A row: {table.doc}.", "")
-    yield from ("| column | unit | meaning |", "|---|---|---|")
-    yield from map(_column, table.columns)
-    if table.raw:
-        yield from map(_column, _marked(table.raw))
-    yield ""
+    if same:
+        yield from (f"It has the columns of `{same[0]}`.", "")
+    else:
+        yield from ("| column | unit | meaning |", "|---|---|---|")
+        yield from map(_column, (*table.columns, *_marked(table.raw)))
+        yield ""
+    hidden = [f"`{each.name}`" for each in table.columns if each.name in table.wide]
+    if hidden:
+        yield from (f"Formats for people leave out {', '.join(hidden)}.", "")
 
 
 def _marked(columns: Iterable[Column]) -> Iterator[Column]:
     for each in columns:
-        yield Column(each.name, each.unit, each.exact, f"With `--raw`: {doc_of(each)}")
+        yield Column(each.name, each.unit, each.exact, f"With `--raw`: {_lower(doc_of(each))}")
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def _column(column: Column) -> str:
-    unit = UNITS[column.unit] + ("" if column.exact else ", estimate")
+    in_ms = column.unit is Unit.COUNT and column.name.endswith("_ms")
+    unit = ("ms" if in_ms else UNITS[column.unit]) + ("" if column.exact else ", estimate")
     return f"| `{column.name}` | {unit} | {_cell(doc_of(column))} |"
+
+
+def _data_table(data: DataTable) -> Iterator[str]:
+    yield from (f"## As a DataFrame: `{data.name}`", "", *_paragraphs(data.doc))
+    own = [name for name in TableOptions.parameters() if name in data.options]
+    more = "".join(f", {name}=..." for name in own)
+    where = "[in a notebook](../../how-to/notebook.md)"
+    yield from (f"`inspector.spark.{data.name}(spark, path, options{more})`, see {where}.", "")
 
 
 def _cell(text: str) -> str:

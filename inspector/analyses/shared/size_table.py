@@ -24,8 +24,8 @@ QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
 _SIZED = ("key", "value", "row")
 SIZE_COLUMNS = (
     count("rows"),
-    size("key_bytes"),
-    size("value_bytes"),
+    size("key_bytes", "Key bytes of all rows together."),
+    size("value_bytes", "Value bytes of all rows together."),
     size("row_bytes"),
     *(size(f"{what}_bytes_{q}") for what in _SIZED for q in ("p50", "p90", "p99", "max")),
 )

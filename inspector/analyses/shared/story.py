@@ -33,7 +33,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 CLASS_STORY = TableSpec(
     "story",
-    "with --explain CLASS: keys of one class that expired in one batch",
+    "with `--explain CLASS`: keys of one class that expired in one batch",
     (
         BATCH_ID,
         *STORE,
@@ -41,7 +41,7 @@ CLASS_STORY = TableSpec(
         Column("batch_timestamp_ms", Unit.TIME_MS),
         Column("new_data"),
         Column("certainty"),
-        count("keys"),
+        count("keys", "Keys that the batch found expired."),
         size("row_bytes"),
         Column("what"),
     ),
@@ -50,7 +50,7 @@ CLASS_STORY = TableSpec(
 )
 KEY_STORY = TableSpec(
     "story",
-    "with --explain KEY: what one batch did to the key, and what that means",
+    "with `--explain KEY`: what one batch did to the key, and what that means",
     (
         BATCH_ID,
         *STORE,
