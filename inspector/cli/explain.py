@@ -19,7 +19,12 @@ def explain(topic: str | None) -> None:
     package or of Spark or a slug, a command, a class of leftovers, or a word of the glossary.
     Without one all topics are listed.
     """
-    text = contents() if topic is None else lookup(topic)
+    try:
+        text = contents() if topic is None else lookup(topic)
+    except FileNotFoundError:
+        raise click.UsageError(
+            "this copy of the package has no pages: it was packed for the workers of a Spark"
+        ) from None
     if text is None:
         raise click.UsageError(_unknown(topic or ""))
     with destination(None, force=False) as file:

@@ -10,7 +10,6 @@ import click
 from inspector import __version__, analyses
 from inspector.cli.commands import command_of
 from inspector.cli.exits import Exit, exit_of
-from inspector.cli.explain import explain
 from inspector.exceptions import InspectorError
 
 EXPLAIN = "explain"
@@ -37,6 +36,8 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name == EXPLAIN:
+            from inspector.cli.explain import explain  # noqa: PLC0415 - looks for its pages
+
             return explain
         if cmd_name not in analyses.names():
             return None

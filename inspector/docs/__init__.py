@@ -19,7 +19,8 @@ _COMMANDS = "reference/commands"
 def _commands() -> list[str]:
     """The pages of the commands: one of each that there is, which nobody lists."""
     folder = files(__name__) / "reference" / "commands"
-    found = (file.name for file in folder.iterdir())
+    # The package as it is sent to Spark's workers has modules only.
+    found = [file.name for file in folder.iterdir()] if folder.is_dir() else []
     return sorted(f"{_COMMANDS}/{name[:-3]}" for name in found if name.endswith(".md"))
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from inspector import docs
-from tests.cli.support import run
+from inspector.engines.workers import package_zip
+from tests.cli.support import checkpoint_of, run
 
 
 def test_without_a_topic_all_are_listed() -> None:
@@ -64,3 +65,23 @@ def test_a_page_is_printed_where_the_encoding_lacks_its_characters() -> None:
     outcome = run("explain", "SS203", encoding="ascii")
     assert outcome.code == 0
     assert "SS203 \\u00b7 timeout fired" in outcome.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["info", str(checkpoint_of("agg_update"))], 0), (["explain"], 2)]
+)
+def test_a_copy_for_workers_has_commands_and_no_pages(
+    tmp_path: Path, arguments: list[str], code: int
+) -> None:
+    command = [sys.executable, "-m", "inspector", *arguments]
+    path = str(package_zip(tmp_path))
+    done = subprocess.run(
+        command,
+        env={**os.environ, "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert ("has no pages" in done.stderr) is (code == 2)
