@@ -8,6 +8,9 @@ a file.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
+from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.storage import Storage
 from inspector.decode.side_sums import HadoopSum
 from inspector.exceptions import ChecksumError, DecodeError, InspectorError
@@ -43,7 +46,10 @@ class VerifiedFiles(Storage):
         data = super().read(relative, limit, size=size)
         folder, slash, name = relative.rpartition("/")
         side = hadoop_sums_name(name)
-        if side not in self._names_in(folder):
+        if folder not in self._names:
+            with suppress(InspectorError, OSError):
+                self.list(folder)
+        if side not in self._names.get(folder, ()):
             return data
         try:
             sums = HadoopSum(super().read(folder + slash + side, limit))
@@ -55,11 +61,8 @@ class VerifiedFiles(Storage):
             raise ChecksumError(mismatch.message, self.full_path(relative), mismatch.offset)
         return data
 
-    def _names_in(self, folder: str) -> frozenset[str]:
-        if folder not in self._names:
-            try:
-                listed = super().list(folder, missing_ok=True)
-            except (InspectorError, OSError):
-                listed = ()
-            self._names[folder] = frozenset(entry.name for entry in listed)
-        return self._names[folder]
+    def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
+        """What a folder holds; kept, so that who lists a folder first reads it by one request."""
+        found = super().list(relative, missing_ok=missing_ok)
+        self._names[relative] = frozenset(entry.name for entry in found)
+        return found

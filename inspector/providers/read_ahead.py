@@ -8,7 +8,6 @@ is read. Local files need none of it.
 from __future__ import annotations
 
 import functools
-import weakref
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,7 +27,8 @@ SMALL_BYTES = 256 << 10
 class ReadAhead:
     """Reads the files of one store in an order that is known before.
 
-    Its threads go when it does: a Python worker of Spark goes on to other jobs.
+    Its threads go when it does, as an executor's do with the executor: a Python worker of Spark
+    goes on to other jobs.
 
     Args:
         storage: where they lie.
@@ -75,5 +75,4 @@ class ReadAhead:
     def _threads(self) -> ThreadPoolExecutor:
         if self._pool is None:
             self._pool = ThreadPoolExecutor(AHEAD, thread_name_prefix="read-ahead")
-            weakref.finalize(self, self._pool.shutdown, wait=False, cancel_futures=True)
         return self._pool

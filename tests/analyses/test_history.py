@@ -11,33 +11,16 @@ import pytest
 from inspector import api
 from inspector.analyses.history import history_report
 from inspector.analyses.shared.change_rows import ChangeRows
-from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
+from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError
 from inspector.render.keys import Redact
 from inspector.schemas import CHANGES, batch_of
-from tests import cases
-from tests.cases import Batch, group_state, user
+from tests.analyses.change_cases import change, checkpoint
+from tests.cases import group_state
 from tests.cli.support import checkpoint_of
 
 GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 UNCOMMITTED = str(checkpoint_of("uncommitted"))
-KEY = user("a")
-
-
-def checkpoint(root: Path) -> Checkpoint:
-    batches = [Batch(0, 1000), Batch(2000, 3000), Batch(2000, 4000, committed=False)]
-    cases.write_logs(root, batches)
-    cases.write_operator(root, 0, "flatMapGroupsWithState", "default")
-    for partition in (0, 1):
-        cases.write_store(root / "state/0" / str(partition), {1: [], 2: [], 3: []})
-    cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
-    return open_checkpoint(str(root))
-
-
-def change(version: int, event: str, value: bytes | None = None, **more: Any) -> dict[str, Any]:
-    place = {"operator_id": 0, "store_name": "default", "partition_id": 0}
-    row = {"kind": "change", "version": version, "event": event, "key": KEY, "value": value}
-    return place | row | {"record": 0, "path": f"{version}.delta"} | more
 
 
 def rows_of(found: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[dict[str, Any]]:

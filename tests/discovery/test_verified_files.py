@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -89,3 +90,18 @@ def test_a_checksum_file_that_ends_too_early_is_noticed(root: Path) -> None:
 
 def test_the_checkpoint_itself_is_read_as_it_was(root: Path) -> None:
     assert open_checkpoint(str(root)).problems == ()
+
+
+def test_no_folder_is_listed_once_more_for_it(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    plain = Storage.list
+
+    def counted(self: Storage, relative: str = "", *, missing_ok: bool = False) -> Any:
+        if isinstance(self, VerifiedFiles):
+            listed.append(relative)
+        return plain(self, relative, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Storage, "list", counted)
+    open_checkpoint(str(root))
+    assert {"offsets", "commits"} <= set(listed)
+    assert len(listed) == len(set(listed))
