@@ -21,13 +21,18 @@ partition of one operator. A module imports only from below:
 
     cli, spark > api > analyses > render, findings > merge > estimates > passes > discovery, engines
     > facts > operators > providers > state > decode, checkpoint > kernel > schemas, sparktypes
-    > model > arrays, codec, exceptions
+    > model > arrays, codec, sums, exceptions
+    > credentials
 
-Public are the names in ``__all__`` of three packages: ``inspector`` (this one: the errors),
+Public are the names in ``__all__`` of three packages: ``inspector`` (this one: the errors, and
+:func:`~inspector.api.opened.open_checkpoint`, which is imported when it is first named),
 ``inspector.api`` (a function for every command, and the types that they take and return) and
 ``inspector.spark`` (reports and DataFrames for a Spark session). All else is internal and changes
 without notice.
 """
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from inspector.exceptions import (
     CheckpointError,
@@ -50,4 +55,18 @@ __all__ = [
     "NotACheckpointError",
     "UnsupportedProviderError",
     "__version__",
+    "open_checkpoint",
 ]
+
+if TYPE_CHECKING:
+    from inspector.api.opened import open_checkpoint as open_checkpoint
+else:  # for type checkers a misspelt name would be Any
+
+    def __getattr__(name: str) -> Any:
+        if name != "open_checkpoint":
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return import_module("inspector.api.opened").open_checkpoint
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -25,6 +25,8 @@ from __future__ import annotations
 
 from typing import TypeVar
 
+from inspector.credentials import redact
+
 E = TypeVar("E", bound="InspectorError")
 
 
@@ -44,6 +46,8 @@ class InspectorError(Exception):
     def __init__(
         self, message: str = "", path: str | None = None, offset: int | None = None
     ) -> None:
+        # Whoever prints, logs or serializes it finds no secret in it.
+        message, path = redact(message), None if path is None else redact(path)
         # Every argument has a default and goes to args, so that pickle can rebuild it on a driver.
         super().__init__(message, path, offset)
         self.message = message
@@ -56,7 +60,7 @@ class InspectorError(Exception):
     def at(self: E, path: str) -> E:
         """The same error with the path it happened in, unless it has one already."""
         if self.path is None:
-            self.path = path
+            self.path = redact(path)
             self.args = (self.message, self.path, self.offset)
         return self
 

@@ -7,15 +7,24 @@ Batch ``N`` reads state version ``N`` and writes state version ``N + 1``
 from __future__ import annotations
 
 import enum
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType
+
+from inspector.exceptions import LimitError
 
 Version = NewType("Version", int)
 BatchId = NewType("BatchId", int)
 
 DEFAULT_STORE = "default"
 """Name of the store whose files lie directly in the partition's folder."""
+
+JOIN_COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
+JOIN_ROW_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
+JOIN_STORES = (*JOIN_COUNT_STORES, *JOIN_ROW_STORES)
+"""The only stores that have a folder of their own, on the HDFS-backed provider
+(``SymmetricHashJoinStateManager``, 2.3 to 4.3)."""
 
 NO_TIMEOUT = -1
 """``timeoutTimestamp`` of a group state without an armed timer (``GroupStateImpl``)."""
@@ -79,26 +88,90 @@ class StoreFile:
 
 @dataclass(frozen=True)
 class Limits:
-    """The largest sizes that are read, so that a forged length costs nothing.
+    """The largest sizes that are read, so that a forged length costs nothing; and the longest wait.
+
+    What is above one is a problem with its name. The variable :data:`LIMITS_VARIABLE` of the
+    environment sets them for a process, as ``ratio=5000,fields=20000``.
 
     Attributes:
         frame_bytes: raw bytes of one compressed block (lz4-java allows 32 MiB).
         record_bytes: bytes of one key or value (a JVM array ends at 2 GiB).
         block_bytes: raw bytes that are decoded at once; one longer record is read whole.
-        small_file_bytes: size of a log entry, metadata or schema file.
+        small_file_bytes: size of a log entry, metadata, schema or checksum file.
         chunk_bytes: bytes asked of the storage at once.
         nesting: depth of nested types.
+        fields: fields of one schema, nested ones included.
+        ratio: raw bytes for each byte of a compressed file, from ``ratio_from_bytes`` on: rows have
+            keys of their own, so that no state comes near it.
+        ratio_from_bytes: raw bytes of a file that may have any ratio.
+        partitions: of an operator, as logs and metadata say.
+        sum_part_bytes: the least bytes for each checksum of a ``.crc``, of which Hadoop makes 512
+            (``file.bytes-per-checksum``).
+        request_seconds: how long one request to a remote storage is waited for.
+        attempts: how often it is made, if it fails for a moment.
     """
 
     frame_bytes: int = 64 << 20
-    record_bytes: int = (1 << 31) - 1
+    record_bytes: int = 256 << 20
     block_bytes: int = 1 << 20
     small_file_bytes: int = 64 << 20
     chunk_bytes: int = 4 << 20
     nesting: int = 64
+    fields: int = 10_000
+    ratio: int = 1_000
+    ratio_from_bytes: int = 64 << 20
+    partitions: int = 100_000
+    sum_part_bytes: int = 64
+    request_seconds: int = 60
+    attempts: int = 3
+
+    @classmethod
+    def parse(cls, text: str) -> Limits:
+        """The limits that a text sets, ``NAME=NUMBER`` each with commas between; else the defaults.
+
+        Raises:
+            ValueError: no limit has such a name, or the number is none above 0.
+        """
+        given: dict[str, int] = {}
+        for each in filter(None, map(str.strip, text.split(","))):
+            name, _, number = (part.strip() for part in each.partition("="))
+            if name not in cls.__dataclass_fields__ or not number.isdecimal() or not int(number):
+                names = ", ".join(cls.__dataclass_fields__)
+                raise ValueError(f"got the limit {each!r}, expected NAME=NUMBER of {names}")
+            given[name] = int(number)
+        return cls(**given)
 
 
-LIMITS = Limits()
+LIMITS_VARIABLE = "INSPECTOR_LIMITS"
+
+
+def _limits() -> tuple[Limits, str]:
+    try:
+        return Limits.parse(os.environ.get(LIMITS_VARIABLE, "")), ""
+    except ValueError as error:
+        return Limits(), f"{LIMITS_VARIABLE}: {error}"
+
+
+LIMITS, LIMITS_FAULT = _limits()
+"""The limits of this process; and what is wrong with the variable that sets them, or no text."""
+
+
+def above_limit(
+    name: str, what: str, limits: Limits = LIMITS, offset: int | None = None
+) -> LimitError:
+    """The error that something is above a limit.
+
+    Args:
+        name: of the limit.
+        what: is above it, in words.
+        limits: which ones hold.
+        offset: where in the file.
+    """
+    return LimitError(
+        f"{what}, the limit {name} is {getattr(limits, name):,} ({LIMITS_VARIABLE}={name}=N sets "
+        "another)",
+        offset=offset,
+    )
 
 
 @dataclass(frozen=True)
@@ -148,7 +221,18 @@ class TimeoutKind(enum.Enum):
     PROCESSING_TIME = "processing"
 
 
-READABLE = ("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted")
+class Redact(enum.Enum):
+    """What a report shows of keys and values, which are personal data."""
+
+    NONE = "none"
+    HASH = "hash"
+    ALL = "all"
+
+
+READABLE = (
+    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved"),
+    *("foreign-folder", "extra-partition", "partition-counts"),
+)
 """Slugs of problems that are statements about files that could be read."""
 
 

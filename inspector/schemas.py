@@ -10,7 +10,7 @@ unsigned, dictionary-encoded or of large offsets.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -126,6 +126,13 @@ def problem_batch(schema: pa.Schema, problems: Iterable[Problem]) -> pa.RecordBa
 def task_batch(spec: str, number: int = 0) -> pa.RecordBatch:
     """A batch of one task, given as JSON."""
     return batch_of(TASKS, [{"task_id": number, "spec": spec}])
+
+
+def specs_in(batches: Iterable[pa.RecordBatch]) -> Iterator[str]:
+    """The tasks of some batches of :data:`TASKS`, as JSON."""
+    for batch in batches:
+        for spec in batch.column("spec").to_pylist():
+            yield str(spec)
 
 
 _CODES: Mapping[Any, str] = {pa.int32(): "i", pa.int64(): "q"}

@@ -18,7 +18,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from fixtures.cases import Case, cases_of, thinness
+from fixtures.case import Case
+from fixtures.cases import cases_of, thinness
 from fixtures.leftovers_from_calls import leftovers, read_calls, with_timers
 from fixtures.sparks import SOURCES, Spark
 

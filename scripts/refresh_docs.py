@@ -24,16 +24,23 @@ sys.path.insert(0, str(ROOT))
 
 from documentation.blocks import refreshed  # noqa: E402 - the package is found only now
 from documentation.commands import FOLDER, command_pages  # noqa: E402
+from documentation.report_schema import PAGE, report_schema  # noqa: E402
+from documentation.typed_methods import FILE, typed_methods  # noqa: E402
 
 from inspector.cli.main import run  # noqa: E402
+from inspector.render.display import Display  # noqa: E402
+
+WIDTH = 110
+"""Columns of the terminal that the pages show."""
 
 
 def printed(arguments: list[str]) -> str:
-    """What the command line prints on stdout."""
+    """What the command line prints on a terminal without colours."""
     out = io.StringIO()
     with (
         mock.patch.object(sys, "argv", ["inspector", *arguments]),
         mock.patch.dict(os.environ, {"NO_COLOR": "1", "COLUMNS": "80"}),
+        mock.patch("inspector.cli.command.display_of", return_value=Display(WIDTH)),
         contextlib.redirect_stdout(out),
         contextlib.suppress(SystemExit),
     ):
@@ -64,10 +71,20 @@ def write_command_pages() -> None:
             print(f"{page.relative_to(ROOT)}: changed")
 
 
+def write_report_schema() -> None:
+    """The JSON Schema of reports."""
+    page, text = DOCS / PAGE, report_schema()
+    if not page.exists() or page.read_text("utf-8") != text:
+        page.write_text(text, "utf-8")
+        print(f"{page.relative_to(ROOT)}: changed")
+
+
 def main() -> None:
     """Rewrite what has changed."""
     os.chdir(ROOT)
     write_command_pages()
+    write_report_schema()
+    FILE.write_text(typed_methods(), "utf-8")
     for page in pages():
         text = page.read_text("utf-8")
         fresh = refreshed(text, printed)

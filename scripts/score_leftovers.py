@@ -202,9 +202,8 @@ def _agrees(label: dict[str, Any], row: Any, *, before: bool) -> bool:
     if "fired" not in label:
         return True
     # The run is claimed to be at least so long.
-    return row["fired"] <= label["fired"] and (
-        row["first_expired_batch"] >= label["first_expired_batch"]
-    )
+    later = row["first_expired_batch"] >= label["first_expired_batch"]
+    return bool(row["fired"] <= label["fired"] and later)
 
 
 def _key(key: Any) -> Any:
@@ -236,7 +235,8 @@ def main() -> int:
         "RECALL_PROVEN",
         "RECALL",
     )
-    lines, bad, healthy = [head], 0, 0
+    lines: list[tuple[str, ...]] = [head]
+    bad = healthy = 0
     for case in cases(asked.folder, asked.only):
         scores = score(case)
         name = str(case.relative_to(asked.folder))

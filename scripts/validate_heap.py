@@ -238,7 +238,7 @@ def by_store(facts: dict[tuple[StoreId, int], VersionFacts]) -> dict[StoreId, Ve
 def _prefixes(checkpoint: Checkpoint, tasks: list[Task]) -> Iterator[tuple[StoreId, Prefixes]]:
     for task in tasks:
         for store in task.stores:
-            reader = StoreReader(task, checkpoint.storage, task.store_id(store))
+            reader = StoreReader(task, checkpoint.storage, store)
             yield task.store_id(store), _prefixes_of(task, store, reader)
 
 

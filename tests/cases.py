@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import struct
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -177,6 +178,7 @@ class ObjectMap:
             value_sizes=_sizes(len(v.data) for v in self.now.values()),
             row_sizes=_sizes(len(k.data) + len(v.data) for k, v in self.now.items()),
             **({} if self.rebased else self.counts | self._sharing()),
+            empty_deltas=int(not (self.rebased or self.counts["puts"] or self.counts["removals"])),
         )
 
     def _sharing(self) -> dict[str, int]:
@@ -209,7 +211,7 @@ def _bytes(rows: Iterable[Row]) -> int:
 
 
 def _sizes(sizes: Iterable[int]) -> SizeCounts:
-    one_by_one = (SizeCounts.from_flat([size, 1]) for size in sizes)
+    one_by_one = (SizeCounts(Counter([size])) for size in sizes)
     return sum(one_by_one, SizeCounts())
 
 
@@ -316,12 +318,19 @@ def write_schema(folder: Path, key: StructType, value: StructType) -> None:
     (folder / "_metadata" / "schema").write_bytes(_utf("v2") + chunks)
 
 
-def write_operator(root: Path, operator: int, name: str, *stores: str) -> None:
+PARTITIONS = 3
+
+
+def write_operator(
+    root: Path, operator: int, name: str, *stores: str, partitions: int = PARTITIONS
+) -> None:
     """Spark's own metadata of an operator."""
     folder = root / "state" / str(operator) / "_metadata"
     folder.mkdir(parents=True, exist_ok=True)
     info = {"operatorId": operator, "operatorName": name}
-    named = [{"storeName": store, "numColsPrefixKey": 0, "numPartitions": 2} for store in stores]
+    named = [
+        {"storeName": store, "numColsPrefixKey": 0, "numPartitions": partitions} for store in stores
+    ]
     content = {"operatorInfo": info, "stateStoreInfo": named}
     (folder / "metadata").write_text(f"v1\n{json.dumps(content)}")
 
@@ -342,7 +351,6 @@ def tree(root: Path) -> dict[str, tuple[int, str]]:
 
 
 JOIN_STORES = ("left-keyToNumValues", "left-keyWithIndexToValue")
-PARTITIONS = 3
 
 
 def small_checkpoint(root: Path) -> Path:

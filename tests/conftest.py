@@ -12,6 +12,7 @@ import pytest
 from hypothesis import is_hypothesis_test, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from inspector.checkpoint import patience
 from inspector.engines.java import packaged_home, provide_java
 from inspector.exceptions import EngineError
 from tests.profiles import FEW, load_profile
@@ -62,8 +63,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what a plain run leaves out, before pytest chooses by marks."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what a plain run leaves out, before pytest chooses by marks.
+
+    Tests in a browser run where ``-m`` says so, and are in no other choice: few machines have one.
+    """
+    if "browser" not in config.getoption("markexpr"):
+        config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker("browser")])
+        items[:] = [item for item in items if not item.get_closest_marker("browser")]
     for item in items:
         if isinstance(item, pytest.Function) and _is_full(item):
             item.add_marker(pytest.mark.full)
@@ -126,6 +133,7 @@ def _no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests mean the same wherever they run: no colours, no options from the environment."""
     for name in ("NO_COLOR", "FORCE_COLOR", "INSPECTOR_DEBUG"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(patience, "OUTAGE", patience.Outage())
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -158,6 +159,10 @@ def test_every_column_says_what_it_means(name: str) -> None:
     for table in analyses.load(name).tables:
         assert all(doc_of(column) for column in (*table.columns, *table.raw))
         assert table.wide <= {column.name for column in table.columns}
+        important = table.important.split()
+        assert set(important) <= {column.name for column in table.columns}
+        assert len(set(important)) == len(important)
+        assert important, f"{table.name}: which columns does a narrow terminal show?"
     assert reference(analyses.load(name)).startswith(f"# {name}\n")
 
 
@@ -176,9 +181,9 @@ def test_no_column_is_described_that_nobody_has() -> None:
 CALLED: dict[str, list[dict[str, Any]]] = {
     "sizes": [{"by": by} for by in ("operator", "partition", "field")],
     "sharing": [{"by": by} for by in ("store", "partition")],
-    "memory": [{"executors": 2}],
+    "memory": [{}, {"executors": 2}],
     **{name: [{"raw": True}] for name in ("rows", "changes", "diff")},
-    **{name: [] for name in ("history", "export")},
+    **{name: [] for name in ("history", "export", "watch")},
 }
 """Analyses that a call with nothing but a path does not show whole -> options of their calls."""
 
@@ -197,6 +202,11 @@ def reports() -> Iterator[Report]:
     yield api.leftovers(path, explain="kept_without_timeout")
     yield api.leftovers(str(checkpoint_of("fmgws_snapshots_cleaned")))
     yield api.audit(str(checkpoint_of("fmgws_snapshots_cleaned")))
+    yield from api.watch(path, until=0)
+    with TemporaryDirectory() as folder:
+        old = Path(folder) / "old.json"
+        old.write_text("".join(api.render(api.audit(path), "json")), "utf-8")
+        yield api.audit(path, maximum={"state.rows": 1}, baseline=str(old))
 
 
 def test_the_tables_of_reports_are_the_declared_ones() -> None:
@@ -232,7 +242,8 @@ def test_the_facts_that_are_read_are_the_declared_ones(
         return facts(run, request)
 
     monkeypatch.setattr(Run, "facts", recorded)
-    options = api.Options(where=("value=once-000",))
+    named = any(each.name == "where" for each in found.shared)
+    options = api.Options(where=("value=once-000",) if named else ())
     values = [each.choices[0] if each.choices else None for each in found.arguments]
     path = str(checkpoint_of("fmgws_event_ignore"))
     places = zip(found.arguments, values, strict=True)

@@ -13,8 +13,8 @@ from inspector import analyses, api
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
 from inspector.exceptions import CheckpointError, NotACheckpointError
+from inspector.model import Redact
 from inspector.render.formats import FORMATS, render
-from inspector.render.keys import Redact
 from inspector.render.report import Report
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
 

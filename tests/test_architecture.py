@@ -35,6 +35,7 @@ TESTED_ELSEWHERE = {
     "decode/_cells.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_columns.py": "private parts of decode.rows: tests/decode/test_rows.py",
     "decode/_source.py": "private parts of decode.frames and its codecs: tests/decode",
+    "decode/_raw_blocks.py": "private part of the codecs: tests/decode/test_lz4block.py",
     "analyses/shared/change_rows.py": "tests/analyses/test_history.py and test_changes.py",
     "analyses/shared/column_docs.py": "tests/test_analyses.py: every column has its meaning",
     "analyses/shared/heap.py": "tests/analyses/test_memory.py and test_timeline.py",
@@ -48,7 +49,7 @@ TESTED_ELSEWHERE = {
     "kernel/_spans.py": "tests/kernel/test_loader.py runs one list over both kernels",
     "kernel/layout.py": "names and layouts: tests/kernel/test__changes.py",
     "kernel/programs.py": "words of programs: tests/kernel/test__rows.py and test__order.py",
-    "arrays.py": "names of types",
+    "render/page/model.py": "values without behaviour: tests/render/page/test_views.py",
     "providers/common_names.py": "tests/providers/test_registry.py and test_side_checks.py",
     "providers/provider.py": "what a provider has to answer: tests/providers/test_registry.py",
     "providers/hdfs/names.py": "tests/providers/test_registry.py: names as all providers know them",
@@ -62,14 +63,25 @@ OF_NO_MODULE = {
     "test_architecture.py": "the rules of the house",
     "test_collection.py": "every test file is run, and by whom",
     "test_fixtures.py": "the fixtures, and all layers together on them",
+    "analyses/test_first_screen.py": "what an audit says first of every trouble and healthy twin",
+    "cli/test_limits.py": "hostile files by the command line, in a process of bounded memory",
+    "test_forms.py": "every form of every report: the same numbers, by the published schema",
     "test_spark.py": "all layers together against a real Spark",
     "test_cluster.py": "the command line on executors that are elsewhere, and over Spark Connect",
+    "test_browser.py": "pages in a Chromium, of checkpoints and of hostile ones",
+    "test_executed_notebook.py": "open_checkpoint in a notebook that Jupyter's own client executes",
     "test_bench.py": "scripts/bench.py still runs",
     "test_workloads.py": "scripts/make_workloads.py: the calls account for what Spark stored",
     "typing/test_public_api.py": "the public API as its users write it, for mypy and for pytest",
+    "findings/test_every_id.py": "every finding on a checkpoint that is ill with it",
+    "cli/test_named_keys.py": "one way to name a key, on every command that takes one",
     "cli/test_schemas.py": "options about schemas, on every command that decodes",
+    "analyses/test_troubles.py": "the troubles of the fixtures, by their names",
+    "spark/test_watch.py": "watch beside a query that runs on a real Spark",
     "spark/test_key_order.py": "the order of keys against that of Spark itself",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
+    "test_damage.py": "damages under true checksums, from end to end",
+    "test_limits.py": "what hostile files cost, from end to end",
 }
 """Test files that stand for no single module, each with what it is for."""
 
@@ -77,7 +89,8 @@ ONLY_IMPORTERS = {
     "fsspec": {"checkpoint/storage.py"},
     "click": {"cli/"},
     "pyspark": {"engines/spark.py", "engines/session.py", "engines/hadoop.py", "spark/"},
-    "rich": {"render/text.py", "cli/"},
+    "rich": {"render/display.py", "render/fitting.py", "cli/"},
+    "jinja2": {"render/"},
 }
 """Library -> files or folders of the package that may import it."""
 

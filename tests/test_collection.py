@@ -45,7 +45,7 @@ def test_every_test_file_contributes_tests() -> None:
         for folder in SEARCHED
         for path in (ROOT / folder).rglob("test_*.py")
     }
-    found = collected("-m", "full or not full")
+    found = collected("-m", "full or not full or browser")
     assert set(found) == files
     assert sum(found.values()) > FEWEST
 
@@ -78,6 +78,14 @@ def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> Non
     assert (oldest, newest) == ("2.4.8", "4.3.0")
     assert set(between) == conftest.IN_BETWEEN
     assert len(between) == 7
+
+
+def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
+    file = "tests/test_browser.py"
+    only = collected("-m", "browser")
+    assert set(only) == {file}
+    assert only[file] > 30
+    assert file not in collected("-m", "not spark", "tests/test_browser.py", "tests/test_model.py")
 
 
 @pytest.mark.full

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 import sys
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
+from zipfile import ZipFile
 
 import click
 import pytest
 from documentation.blocks import BLOCK, refreshed
 from documentation.commands import command_pages
+from documentation.report_schema import PAGE, report_schema
+from refresh_docs import printed
 
 from inspector import docs
 from inspector.cli.exits import Exit
@@ -32,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
 FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 MOST_LINES = 300
-LISTS = {"findings", "tables"}
+LISTS = {"spark-errors", "findings", "tables"}
 """Pages that list all there is of a kind, in which one looks up an entry."""
 
 COMMANDS = inspector.list_commands(click.Context(inspector))
@@ -61,20 +66,18 @@ def test_the_made_parts_of_a_page_are_as_they_would_be_made(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("COLUMNS", "80")
     text = file.read_text("utf-8")
-    assert refreshed(text, lambda arguments: run(*arguments).out) == text, (
-        "python scripts/refresh_docs.py"
-    )
+    assert refreshed(text, printed) == text, "python scripts/refresh_docs.py"
 
 
 def test_outputs_and_generated_parts_are_where_they_should_be() -> None:
     made = {file.stem: [block[1] for block in BLOCK.findall(file.read_text())] for file in FILES}
     assert made["README"] == ["audit"]
     assert made["tutorial"] == ["audit", "explain-key", "history", "audit-fixed"]
-    assert made["findings"] == ["findings"]
+    assert made["findings"] == ["findings", "thresholds"]
     assert made["commands"] == ["commands", "output-options"]
     assert made["errors"] == ["errors"]
+    assert made["metrics"] == ["metrics"]
     assert made["proofs"] == ["premises", "inferences"]
     assert made["architecture"] == ["layers"]
 
@@ -83,6 +86,10 @@ def test_the_pages_of_commands_are_as_they_would_be_made() -> None:
     folder = FOLDER / "reference" / "commands"
     written = {f"reference/commands/{f.stem}": f.read_text("utf-8") for f in folder.iterdir()}
     assert written == command_pages(), "python scripts/refresh_docs.py"
+
+
+def test_the_schema_of_reports_is_as_it_would_be_made() -> None:
+    assert docs.data(PAGE) == report_schema(), "python scripts/refresh_docs.py"
 
 
 @pytest.mark.parametrize("command", sorted(set(COMMANDS) - {EXPLAIN}))
@@ -152,7 +159,11 @@ def test_toml_in_a_page_names_options_of_audit() -> None:
     known = {spelled.lstrip("-") for parameter in command.params for spelled in parameter.opts}
     found = [tomllib.loads(block) for _, block in blocks("toml")]
     assert len(found) == 2
-    assert set().union(*found) <= known
+    for content in found:
+        own = dict(content.get("tool", {}).get("inspector", content))
+        of_command = own.pop("audit", {})
+        assert own
+        assert {*own, *of_command} <= known
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -224,9 +235,94 @@ def test_a_word_of_spark_leads_to_all_that_name_it() -> None:
 def test_an_error_of_spark_is_found_as_its_message_has_it() -> None:
     name = "CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS"
     text = docs.lookup(f"[{name}]") or ""
-    assert re.findall(r"^### (\S+)", text, re.M) == ["SS101", f"`{name[24:]}`"]
-    assert docs.lookup(name[24:]) == text[text.index("### `CANNOT") :]
+    assert re.findall(r"^### (\S+)", text, re.M) == [f"`{name[24:]}`", "SS101"]
+    assert docs.lookup(name[24:].lower()) == text[: text.index("\n### SS101")]
     assert docs.lookup("spark.sql.unheard.of") is None
+
+
+def test_a_class_that_is_not_known_is_explained_by_the_one_above_it() -> None:
+    above = docs.lookup("CANNOT_LOAD_STATE_STORE") or ""
+    newer = docs.lookup("[CANNOT_LOAD_STATE_STORE.OF_A_LATER_SPARK]") or ""
+    assert newer.startswith("### `CANNOT_LOAD_STATE_STORE`")
+    assert above.startswith(newer)
+
+
+STATE = re.compile(
+    r"CANNOT_LOAD_STATE_STORE|CANNOT_WRITE_STATE_STORE|CANNOT_LOAD_CHECKPOINT_FILE_MANAGER"
+    r"|CHECKPOINT_FILE_|STATE_STORE_|STATE_RE|STDS_|STREAMING_CHECKPOINT_|STREAMING_STATEFUL_"
+    r"|STREAMING_UNFINISHED_|STREAMING_QUERY_EVOLUTION|STREAM_STREAM_JOIN_|STREAM_FAILED"
+    r"|STATEFUL_PROCESSOR_|ILLEGAL_STATE_STORE|CONCURRENT_STREAM_|BATCH_METADATA_"
+    r"|TRANSFORM_WITH_STATE_|FLATMAPGROUPSWITHSTATE_"
+)
+"""How the classes of Spark begin that are about state or checkpoints."""
+
+
+def test_every_class_of_spark_about_state_and_checkpoints_has_an_entry() -> None:
+    spec = find_spec("pyspark")
+    assert spec is not None
+    assert spec.origin is not None
+    (jar,) = (Path(spec.origin).parent / "jars").glob("spark-common-utils_*.jar")
+    with ZipFile(jar) as archive:
+        names = [n for n in archive.namelist() if re.fullmatch(r"error/error-c[a-z-]+\.json", n)]
+        (member,) = [n for n in names if "conditions" in n] or names
+        conditions = json.loads(archive.read(member))
+    classes = [name for name in conditions if STATE.match(name)]
+    assert len(classes) > 10
+    if "STATE_STORE_COMMIT_VALIDATION_FAILED" not in conditions:
+        return  # a release before those that the page is about
+    for name in classes:
+        for below in ("", *(f".{each}" for each in conditions[name].get("subClass", {}))):
+            text = docs.lookup(f"[{name}{below}]")
+            assert text is not None, name + below
+            shown = {f"`{name}{below}`", f"`{below[1:]}`"}
+            assert any(each in text for each in shown), name + below
+            assert "**What to do.**" in text
+
+
+@pytest.mark.parametrize(
+    ("message", "heading"),
+    [
+        (
+            "org.apache.spark.SparkException: [STREAM_FAILED] Query [id = 1] "
+            "terminated with exception: [CANNOT_LOAD_STATE_STORE.UNCATEGORIZED] An error\noccurred "
+            "during loading state. SQLSTATE: 58030",
+            "`CANNOT_LOAD_STATE_STORE.UNCATEGORIZED`",
+        ),
+        (
+            "pyspark.errors: [STREAM_FAILED] Query terminated with exception: java",
+            "`STREAM_FAILED`",
+        ),
+        (
+            "java.lang.IllegalStateException: Error reading delta file /c/state/0/1/3.delta of "
+            "HDFSStateStoreProvider[id = (op=0,part=1),dir = /c]:\n /c/3.delta does not exist",
+            "`CANNOT_READ_DELTA_FILE_NOT_EXISTS`",
+        ),
+        (
+            "java.io.IOException: Error reading snapshot file /c/3.snapshot of X: "
+            "value size cannot be -7",
+            "`CANNOT_READ_SNAPSHOT_FILE_KEY_SIZE`",
+        ),
+        ("Task failed with the finding SS203 of yesterday", "SS203"),
+    ],
+)
+def test_a_whole_message_is_explained_by_the_class_in_it(message: str, heading: str) -> None:
+    text = docs.lookup(message) or ""
+    headings = re.findall(r"^### (\S+)", text, re.M)
+    assert headings[0] == heading
+    assert all(each.startswith("SS") for each in headings[1:])
+
+
+def test_a_message_without_anything_known_is_not_explained() -> None:
+    assert docs.lookup("java.lang.NullPointerException: value must not be null") is None
+
+
+def test_all_classes_that_begin_alike_are_listed() -> None:
+    listed = docs.lookup("state_store_...") or ""
+    names = re.findall(r"^- `(\w+)`: .*\.$", listed, re.M)
+    assert len(names) > 30
+    assert all(name.startswith("STATE_STORE_") for name in names)
+    assert names == sorted(names)
+    assert docs.lookup("NOTHING_BEGINS_SO...") is None
 
 
 def test_a_link_becomes_its_topic() -> None:

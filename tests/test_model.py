@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 
+from inspector import docs
 from inspector.model import (
     LIMITS,
     BatchClock,
@@ -17,6 +18,7 @@ from inspector.model import (
     StoreFile,
     StoreId,
     Version,
+    above_limit,
 )
 
 VALUES = [
@@ -49,7 +51,31 @@ def test_a_batch_whose_entry_is_gone_has_no_clock_that_stands_at_zero() -> None:
     assert (clock.has_new_data, clock.committed) == (None, False)
 
 
-def test_a_file_may_hold_what_spark_may_write() -> None:
-    # The largest lz4-java block, and the longest JVM array.
+def test_a_file_may_hold_what_a_spark_writes() -> None:
+    # The largest lz4-java block, and values far above what any executor's heap would bear by row.
     assert LIMITS.frame_bytes >= 32 << 20
-    assert LIMITS.record_bytes >= (1 << 31) - 1
+    assert LIMITS.record_bytes >= 128 << 20
+
+
+def test_limits_are_set_by_name() -> None:
+    assert Limits.parse("") == Limits()
+    assert Limits.parse(" ratio=5, fields = 7,") == Limits(ratio=5, fields=7)
+
+
+@pytest.mark.parametrize("text", ["ratio", "ratio=", "ratio=-1", "ratio=0", "rato=5", "ratio=1e3"])
+def test_a_limit_that_is_none_is_an_error_that_names_all(text: str) -> None:
+    with pytest.raises(ValueError, match=r"expected NAME=NUMBER of frame_bytes, .*sum_part_bytes"):
+        Limits.parse(text)
+
+
+def test_what_is_above_a_limit_says_which_and_how_to_set_it() -> None:
+    error = above_limit("ratio", "5 raw bytes from 1", Limits(ratio=4), 7)
+    assert str(error) == (
+        "byte 7: 5 raw bytes from 1, the limit ratio is 4 (INSPECTOR_LIMITS=ratio=N sets another)"
+    )
+
+
+def test_the_page_has_every_limit_and_its_default() -> None:
+    page = docs.lookup("configuration") or ""
+    for field in dataclasses.fields(Limits):
+        assert f"| `{field.name}` | {field.default} |" in page

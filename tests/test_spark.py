@@ -8,12 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from compare_with_spark import Pairs, equal
 
 from inspector import api
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.facts.registry import facts_schema
 from inspector.schemas import TASKS
-from scripts.compare_with_spark import Pairs, equal
 from tests.cli.support import checkpoint_of, copy_of, replace_state
 from tests.encode import Record, row
 from tests.spark.support import spark_release

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
+    COMPARED_TIME,
+    EXPIRY_TIME,
     OPERATOR_ID,
     count,
     coverage,
     identity,
     size,
 )
-from inspector.analyses.shared.declare import FactRequest, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.driver_tables import driver_table
+from inspector.analyses.shared.gating import COMPARISON, GATES, HeldAgainst, wrong_options
+from inspector.analyses.shared.heap import heap_by_store
 from inspector.analyses.shared.leftover_classes import CLASSES, class_table
 from inspector.analyses.shared.leftover_words import LeftoverWords
 from inspector.analyses.shared.options import (
@@ -21,21 +27,23 @@ from inspector.analyses.shared.options import (
     PART,
     RULES,
     SCHEMAS,
+    THRESHOLDS,
     WORK,
     Options,
     redacting,
 )
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SIZES, size_table
 from inspector.analyses.shared.undecided import UNDECIDED, notes, undecided_tables
-from inspector.analyses.shared.verdict import verdict
+from inspector.analyses.shared.verdict import verdict_of
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
 from inspector.findings.judge import judge
+from inspector.findings.metrics import values_of
 from inspector.merge.collect import Facts
-from inspector.model import Problem
-from inspector.render.keys import Redact
+from inspector.model import Problem, Redact
 from inspector.render.plain import FINDING_COLUMNS, finding_row
 from inspector.render.report import Column, Report, Table, Unit
 
@@ -46,7 +54,8 @@ FINDINGS = TableSpec(
     "findings",
     "a judged statement about the checkpoint",
     (Column("checkpoint"), *FINDING_COLUMNS),
-    wide=frozenset(("checkpoint", "title", "evidence", "next_step", "spark")),
+    wide=frozenset(("checkpoint", "title", "cause", "evidence", "next_step", "command", "spark")),
+    important="id severity operator_id rows bytes certainty store_name",
 )
 CHANGES = TableSpec(
     "changes",
@@ -54,9 +63,11 @@ CHANGES = TableSpec(
     (
         OPERATOR_ID,
         Column("store_name"),
-        Column("versions", doc="The versions that were counted: `1 to 13`."),
+        Column("from_version", Unit.ID),
+        Column("to_version", Unit.ID),
         *map(count, ("puts", "inserts", "updates", "same_value_puts", "removals")),
     ),
+    important="store_name puts removals operator_id same_value_puts from_version to_version",
 )
 EXAMPLES = TableSpec(
     "leftovers",
@@ -68,10 +79,13 @@ EXAMPLES = TableSpec(
         Column("class"),
         Column("certainty"),
         Column("expired_batch", Unit.ID),
-        Column("clock_ms", Unit.TIME_MS),
-        Column("threshold_ms", Unit.TIME_MS),
+        EXPIRY_TIME,
+        COMPARED_TIME,
         size("key_bytes"),
         size("value_bytes"),
+    ),
+    important=(
+        "key expired_batch class clock_ms threshold_ms operator_id partition_id value_bytes"
     ),
 )
 FACTS = FactRequest(fit=True, leftover_limit=AUDIT_KEYS)
@@ -80,7 +94,7 @@ FACTS = FactRequest(fit=True, leftover_limit=AUDIT_KEYS)
 def finding_rows(run: Run) -> Iterator[Mapping[str, Any]]:
     """The findings of an audit."""
     facts = run.facts(FactRequest(fit=True))
-    for found in judge(run.checkpoint, run.version, facts, run.problems(facts)):
+    for found in _findings(run, facts):
         yield finding_row(found)
 
 
@@ -94,34 +108,93 @@ FINDINGS_DATA = driver_table(
 
 
 @analysis(
-    uses=(RULES, redacting(Redact.HASH), WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(FINDINGS, SIZES, CLASSES, UNDECIDED, CHANGES, EXAMPLES),
+    uses=(RULES, THRESHOLDS, redacting(Redact.HASH), WORK, SCHEMAS, PART, AT_VERSION),
+    tables=(FINDINGS, GATES, COMPARISON, SIZES, CLASSES, UNDECIDED, CHANGES, EXAMPLES),
     facts=FACTS,
     data_tables=(FINDINGS_DATA,),
     fail_on="warning",
     many=True,
+    has_verdict=True,
+    page=True,
+    check=wrong_options,
 )
-def audit(path: str | Run, options: Options | None = None) -> Report:
+def audit(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    maximum: Annotated[
+        Mapping[str, str | float],
+        Option(
+            "Exit with 1 if a number is above this, such as state.bytes=8GiB, heap.bytes=16GiB, "
+            "leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
+            metavar="METRIC=VALUE",
+            flag="--max",
+        ),
+    ] = MappingProxyType({}),
+    baseline: Annotated[
+        str | None,
+        Option(
+            "JSON report of an earlier audit: say what got better, worse, is new and gone, and "
+            "exit with 1 only for what is new or worse.",
+            metavar="FILE",
+        ),
+    ] = None,
+    tolerance: Annotated[
+        str,
+        Option(
+            "By how much of its earlier value a number may differ from the baseline and count as "
+            "the same.",
+            metavar="PERCENT",
+        ),
+    ] = "10%",
+    page: bool = False,
+) -> Report:
     """Apply every fact and every rule to checkpoints; one verdict each.
 
-    With several PATHs a checkpoint that cannot be read does not keep the others from it; the
-    code is the gravest of all, and JSON is an array of reports.
+    With several checkpoints there is a table with a row for each, the one that needs a person most
+    first; one that cannot be read does not keep the others from it, and the exit code is the
+    gravest of all.
+
+    Args:
+        path: the checkpoint.
+        options: which part and version, and rules that are not in the checkpoint.
+        maximum: a metric -> the most that it may be, such as ``8GiB``.
+        baseline: JSON report of an earlier audit.
+        tolerance: by how much a number may differ from the baseline and count as the same.
+        page: make what the report has as an HTML page too: charts, versions, fields, schemas.
 
     Raises:
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the
             checkpoint as a whole cannot be read; what is wrong in it is a problem of the report.
     """
+    held_against = HeldAgainst.parse(maximum, baseline, tolerance)
     run = Run.start(path, options)
-    facts = run.facts(FACTS)
+    if not page:
+        return held_against.judged(_audited(run, run.facts(FACTS)))
+    # Half of all analyses, which no other form of an audit needs.
+    from inspector.analyses.page.of_audit import page_of, page_request  # noqa: PLC0415
+
+    facts = run.facts(page_request(FACTS))
+    report = held_against.judged(_audited(run, facts))
+    return replace(report, page=page_of(run, facts, report))
+
+
+def _audited(run: Run, facts: Facts) -> Report:
     problems = run.problems(facts)
     return audit_report(
         run.checkpoint,
         run.version,
         facts,
         problems,
-        judge(run.checkpoint, run.version, facts, problems),
+        _findings(run, facts),
         run.options.redact or Redact.HASH,
     )
+
+
+def _findings(run: Run, facts: Facts) -> tuple[Finding, ...]:
+    limited = run.thresholds.heap_bytes is not None
+    heap = sum(heap_by_store(run.checkpoint, run.version, facts).values()) if limited else None
+    return judge(run.checkpoint, run.version, facts, run.problems(facts), run.thresholds, heap)
 
 
 def audit_report(
@@ -132,20 +205,25 @@ def audit_report(
     findings: Sequence[Finding],
     redact: Redact,
 ) -> Report:
-    """Findings first; then sizes, the last versions' changes, and the oldest leftovers."""
+    """The verdict and the findings; then sizes, changes, and the oldest leftovers."""
     total = sum((f for (_, v), f in facts.versions.items() if v == version), VersionFacts())
+    verdict = verdict_of(checkpoint, version, facts, findings, problems)
     summary = (
         identity(checkpoint, version)
         | coverage(checkpoint, version, facts)
         | {
-            "verdict": verdict(findings, problems),
             "state_file_bytes": state_file_bytes(checkpoint),
             "rows": total.rows,
             "row_bytes": total.row_bytes,
-            "two_versions_bytes": total.two_versions_bytes,
-            "two_versions_unshared_bytes": total.two_versions_unshared_bytes,
-            "leftovers": sum(one.fact.rows for one in facts.totals),
+            "heap_estimate_bytes": verdict.size.heap_bytes if verdict.size else None,
+            "leftovers": verdict.leftovers,
         }
+    )
+    metrics = values_of(
+        verdict,
+        file_bytes=summary["state_file_bytes"],
+        leftover_bytes=sum(one.fact.row_bytes for one in facts.totals),
+        lag_ms=_lag_ms(summary),
     )
     tables = (
         FINDINGS.table(
@@ -167,7 +245,15 @@ def audit_report(
         problems=problems,
         notes=notes(facts),
         judged=True,
+        verdict=verdict,
+        metrics=metrics,
+        part=part_of(checkpoint, version),
     )
+
+
+def _lag_ms(summary: Mapping[str, Any]) -> int | None:
+    now, watermark = summary["batch_timestamp_ms"], summary["watermark_ms"]
+    return None if now is None or watermark is None else int(now - watermark)
 
 
 def _changes(facts: Facts) -> Table:
@@ -179,7 +265,8 @@ def _changes(facts: Facts) -> Table:
             {
                 "operator_id": operator_id,
                 "store_name": store,
-                "versions": f"{min(known)} to {max(known)}" if known else None,
+                "from_version": min(known, default=None),
+                "to_version": max(known, default=None),
                 "puts": window.puts,
                 "inserts": window.inserts,
                 "updates": window.updates,
@@ -187,11 +274,11 @@ def _changes(facts: Facts) -> Table:
                 "removals": window.removals,
             }
         )
-    return CHANGES.table("changes over all versions that can be replayed", rows)
+    return CHANGES.table("what all versions that can be replayed changed", rows)
 
 
 def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
     return EXAMPLES.table(
-        "oldest leftovers (inspector leftovers lists them all)",
+        "the oldest leftovers (the command leftovers lists them all)",
         LeftoverWords.of(checkpoint, redact).rows(facts.leftovers[:AUDIT_KEYS]),
     )

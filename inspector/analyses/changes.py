@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated
 
 import pyarrow as pa
@@ -10,13 +11,15 @@ import pyarrow as pa
 from inspector.analyses.shared.change_rows import EVENT, RAW, ChangeRows
 from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, VERSION, identity
 from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
 from inspector.analyses.shared.stores import change_batches, selected_tasks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem
-from inspector.render.keys import Redact
+from inspector.model import Problem, Redact
+from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Report
 
 CHANGES = TableSpec(
@@ -24,7 +27,8 @@ CHANGES = TableSpec(
     "a record of a delta",
     (*STORE, PARTITION_ID, VERSION, BATCH_ID, *EVENT),
     raw=RAW,
-    empty="no delta in reach holds a record",
+    empty="no delta of these versions holds a record",
+    important="batch_id event key value operator_id store_name partition_id value_bytes",
 )
 CHANGES_DATA = store_table(
     "changes",
@@ -48,8 +52,12 @@ def changes(
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key."""
     run = Run.start(path, options)
+    keys = KeyFilter(run.options.keys, run.options.where)
+    notes: list[str] = []
     batches = change_batches(run, selected_tasks(run), first_version=from_batch + 1)
-    return changes_report(run.checkpoint, run.version, batches, list(run.listed), raw=raw)
+    watched = HashedKeys(keys, notes).watch(batches)
+    report = changes_report(run.checkpoint, run.version, watched, list(run.listed), raw=raw)
+    return replace(report, notes=notes)
 
 
 def changes_report(
@@ -67,5 +75,10 @@ def changes_report(
         columns=CHANGES.with_raw(raw=raw),
     )
     return Report(
-        "changes", checkpoint.root, identity(checkpoint, version), (table,), problems=problems
+        "changes",
+        checkpoint.root,
+        identity(checkpoint, version),
+        (table,),
+        problems=problems,
+        part=part_of(checkpoint, version),
     )

@@ -17,20 +17,22 @@ from inspector.analyses.shared.common import (
     size,
 )
 from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, selected_tasks
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem, StoreName
+from inspector.model import Problem, Redact, StoreName
 from inspector.passes.diff import DiffTask, run_diff
-from inspector.render.keys import Redact
+from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Column, Report, Unit
 
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
 DIFF = TableSpec(
     "diff",
-    "a row that differs",
+    "a row that one version has and the other has not, or with another value",
     (
         *STORE,
         PARTITION_ID,
@@ -44,19 +46,21 @@ DIFF = TableSpec(
     ),
     raw=tuple(Column(f"{name}_hex") for name in ("key", "old_value", "value")),
     wide=frozenset(("operator_name",)),
+    important="change key old_value value store_name partition_id operator_id",
 )
 COUNTS = TableSpec(
     "counts",
-    "rows of one store that differ in one way, listed or not",
+    "rows of one store that were added, removed or changed, whether or not they are listed",
     (
         *STORE,
         Column("change"),
-        count("rows", "Rows that differ so."),
+        count("rows", "Rows that were added, removed or changed."),
         size("key_bytes", "Their key bytes together."),
         size("old_value_bytes", "Their value bytes in the old version, together."),
         size("value_bytes", "Their value bytes in the new version, together."),
     ),
     empty="nothing was compared",
+    important="change rows store_name operator_id key_bytes value_bytes old_value_bytes",
 )
 
 
@@ -91,7 +95,7 @@ class _Counts:
             yield place | {"operator_name": names.get(operator)} | total
 
 
-_END = "The same as a state version (batch + 1)."
+_END = "The same, given as a state version (batch + 1)."
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
@@ -126,7 +130,8 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     Args:
         path: the checkpoint; of two, the old one.
         other: the new one; None to compare two versions of ``path``.
-        options: which part; ``key`` and ``where`` narrow the keys.
+        options: which part; ``key`` and ``where`` narrow the rows, the latter to those of which
+            the old or the new value compares so.
         from_batch: the old state, as that which this batch made.
         to_batch: the new state, as that which this batch made.
         from_version: the old state, as a state version.
@@ -144,10 +149,11 @@ def diff(  # noqa: PLR0913 - each is an option of the command
         old = Run.start(path, old_options)
     units, notes = _units(old, new, limit)
     specs = [unit.to_json() for unit in units]
+    keys = HashedKeys(KeyFilter(options.keys, options.where), notes)
     return diff_report(
         (old.checkpoint, old.version),
         (new.checkpoint, new.version),
-        new.stream(run_diff, specs),
+        keys.watch(new.stream(run_diff, specs)),
         list(dict.fromkeys((*old.listed, *new.listed))),
         DiffRequest(limit, raw, options.redact or Redact.NONE, notes),
     )
@@ -193,12 +199,12 @@ def diff_report(
     """The rows in ``batches`` (:data:`inspector.schemas.DIFF`), then how many there are."""
     counts = _Counts()
     table = DIFF.table(
-        f"rows that differ between version {old[1]} and version {new[1]}",
+        f"rows that differ between {_named(old, new)} and {_named(new, old)}",
         _rows(old[0], new[0], batches, problems, (request, counts)),
         columns=DIFF.with_raw(raw=request.raw),
     )
     counted = COUNTS.table(
-        "how many differ, listed or not",
+        "how many rows differ, with those that are not listed",
         # Read after the rows, when they are counted.
         _Later(counts, operator_names(new[0])),
     )
@@ -209,6 +215,7 @@ def diff_report(
         (table, counted),
         problems=problems,
         notes=request.notes,
+        part=part_of(*new),
     )
 
 
@@ -219,6 +226,13 @@ class _Later:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return self.counts.rows(self.names)
+
+
+def _named(version: Version, other: Version) -> str:
+    """A version with its batch; and with its checkpoint, where the other is of another one."""
+    checkpoint, number = version
+    named = f"version {number} (batch {number - 1})" if number else "the empty version 0"
+    return named if checkpoint is other[0] else f"{named} of {checkpoint.root}"
 
 
 def _summary(old: Version, new: Version) -> dict[str, Any]:
@@ -256,6 +270,8 @@ def _rows(
             left -= 1
             if not left:
                 break
+    for each in words:
+        problems.extend(each.misfits())
 
 
 def _decoded(

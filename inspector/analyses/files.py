@@ -20,6 +20,7 @@ from inspector.analyses.shared.common import (
 from inspector.analyses.shared.declare import TableSpec, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checkpoint import Checkpoint
@@ -46,6 +47,10 @@ CHAINS = TableSpec(
         Column("newest_file_ms", Unit.TIME_MS),
     ),
     empty="no stores",
+    important=(
+        "store_name partition_id replay_deltas newest_snapshot newest_restorable "
+        "oldest_restorable operator_id delta_bytes snapshot_bytes deltas snapshots"
+    ),
 )
 OTHER_FILES = TableSpec(
     "other_files",
@@ -59,6 +64,7 @@ OTHER_FILES = TableSpec(
         size("bytes", "File bytes of all of them."),
         count("orphans"),
     ),
+    important="kind files bytes store_name partition_id operator_id",
 )
 FILE_COLUMNS = (
     *STORE,
@@ -99,7 +105,7 @@ FILES = driver_table(
 )
 
 
-@analysis(uses=(PART, AT_VERSION), tables=(CHAINS, OTHER_FILES), data_tables=(FILES,))
+@analysis(uses=(PART, AT_VERSION), tables=(CHAINS, OTHER_FILES), data_tables=(FILES,), many=True)
 def files(path: str | Run, options: Options | None = None) -> Report:
     """Inventory: chains of deltas and snapshots, replay depth, what else lies there."""
     run = Run.start(path, options)
@@ -125,7 +131,14 @@ def files_report(checkpoint: Checkpoint, version: int, problems: Sequence[Proble
         "other files in the stores' folders",
         [row for layout in layouts for row in _other_rows(layout)],
     )
-    return Report("files", checkpoint.root, summary, (chains, others), problems=problems)
+    return Report(
+        "files",
+        checkpoint.root,
+        summary,
+        (chains, others),
+        problems=problems,
+        part=part_of(checkpoint, version),
+    )
 
 
 def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> dict[str, Any]:

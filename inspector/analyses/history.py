@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from inspector.analyses.shared.change_rows import EVENT, RAW, ChangeRows
 from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, VERSION, identity
 from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -18,14 +19,15 @@ from inspector.analyses.shared.options import (
     Options,
     redacting,
 )
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import change_batches, selected_tasks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError
-from inspector.model import NO_TIMEOUT, Problem
+from inspector.model import NO_TIMEOUT, Problem, Redact
 from inspector.operators.rule import Clock
+from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import restorable_versions
-from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Unit
 from inspector.state.events import Event
 
@@ -56,12 +58,15 @@ HISTORY = TableSpec(
     ),
     raw=RAW,
     empty="no version that can be restored has, or had, such a key",
+    important=(
+        "batch_id event key value timeout_ms watermark_ms store_name operator_id batch_timestamp_ms"
+    ),
 )
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
-    if options["key"] is None and not options["where"]:
-        return 'say which key: --key \'{"user": "a"}\', or --where user=a'
+    if not options["key"] and not options["where"]:
+        return "say which key: --key user=a, or the sha256:... of a redacted one"
     return None
 
 
@@ -74,7 +79,9 @@ def history(
     path: str | Run,
     options: Options | None = None,
     *,
-    uncommitted: Annotated[bool, Option("Read files of versions without a commit too.")] = False,
+    uncommitted: Annotated[
+        bool, Option("Also read the files of versions whose batch was not committed.")
+    ] = False,
     raw: Annotated[bool, Option("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
@@ -93,16 +100,18 @@ def history(
         CheckpointError: no key is given, or it fits no store.
     """
     run = Run.start(path, options)
-    if run.options.key is None and not run.options.where:
+    keys = KeyFilter(run.options.keys, run.options.where)
+    if not keys:
         raise CheckpointError("no key is given, expected --key or --where")
     if uncommitted:
         run = replace(run, version=max([run.version, *run.checkpoint.uncommitted]))
-    problems = list(run.listed)
+    problems, ambiguous = list(run.listed), list[str]()
     redact = run.options.redact or Redact.NONE
-    found = ChangeRows(run.checkpoint, redact, raw=raw).rows(
-        change_batches(run, selected_tasks(run), bases=True), problems
-    )
-    return history_report(run.checkpoint, run.version, list(found), problems, limit)
+    batches = change_batches(run, selected_tasks(run), bases=True)
+    watched = HashedKeys(keys, ambiguous).watch(batches)
+    found = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, problems))
+    report = history_report(run.checkpoint, run.version, found, problems, limit)
+    return replace(report, notes=(*ambiguous, *report.notes))
 
 
 def history_report(
@@ -127,18 +136,26 @@ def history_report(
     summary = identity(checkpoint, version) | {
         "oldest_version": _oldest(checkpoint, version),
         "keys": len({_identity(row) for row in dated}),
-        "partitions": ", ".join(map(str, partitions)) or "none",
+        "partitions": partitions,
         "events": len(dated),
     }
     more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
     table = HISTORY.table(
-        f"history{more}",
+        f"what happened to the key, oldest first{more}",
         listed,
         columns=HISTORY.with_raw(raw=any("key_hex" in row for row in dated)),
         wide=_wide(dated),
     )
     notes = [*_scattered(dated), *([HISTORY_NOTE] if dated else [])]
-    return Report("history", checkpoint.root, summary, (table,), problems=problems, notes=notes)
+    return Report(
+        "history",
+        checkpoint.root,
+        summary,
+        (table,),
+        problems=problems,
+        notes=notes,
+        part=part_of(checkpoint, version),
+    )
 
 
 def _oldest(checkpoint: Checkpoint, version: int) -> int | None:

@@ -12,6 +12,7 @@ from inspector.analyses.shared.common import (
 )
 from inspector.analyses.shared.declare import TableSpec, analysis
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.schema_text import schema_text
@@ -48,20 +49,23 @@ STORES = TableSpec(
         Column("value_schema"),
     ),
     empty="the query keeps no state",
+    important="store_name operator_name operator_id partitions expires key_schema value_schema",
 )
 FORMATS = TableSpec(
     "formats",
     "the format of one kind of file",
     (Column("what", doc="The log or the kind of file."), Column("format"), Column("from")),
+    important="what format",
 )
 CONFS = TableSpec(
     "confs",
     "a Spark conf that the state depends on",
     (Column("conf"), Column("value", doc="Its value."), Column("origin")),
+    important="conf value",
 )
 
 
-@analysis(uses=(SCHEMAS, PART, AT_VERSION), tables=(STORES, FORMATS, CONFS))
+@analysis(uses=(SCHEMAS, PART, AT_VERSION), tables=(STORES, FORMATS, CONFS), many=True)
 def info(path: str | Run, options: Options | None = None) -> Report:
     """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
     run = Run.start(path, options)
@@ -75,14 +79,15 @@ def info_report(
     logs = checkpoint.logs
     batches = list(logs.clocks)
     summary = identity(checkpoint, version) | {
-        "batches_in_log": f"{batches[0]} to {batches[-1]}" if batches else None,
+        "oldest_batch_in_log": batches[0] if batches else None,
+        "newest_batch_in_log": batches[-1] if batches else None,
         "last_committed_batch": logs.last_committed,
         "state_file_bytes": state_file_bytes(checkpoint),
     }
     stores = STORES.table(
         "stores", [row for operator in checkpoint.operators for row in _store_rows(operator)]
     )
-    confs = CONFS.table("confs of the judged batch", list(_conf_rows(checkpoint, version)))
+    confs = CONFS.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
     formats = FORMATS.table("formats", list(_format_rows(checkpoint, seen)))
     return Report(
         "info",
@@ -91,6 +96,7 @@ def info_report(
         (stores, formats, confs),
         problems=problems,
         notes=list(_notes(checkpoint)),
+        part=part_of(checkpoint, version),
     )
 
 
@@ -132,7 +138,7 @@ def _codec_text(checkpoint: Checkpoint, seen: SeenBytes) -> str | None:
 def _notes(checkpoint: Checkpoint) -> Iterator[str]:
     """What Spark refused, and queries that ended before they had any state."""
     if checkpoint.logs.last_offset is not None and not checkpoint.newest_version:
-        yield "no batch was committed, so there is no state to judge"
+        yield "No batch was committed, so there is no state to judge."
     for operator in checkpoint.operators:
         refused = needs_rocksdb(checkpoint, operator)
         if refused is not None:

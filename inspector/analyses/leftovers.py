@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from typing import Annotated, Any
+
+import pyarrow as pa
 
 from inspector.analyses.history import history
 from inspector.analyses.shared.age_tables import (
@@ -20,19 +24,25 @@ from inspector.analyses.shared.common import STORE, identity
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.leftover_classes import CLASSES, class_table
+from inspector.analyses.shared.leftover_filter import looked_for, rows_of_task
 from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, WIDE, LeftoverWords
+from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
+    KEYS,
     LIMIT,
     PART,
     RULES,
     SCHEMAS,
+    THRESHOLDS,
     WORK,
     Options,
     redacting,
 )
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.stores import narrowed
 from inspector.analyses.shared.story import CLASS_STORY, KEY_STORY, explain_class, explain_keys
 from inspector.analyses.shared.undecided import (
     UNDECIDED,
@@ -41,49 +51,70 @@ from inspector.analyses.shared.undecided import (
     undecided_keys,
     undecided_tables,
 )
+from inspector.analyses.shared.verdict import leftover_count
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.tasks import Task
+from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover
 from inspector.findings.finding import Finding, Group
 from inspector.findings.judge import judge
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Certainty, Problem
+from inspector.model import Certainty, Problem, Redact
 from inspector.operators.rule import Clock, StoreRule
-from inspector.render.keys import Redact
+from inspector.passes.key_filter import FORMS, KeyFilter
+from inspector.passes.run import run_rows
 from inspector.render.report import Column, Report, Table
+from inspector.render.units import counted
 
 LARGEST = 10
+_CLASSES = tuple(kind.value for kind in LeftoverClass)
+_WORD = re.compile(r"[\w.-]+")
+_HEX = re.compile(r"(0x)?([0-9a-fA-F]{2})*")
 NOTE = (
-    "A key is a leftover when a batch that has run already held its expiry field against its own "
-    "clock and found it expired, and the key is still there in the judged version. clock is that "
-    "field, threshold the batch's watermark or processing time. Keys that wait for the next batch "
-    "are none."
+    "A key is a leftover if a batch that has run compared its expiry time with the batch's own "
+    "watermark or processing time and found it expired, and the key is still there in the judged "
+    "version. A key that the next batch will find expired is no leftover yet."
 )
 LEFTOVERS = TableSpec(
-    "leftovers", "an expired key that is still there, with its proof", LEFTOVER_COLUMNS, wide=WIDE
+    "leftovers",
+    "an expired key that is still there, with its proof",
+    LEFTOVER_COLUMNS,
+    wide=WIDE,
+    important=(
+        "key class expired_batch clock_ms threshold_ms partition_id operator_id "
+        "value_bytes last_put_batch"
+    ),
 )
 LARGEST_KEYS = TableSpec(
     "largest",
     "an expired key that is still there, of the largest",
     LEFTOVER_COLUMNS,
     wide=WIDE | {"puts", "clock_ms", "threshold_ms", "fired"},
+    important="key value_bytes class expired_batch partition_id operator_id",
 )
 RULES_OF_STORES = TableSpec(
     "rules",
     "the rule by which one store's rows should go",
     (*STORE, Column("expires"), Column("source")),
+    important="store_name expires operator_id source",
 )
 FACTS = FactRequest(leftover_limit=0, matched=True)
 
 
 def leftover_rows(request: FactTableTask) -> RowsOfFacts:
     """Leftover keys as the facts of a task list them, once all partitions have been heard."""
-    words = LeftoverWords.of_task(request.task, request.operator_name, request.redact)
+    words = LeftoverWords.of_task(
+        request.task, request.operator_name, request.redact, decoded=request.key_schema is None
+    )
 
     def rows(facts: Facts) -> list[dict[str, Any]]:
-        found = request.resolution.resolved(facts.of(Leftover))
-        return words.rows(one for one in found if one.fact.certainty is not Certainty.UNDECIDED)
+        resolved = request.resolution.resolved(facts.of(Leftover))
+        found = [one for one in resolved if one.fact.certainty is not Certainty.UNDECIDED]
+        if request.task.key or request.task.where:
+            found = looked_for(found, [request.task], rows_of_task)
+        return words.rows(found)
 
     return rows
 
@@ -99,7 +130,11 @@ def _resolution(run: Run) -> Resolution:
 LEFTOVERS_DATA = fact_table(
     "leftovers",
     "leftovers",
-    """Every expired key that is still there, with its proof; ``key`` is JSON.
+    """Every expired key that is still there, with its proof.
+
+    ``key`` is a struct as in ``rows``, where all stores that can have leftovers have keys of one
+    type and keys are not redacted; else text, the key as JSON or its hash. An operator or a store
+    may be chosen by the options.
 
     Where one partition alone cannot be sure (timers of group state, times of joins) all are read
     once when this is called, and once more for the rows.
@@ -109,11 +144,12 @@ LEFTOVERS_DATA = fact_table(
     request=FactRequest(leftover_limit=0),
     resolution=_resolution,
     options=("timeout_kind",),
+    by_key=True,
 )
 
 
 @analysis(
-    uses=(RULES, redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
+    uses=(KEYS, RULES, THRESHOLDS, redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
     tables=(
         LEFTOVERS,
         CLASSES,
@@ -132,6 +168,7 @@ LEFTOVERS_DATA = fact_table(
     fail_on="never",
     formats=("parquet",),
     by_executors=LEFTOVERS_DATA,
+    many=True,
 )
 def leftovers(
     path: str | Run,
@@ -140,7 +177,7 @@ def leftovers(
     explain: Annotated[
         str | None,
         Option(
-            "Tell the story of a key (NAME=VALUE, JSON or hex) or of a class, batch by batch.",
+            "Tell the story of a key, in any form of --key, or of a class, batch by batch.",
             metavar="KEY|CLASS",
         ),
     ] = None,
@@ -150,9 +187,9 @@ def leftovers(
 
     Args:
         path: the checkpoint.
-        options: which part and version, and rules that are not in the checkpoint.
-        explain: a class, or a key: a JSON object of key fields, the key row in hex, or
-            ``NAME=VALUE``; in place of the list.
+        options: which part and version, and rules that are not in the checkpoint; ``key`` and
+            ``where`` narrow the list.
+        explain: a class, or a key by any of the names of ``key``; in place of the list.
         limit: keys that are listed, the oldest; 0 for all.
 
     Raises:
@@ -161,10 +198,12 @@ def leftovers(
     run = Run.start(path, options)
     if explain is not None:
         return _explained(run, explain)
+    if run.options.keys or run.options.where:
+        return _chosen(run, limit)
     # The table of the largest is the same whatever the limit.
     facts = run.facts(replace(FACTS, leftover_limit=max(limit, LARGEST) if limit else 0))
     problems = run.problems(facts)
-    found = judge(run.checkpoint, run.version, facts, problems)
+    found = judge(run.checkpoint, run.version, facts, problems, run.thresholds)
     lifetime = [f for f in found if f.kind.group is Group.LIFETIME]
     redact = run.options.redact or Redact.NONE
     return leftovers_report(run.checkpoint, run.version, facts, problems, lifetime, redact, limit)
@@ -172,15 +211,78 @@ def leftovers(
 
 def _explained(run: Run, what: str) -> Report:
     """The story of a class of leftovers, or of the keys with some fields, batch by batch."""
+    _check_explain(what)
     facts = run.facts(FactRequest(leftover_limit=0))
     problems = run.problems(facts)
-    if what in {kind.value for kind in LeftoverClass}:
+    if what in _CLASSES:
         return explain_class(run.checkpoint, run.version, facts, what, problems)
-    by_field = "=" in what and not what.lstrip().startswith("{")
-    key, where = (None, (what,)) if by_field else (what, ())
-    options = replace(run.options, key=key, where=where, redact=None)
+    options = replace(run.options, key=what, where=(), redact=None)
     events = list(history(replace(run, options=options), raw=True).primary.rows)
     return explain_keys(run.checkpoint, run.version, events, facts, problems)
+
+
+def _check_explain(what: str) -> None:
+    """Refuse a word that is neither a class nor a key, before anything is read.
+
+    Raises:
+        CheckpointError: it is not; says which classes there are.
+    """
+    if what in _CLASSES or not _WORD.fullmatch(what) or _HEX.fullmatch(what):
+        return
+    near = get_close_matches(what.casefold(), _CLASSES, n=1)
+    hint = f", did you mean {near[0]}?" if near else ";"
+    raise CheckpointError(
+        f"there is no class {what[:60]!r}{hint} the classes are {', '.join(_CLASSES)}, "
+        f"and a key is named by {FORMS}"
+    )
+
+
+def _chosen(run: Run, limit: int) -> Report:
+    """Of the leftovers those whose key, or whose row, is looked for."""
+    facts = run.facts(FACTS)
+    tasks = narrowed(run, run.tasks(FACTS))
+    decided = run.problems(facts)
+    keys, notes_ = KeyFilter(run.options.keys, run.options.where), list[str]()
+
+    def read(task: Task) -> Iterator[pa.RecordBatch]:
+        return run.stream(run_rows, [task.to_json()])
+
+    found = looked_for(facts.leftovers, tasks, read)
+    HashedKeys(keys, notes_).see([one.fact.key for one in found])
+    total = sum(one.fact.rows for one in facts.totals)
+    listed = found[:limit] if limit else found
+    words = LeftoverWords.of(run.checkpoint, run.options.redact or Redact.NONE)
+    more = f", {len(listed)} of {len(found)} listed" if len(listed) < len(found) else ""
+    judged = judge(run.checkpoint, run.version, facts, decided)
+    open_ = looked_for(facts.undecided, tasks, read)
+    return Report(
+        "leftovers",
+        run.checkpoint.root,
+        identity(run.checkpoint, run.version)
+        | proof_window(run.checkpoint, facts)
+        | {
+            "leftovers": len(found),
+            "leftover_row_bytes": sum(one.fact.row_bytes for one in found),
+            "all_leftovers": total,
+        },
+        (
+            LEFTOVERS.table(
+                f"leftover keys that are looked for{more}",
+                words.rows(listed),
+                empty=f"none of the {total:,} leftovers is such a key",
+            ),
+            *(
+                [UNDECIDED_KEYS.table("keys that may be leftovers", words.rows(open_))]
+                if open_
+                else []
+            ),
+        ),
+        findings=[f for f in judged if f.kind.group is Group.LIFETIME],
+        problems=decided,
+        notes=(*notes_, *notes(facts)),
+        footnotes=(NOTE,),
+        judged=True,
+    )
 
 
 def leftovers_report(  # noqa: PLR0913 - the parts of one report
@@ -195,7 +297,8 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
     """Leftover keys, oldest first; then their counts by class, and the rules."""
     listed = facts.leftovers[:limit] if limit else facts.leftovers
     total = sum(one.fact.rows for one in facts.totals)
-    more = f", {len(listed)} of {total} listed" if len(listed) < total else ""
+    known = leftover_count(checkpoint, facts)
+    more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
     keys = LEFTOVERS.table(
         f"leftover keys{more}",
         LeftoverWords.of(checkpoint, redact).rows(listed),
@@ -205,8 +308,10 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
         identity(checkpoint, version)
         | proof_window(checkpoint, facts)
         | {
-            "leftovers": total,
-            "leftover_row_bytes": sum(one.fact.row_bytes for one in facts.totals),
+            "leftovers": known,
+            "leftover_row_bytes": None
+            if known is None
+            else sum(one.fact.row_bytes for one in facts.totals),
         }
     )
     return Report(
@@ -229,23 +334,26 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
         notes=notes(facts),
         footnotes=(NOTE,),
         judged=True,
+        part=part_of(checkpoint, version),
     )
 
 
 def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
     open_ = sum(one.fact.rows for one in facts.undecided_totals)
     if open_:
-        return f"none is known; of {open_:,} keys the bytes do not decide it, see below"
+        be = "be a leftover" if open_ == 1 else "be leftovers"
+        return f"none is known, but {counted(open_, 'key')} may {be}: see below"
     rules = [rule for *_, rule in _rules_of(checkpoint, facts)]
     unknown = sum(rule.unknown is not None and not rule.needs_none for rule in rules)
     if any(rule.expiry is not None for rule in rules):
         words = "none: every key that has expired is gone"
         if not unknown:
             return words
-        if unknown == 1:
-            return f"{words}; the rule of 1 store is not known, see below"
-        return f"{words}; the rules of {unknown} stores are not known, see below"
-    return "none can be told: no store has a rule by which its rows expire, see below"
+        what = "rule of 1 store is" if unknown == 1 else f"rules of {unknown} stores are"
+        return f"{words}; the {what} not known: see below"
+    if unknown:
+        return "none is known, for no store has a rule that is known: see below"
+    return "no store has a rule by which its rows expire, so there can be none: see below"
 
 
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:

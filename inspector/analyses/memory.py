@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Annotated
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
     STORE,
@@ -16,27 +17,45 @@ from inspector.analyses.shared.common import (
 )
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.heap import (
+    NEWEST,
     MemoryOptions,
     StoreHeap,
     object_layout,
     spark_of,
+    spark_text,
     store_heaps,
 )
-from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.more_partitions import (
+    MORE_PARTITIONS,
+    more_partitions,
+    partition_notes,
+)
+from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.sizing import EXECUTORS, SHAPES_TABLE, Sizing
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.estimates.heap import Heap, HeapFacts, distinct, held, per_executor
+from inspector.estimates.heap import Heap, HeapFacts, distinct, held, of_rows
+from inspector.estimates.heap_layout import Layout
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import FileKind, Problem, StoreName
+from inspector.model import Certainty, FileKind, Problem, StoreName
 from inspector.render.report import Column, Report, Table, Unit
-from inspector.render.text import bytes_text
+from inspector.render.units import bytes_text, counted
 
-WHAT_IF_VERSIONS = (1, 2, 100)
+WHAT_IF_VERSIONS = (1, 2)
+RETAIN = "spark.sql.streaming.maxBatchesToRetainInMemory"
+ROCKSDB_CACHE_BYTES = 8 << 20
+"""``stateStore.rocksdb.blockCacheSizeMB`` by default."""
+
+ROCKSDB_BUFFERS, ROCKSDB_BUFFER_BYTES = 2, 64 << 20
+"""Write buffers of each store: ``maxWriteBufferNumber`` and ``writeBufferSizeMB`` are -1, which
+leaves RocksDB's own defaults."""
+
 _WORD = 8
 FOOTNOTE = (
     "Counts of objects are exact; bytes of the heap are estimates, because they take the JVM's "
-    "object layout for granted ({layout}; Spark {spark}). Spark's own memoryUsedBytes and "
+    "object layout for granted ({layout}; {spark}). Spark's own memoryUsedBytes and "
     "stateOnCurrentVersionSizeBytes come from SizeEstimator, which samples arrays of more than "
     "400 slots: held against live heaps they said from 42 % less to 11 % more than was there."
 )
@@ -46,19 +65,10 @@ LADDER = TableSpec(
     (
         Column("rung"),
         size("bytes", "How many bytes that is."),
-        Column("size"),
         Column("counted"),
         Column("meaning"),
     ),
-)
-EXECUTORS = TableSpec(
-    "executors",
-    "what one executor holds; with `--executors`",
-    (
-        Column("spread"),
-        Column("bytes", Unit.BYTES, exact=False, doc="Bytes of state on the heap of one executor."),
-        Column("percent_of_heap", Unit.COUNT, exact=False),
-    ),
+    important="rung bytes counted meaning",
 )
 HEAP = TableSpec(
     "heap",
@@ -69,6 +79,7 @@ HEAP = TableSpec(
         *(Column(name, Unit.BYTES, exact=False) for name in (*Heap().parts, "total")),
     ),
     empty="no store has rows of this version",
+    important="store_name total objects operator_id operator_name",
 )
 WHAT_IFS = TableSpec(
     "what_ifs",
@@ -79,14 +90,28 @@ WHAT_IFS = TableSpec(
         Column("saved_bytes", Unit.BYTES, exact=False),
         Column("how"),
     ),
+    important="change heap_bytes saved_bytes how",
 )
-FACTS = FactRequest(partitions=True)
+FACTS = FactRequest(partitions=True, rehashed=True)
+
+
+def wrong_options(parsed: Mapping[str, Any]) -> str | None:
+    """What is wrong with the options of a command line, before anything is read."""
+    try:
+        Layout.of(spark=parsed["spark"] or NEWEST)
+    except ValueError as error:
+        return f"--spark: {error}"
+    if (parsed["state_percent"] or 0) > 100:
+        return "--state-percent is at most 100"
+    return None
 
 
 @analysis(
-    uses=(WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(LADDER, EXECUTORS, HEAP, WHAT_IFS),
+    uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
+    tables=(LADDER, EXECUTORS, SHAPES_TABLE, HEAP, WHAT_IFS, MORE_PARTITIONS),
     facts=FACTS,
+    many=True,
+    check=wrong_options,
 )
 def memory(  # noqa: PLR0913 - each is an option of the command
     path: str | Run,
@@ -103,16 +128,24 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     heap: Annotated[
         int | None, Option("Heap of an executor: spark.executor.memory (8GiB).", size=True)
     ] = None,
+    state_percent: Annotated[
+        int | None,
+        Option(
+            "Percent of a heap that the state may fill.  "
+            "[default: what Spark's memory manager leaves]",
+            minimum=1,
+        ),
+    ] = None,
     jdk: Annotated[int, Option("Java of the executors.", minimum=8)] = 17,
     spark: Annotated[
         str | None,
         Option("Spark that runs the query.  [default: as the checkpoint shows]"),
     ] = None,
 ) -> Report:
-    """The size ladder from files to heap; per executor; what would change it."""
+    """The size ladder from files to heap; how many executors hold it; what would change it."""
     run = Run.start(path, options)
     facts = run.facts(FACTS)
-    memory_options = MemoryOptions(retain, executors, cores, heap, jdk, spark)
+    memory_options = MemoryOptions(retain, executors, cores, heap, jdk, spark, state_percent)
     return memory_report(run.checkpoint, run.version, facts, run.problems(facts), memory_options)
 
 
@@ -123,10 +156,24 @@ def memory_report(
     problems: Sequence[Problem],
     options: MemoryOptions,
 ) -> Report:
-    """The ladder for the whole selection; the heap by store; executors; what-ifs."""
+    """The ladder for the whole selection; executors; the heap by store; what-ifs.
+
+    Raises:
+        CheckpointError: the Spark that its user gave is no version.
+    """
     spark = options.spark or spark_of(checkpoint, version)
-    layout = object_layout(checkpoint, version, options, spark)
-    stores = store_heaps(checkpoint, version, facts, layout, options.retain)
+
+    def heaps(heap_bytes: int | None) -> list[StoreHeap]:
+        layout = object_layout(checkpoint, version, replace(options, heap_bytes=heap_bytes), spark)
+        if layout not in by_layout:
+            found = store_heaps(checkpoint, version, facts, layout, options.retain)
+            by_layout[layout] = found
+        return by_layout[layout]
+
+    by_layout: dict[Layout, list[StoreHeap]] = {}
+    stores = heaps(options.heap_bytes)
+    sizing = Sizing.of(heaps, options)
+    partitions = more_partitions(checkpoint, version, facts, stores)
     summary = (
         identity(checkpoint, version)
         | coverage(checkpoint, version, facts)
@@ -135,23 +182,28 @@ def memory_report(
             "heap_estimate_bytes": sum(store.held.total for store in stores),
             "heap_peak_estimate_bytes": sum(store.peak.total for store in stores),
         }
+        | sizing.summary
     )
     tables = [
         _ladder(checkpoint, version, facts, stores, options),
+        *sizing.tables(),
         _by_store(checkpoint, stores),
-        _what_ifs(checkpoint, stores, options),
+        _what_ifs(checkpoint, facts, stores, options),
+        partitions,
     ]
-    if options.executors is not None:
-        verdict, table = _executors(stores, options)
-        summary["verdict"] = verdict
-        tables.insert(1, table)
+    layout = object_layout(checkpoint, version, options, spark)
     return Report(
         "memory",
         checkpoint.root,
         summary,
         tables,
         problems=problems,
-        footnotes=(FOOTNOTE.format(layout=layout.name, spark=spark),),
+        footnotes=(
+            *sizing.notes(),
+            *partition_notes(checkpoint, version, facts, partitions),
+            FOOTNOTE.format(layout=layout.name, spark=spark_text(spark, options.spark)),
+        ),
+        part=part_of(checkpoint, version),
     )
 
 
@@ -166,8 +218,8 @@ def _ladder(
     newest = sum((store.versions[version] for store in stores), VersionFacts())
     raw = sum(one.raw_bytes for one in facts.versions.values())
     least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
-    n = f"{options.retain} versions" if options.retain != 1 else "1 version"
-    short = "" if least >= options.retain else f"; only {least} can be replayed"
+    n = counted(options.retain, "version")
+    short = "" if least >= options.retain else f"; {_no_more_than(least)}"
     rungs: tuple[tuple[str, int, bool, str], ...] = (
         ("delta files", of_files.get(FileKind.DELTA, 0), True, "compressed; what each batch wrote"),
         ("snapshot files", of_files.get(FileKind.SNAPSHOT, 0), True, "compressed; whole versions"),
@@ -179,7 +231,7 @@ def _ladder(
             "heap of 1 version",
             sum(store.retained(1).total for store in stores),
             False,
-            "a row more: two UnsafeRows, two array headers, a map node, table slots",
+            "for each row two UnsafeRows with their arrays, a map node and slots of a table",
         ),
         (
             f"heap of {n}",
@@ -188,7 +240,7 @@ def _ladder(
             f"what executors hold between batches: shared rows once{short}",
         ),
         (
-            f"heap of {n} unshared",
+            f"heap of {n} without sharing",
             sum(store.unshared.total for store in stores),
             False,
             "the same if every version had rows of its own",
@@ -206,7 +258,6 @@ def _ladder(
             {
                 "rung": rung,
                 "bytes": amount,
-                "size": bytes_text(amount),
                 "counted": "exact" if exact else "estimate",
                 "meaning": meaning,
             }
@@ -237,63 +288,83 @@ def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
     )
 
 
-def _executors(stores: Sequence[StoreHeap], options: MemoryOptions) -> tuple[str, Table]:
-    executors = options.executors or 1
-    spread = per_executor(
-        [store.held.total for store in stores],
-        [store.peak.total for store in stores],
-        executors,
-        options.cores,
-    )
-    rows = []
-    for how, amount in (("evenly", spread.even), ("at worst", spread.worst)):
-        share = None if options.heap_bytes is None else round(100 * amount / options.heap_bytes)
-        rows.append({"spread": how, "bytes": amount, "percent_of_heap": share})
-    title = f"state per executor: {executors} executors, tasks at a time: {options.cores}"
-    table = EXECUTORS.table(title, rows)
-    return _verdict(spread.even, spread.worst, options.heap_bytes), table
-
-
-def _verdict(even: int, worst: int, heap_bytes: int | None) -> str:
-    if heap_bytes is None:
-        return "say --heap to have it held against an executor's heap"
-    room = bytes_text(heap_bytes)
-    if even > heap_bytes:
-        return f"state does not fit into {room}, however it is spread"
-    if worst > heap_bytes:
-        return f"state fits into {room} only if partitions are spread evenly"
-    return f"state fits into {room}; it shares that with everything else the executor does"
-
-
-def _what_ifs(checkpoint: Checkpoint, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
+def _what_ifs(
+    checkpoint: Checkpoint, facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
+) -> Table:
     now = sum(store.held.total for store in stores)
     return WHAT_IFS.table(
-        f"what if (now: {bytes_text(now)} for {options.retain} retained)",
+        f"what if (now: ~{bytes_text(now)} for {counted(options.retain, 'version')})",
         [
             {"change": change, "heap_bytes": amount, "saved_bytes": now - amount, "how": how}
-            for change, amount, how in _changes(checkpoint, stores, options, now)
+            for change, amount, how in _changes(checkpoint, facts, stores, options)
         ],
     )
 
 
 def _changes(
-    checkpoint: Checkpoint, stores: Sequence[StoreHeap], options: MemoryOptions, now: int
+    checkpoint: Checkpoint, facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
 ) -> Iterator[tuple[str, int, str]]:
+    """Each change with the heap that it leaves, and what to do for it."""
+    now = sum(store.held.total for store in stores)
     for n in WHAT_IF_VERSIONS:
         if n != options.retain:
             total = sum(store.retained(n).total for store in stores)
             known = min((len(held(store.versions, n)) for store in stores), default=0)
-            how = "spark.sql.streaming.maxBatchesToRetainInMemory"
-            more = "" if known >= n else f"; only {known} can be replayed, more take more"
-            yield f"{n} versions retained", total, how + more
+            short = "" if known >= n else f"; {_no_more_than(known)}"
+            yield f"{counted(n, 'version')} retained", total, f"{RETAIN}{short}"
+    rows, saved = _leftovers(facts, stores, options)
+    if rows:
+        how = "inspector leftovers lists them" + _how_sure(facts)
+        yield f"{counted(rows, 'leftover row')} removed", max(0, now - saved), how
     objects = [
         (store, distinct(store.versions, options.retain, store.prefixes)) for store in stores
     ]
-    shorter = sum(of_store.saved_by_shorter_keys(_WORD) for _, of_store in objects)
-    yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
     format_1 = sum(_saved_by_format_2(checkpoint, store, found) for store, found in objects)
     if format_1:
         yield "state format 2", now - format_1, "a new query: format 1 keeps the key twice"
+    shorter = sum(of_store.saved_by_shorter_keys(_WORD) for _, of_store in objects)
+    yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
+    if stores:
+        yield "RocksDB state store", 0, _rocksdb(len(stores))
+
+
+def _leftovers(
+    facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
+) -> tuple[int, int]:
+    """How many rows have outlived their expiry, and the heap that they take."""
+    totals = [one.fact for one in facts.totals]
+    layouts = {store.layout for store in stores}
+    heaps = (
+        of_rows(one.rows, one.key_bytes, one.value_bytes, layout, options.retain).total
+        for one in totals
+        for layout in layouts
+    )
+    return sum(one.rows for one in totals), sum(heaps)
+
+
+def _how_sure(facts: Facts) -> str:
+    rows = dict.fromkeys(Certainty, 0)
+    for one in facts.totals:
+        rows[one.fact.certainty] += one.fact.rows
+    inferred = rows[Certainty.INFERRED]
+    if not rows[Certainty.PROVEN]:
+        return "; that they are leftovers is inferred"
+    return f"; {counted(inferred, 'of them is', 'of them are')} inferred" if inferred else ""
+
+
+def _rocksdb(stores: int) -> str:
+    """What RocksDB keeps instead, by the defaults of ``RocksDBConf`` and of RocksDB itself."""
+    each = ROCKSDB_CACHE_BYTES + ROCKSDB_BUFFERS * ROCKSDB_BUFFER_BYTES
+    of_all = f" for each of {stores:,} stores, {bytes_text(each * stores)} in all,"
+    return (
+        "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows lie on local "
+        f"disk; outside of the heap caches take up to {bytes_text(each)}"
+        f"{of_all if stores > 1 else ''} unless rocksdb.boundedMemoryUsage limits them"
+    )
+
+
+def _no_more_than(versions: int) -> str:
+    return f"the files can restore {counted(versions, 'version')} only, so this is a lower bound"
 
 
 def _saved_by_format_2(checkpoint: Checkpoint, store: StoreHeap, found: HeapFacts) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import islice
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -18,6 +19,7 @@ from inspector.analyses.shared.common import (
     size,
 )
 from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -27,13 +29,14 @@ from inspector.analyses.shared.options import (
     Options,
     redacting,
 )
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
 from inspector.analyses.shared.stores import live_batches, selected_tasks
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem, StoreName
-from inspector.render.keys import Redact
+from inspector.model import Problem, Redact, StoreName
+from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Column, Report, Unit
 
 ROWS = TableSpec(
@@ -51,6 +54,7 @@ ROWS = TableSpec(
     ),
     raw=(Column("key_hex"), Column("value_hex")),
     wide=frozenset(("operator_name", "version", "batch_id")),
+    important="key value store_name operator_id partition_id value_bytes",
 )
 ROWS_DATA = store_table(
     "rows",
@@ -61,12 +65,25 @@ ROWS_DATA = store_table(
 
 @dataclass(frozen=True)
 class RowsRequest:
-    """How many rows (0 for all), whether with their bytes in hex, what to hide; of all keys?"""
+    """How many rows (0 for all), whether with their bytes in hex, what to hide, of which keys.
+
+    Attributes:
+        notes: of the report; may grow while the rows are read.
+    """
 
     limit: int = 0
     raw: bool = False
     redact: Redact = Redact.NONE
-    some_keys: bool = False
+    keys: KeyFilter = field(default_factory=KeyFilter)
+    notes: Sequence[str] = ()
+
+    @property
+    def empty(self) -> str:
+        """What to say where there is no row."""
+        if not self.keys:
+            return "this version has no rows"
+        hint = "; history looks for it in older versions too" if self.keys.key else ""
+        return f"this version has no such row{hint}"
 
 
 @analysis(
@@ -85,7 +102,7 @@ def rows(
 
     Args:
         path: the checkpoint.
-        options: which part and version; ``key`` and ``where`` narrow the keys.
+        options: which part and version; ``key`` and ``where`` narrow the rows.
         raw: with their bytes in hex.
         limit: rows at most; 0 for all.
 
@@ -95,13 +112,11 @@ def rows(
     """
     run = Run.start(path, options)
     redact = run.options.redact or Redact.NONE
-    return rows_report(
-        run.checkpoint,
-        run.version,
-        live_batches(run, selected_tasks(run)),
-        list(run.listed),
-        RowsRequest(limit, raw, redact, bool(run.options.key or run.options.where)),
-    )
+    keys = KeyFilter(run.options.keys, run.options.where)
+    notes: list[str] = []
+    batches = HashedKeys(keys, notes).watch(live_batches(run, selected_tasks(run)))
+    request = RowsRequest(limit, raw, redact, keys, notes)
+    return rows_report(run.checkpoint, run.version, batches, list(run.listed), request)
 
 
 def rows_report(
@@ -116,10 +131,16 @@ def rows_report(
         f"rows of version {version}",
         _rows(checkpoint, batches, problems, request),
         columns=ROWS.with_raw(raw=request.raw),
-        empty=f"this version has no {'such row' if request.some_keys else 'rows'}",
+        empty=request.empty,
     )
     return Report(
-        "rows", checkpoint.root, identity(checkpoint, version), (table,), problems=problems
+        "rows",
+        checkpoint.root,
+        identity(checkpoint, version),
+        (table,),
+        problems=problems,
+        part=part_of(checkpoint, version),
+        notes=request.notes,
     )
 
 
@@ -131,14 +152,14 @@ def _rows(
 ) -> Iterator[dict[str, Any]]:
     names = operator_names(checkpoint)
     words = StoreWords(checkpoint, request.redact)
-    left = request.limit
+    left = request.limit or None
     for chunk in row_chunks(batches, problems):
-        for row in _decoded(chunk, names, words, raw=request.raw):
-            yield row
-            if request.limit:
-                left -= 1
-                if not left:
-                    return
+        yield from islice(_decoded(chunk, names, words, raw=request.raw), left)
+        if left is not None:
+            left -= min(left, len(chunk))
+            if not left:
+                break
+    problems.extend(words.misfits())
 
 
 def _decoded(

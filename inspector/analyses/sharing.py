@@ -19,6 +19,7 @@ from inspector.analyses.shared.common import (
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import (
     PLACES,
@@ -36,10 +37,20 @@ from inspector.model import Problem
 from inspector.render.report import Column, Report, Table, Unit
 
 SHARING_NOTE = (
-    "A shared row keeps the key and value object of the version before; a row that was put again "
-    "shares its key object alone. two_versions_bytes counts each shared object once, as Spark "
-    "holds them; two_versions_unshared_bytes is what they would be without. All numbers are exact."
+    "A row that a version did not touch shares its key and value objects with the version before; "
+    "a row that was put again shares its key object alone. Two versions together count each shared "
+    "object once, as Spark holds them; without sharing they would take what the next column says. "
+    "All numbers are exact."
 )
+_TITLES = {
+    "same_value_rows": "rows with the same value",
+    "two_versions_bytes": "two versions together",
+    "two_versions_unshared_bytes": "two versions without sharing",
+    "same_value_puts": "puts of the same value",
+    "same_value_put_bytes": "bytes of these puts",
+}
+"""Heads of columns for people, where the name does not say it."""
+
 _CHANGES = (
     "new_rows",
     "changed_rows",
@@ -68,7 +79,13 @@ _COLUMNS = (
     VERSION,
     BATCH_ID,
     *SIZE_COLUMNS,
-    *(size(name) if name.endswith("bytes") else count(name) for name in _CHANGES),
+    *(
+        Column(name, Unit.BYTES if name.endswith("bytes") else Unit.COUNT, title=_TITLES.get(name))
+        for name in _CHANGES
+    ),
+    count("stores_read", "Stores of partitions that can restore the version."),
+    count("stores", "Stores of partitions, in all."),
+    count("changes_read", "Those of them whose change since the version before is known."),
     Column("history"),
 )
 VERSIONS = TableSpec(
@@ -77,15 +94,20 @@ VERSIONS = TableSpec(
     (*STORE, PARTITION_ID, *_COLUMNS),
     empty="no version can be restored",
     wide=_WIDE_CHANGES,
+    important=(
+        "store_name version rows new_rows changed_rows removed_rows same_value_rows "
+        "row_bytes shared_rows two_versions_bytes operator_id puts history"
+    ),
 )
 REWRITES = TableSpec(
     "rewrites",
     "keys of one store that were put in every one of so many newest versions",
-    (*STORE, count("newest_versions"), count("keys"), Column("share_of_rows")),
+    (*STORE, count("newest_versions"), count("keys"), Column("share_of_rows", Unit.SHARE)),
     empty="none: the newest version put no key that is still there",
+    important="store_name newest_versions keys share_of_rows operator_id",
 )
 
-_COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased"))
+_COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
 _SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
 _OF_CHANGES = tuple(
     name
@@ -148,6 +170,7 @@ FACTS = FactRequest(observed=(RewriteRuns.kind,))
     tables=(VERSIONS, REWRITES),
     facts=FACTS,
     data_tables=(VERSIONS_DATA,),
+    many=True,
 )
 def sharing(
     path: str | Run,
@@ -178,6 +201,7 @@ def sharing_report(
         (table, _rewrites(checkpoint, facts, version)),
         problems=problems,
         footnotes=(SHARING_NOTE,),
+        part=part_of(checkpoint, version),
     )
 
 
@@ -202,7 +226,7 @@ def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
                         "store_name": store,
                         "newest_versions": n,
                         "keys": keys,
-                        "share_of_rows": f"{keys / live:.1%}" if live else None,
+                        "share_of_rows": keys / live if live else None,
                     }
                 )
     return REWRITES.table("keys that were put in every one of the newest versions", rows)
@@ -218,6 +242,9 @@ def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dic
                 | size_row(one)
                 | {
                     **{name: getattr(one, name) if known else None for name in _CHANGES},
+                    "stores_read": one.stores,
+                    "stores": stores,
+                    "changes_read": one.stores - one.rebased,
                     "history": _history(one, stores),
                 }
             )
@@ -225,9 +252,9 @@ def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dic
 
 def _history(facts: VersionFacts, stores: int) -> str:
     if facts.stores < stores:
-        return f"rows of {facts.stores} of {stores} partitions alone"
+        return "some partitions"
     if not facts.rebased:
         return "complete"
     if facts.rebased == facts.stores:
         return "from snapshot"
-    return f"{facts.stores - facts.rebased} of {facts.stores} partitions"
+    return "some changes"

@@ -9,26 +9,28 @@ from inspector.analyses.shared.common import coverage, identity
 from inspector.analyses.shared.declare import FactRequest, Option, analysis
 from inspector.analyses.shared.fields import FIELDS, fields_report
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import PLACES, SIZES, size_table
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.versions import VersionFacts
-from inspector.merge.collect import Facts, collect
+from inspector.merge.collect import Facts
 from inspector.model import Problem
 from inspector.passes.run import run_fields
 from inspector.render.report import Report
 
 SIZES_NOTE = (
-    "row_bytes are the UnsafeRow bytes of keys and values that Spark holds for this version, "
-    "exact; quantiles are over rows, nearest rank. The files are smaller: they are compressed, "
-    "and a delta holds only what changed. The JVM needs more: objects, arrays and a map node a row."
+    "Row bytes are the UnsafeRow bytes of the keys and values that Spark holds for this version, "
+    "exact; P50, P90 and P99 are percentiles over the rows. The files are smaller: they are "
+    "compressed, and a delta holds only what changed. The JVM needs more: objects, arrays and a "
+    "map node for each row."
 )
 FIELD = "field"
 FACTS = FactRequest()
 
 
-@analysis(uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(SIZES, FIELDS), facts=FACTS)
+@analysis(uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(SIZES, FIELDS), facts=FACTS, many=True)
 def sizes(
     path: str | Run,
     options: Options | None = None,
@@ -38,7 +40,7 @@ def sizes(
     """Rows, key and value bytes with their quantiles; or what each field takes. All exact."""
     run = Run.start(path, options)
     if by == FIELD:
-        of_fields = collect(run.map(run_fields, selected_tasks(run)))
+        of_fields = run.facts_by(run_fields, lambda: selected_tasks(run))
         return fields_report(run.checkpoint, run.version, of_fields, run.listed)
     facts = run.facts(FACTS)
     return sizes_report(run.checkpoint, run.version, facts, run.problems(facts), by)
@@ -61,5 +63,11 @@ def sizes_report(
     )
     table = size_table(checkpoint, version, facts, by)
     return Report(
-        "sizes", checkpoint.root, summary, (table,), problems=problems, footnotes=(SIZES_NOTE,)
+        "sizes",
+        checkpoint.root,
+        summary,
+        (table,),
+        problems=problems,
+        footnotes=(SIZES_NOTE,),
+        part=part_of(checkpoint, version),
     )

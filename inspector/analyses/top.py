@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
@@ -16,6 +16,7 @@ from inspector.analyses.shared.common import (
 )
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, redacting
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import Checkpoint
@@ -24,15 +25,28 @@ from inspector.facts.fact import Observed
 from inspector.facts.top import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import Problem, StoreName
-from inspector.render.keys import Redact
+from inspector.model import Problem, Redact, StoreName
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.render.report import Column, Report, Table, Unit
 
+_RANKED_BY = {
+    TopBy.KEY_BYTES: "key bytes",
+    TopBy.VALUE_BYTES: "value bytes",
+    TopBy.ROW_BYTES: "row bytes",
+    TopBy.PUTS: "puts",
+    TopBy.OLDEST: "age of the last put",
+    TopBy.NUMBER: "rows of the join",
+}
+
 FOOTNOTE = (
-    "Ranked by key, value and row bytes, by puts since the oldest version that can be replayed, by "
-    "the batch of the last put (- means before that version), and, for joins, by rows of a join "
-    "key. All exact."
+    "Keys are ranked by key, value and row bytes, by puts since the oldest version that can be "
+    "replayed, by the batch of the last put (- means before that version), and, in joins, by the "
+    "rows that have the key. The share is the key's part of all that its store has of what it is "
+    "ranked by. All numbers are exact."
 )
+
+
+NO_JOIN = "no store counts the rows of the keys of a join"
 
 
 TOP = TableSpec(
@@ -52,25 +66,39 @@ TOP = TableSpec(
         Column("last_put_version", Unit.ID),
         Column("last_put_batch", Unit.ID),
         count("join_rows"),
+        Column(
+            "share",
+            Unit.SHARE,
+            doc="The key's part of all that its store has of what it is ranked by: bytes, puts, or "
+            "rows of the join's side; by `oldest`, of the row bytes.",
+        ),
     ),
     empty="this version has no rows",
     wide=frozenset(("operator_name", "key_hex", "last_put_version")),
+    important=(
+        "by rank key share row_bytes store_name partition_id puts last_put_batch value_bytes "
+        "operator_id"
+    ),
 )
 SKEW = TableSpec(
     "skew",
-    "how evenly the partitions of one store share its rows",
+    "how evenly the rows of one store are spread over its partitions",
     (
         *STORE,
         count("partitions", "Partitions of the store."),
         count("empty", "Partitions without rows."),
         Column("median_row_bytes", Unit.BYTES),
         Column("max_row_bytes", Unit.BYTES),
-        Column("max_to_median"),
+        Column("max_to_median", Unit.RATIO),
         Column("largest_partition", Unit.ID),
         count("max_rows"),
     ),
     empty="no store has rows of this version",
     wide=frozenset(("operator_name",)),
+    important=(
+        "store_name partitions max_to_median largest_partition max_row_bytes "
+        "median_row_bytes operator_id"
+    ),
 )
 KEYS_BY_RANK = FactRequest(top=5)
 
@@ -79,18 +107,34 @@ KEYS_BY_RANK = FactRequest(top=5)
     uses=(redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
     tables=(TOP, SKEW),
     facts=KEYS_BY_RANK,
+    many=True,
 )
 def top(
     path: str | Run,
     options: Options | None = None,
     *,
     limit: Annotated[int, Option("Keys by each ranking.", minimum=1)] = KEYS_BY_RANK.top,
+    by: Annotated[TopBy | None, Option("Only this ranking.  [default: all]")] = None,
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)
     facts = run.facts(replace(KEYS_BY_RANK, top=limit))
     redact = run.options.redact or Redact.NONE
-    return top_report(run.checkpoint, run.version, facts, run.problems(facts), limit, redact)
+    request = TopRequest(limit, redact, tuple(TopBy) if by is None else (TopBy(by),))
+    return top_report(run.checkpoint, run.version, facts, run.problems(facts), request)
+
+
+@dataclass(frozen=True)
+class TopRequest:
+    """What is asked for.
+
+    Attributes:
+        most: keys by each ranking. redact: what is shown of them. rankings: in their order.
+    """
+
+    most: int
+    redact: Redact
+    rankings: tuple[TopBy, ...]
 
 
 def top_report(
@@ -98,15 +142,15 @@ def top_report(
     version: int,
     facts: Facts,
     problems: Sequence[Problem],
-    most: int,
-    redact: Redact,
+    request: TopRequest,
 ) -> Report:
-    """The first ``most`` keys of every store by each ranking, and the skew of every store."""
+    """The first keys of every store by each ranking, and the skew of every store."""
     joins = any(one.fact.by is TopBy.NUMBER for one in facts.top)
     keys = TOP.table(
-        f"the first {most} keys by each ranking",
-        list(_rows(checkpoint, facts, most, redact)),
+        _title(request),
+        list(_rows(checkpoint, version, facts, request)),
         wide=TOP.wide if joins else TOP.wide | {"join_rows"},
+        empty=None if joins or request.rankings != (TopBy.NUMBER,) else NO_JOIN,
     )
     return Report(
         "top",
@@ -115,21 +159,32 @@ def top_report(
         (keys, skew_table(checkpoint, version, facts)),
         problems=problems,
         footnotes=(FOOTNOTE,),
+        part=part_of(checkpoint, version),
     )
 
 
+def _title(request: TopRequest) -> str:
+    first = "the first key" if request.most == 1 else f"the first {request.most} keys"
+    if len(request.rankings) > 1:
+        return f"{first} by each ranking"
+    return f"{first} by {_RANKED_BY[request.rankings[0]]}"
+
+
 def _rows(
-    checkpoint: Checkpoint, facts: Facts, most: int, redact: Redact
+    checkpoint: Checkpoint, version: int, facts: Facts, request: TopRequest
 ) -> Iterator[dict[str, Any]]:
+    redact = request.redact
+    totals = _totals(facts, version)
     words = StoreWords(checkpoint, redact)
     names = operator_names(checkpoint)
     places = sorted({one.store.name for one in facts.top})
     for place in places:
-        for by in TopBy:
-            ranked = merge_top(_of(facts, place, by), most)
+        for by in request.rankings:
+            ranked = merge_top(_of(facts, place, by), request.most)
             keys = words.keys(place, [one.fact.key for one in ranked])
             for rank, (key, one) in enumerate(zip(keys, ranked, strict=True), 1):
                 found, put = one.fact, one.fact.last_put_version
+                total = totals.get((place, by))
                 yield {
                     "by": by.value,
                     "rank": rank,
@@ -146,7 +201,31 @@ def _rows(
                     "last_put_version": put,
                     "last_put_batch": None if put is None else put - 1,
                     "join_rows": found.amount if by is TopBy.NUMBER else None,
+                    "share": _amount(found, by) / total if total else None,
                 }
+
+
+def _amount(found: TopKey, by: TopBy) -> int:
+    """What a key has of what it is ranked by; of the oldest, its bytes."""
+    return found.key_bytes + found.value_bytes if by is TopBy.OLDEST else found.amount
+
+
+def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
+    """What all keys of a store have of what they are ranked by."""
+    totals: dict[tuple[StoreName, TopBy], int] = {}
+    by_store = facts.by_store()
+    for place, versions in by_store.items():
+        judged = versions.get(version, VersionFacts())
+        totals[place, TopBy.KEY_BYTES] = judged.key_bytes
+        totals[place, TopBy.VALUE_BYTES] = judged.value_bytes
+        totals[place, TopBy.ROW_BYTES] = totals[place, TopBy.OLDEST] = judged.row_bytes
+        totals[place, TopBy.PUTS] = sum(one.puts for one in versions.values())
+    for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
+        for operator_id, name in by_store:
+            rows = by_store.get(StoreName(operator_id, values), {}).get(version)
+            if name == counts and rows is not None:
+                totals[StoreName(operator_id, counts), TopBy.NUMBER] = rows.rows
+    return totals
 
 
 def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
@@ -156,7 +235,7 @@ def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
 def skew_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     """How evenly the partitions of each store share its rows and bytes."""
     rows = list(_skews(checkpoint, version, facts))
-    return SKEW.table(f"partitions of version {version}", rows)
+    return SKEW.table(f"how evenly the partitions share the rows of version {version}", rows)
 
 
 def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[dict[str, Any]]:
@@ -178,7 +257,7 @@ def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[dict[
             "empty": found.empty,
             "median_row_bytes": round(found.median),
             "max_row_bytes": found.max,
-            "max_to_median": None if found.ratio is None else f"{found.ratio:.2f}",
+            "max_to_median": found.ratio,
             "largest_partition": order[found.largest],
             "max_rows": max(one.rows for one in by_partition.values()),
         }

@@ -7,13 +7,15 @@
     report = api.audit("s3a://bucket/checkpoint", api.Options(batch=41))
     for finding in report.findings:
         print(finding.kind.id, finding.evidence)
-    keys = api.arrow_table(api.leftovers(path)).to_pandas()
+    keys = api.leftovers(path).to_pandas()
 
 Each function takes the path of a checkpoint and :class:`Options`, and the options of its command
-by keyword; it returns a :class:`Report` (``export`` returns Arrow tables). A report's tables hold
-plain rows, :func:`render` writes it in any format of the command line, :func:`arrow_table` makes
-one of its tables an Arrow table. What is wrong with the checkpoint as a whole is raised: a
-:class:`InspectorError`, or an OSError of its storage.
+by keyword; it returns a :class:`Report` (``export`` returns Arrow tables, ``watch`` yields a report
+for each batch). A report's tables hold plain rows; its ``to_dict``, ``to_arrow`` and ``to_pandas``
+convert it, and :func:`render` writes it in any format of the command line.
+:func:`open_checkpoint` has the same functions as methods, and :func:`audit_many` audits many
+checkpoints at a time. What is wrong with the checkpoint as a
+whole is raised: a :class:`InspectorError`, or an OSError of its storage.
 
 Functions and types are imported when they are first named: those that read state take a while,
 ``info`` does not. Modules below this package, and all names that ``__all__`` does not have, are
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from inspector.analyses.leftovers import leftovers as leftovers
     from inspector.analyses.memory import memory as memory
     from inspector.analyses.rows import rows as rows
+    from inspector.analyses.shared.fleet import Outcome as Outcome
     from inspector.analyses.shared.options import Options as Options
     from inspector.analyses.shared.run import Run as Run
     from inspector.analyses.shared.store_tables import StoreTable as StoreTable
@@ -44,6 +47,10 @@ if TYPE_CHECKING:
     from inspector.analyses.timeline import timeline as timeline
     from inspector.analyses.top import top as top
     from inspector.analyses.verify import verify as verify
+    from inspector.analyses.watch import watch as watch
+    from inspector.api.many import audit_many as audit_many
+    from inspector.api.opened import OpenCheckpoint as OpenCheckpoint
+    from inspector.api.opened import open_checkpoint as open_checkpoint
     from inspector.engines.choose import EngineOptions as EngineOptions
     from inspector.exceptions import CheckpointError as CheckpointError
     from inspector.exceptions import DecodeError as DecodeError
@@ -52,21 +59,31 @@ if TYPE_CHECKING:
     from inspector.exceptions import MissingVersionError as MissingVersionError
     from inspector.exceptions import NotACheckpointError as NotACheckpointError
     from inspector.exceptions import UnsupportedProviderError as UnsupportedProviderError
+    from inspector.facts.top import TopBy as TopBy
     from inspector.findings.finding import Finding as Finding
     from inspector.findings.finding import Severity as Severity
+    from inspector.findings.verdict import Cause as Cause
+    from inspector.findings.verdict import Level as Level
+    from inspector.findings.verdict import StateGrowth as StateGrowth
+    from inspector.findings.verdict import StateSize as StateSize
+    from inspector.findings.verdict import Verdict as Verdict
     from inspector.model import Certainty as Certainty
     from inspector.model import Problem as Problem
+    from inspector.model import Redact as Redact
     from inspector.model import TimeoutKind as TimeoutKind
     from inspector.render.as_arrow import arrow_table as arrow_table
     from inspector.render.formats import render as render
-    from inspector.render.keys import Redact as Redact
     from inspector.render.report import Column as Column
+    from inspector.render.report import Part as Part
     from inspector.render.report import Report as Report
     from inspector.render.report import Table as Table
     from inspector.render.report import Unit as Unit
 
 _HOMES = {
     "analyses.shared.options": ("Options",),
+    "analyses.shared.fleet": ("Outcome",),
+    "api.many": ("audit_many",),
+    "api.opened": ("OpenCheckpoint", "open_checkpoint"),
     "engines.choose": ("EngineOptions",),
     "analyses.shared.run": ("Run",),
     "analyses.shared.store_tables": ("StoreTable",),
@@ -79,12 +96,13 @@ _HOMES = {
         "NotACheckpointError",
         "UnsupportedProviderError",
     ),
+    "facts.top": ("TopBy",),
     "findings.finding": ("Finding", "Severity"),
-    "model": ("Certainty", "Problem", "TimeoutKind"),
+    "findings.verdict": ("Cause", "Level", "StateGrowth", "StateSize", "Verdict"),
+    "model": ("Certainty", "Problem", "Redact", "TimeoutKind"),
     "render.as_arrow": ("arrow_table",),
     "render.formats": ("render",),
-    "render.keys": ("Redact",),
-    "render.report": ("Column", "Report", "Table", "Unit"),
+    "render.report": ("Column", "Part", "Report", "Table", "Unit"),
 }
 """Module -> the names of its that are public besides the analyses."""
 

@@ -5,21 +5,30 @@
     <root>/state/<operator>/<partition>/                 the files of the store "default"
     <root>/state/<operator>/<partition>/<store name>/    the files of a named store (joins)
     <root>/state/<operator>/_metadata  _stateSchema      read elsewhere (metadata, state_schema)
+
+Which folders are stores is said by the operator's metadata (Spark 4.0 and later), before by the
+names that Spark gives: only a join has named stores. What else lies beside them, such as a backup
+that somebody made, is no part of the state: Spark never opens it, and nothing of it is counted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import problem
+from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
 from inspector.checkpoint.names import Classify
 from inspector.checkpoint.roots import STATE, Selection, is_numbered, is_root, not_a_checkpoint
 from inspector.checkpoint.storage import Storage
-from inspector.model import DEFAULT_STORE, FileKind, Problem, StoreFile, StoreId
+from inspector.model import DEFAULT_STORE, JOIN_STORES, FileKind, Problem, StoreFile, StoreId
 
-_SPARKS_OWN = frozenset({"_metadata", "_stateSchema"})
+_METADATA = "_metadata"
+_SPARKS_OWN = frozenset({_METADATA, "_stateSchema"})
+
+FOREIGN = "foreign-folder"
+"""Slug of a problem that is a folder among the stores which is none."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,8 @@ class OperatorLayout:
         operator_id: Spark's number: 0 is the operator closest to the sink.
         directory: its folder, relative to the root.
         partitions: by number, those that exist.
-        has_metadata: whether there is a ``_metadata`` folder (Spark 4.0 and later).
+        metadata: what Spark wrote about it (4.0 and later); None if there is none to be read.
+        expected_stores: names of the stores that each of its partitions has.
         has_state_schema: whether there is a ``_stateSchema`` folder (schema format 3).
         others: relative paths in its folder that are none of Spark's.
     """
@@ -66,7 +76,8 @@ class OperatorLayout:
     operator_id: int
     directory: str
     partitions: tuple[PartitionLayout, ...] = ()
-    has_metadata: bool = False
+    metadata: OperatorMetadata | None = None
+    expected_stores: tuple[str, ...] = ()
     has_state_schema: bool = False
     others: tuple[str, ...] = ()
 
@@ -88,12 +99,15 @@ class Layout:
     Attributes:
         root: the checkpoint, as the user spelled it.
         operators: by number; empty for a query without state.
+        has_state: whether there is a ``state`` folder.
         others: relative paths in ``state`` that are none of Spark's.
-        problems: folders that could not be listed.
+        problems: folders that could not be listed, metadata that could not be read, and folders
+            that are no store's.
     """
 
     root: str
     operators: tuple[OperatorLayout, ...] = ()
+    has_state: bool = False
     others: tuple[str, ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -126,6 +140,7 @@ def discover(storage: Storage, classify: Classify) -> Layout:
     return Layout(
         root=storage.root,
         operators=operators,
+        has_state=bool(folders) or storage.exists(STATE),
         others=tuple(entry.path for entry in folders if not is_numbered(entry)),
         problems=walk.problems(),
     )
@@ -137,32 +152,84 @@ class _Walk:
     def __init__(self, storage: Storage, classify: Classify) -> None:
         self._storage, self._classify = storage, classify
         self._errors: dict[str, OSError] = {}
+        self._found: list[Problem] = []
 
     def problems(self) -> tuple[Problem, ...]:
         place = self._storage.full_path
-        return tuple(problem(error, place(path)) for path, error in sorted(self._errors.items()))
+        errors = (problem(error, place(path)) for path, error in sorted(self._errors.items()))
+        return (*errors, *self._found)
 
     def operators(self, folders: Iterable[Entry]) -> tuple[OperatorLayout, ...]:
         listed = self._list(folders)
-        partitions = self._partitions(
-            entry for entries in listed.values() for entry in entries if is_numbered(entry)
-        )
-        found = (_operator(path, entries, partitions) for path, entries in listed.items())
-        return tuple(sorted(found, key=lambda operator: operator.operator_id))
-
-    def _partitions(self, folders: Iterable[Entry]) -> dict[str, PartitionLayout]:
-        listed = self._list(folders)
-        named = self._list(e for entries in listed.values() for e in entries if self._is_store(e))
-        # Named stores belong to joins, which have no default one, not even where a folder is empty.
-        joins = {path.rsplit("/", 2)[0] for path in named}
-        found: dict[str, PartitionLayout] = {}
+        inside = self._list(e for found in listed.values() for e in found if is_numbered(e))
+        operators = []
         for path, entries in listed.items():
-            stores = [self._store(e.path, named[e.path]) for e in entries if e.path in named]
-            default = self._store(path, entries)
-            if default.files or path.rsplit("/", 1)[0] not in joins:
-                stores.insert(0, default)
-            found[path] = PartitionLayout(int(path.rsplit("/", 1)[-1]), path, tuple(stores))
-        return found
+            mine = {e.path: inside[e.path] for e in entries if e.path in inside}
+            operators.append(self._operator(path, entries, mine))
+        return tuple(sorted(operators, key=lambda operator: operator.operator_id))
+
+    def _operator(
+        self, path: str, entries: tuple[Entry, ...], inside: Mapping[str, tuple[Entry, ...]]
+    ) -> OperatorLayout:
+        operator_id = int(path.rsplit("/", 1)[-1])
+        folders = {entry.name for entry in entries if entry.is_dir}
+        metadata = None
+        if any(entry.name == _METADATA for entry in entries):
+            metadata, trouble = read_operator_metadata(self._storage, operator_id)
+            self._found.extend(trouble)
+        stores = _names(metadata) or self._recognised(inside.values())
+        partitions = self._partitions(inside, stores, by_metadata=bool(_names(metadata)))
+        return OperatorLayout(
+            operator_id=operator_id,
+            directory=path,
+            partitions=tuple(sorted(partitions, key=lambda partition: partition.partition_id)),
+            metadata=metadata,
+            expected_stores=stores,
+            has_state_schema="_stateSchema" in folders,
+            others=tuple(
+                e.path for e in entries if not is_numbered(e) and e.name not in _SPARKS_OWN
+            ),
+        )
+
+    def _recognised(self, partitions: Collection[tuple[Entry, ...]]) -> tuple[str, ...]:
+        """The stores of an operator without metadata: those of a join, or the one without a name.
+
+        A single folder with a join's name, beside files of a store without a name, is a copy.
+        """
+        entries = [entry for found in partitions for entry in found]
+        named = {e.name for e in entries if self._is_store(e)} & set(JOIN_STORES)
+        own = any(self._is_state(entry) for entry in entries)
+        return JOIN_STORES if named and (len(named) > 1 or not own) else (DEFAULT_STORE,)
+
+    def _partitions(
+        self,
+        inside: Mapping[str, tuple[Entry, ...]],
+        names: Collection[str],
+        *,
+        by_metadata: bool,
+    ) -> Iterator[PartitionLayout]:
+        folders = [e for entries in inside.values() for e in entries if self._is_store(e)]
+        listed = self._list(e for e in folders if e.name in names)
+        source = "by the operator's metadata" if by_metadata else "by the names that Spark gives"
+        whose = f"whose stores are {', '.join(sorted(names))} {source}; nothing in it is counted"
+        for path, entries in inside.items():
+            stores = [self._store(e.path, listed[e.path]) for e in entries if e.path in listed]
+            if DEFAULT_STORE in names:
+                stores.insert(0, self._store(path, entries))
+            elif any(map(self._is_state, entries)):
+                self._foreign(path, f"got state files beside the stores of this operator, {whose}")
+            for entry in entries:
+                if self._is_store(entry) and entry.name not in names:
+                    message = f"got a folder that is no store of this operator, {whose}"
+                    self._foreign(entry.path, message)
+            yield PartitionLayout(int(path.rsplit("/", 1)[-1]), path, tuple(stores))
+
+    def _foreign(self, path: str, message: str) -> None:
+        self._found.append(Problem(FOREIGN, message, self._storage.full_path(path)))
+
+    def _is_state(self, entry: Entry) -> bool:
+        kind = FileKind.OTHER if entry.is_dir else self._classify(entry.name)[0]
+        return kind in (FileKind.DELTA, FileKind.SNAPSHOT)
 
     def _store(self, directory: str, entries: Iterable[Entry]) -> StoreLayout:
         _, operator, partition, *name = directory.split("/")
@@ -189,19 +256,8 @@ class _Walk:
         return self._storage.list_many(paths, missing_ok=True, errors=self._errors)
 
 
-def _operator(
-    path: str, entries: tuple[Entry, ...], partitions: Mapping[str, PartitionLayout]
-) -> OperatorLayout:
-    folders = {entry.name for entry in entries if entry.is_dir}
-    mine = (partitions[entry.path] for entry in entries if entry.path in partitions)
-    return OperatorLayout(
-        operator_id=int(path.rsplit("/", 1)[-1]),
-        directory=path,
-        partitions=tuple(sorted(mine, key=lambda partition: partition.partition_id)),
-        has_metadata="_metadata" in folders,
-        has_state_schema="_stateSchema" in folders,
-        others=tuple(e.path for e in entries if not is_numbered(e) and e.name not in _SPARKS_OWN),
-    )
+def _names(metadata: OperatorMetadata | None) -> tuple[str, ...]:
+    return tuple(store.store_name for store in metadata.stores) if metadata else ()
 
 
 def _selected(
@@ -210,7 +266,10 @@ def _selected(
     for operator in operators:
         if selection.operator_id in (None, operator.operator_id):
             partitions = tuple(_selected_partitions(operator.partitions, selection))
-            yield replace(operator, partitions=partitions)
+            expected = tuple(
+                name for name in operator.expected_stores if selection.store_name in (None, name)
+            )
+            yield replace(operator, partitions=partitions, expected_stores=expected)
 
 
 def _selected_partitions(

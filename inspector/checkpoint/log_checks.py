@@ -13,13 +13,19 @@ project is tested with. Which of two entries is wrong cannot be told, so both ar
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 from inspector.model import BatchClock, BatchId, Problem
 
 CONTRADICTION = "log-contradiction"
 LOST_ENTRY = "log-entry-lost"
+
+NAMED_OF_A_GAP = 100
+"""Missing entries that are named one by one; a renamed one may be followed by 2**63 of them."""
+
+_AROUND = "though older and newer ones are there"
 
 
 def cross_checks(
@@ -39,38 +45,75 @@ def cross_checks(
     yield from _watermarks(clocks)
 
 
+def without_doubtful(clocks: Mapping[BatchId, BatchClock]) -> dict[BatchId, BatchClock]:
+    """The clocks without the watermarks that contradict each other.
+
+    Which of the two was changed cannot be told, so nothing that hangs on either is proven: both
+    count as not recorded.
+    """
+    found = dict(clocks)
+    for before, after, _ in _contradictions(clocks):
+        first = replace(found[before.batch_id], next_watermark_ms=None)
+        if before.next_watermark_ms in (None, after.watermark_ms):
+            first = replace(first, watermark_ms=None)  # a watermark that fell
+        found[before.batch_id] = first
+        found[after.batch_id] = replace(found[after.batch_id], watermark_ms=None)
+    return found
+
+
 def _lost(log: str, entries: Collection[BatchId], needed: Collection[BatchId]) -> Iterator[Problem]:
     if not entries:
         if needed:
             message = f"got no entry, expected one for each of {len(needed)} committed batches"
             yield Problem(LOST_ENTRY, message, log)
         return
-    first, last = min(entries), max(entries)
-    expected = {*range(first, last + 1), *(batch for batch in needed if batch > first)}
-    for batch in sorted(expected.difference(entries)):
-        why = "its batch is committed" if batch in needed else "older and newer ones are there"
-        message = f"the entry is missing, though {why}"
+    present = sorted(entries)
+    for before, after in pairwise(present):
+        if after - before - 1 > NAMED_OF_A_GAP:
+            message = f"the entries {before + 1} to {after - 1} are missing, {_AROUND}"
+            yield Problem(LOST_ENTRY, message, f"{log}/{before + 1}", version=before + 2)
+        else:
+            yield from _lost_entries(log, range(before + 1, after), needed)
+    later = sorted(batch for batch in needed if batch > present[-1])
+    yield from _lost_entries(log, later, needed)
+
+
+def _lost_entries(
+    log: str, batches: Iterable[int], needed: Collection[BatchId]
+) -> Iterator[Problem]:
+    for batch in batches:
+        why = "though its batch is committed" if batch in needed else _AROUND
+        message = f"the entry is missing, {why}"
         yield Problem(LOST_ENTRY, message, f"{log}/{batch}", version=batch + 1)
 
 
 def _watermarks(clocks: Mapping[BatchId, BatchClock]) -> Iterator[Problem]:
+    for _, after, message in _contradictions(clocks):
+        yield Problem(
+            CONTRADICTION, message, f"offsets/{after.batch_id}", version=after.batch_id + 1
+        )
+
+
+def _contradictions(
+    clocks: Mapping[BatchId, BatchClock],
+) -> Iterator[tuple[BatchClock, BatchClock, str]]:
+    """Neighbours of which one says something else than the other, and what."""
     for before, after in pairwise(clocks.values()):
         if after.batch_id != before.batch_id + 1 or after.watermark_ms is None:
             continue
         ended, began = before.next_watermark_ms, after.watermark_ms
         if ended is not None and ended != began:
-            message = (
+            yield (
+                before,
+                after,
                 f"got batchWatermarkMs {began}, commits/{before.batch_id} says {ended} as "
-                "nextBatchWatermarkMs: one of the two entries was changed"
+                "nextBatchWatermarkMs: one of the two entries was changed",
             )
         elif before.watermark_ms is not None and before.watermark_ms > began:
-            message = (
+            yield (
+                before,
+                after,
                 f"got batchWatermarkMs {began}, less than {before.watermark_ms} of "
                 f"offsets/{before.batch_id}, and a watermark never falls: one of the two entries "
-                "was changed"
+                "was changed",
             )
-        else:
-            continue
-        yield Problem(
-            CONTRADICTION, message, f"offsets/{after.batch_id}", version=after.batch_id + 1
-        )

@@ -15,8 +15,44 @@ from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import Problem
 
 STORAGE_SLUG = "storage"
-"""Slug of a problem that is the storage's refusal, which is no error of this package."""
+"""Slug of a problem that is a storage which did not answer, or broke off: it says nothing of what
+lies there."""
 
+DENIED_SLUG = "denied"
+"""Slug of a problem that is a storage which refuses: no permission, or credentials that ran out."""
+
+VANISHED_SLUG = "vanished"
+"""Slug of a problem that is a file which a listing had and which is gone when it is read."""
+
+MOVED_SLUG = "moved"
+"""Slug of what is no fault: the query went on while it was read, and was looked at again."""
+
+DOUBTFUL = frozenset(
+    {
+        *(
+            VANISHED_SLUG,
+            "missing-delta",
+            "missing-version",
+            "missing-partition",
+            "missing-operator",
+        ),
+        *("undecodable", "truncated", "bad-frame", "bad-record"),
+        *("log-contradiction", "log-entry-lost"),
+    }
+)
+"""Slugs of what a query that runs, and Spark's cleanup, can make look like damage for a moment.
+
+A listing takes its time, and cleanup removes files one by one meanwhile. So it is said only if a
+second look says the same.
+"""
+
+UNSEEN = (DENIED_SLUG, STORAGE_SLUG)
+"""Slugs of what is there or not, sound or not: the storage did not let it be seen."""
+
+_OF_STORAGE: tuple[tuple[type[OSError], str], ...] = (
+    (FileNotFoundError, VANISHED_SLUG),
+    (PermissionError, DENIED_SLUG),
+)
 _VERSION = re.compile(r"v([0-9]{1,9})")
 
 
@@ -24,7 +60,8 @@ def problem(error: InspectorError | OSError, path: str) -> Problem:
     """The problem that an error at a path is, for reads that go on without the file."""
     if isinstance(error, InspectorError):
         return Problem(error.slug, error.message, error.path or path, error.offset)
-    return Problem(STORAGE_SLUG, str(error).removeprefix(f"{path}: "), path)
+    slug = next((slug for kind, slug in _OF_STORAGE if isinstance(error, kind)), STORAGE_SLUG)
+    return Problem(slug, str(error).removeprefix(f"{path}: "), path)
 
 
 def text_of(data: bytes) -> str:

@@ -12,13 +12,14 @@ from typing import NamedTuple, TypeVar
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
-from inspector.checkpoint.log_checks import cross_checks
+from inspector.checkpoint.log_checks import cross_checks, without_doubtful
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import read_query_id
-from inspector.checkpoint.names import number
+from inspector.checkpoint.names import MAX_BATCH, number
+from inspector.checkpoint.source_offsets import SourceOffset, source_offsets
 from inspector.checkpoint.storage import Storage
-from inspector.exceptions import InspectorError, LimitError
+from inspector.exceptions import DecodeError, InspectorError, LimitError
 from inspector.model import BatchClock, BatchId, Problem
 
 T = TypeVar("T")
@@ -58,6 +59,7 @@ class Logs:
         last_offset: newest batch with an entry in ``offsets``; it may be unfinished.
         has_commits_dir: whether there is a ``commits`` folder (Spark 2.1 and older had none).
         control_batches: batch -> kind, for batches that changed the checkpoint and ran no data.
+        sources: where the sources stood, of every batch whose offset entry could be read.
         problems: entries that could not be read, were too many to, or contradict each other.
         query_id: the query's id from ``metadata``.
     """
@@ -68,6 +70,7 @@ class Logs:
     last_offset: BatchId | None = None
     has_commits_dir: bool = False
     control_batches: Mapping[BatchId, str] = field(default_factory=dict)
+    sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     query_id: str | None = None
 
@@ -109,30 +112,37 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
         storage: opened at the checkpoint's root.
         most: how many entries of each log are read; the newest, if there are more.
 
-    Raises:
-        OSError: a log's folder is there and cannot be listed.
+    A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
+    log every batch before the newest of the offset log counts as committed: Spark plans none before
+    the one before it has been.
     """
     reader = _Reader(storage, most)
     # Commits first: a batch that finishes meanwhile then counts as running, which it was.
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
-    watermarks = dict(reader.parsed(commits, parse_commit))
+    committed = set(commits or ())
+    if commits is None and offsets:
+        committed = set(offsets) - {max(offsets)}
+    watermarks = dict(reader.parsed(commits or {}, parse_commit))
     planned = _Planned()
-    for batch, entry in reader.parsed(offsets, parse_offsets):
+    for batch, entry in reader.parsed(offsets or {}, parse_offsets):
         planned.add(batch, entry)
     query_id, problems = read_query_id(storage)
-    clocks = planned.clocks(sorted({*commits, *offsets}), set(commits), watermarks)
-    crossed = (
-        replace(found, path=storage.full_path(found.path or ""))
-        for found in cross_checks(offsets, commits, clocks)
-    )
+    clocks = planned.clocks(sorted({*committed, *(offsets or ())}), committed, watermarks)
+    crossed: list[Problem] = []
+    if commits is not None and offsets is not None:
+        crossed = [
+            replace(found, path=storage.full_path(found.path or ""))
+            for found in cross_checks(offsets, commits, clocks)
+        ]
     return Logs(
-        clocks=clocks,
+        clocks=without_doubtful(clocks),
         confs=planned.confs,
-        last_committed=max(commits, default=None),
-        last_offset=max(offsets, default=None),
-        has_commits_dir=bool(commits) or storage.exists(COMMITS),
+        last_committed=max(committed, default=None),
+        last_offset=max(offsets or (), default=None),
+        has_commits_dir=bool(committed) or (commits is not None and storage.exists(COMMITS)),
         control_batches=planned.control_batches,
+        sources=planned.sources,
         problems=(*problems, *reader.problems, *crossed),
         query_id=query_id,
     )
@@ -146,15 +156,24 @@ class _Reader:
         self._most = most
         self.problems: list[Problem] = []
 
-    def list(self, folder: str) -> dict[BatchId, Entry]:
-        """The entries of a log by batch, in order, at most so many of the newest."""
+    def list(self, folder: str) -> dict[BatchId, Entry] | None:
+        """The entries of a log by batch, in order, at most so many of the newest.
+
+        None if the folder cannot be listed, which is a problem.
+        """
+        try:
+            entries = self._storage.list(folder, missing_ok=True)
+        except OSError as error:
+            self.problems.append(problem(error, self._storage.full_path(folder)))
+            return None
         # Spark takes only names that are a long; "5.compact" and the like are another log's.
-        numbered = (
-            (number(entry.name), entry)
-            for entry in self._storage.list(folder, missing_ok=True)
-            if not entry.is_dir
-        )
-        found = sorted((BatchId(n), entry) for n, entry in numbered if n is not None)
+        numbered = ((number(entry.name), entry) for entry in entries if not entry.is_dir)
+        every = sorted((BatchId(n), entry) for n, entry in numbered if n is not None)
+        found = [(batch, entry) for batch, entry in every if batch <= MAX_BATCH]
+        for _, entry in every[len(found) :]:
+            message = "got a number that no batch of a query has; the entry is not taken for one"
+            path = self._storage.full_path(entry.path)
+            self.problems.append(Problem(DecodeError.slug, message, path))
         if len(found) > self._most:
             message = f"got {len(found)} entries, only the newest {self._most} are read"
             path = self._storage.full_path(folder)
@@ -190,11 +209,12 @@ class _Reader:
 
 
 class _Planned:
-    """What the offset log says, entry by entry in the order of batches; forgets the offsets."""
+    """What the offset log says, entry by entry in the order of batches; forgets long offsets."""
 
     def __init__(self) -> None:
         self.confs: dict[BatchId, Mapping[str, str]] = {}
         self.control_batches: dict[BatchId, str] = {}
+        self.sources: dict[BatchId, tuple[SourceOffset, ...]] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
         self._before: tuple[BatchId, Mapping[str, str | None]] | None = None
 
@@ -208,6 +228,9 @@ class _Planned:
             watermark_ms=entry.watermark_ms,
             has_new_data=self._has_new_data(batch, entry.sources),
         )
+        known = self._before is not None and self._before[0] == batch - 1
+        before = self._before[1] if known and self._before is not None else None
+        self.sources[batch] = source_offsets(entry.sources, before)
         self._before = batch, entry.sources
 
     def clocks(

@@ -13,7 +13,7 @@ Spark writes v1 once and never updates it; v2 belongs to operators that need Roc
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import (
@@ -74,17 +74,16 @@ class OperatorMetadata:
 
 
 def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:
-    """The id of the query, which is the same in all its runs; None if there is no ``metadata``.
+    """The id of the query, which is the same in all its runs, and why it cannot be read.
 
-    Raises:
-        OSError: the file is there and cannot be read.
+    None if there is no ``metadata``, or it cannot be read: nothing else hangs on it.
     """
     try:
         data = storage.read(QUERY_METADATA)
         return text_field(json_object(text_of(data)), "id"), ()
     except FileNotFoundError:
         return None, ()
-    except InspectorError as error:
+    except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(QUERY_METADATA)),)
 
 
@@ -145,7 +144,8 @@ def _read_newest(
         found = parse_operator_metadata(storage.read(chosen.path, size=chosen.size))
     except InspectorError as error:
         return None, (problem(error, path),)
-    return _with_batch(found, chosen), ()
+    batch = number(chosen.name)
+    return found if batch is None else replace(found, batch_id=BatchId(batch)), ()
 
 
 def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:
@@ -153,20 +153,6 @@ def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:
     known = [batch for batch in batches if batch is not None]
     eligible = [batch for batch in known if batch_id is None or batch <= batch_id]
     return batches[max(eligible)] if eligible else None
-
-
-def _with_batch(found: OperatorMetadata, chosen: Entry) -> OperatorMetadata:
-    batch = number(chosen.name)
-    if batch is None:
-        return found
-    return OperatorMetadata(
-        found.operator_id,
-        found.operator_name,
-        found.stores,
-        found.properties,
-        found.format,
-        BatchId(batch),
-    )
 
 
 def _stores(value: object) -> tuple[StoreInfo, ...]:

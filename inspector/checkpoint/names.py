@@ -7,6 +7,10 @@ from typing import Protocol
 
 from inspector.model import FileKind, Version
 
+MAX_BATCH = (1 << 62) - 1
+"""The largest number of a batch or version that is believed: no query gets there, and what is
+computed of it fits 64 bits."""
+
 MAX_LONG = (1 << 63) - 1
 MAX_INT = (1 << 31) - 1
 

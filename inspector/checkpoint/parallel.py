@@ -11,7 +11,7 @@ from inspector.exceptions import InspectorError
 T = TypeVar("T")
 R = TypeVar("R")
 
-THREADS = 16
+THREADS = 32
 """Requests under way at once."""
 
 

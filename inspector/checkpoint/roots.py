@@ -6,7 +6,7 @@ and, for queries with state, ``state``; a copied ``state`` folder alone will do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.checkpoint.entries import Entry
@@ -73,11 +73,20 @@ def resolve_root(
 
 def is_root(storage: Storage) -> bool:
     """Whether the storage's folder is a checkpoint's root."""
-    entries = storage.list(missing_ok=True)
+    return is_root_with(storage, storage.list(missing_ok=True))
+
+
+def is_root_with(storage: Storage, entries: Sequence[Entry]) -> bool:
+    """Whether a folder is a checkpoint's root, by a listing of it that is there already.
+
+    Args:
+        storage: that the folder lies on.
+        entries: what the folder holds.
+    """
     if _has_marks(entries):
         return True
-    has_state = any(entry.is_dir and entry.name == STATE for entry in entries)
-    return has_state and any(is_numbered(entry) for entry in storage.list(STATE, missing_ok=True))
+    states = [entry.path for entry in entries if entry.is_dir and entry.name == STATE]
+    return any(is_numbered(e) for path in states for e in storage.list(path, missing_ok=True))
 
 
 def is_numbered(entry: Entry) -> bool:

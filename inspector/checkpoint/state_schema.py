@@ -31,7 +31,7 @@ from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.model import DEFAULT_STORE, Problem
-from inspector.sparktypes import StructType, parse_schema_json
+from inspector.sparktypes import StructType, parse_schema_json, unknown_type
 
 NEWEST_FORMAT = 3
 
@@ -88,7 +88,8 @@ def parse_state_schema(data: bytes) -> StateSchema:
 
     Raises:
         TruncatedError: it ends too early; with the offset at which more was expected.
-        DecodeError: it is of a later format, holds no schema, or goes on after its end.
+        DecodeError: it is of a later format, holds no schema, one with a type that no release
+            has, or goes on after its end.
     """
     cursor = _Cursor(data)
     version = _version(cursor)
@@ -125,16 +126,21 @@ def read_state_schema(
         The schema, or None if there is none (Spark 3.0 and older) or it is unreadable, and the
         problems.
     """
-    operator = f"state/{operator_id}"
-    partition = f"{operator}/0" if store_name == DEFAULT_STORE else f"{operator}/0/{store_name}"
-    path = f"{partition}/_metadata/schema"
+    path = schema_path(operator_id, store_name)
     try:
         return _read(storage, path), ()
     except FileNotFoundError:
         pass
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(path)),)
-    return _read_v3(storage, f"{operator}/_stateSchema/{store_name}", schema_paths)
+    return _read_v3(storage, f"state/{operator_id}/_stateSchema/{store_name}", schema_paths)
+
+
+def schema_path(operator_id: int, store_name: str) -> str:
+    """Where Spark 3.1 and later write the schema of a store, below the root (v1 and v2)."""
+    partition = f"state/{operator_id}/0"
+    folder = partition if store_name == DEFAULT_STORE else f"{partition}/{store_name}"
+    return f"{folder}/_metadata/schema"
 
 
 class _Cursor:
@@ -217,7 +223,12 @@ def _family(cursor: _Cursor) -> ColumnFamily:
 
 
 def _struct(text: str) -> StructType:
-    return parse_schema_json(_joined(text))
+    schema = parse_schema_json(_joined(text))
+    unknown = unknown_type(schema)
+    if unknown is not None:
+        # Its width is not known, so no row with such a field can be read.
+        raise DecodeError(f"schema has the unknown type {unknown[:80]!r}")
+    return schema
 
 
 def _optional_struct(text: str) -> StructType | None:

@@ -7,33 +7,34 @@ gone when it is read. Failures of the storage are ``OSError`` (a missing file
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import fsspec
 
 from inspector.checkpoint.entries import Entry, entry_of
+from inspector.checkpoint.faults import translated
+from inspector.checkpoint.meter import READ
 from inspector.checkpoint.parallel import in_parallel
+from inspector.checkpoint.patience import patiently
 from inspector.checkpoint.urls import (
     absolute,
     is_local,
     missing_driver,
-    redact,
     translate,
     typed_options,
 )
+from inspector.credentials import learn, redact
 from inspector.exceptions import EngineError, InspectorError, LimitError
 from inspector.model import LIMITS
 
+T = TypeVar("T")
+
+S3_CONNECTIONS = 64
+
 _PLAIN = frozenset({"file", "directory"})
-_FAMILIES = (
-    FileNotFoundError,
-    NotADirectoryError,
-    IsADirectoryError,
-    PermissionError,
-    TimeoutError,
-)
 
 
 class Storage:
@@ -50,8 +51,10 @@ class Storage:
     ) -> None:
         self.url = absolute(url)
         self.options = dict(options or {})
+        learn(url, options=self.options)
         self.root = _shown(root or url)
         self._fs, self._base = _connect(self.url, self.options)
+        self._is_remote = not is_local(self.url)
 
     @classmethod
     def open(cls, url: str, options: Mapping[str, str] | None = None) -> Storage:
@@ -94,7 +97,7 @@ class Storage:
         """
         try:
             with self._guard(relative):
-                return entry_of(self._fs.info(self._path(relative)), relative)
+                return entry_of(self._info(relative), relative)
         except (FileNotFoundError, NotADirectoryError):
             return None
 
@@ -189,18 +192,19 @@ class Storage:
         Raises:
             OSError: at the chunk that cannot be read.
         """
-        with self._guard(relative):
-            # Without a cache each read is one ranged request, and memory holds one chunk.
-            file = self._fs.open(self._path(relative), "rb", cache_type="none")
+        opened = _Opened(self, relative)
+        place = 0
         try:
             while True:
                 with self._guard(relative):
-                    chunk = bytes(file.read(chunk_bytes))
+                    chunk = self._asked(relative, partial(opened.read, place, chunk_bytes))
                 if not chunk:
                     return
+                place += len(chunk)
+                READ.add(len(chunk))
                 yield chunk
         finally:
-            file.close()
+            opened.close()
 
     def _path(self, relative: str) -> str:
         return _joined(self._base, relative)
@@ -208,7 +212,7 @@ class Storage:
     def _listing(self, relative: str) -> tuple[Entry, ...]:
         base = self._path(relative)
         found: dict[str, Entry] = {}
-        for info in self._fs.ls(base, detail=True):
+        for info in self._asked(relative, lambda: self._fs.ls(base, detail=True)):
             if str(info["name"]).strip("/") == base.strip("/"):
                 if info["type"] == "file" and not str(info["name"]).endswith("/"):
                     raise NotADirectoryError("it is a file, not a folder")
@@ -228,8 +232,15 @@ class Storage:
                 return None
         return entry_of(info, relative) if info["type"] in _PLAIN else None
 
+    def _info(self, relative: str) -> Any:
+        return self._asked(relative, lambda: self._fs.info(self._path(relative)))
+
+    def _asked(self, relative: str, request: Callable[[], T]) -> T:
+        """The answer to a request; of a local disk it is not waited for with a clock."""
+        return patiently(request, self.full_path(relative)) if self._is_remote else request()
+
     def _file_size(self, relative: str) -> int:
-        info = self._fs.info(self._path(relative))
+        info = self._info(relative)
         if info["type"] == "directory":
             raise IsADirectoryError("it is a folder, not a file")
         if info["type"] != "file":
@@ -237,7 +248,10 @@ class Storage:
         return int(info.get("size") or 0)
 
     def _fetch(self, relative: str, most: int) -> bytes:
-        return bytes(self._fs.cat_file(self._path(relative), start=0, end=most))
+        path = self._path(relative)
+        content = bytes(self._asked(relative, lambda: self._fs.cat_file(path, start=0, end=most)))
+        READ.add(len(content))
+        return content
 
     @contextmanager
     def _guard(self, relative: str) -> Iterator[None]:
@@ -247,13 +261,33 @@ class Storage:
         except (InspectorError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-            raise self._translated(error, relative) from None
+            raise translated(error, self.full_path(relative), self.options) from None
 
-    def _translated(self, error: Exception, relative: str) -> OSError:
-        family = next((kind for kind in _FAMILIES if isinstance(error, kind)), OSError)
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        reason = reason or type(error).__name__
-        return family(f"{self.full_path(relative)}: {redact(reason, self.options)}")
+
+class _Opened:
+    """A file that is read from some place on, and opened anew if a read has failed."""
+
+    def __init__(self, storage: Storage, relative: str) -> None:
+        self._storage, self._relative = storage, relative
+        self._file: Any = None
+
+    def read(self, place: int, size: int) -> bytes:
+        """The next bytes from a place on; empty at the end."""
+        file, self._file = self._file, None  # one that fails, or hangs, is not used again
+        if file is None:
+            # Without a cache each read is one ranged request, and memory holds one chunk.
+            system, path = self._storage._fs, self._storage._path(self._relative)
+            file = system.open(path, "rb", cache_type="none")
+            if place:
+                file.seek(place)
+        chunk = bytes(file.read(size))
+        self._file = file
+        return chunk
+
+    def close(self) -> None:
+        """Close what is open."""
+        if self._file is not None:
+            self._file.close()
 
 
 def _joined(root: str, relative: str) -> str:
@@ -278,6 +312,9 @@ def _connect(url: str, options: Mapping[str, str]) -> tuple[Any, str]:
         # fsspec would expand "~" and resolve against its own idea of the working folder.
         return driver(skip_instance_cache=True, use_listings_cache=False), address.target
     settings = {**driver._get_kwargs_from_urls(address.target), **address.options}
+    if address.protocol == "s3":
+        # The client's own is 10: fewer than are asked for at once.
+        settings["config_kwargs"] = {"max_pool_connections": S3_CONNECTIONS}
     settings |= typed_options(options)
     try:
         system = driver(**settings, skip_instance_cache=True, use_listings_cache=False)

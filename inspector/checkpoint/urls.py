@@ -37,17 +37,6 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(/.*)", re.DOTALL)
 _LOCAL = re.compile(r"(?:file|local):/", re.IGNORECASE)
 _AZURE_HOST = re.compile(r"([^/@]+)@([^./]+)\.([^/]+)(.*)", re.DOTALL)
 _AZURE_PUBLIC = "blob.core.windows.net"
-_USERINFO = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://[^\s/@:]*):[^\s/]*@")
-_SECRET_PARAMETER = re.compile(
-    r"((?:^|[?&;\s])(?:sig|token|AccountKey|SharedAccessSignature|X-Amz-Signature|"
-    r"X-Amz-Security-Token|X-Amz-Credential)=)[^&;\s'\"]+",
-    re.IGNORECASE,
-)
-_SECRET_NAME = re.compile(r"key|secret|token|pass|sas|credential|connection", re.IGNORECASE)
-_SHORTEST_SECRET = 4
-"""Shorter values are not blotted out of messages: they would take half of the words with them."""
-
-HIDDEN = "***"
 
 
 @dataclass(frozen=True)
@@ -87,13 +76,6 @@ def absolute(url: str) -> str:
     return url if _SCHEME.fullmatch(url) else os.path.abspath(url)
 
 
-def redact(text: str, options: Mapping[str, str] | None = None) -> str:
-    """The text without passwords, signatures and the secret values of the options."""
-    for secret in sorted(_secrets(options or {}), key=len, reverse=True):
-        text = text.replace(secret, HIDDEN)
-    return _SECRET_PARAMETER.sub(rf"\1{HIDDEN}", _USERINFO.sub(rf"\1:{HIDDEN}@", text))
-
-
 def typed_options(options: Mapping[str, str]) -> dict[str, object]:
     """Options as drivers want them: ``true``/``false`` and JSON objects or lists are understood."""
     return {name: _typed(value) for name, value in options.items()}
@@ -112,7 +94,16 @@ def missing_driver(protocol: str, error: Exception) -> str:
             "hdfs:// needs Hadoop's libhdfs and Java (HADOOP_HOME, JAVA_HOME, CLASSPATH); "
             "webhdfs://host:port/path needs neither, and --io hadoop reads through Spark"
         )
-    return f"no driver for {protocol}:// is installed: {error}"
+    if protocol == "dbfs":
+        return (
+            "dbfs:/ is read through the REST API of Databricks, which needs the package requests "
+            "(pip install requests) and --storage-option instance=HOST --storage-option token=...; "
+            "on Databricks itself /dbfs/... needs neither, and --io hadoop reads through Spark"
+        )
+    package = getattr(error.__cause__, "name", None)
+    if package:
+        return f"{protocol}:// needs the package {package}, install it with: pip install {package}"
+    return f"no driver for {protocol}:// is installed; fsspec says: {error}"
 
 
 def _typed(value: str) -> object:
@@ -124,21 +115,6 @@ def _typed(value: str) -> object:
         except (ValueError, RecursionError):
             return value
     return value
-
-
-def _secrets(options: Mapping[str, str]) -> set[str]:
-    found: set[str] = set()
-    for name, value in options.items():
-        found |= _secret_leaves(name, _typed(value))
-    return {text for text in found if len(text) >= _SHORTEST_SECRET}
-
-
-def _secret_leaves(name: str, value: object) -> set[str]:
-    if isinstance(value, dict):
-        return {leaf for key, item in value.items() for leaf in _secret_leaves(str(key), item)}
-    if isinstance(value, list):
-        return {leaf for item in value for leaf in _secret_leaves(name, item)}
-    return {value} if isinstance(value, str) and _SECRET_NAME.search(name) else set()
 
 
 def _local(path: str) -> Address:

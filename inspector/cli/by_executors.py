@@ -54,7 +54,8 @@ def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) 
     place = parsed["output_file"]
     if not place:
         raise click.UsageError(
-            f"on Spark all {table.name} are written by the executors: give -O FOLDER, or --limit"
+            f"on Spark the executors write all {table.name}: name a folder with -O, or list some "
+            "with --limit N"
         )
     from inspector.spark import writing  # noqa: PLC0415 - takes a second to import
 

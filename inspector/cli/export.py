@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,7 +15,7 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.run import Run
 from inspector.cli.by_executors import check_format
 from inspector.cli.exits import Exit
-from inspector.cli.options import api_options, own_options, quiet_option
+from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
 from inspector.cli.table_files import (
     SUFFIXES,
     TYPED,
@@ -38,7 +39,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
             ["-O", "--output-file"],
             required=True,
             type=click.Path(),
-            help="File for one store; folder for several, or where it ends with a slash.",
+            help="File for one store; folder for several, or where the name ends with a slash.",
         ),
         click.Option(
             ["--format", "form"],
@@ -48,13 +49,14 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
         click.Option(["--force"], is_flag=True, help="Overwrite files that are there."),
         *(each for each in parameters if each not in arguments),
         quiet_option(),
+        no_progress_option(),
     ]
 
 
 def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """Write the tables of an analysis, one for each store, and end the process."""
     what, output = parsed["what"], parsed["output_file"]
-    form = parsed["form"] or _by_name(output)
+    form = _format(output, parsed["form"])
     own = own_options(analysis, parsed)
     run = Run.start(parsed["path"], api_options(parsed))
     outside(run.checkpoint.root, output)
@@ -66,7 +68,7 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
         with written(places, force=parsed["force"]) as files:
             counts = [write_typed(*pair, form) for pair in zip(tables, files, strict=True)]
         for place, count in zip(places, counts, strict=True):
-            _say(f"{place}: {count:,} {what}", parsed)
+            _say(f"{place}: {_counted(count, what)}", parsed)
         problems = [problem for table in tables for problem in table.problems]
     else:
         problems = _as_text(run, what, form, parsed, own)
@@ -97,9 +99,13 @@ def _by_spark(
     output, force = parsed["output_file"], parsed["force"]
     done = writing.write_stores(run, what, output, form, force=force, **own)
     for each in done:
-        count = "" if each.rows is None else f"{each.rows:,} {what}, "
+        count = "" if each.rows is None else f"{_counted(each.rows, what)}, "
         _say(f"{each.place}: {count}written by Spark", parsed)
     return [*run.listed, *(problem for each in done for problem in each.problems)]
+
+
+def _counted(rows: int, what: str) -> str:
+    return f"{rows:,} {what.removesuffix('s') if rows == 1 else what}"
 
 
 def _say(text: str, parsed: Mapping[str, Any]) -> None:
@@ -107,6 +113,22 @@ def _say(text: str, parsed: Mapping[str, Any]) -> None:
         click.echo(text, err=True)
 
 
-def _by_name(output: str) -> str:
-    suffix = Path(output).suffix
-    return next((form for form, ending in SUFFIXES.items() if ending == suffix), "parquet")
+def _format(output: str, given: str | None) -> str:
+    """The format that is given, or that the end of a name means; a folder's is Parquet.
+
+    Raises:
+        click.UsageError: the name ends as no format does, or as another one than the given.
+    """
+    place = Path(output)
+    if not place.suffix or place.is_dir() or output.endswith(("/", os.sep)):
+        return given or "parquet"
+    means = {ending: form for form, ending in SUFFIXES.items()}.get(place.suffix)
+    if means is not None and given not in (None, means):
+        raise click.UsageError(f"{output}: the name is that of {means}, got --format {given}")
+    form = given or means
+    if form is not None:
+        return form
+    raise click.UsageError(
+        f"{output}: no format ends with {place.suffix}; give one of {', '.join(SUFFIXES.values())}"
+        ", a folder that ends with a slash, or --format"
+    )

@@ -2,24 +2,43 @@
 
 from __future__ import annotations
 
+import difflib
+import gc
+import io
 import os
+import signal
 import sys
+import traceback
+from typing import Any
 
 import click
 
 from inspector import __version__, analyses
-from inspector.cli.commands import command_of
 from inspector.cli.exits import Exit, exit_of
+from inspector.cli.interrupts import ended_by_signals
+from inspector.credentials import learn_arguments, redact
 from inspector.exceptions import InspectorError
+from inspector.model import LIMITS_FAULT
+
+_COLLECT_AFTER = 100_000
+"""Objects made until the garbage collector looks for cycles; Python's own 700 are soon imported."""
 
 EXPLAIN = "explain"
 """The one command that is no analysis: it prints documentation."""
 
 HELP_ORDER = (
     *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers"),
-    *("timeline", "top", "rows", "history", "diff", "export", EXPLAIN),
+    *("timeline", "watch", "top", "rows", "history", "diff", "export", EXPLAIN),
 )
 """The order of the help: from the whole to the single key. Others follow by their names."""
+
+
+OUT_OF_MEMORY = (
+    "there is not enough memory for the keys of the partitions that are read at the same time; "
+    "read fewer with --workers 1, or one with --partition N, or spread them with --engine spark"
+)
+SIMILAR = 0.6
+"""How alike a command must be to what was typed to be proposed, as difflib measures it."""
 
 
 def commands() -> list[str]:
@@ -41,8 +60,28 @@ class _Commands(click.Group):
             return explain
         if cmd_name not in analyses.names():
             return None
+        from inspector.cli.commands import command_of  # noqa: PLC0415 - reads and renders
+
         analysis = analyses.load(cmd_name)
         return command_of(analysis) if analysis.command else None
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # The reader has seen enough. Python would complain once more at its last flush.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            sys.exit(Exit.OK)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            near = difflib.get_close_matches(name, commands(), cutoff=SIMILAR)
+            hint = f"Did you mean {' or '.join(near)}?" if near else "Its commands: inspector -h"
+            ctx.fail(f"There is no command {name!r}. {hint}")
+        return super().resolve_command(ctx, args)
 
 
 @click.group(
@@ -66,24 +105,44 @@ def inspector() -> None:
 
 def run() -> None:
     """Run the command line and end the process."""
+    # What is imported stays. Walking it again and again took a twentieth of a short command's time.
+    gc.set_threshold(_COLLECT_AFTER)
+    with ended_by_signals():
+        _run()
+
+
+def _run() -> None:
+    learn_arguments(sys.argv[1:])
+    if LIMITS_FAULT:
+        click.echo(f"error: {LIMITS_FAULT}", err=True)
+        sys.exit(Exit.USAGE)
     try:
         inspector.main(prog_name="inspector", standalone_mode=False)
-    except click.exceptions.Abort:
-        sys.exit(Exit.INTERRUPTED)
     except click.ClickException as error:
-        error.show()
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(redact(shown.getvalue()), nl=False, err=True)
         sys.exit(Exit.USAGE)
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        # It has come by PySpark, which ends its jobs; the next one shall not wait for that.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.exit(Exit.INTERRUPTED)
+    except MemoryError:
+        click.echo(f"error: {OUT_OF_MEMORY}", err=True)
+        sys.exit(Exit.INCOMPLETE)
     except (InspectorError, OSError) as error:
-        click.echo(f"error: {error}", err=True)
+        click.echo(redact(f"error: {error}"), err=True)
         sys.exit(exit_of(error))
-    except Exception as error:
-        click.echo(
-            f"internal error: {type(error).__name__}: {error}\n"
-            "This is a fault of the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
-            err=True,
-        )
-        if os.environ.get("INSPECTOR_DEBUG"):
-            raise
+    except Exception as error:  # noqa: BLE001 - so that no fault ends without a word
+        _say_fault(error)
         sys.exit(Exit.INTERNAL)
+
+
+def _say_fault(error: Exception) -> None:
+    click.echo(
+        redact(f"internal error: {type(error).__name__}: {error}\n")
+        + "This is a fault of the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
+        err=True,
+    )
+    if os.environ.get("INSPECTOR_DEBUG"):
+        click.echo(redact(traceback.format_exc()), err=True)

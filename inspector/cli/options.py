@@ -10,29 +10,21 @@ from typing import Any
 import click
 
 from inspector.analyses.shared.declare import Analysis, Parameter
-from inspector.analyses.shared.options import (
-    AT_VERSION,
-    KEYS,
-    PART,
-    RULES,
-    SCHEMAS,
-    WORK,
-    Options,
-    redacting,
-)
+from inspector.analyses.shared.options import SHARED, Options
 from inspector.cli.config_file import config_option
+from inspector.cli.progress import watch_of
 from inspector.cli.sizes_of import ByteSize
+from inspector.cli.terminal import display_options, echo_message
 from inspector.engines.choose import EngineOptions
 from inspector.findings.finding import Severity
-from inspector.render.formats import FORMATS
-from inspector.render.keys import Redact
+from inspector.findings.thresholds import Thresholds
+from inspector.render.formats import FORMATS, SUFFIXES
 
 NEVER = "never"
 FAIL_ON = (*(severity.word for severity in reversed(Severity)), NEVER)
-PEOPLE = ("table", "markdown")
+PEOPLE = ("table", "markdown", "html")
 """Formats that a person reads."""
 
-_SHARED = (*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *WORK, *redacting(Redact.NONE))
 _ENGINE = "engine."
 
 
@@ -51,8 +43,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
         )
     for group in analysis.uses:
         yield from map(_option, group)
-        if group is RULES:
-            yield config_option()
+    yield config_option()
 
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
@@ -64,9 +55,8 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     yield click.Option(
         ["-o", "--output"],
         type=click.Choice([*FORMATS, *formats]),
-        default="table",
-        show_default=True,
-        help="Format; ndjson and csv hold the command's own table only.",
+        help="Format; ndjson and csv hold the command's own table only.  "
+        "[default: by the end of the output file's name, else table]",
     )
     yield click.Option(
         ["-O", "--output-file"],
@@ -74,12 +64,72 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
         help="Write the report to this file, whole or not at all.",
     )
     yield click.Option(["--force"], is_flag=True, help="Overwrite the output file.")
+    yield from display_options()
     yield quiet_option()
+    yield no_progress_option()
+
+
+def many_options() -> Iterator[click.Option]:
+    """Of commands that take several checkpoints."""
+    yield click.Option(
+        ["-r", "--recursive"],
+        is_flag=True,
+        help="Every checkpoint that lies in or below PATH.",
+    )
+    yield click.Option(
+        ["--at-once"],
+        type=click.IntRange(1),
+        metavar="N",
+        help="Checkpoints read at the same time: 4 by default, 64 on Spark.",
+    )
+    yield click.Option(
+        ["--details"],
+        is_flag=True,
+        help="Of several checkpoints show the whole report of each.",
+    )
+
+
+def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
+    """The format of a report: as ``-o`` says, or by the name of the output file.
+
+    Args:
+        parsed: what the command line has.
+        formats: of files, besides those of all reports.
+
+    Raises:
+        click.UsageError: the name ends as no format does, or as another one.
+    """
+    output, place = parsed["output"], parsed["output_file"]
+    suffix = Path(place or "").suffix.removeprefix(".")
+    if output is not None:
+        means = {**SUFFIXES, **{each: each for each in formats}}.get(suffix)
+        if means not in (None, "table", output):  # any text may be in a .txt
+            raise click.UsageError(f"{place}: the name is that of {means}, got -o {output}")
+        return str(output)
+    offered = {end: form for end, form in SUFFIXES.items() if form in (*FORMATS, *formats)}
+    known = {**offered, **{each: each for each in formats if each not in offered.values()}}
+    if not suffix:
+        return "table"
+    if suffix not in known:
+        endings = ", ".join(f".{each}" for each in known)
+        raise click.UsageError(
+            f"{place}: no format ends with .{suffix}; give one of {endings}, or say it with -o"
+        )
+    return known[suffix]
 
 
 def quiet_option() -> click.Option:
     """Whether anything but errors is said on stderr."""
     return click.Option(["-q", "--quiet"], is_flag=True, help="Say nothing on stderr but errors.")
+
+
+def no_progress_option() -> click.Option:
+    """Whether progress is shown where stderr is a terminal."""
+    return click.Option(
+        ["--no-progress"],
+        is_flag=True,
+        help="Show no progress; there is some only if stderr is a terminal.",
+    )
 
 
 def arguments_of(analysis: Analysis, parsed: Mapping[str, Any]) -> list[Any]:
@@ -103,12 +153,12 @@ def api_options(parsed: Mapping[str, Any]) -> Options:
     """The shared options of the API from those of the command line.
 
     Raises:
-        click.UsageError: both a batch and a state version are parsed.
+        click.UsageError: both a batch and a state version are parsed, or a threshold is none.
     """
     if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
     values: dict[str, Any] = {}
-    for each in _SHARED:
+    for each in SHARED:
         if _name(each) in parsed:
             values[each.name] = _value(each, parsed[_name(each)])
     engine = {
@@ -116,8 +166,12 @@ def api_options(parsed: Mapping[str, Any]) -> Options:
         for name in list(values)
         if name.startswith(_ENGINE)
     }
+    try:  # once, and not for each of many checkpoints
+        Thresholds.parse(values.get("thresholds", {}))
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
     if engine:
-        values["engine"] = EngineOptions(**engine, notify=_messages(parsed))
+        values["engine"] = EngineOptions(**engine, notify=_messages(parsed), watch=watch_of(parsed))
     return Options(**values)
 
 
@@ -131,7 +185,7 @@ def _messages(parsed: Mapping[str, Any]) -> Callable[[str], None]:
 
     def say(text: str) -> None:
         if text not in said and not parsed.get("quiet"):
-            click.echo(text, err=True)
+            echo_message(text)
         said.add(text)
 
     return say
@@ -175,7 +229,15 @@ def _type(each: Parameter) -> click.ParamType[Any] | None:
         return click.Choice(each.choices)
     if each.option.size:
         return ByteSize()
+    if each.many and each.kind is str:
+        return _Lines()
     return click.IntRange(each.option.minimum) if each.kind is int else None
+
+
+class _Lines(click.types.StringParamType):
+    """Texts that may hold spaces: in an environment variable each stands on a line of its own."""
+
+    envvar_list_splitter = "\n"
 
 
 def _callback(each: Parameter) -> Callable[[click.Context, click.Parameter, Any], Any] | None:

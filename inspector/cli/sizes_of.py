@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
 
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGTP]?)(?:i?B)?", re.IGNORECASE)
-_POWERS = ("", "K", "M", "G", "T", "P")
+from inspector.findings.quantities import bytes_of
 
 
 class ByteSize(click.ParamType[int]):
@@ -20,7 +18,7 @@ class ByteSize(click.ParamType[int]):
         """The size in bytes."""
         if isinstance(value, int):
             return value
-        match = _SIZE.fullmatch(str(value).strip())
-        if match is None:
+        size = bytes_of(str(value))
+        if size is None:
             self.fail(f"{value!r} is no size, expected one like 8GiB", param, ctx)
-        return round(float(match[1]) * 1024.0 ** _POWERS.index(match[2].upper()))
+        return size

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from inspector.analyses.shared.store_tables import StoreTable
+from inspector.cli.partial_files import is_written_through, partial_file, real_target
 from inspector.cli.writing import write
 from inspector.render.formats import render
 from inspector.render.report import Report
@@ -47,6 +47,11 @@ def targets(output: str, names: Sequence[str], suffix: str) -> list[Path]:
     if place.is_dir() or output.endswith(("/", os.sep)) or len(names) > 1:
         if place.exists() and not place.is_dir():
             raise click.UsageError(f"{output} is a file, and {len(names)} stores need a folder")
+        if not place.exists() and not output.endswith(("/", os.sep)) and place.suffix == suffix:
+            raise click.UsageError(
+                f"{output} names a file, and there are {len(names)} stores: name a folder, or one "
+                "store with --operator and --store"
+            )
         return [place / f"{name}{suffix}" for name in names]
     return [place]
 
@@ -58,44 +63,14 @@ def written(paths: Sequence[Path], *, force: bool) -> Iterator[list[Path]]:
     Raises:
         click.UsageError: one is there and ``force`` is not given, or none can be made there.
     """
-    folders = [path for path in paths if path.is_dir()]
-    if folders:
-        raise click.UsageError(f"{folders[0]} is a folder, expected a file")
-    there = [path for path in paths if path.exists()]
-    if there and not force:
-        raise click.UsageError(f"{there[0]} exists; --force overwrites it")
-    with ExitStack() as undo:
-        made = [_temporary(path, undo) for path in paths]
-        yield made
-        for temporary, path in zip(made, paths, strict=True):
-            os.replace(temporary, path)
-        undo.pop_all()
-
-
-def _temporary(path: Path, undo: ExitStack) -> Path:
-    try:
-        if not path.parent.exists():
-            path.parent.mkdir()
-            undo.callback(_removed, path.parent)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    except OSError as error:
-        raise click.UsageError(f"{path} cannot be made: {error.strerror}") from None
-    os.close(handle)
-    # mkstemp makes it for its owner alone; data files have the rights of any new file.
-    os.chmod(name, 0o666 & ~_umask())
-    undo.callback(Path(name).unlink, missing_ok=True)
-    return Path(name)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _removed(folder: Path) -> None:
-    if not any(folder.iterdir()):
-        folder.rmdir()
+    targets = [real_target(str(path)) for path in paths]
+    for target in targets:
+        if is_written_through(target):
+            raise click.UsageError(f"{target} is no regular file, expected one for data")
+        if target.exists() and not force:
+            raise click.UsageError(f"{target} exists; --force overwrites it")
+    with ExitStack() as files:
+        yield [files.enter_context(partial_file(target)) for target in targets]
 
 
 def write_typed(table: StoreTable, path: Path, form: str) -> int:
@@ -110,7 +85,7 @@ def write_typed(table: StoreTable, path: Path, form: str) -> int:
         if isinstance(error, OSError) and error.errno is not None:
             raise
         message = f"{table.name}: {form} cannot hold it: {error}"
-        raise click.UsageError(message + "; use --format arrow" * (form == "parquet")) from None
+        raise click.UsageError(message + "; --format arrow can" * (form == "parquet")) from None
 
 
 def write_report(report: Report, path: Path, form: str) -> None:

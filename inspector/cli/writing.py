@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +15,8 @@ from typing import TextIO
 import click
 
 from inspector.checkpoint.urls import is_local, translate
+from inspector.cli.partial_files import is_written_through, partial_file, real_target
+from inspector.credentials import without_known
 
 
 def outside(checkpoint: str, output: str) -> None:
@@ -40,42 +42,38 @@ def outside(checkpoint: str, output: str) -> None:
 
 @contextmanager
 def destination(path: str | None, *, force: bool) -> Iterator[TextIO]:
-    """Where to write: stdout, or a file that appears when the block has ended well.
+    """Where to write: stdout, a device or pipe, or a file that appears when the block ends well.
 
     Raises:
         click.UsageError: the file is there and ``force`` is not given, or none can be made there.
-        OSError: it cannot be written.
+        OSError: it cannot be written; a BrokenPipeError if the reader of stdout has gone.
     """
     if path is None:
-        try:
-            yield sys.stdout
-            sys.stdout.flush()
-        except BrokenPipeError:
-            # The reader has seen enough. Python would complain once more at its last flush.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if sys.stdout is None:
+            raise OSError("standard output is closed")
+        yield sys.stdout
+        sys.stdout.flush()
         return
-    target = Path(path)
-    if target.is_dir():
-        raise click.UsageError(f"{path} is a folder, expected a file")
+    target = real_target(path)
+    if is_written_through(target):
+        with target.open("w", encoding="utf-8") as file:
+            yield file
+        return
     if target.exists() and not force:
         raise click.UsageError(f"{path} exists; --force overwrites it")
-    try:
-        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", text=True)
-    except OSError as error:
-        raise click.UsageError(f"{path} cannot be made: {error.strerror}") from None
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            yield file
-        os.replace(name, target)
-    except BaseException:
-        os.unlink(name)
-        raise
+    if not target.parent.is_dir():
+        raise click.UsageError(f"{path} cannot be made: {os.strerror(errno.ENOENT)}")
+    with partial_file(target) as partial, partial.open("w", encoding="utf-8") as file:
+        yield file
 
 
 def write(pieces: Iterable[str], file: TextIO) -> None:
-    """Write text piece by piece; what the stream's encoding lacks is escaped as JSON does it."""
+    """Write text piece by piece, without secrets that were given to reach the storage.
+
+    What the stream's encoding lacks is escaped as JSON does it.
+    """
     encoding = getattr(file, "encoding", None) or "utf-8"
-    for piece in pieces:
+    for piece in map(without_known, pieces):
         file.write(piece.encode(encoding, _JSON_ESCAPES).decode(encoding))
 
 

@@ -10,9 +10,7 @@ from inspector.arrays import Bools, Int64s
 from inspector.decode._cells import WORD, Page, bitset_bytes
 from inspector.exceptions import DecodeError
 from inspector.kernel.loader import kernel
-from inspector.sparktypes import AtomicType, StructType, storage_type, type_name
-
-_KINDS = ("long", "timestamp", "timestamp_ntz", "time", "day_time")
+from inspector.sparktypes import INT64_KINDS, StructType, is_int64, storage_type, type_name
 
 
 def fixed_slot_offset(schema: StructType, ordinal: int) -> int:
@@ -42,8 +40,10 @@ class Int64Path:
                 raise DecodeError(f"no field at {path} of the schema")
             steps += (len(data_type.fields), ordinal)
             data_type = storage_type(data_type.fields[ordinal].data_type)
-        if not isinstance(data_type, AtomicType) or data_type.kind not in _KINDS:
-            raise DecodeError(f"field {path} is {type_name(data_type)}, expected one of {_KINDS}")
+        if not is_int64(data_type):
+            raise DecodeError(
+                f"field {path} is {type_name(data_type)}, expected one of {INT64_KINDS}"
+            )
         self._steps = np.array(steps, np.int64)
 
     def read(self, buffer: Any, offsets: Int64s, lengths: Int64s) -> tuple[Int64s, Bools]:

@@ -9,14 +9,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s
-from inspector.sparktypes import SLOT_BYTES, DataType, DecimalType, StructType, storage_type
+from inspector.sparktypes import (
+    SLOT_BYTES,
+    DataType,
+    DecimalType,
+    StructType,
+    storage_type,
+    unique_names,
+)
+from inspector.sums import Sums
 
 _RESERVED = 16
 """Bytes that wide decimals and calendar intervals keep even when they are null
@@ -24,8 +33,8 @@ _RESERVED = 16
 
 
 @dataclass(frozen=True)
-class FieldBytes:
-    """What one top-level field takes in some rows. Adds.
+class FieldBytes(Sums):
+    """What one field takes in some rows. Adds.
 
     Attributes:
         nulls: rows in which it is null. word_bytes: its words.
@@ -37,14 +46,6 @@ class FieldBytes:
     word_bytes: int = 0
     variable_bytes: int = 0
     padding_bytes: int = 0
-
-    def __add__(self, other: FieldBytes) -> FieldBytes:
-        return FieldBytes(
-            self.nulls + other.nulls,
-            self.word_bytes + other.word_bytes,
-            self.variable_bytes + other.variable_bytes,
-            self.padding_bytes + other.padding_bytes,
-        )
 
     @property
     def bytes(self) -> int:
@@ -59,30 +60,65 @@ class RowBytes:
     Attributes:
         rows: that were measured. null_bit_bytes: of their bit sets. fields: by ordinal.
         other_bytes: of rows too short for the schema, and what no field accounts for.
+        nested: what the fields in structs take, by :func:`nested_fields`; these bytes are among the
+            variable parts of the top-level fields.
     """
 
     rows: int = 0
     null_bit_bytes: int = 0
     fields: tuple[FieldBytes, ...] = ()
     other_bytes: int = 0
+    nested: tuple[FieldBytes, ...] = ()
 
     def __add__(self, other: RowBytes) -> RowBytes:
         return RowBytes(
             self.rows + other.rows,
             self.null_bit_bytes + other.null_bit_bytes,
-            self._fields_with(other),
+            _added(self.fields, other.fields),
             self.other_bytes + other.other_bytes,
+            _added(self.nested, other.nested),
         )
-
-    def _fields_with(self, other: RowBytes) -> tuple[FieldBytes, ...]:
-        if not self.fields or not other.fields:
-            return self.fields or other.fields  # of the zero
-        return tuple(a + b for a, b in zip(self.fields, other.fields, strict=True))
 
     @classmethod
     def none(cls, schema: StructType) -> RowBytes:
         """The zero of a schema."""
-        return cls(0, 0, (FieldBytes(),) * len(schema.fields))
+        nested = sum(1 for _ in nested_fields(schema))
+        return cls(0, 0, (FieldBytes(),) * len(schema.fields), 0, (FieldBytes(),) * nested)
+
+
+def _added(some: tuple[FieldBytes, ...], others: tuple[FieldBytes, ...]) -> tuple[FieldBytes, ...]:
+    if not some or not others:
+        return some or others  # of the zero
+    return tuple(a + b for a, b in zip(some, others, strict=True))
+
+
+class NestedField(NamedTuple):
+    """A field in a struct of a schema, however deep.
+
+    Attributes:
+        ordinal: of the top-level field that it is in.
+        name: its path: ``groupState.pages``. within: the path of the struct.
+        data_type: its type.
+    """
+
+    ordinal: int
+    name: str
+    within: str
+    data_type: DataType
+
+
+def nested_fields(schema: StructType) -> Iterator[NestedField]:
+    """The fields in structs of a schema, each followed by those in it."""
+    for i, (name, field) in enumerate(zip(unique_names(schema.fields), schema.fields, strict=True)):
+        yield from _below(i, name, field.data_type)
+
+
+def _below(ordinal: int, within: str, data_type: DataType) -> Iterator[NestedField]:
+    kind = storage_type(data_type)
+    if isinstance(kind, StructType):
+        for each, field in zip(unique_names(kind.fields), kind.fields, strict=True):
+            yield NestedField(ordinal, f"{within}.{each}", within, field.data_type)
+            yield from _below(ordinal, f"{within}.{each}", field.data_type)
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:
@@ -94,19 +130,50 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
         offsets: where each row starts.
         lengths: bytes of each row.
     """
-    bits = (len(schema.fields) + 63) // 64 * 8
-    fixed = bits + SLOT_BYTES * len(schema.fields)
     data = np.frombuffer(buffer, np.uint8)
-    fits = lengths >= fixed
-    starts, sizes = offsets[fits], lengths[fits]
-    fields = []
-    for ordinal, field in enumerate(schema.fields):
-        null = (data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
-        slot = starts + bits + SLOT_BYTES * ordinal
-        fields.append(_field(data, slot, null, sizes - fixed, storage_type(field.data_type)))
-    accounted = sum(one.bytes for one in fields) + bits * len(starts)
+    fields, nested = _Fields(data), _Fields(data)
+    bits = _bit_bytes(schema)
+    measured = fields.measure(schema, offsets, lengths, nested)
+    accounted = sum(one.bytes for one in fields.found) + bits * measured
     other = int(lengths.sum()) - accounted
-    return RowBytes(len(lengths), bits * len(starts), tuple(fields), other)
+    return RowBytes(len(lengths), bits * measured, tuple(fields.found), other, tuple(nested.found))
+
+
+def _bit_bytes(schema: StructType) -> int:
+    return (len(schema.fields) + 63) // 64 * 8
+
+
+class _Fields:
+    """Measures the fields of rows, of the top level or nested, in the order of the schema."""
+
+    def __init__(self, data: npt.NDArray[np.uint8]) -> None:
+        self._data = data
+        self.found: list[FieldBytes] = []
+
+    def measure(self, schema: StructType, offsets: Int64s, lengths: Int64s, nested: _Fields) -> int:
+        """Measure every field, those in structs by ``nested``, and count the rows that fit."""
+        bits = _bit_bytes(schema)
+        fixed = bits + SLOT_BYTES * len(schema.fields)
+        fits = lengths >= fixed
+        starts, sizes = offsets[fits], lengths[fits]
+        for ordinal, field in enumerate(schema.fields):
+            null = (self._data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
+            slot = starts + bits + SLOT_BYTES * ordinal
+            kind = storage_type(field.data_type)
+            self.found.append(_field(self._data, slot, null, sizes - fixed, kind))
+            if isinstance(kind, StructType):
+                where, size = _int32(self._data, slot + 4), _int32(self._data, slot)
+                # A nested row that leaves its own is another check's finding.
+                inside = ~null & (where >= fixed) & (where + size <= sizes)
+                nested.measure(kind, (starts + where)[inside], size[inside], nested)
+        return len(starts)
+
+
+def _int32(data: npt.NDArray[np.uint8], at: Int64s) -> Int64s:
+    number = np.zeros(len(at), np.int64)
+    for i in range(4):
+        number |= data[at + i].astype(np.int64) << (8 * i)
+    return number
 
 
 def _field(
@@ -119,9 +186,7 @@ def _field(
     words = SLOT_BYTES * len(slot)
     if kind.fixed_width is not None or not len(slot):
         return FieldBytes(int(null.sum()), words)
-    size = np.zeros(len(slot), np.int64)
-    for i in range(4):
-        size |= data[slot + i].astype(np.int64) << (8 * i)
+    size = _int32(data, slot)
     # A size that the row has no room for is another check's finding; here it must not count.
     size = np.where(null | (size > room), 0, size)
     taken = -(-size // SLOT_BYTES) * SLOT_BYTES

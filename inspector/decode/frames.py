@@ -12,7 +12,7 @@ from typing import NamedTuple
 from inspector.decode import lz4block, lzf, snappy_java, zstd
 from inspector.decode._source import Source
 from inspector.exceptions import DecodeError, TruncatedError
-from inspector.model import LIMITS, Limits
+from inspector.model import LIMITS, Limits, above_limit
 
 
 class _Codec(NamedTuple):
@@ -77,7 +77,7 @@ def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Ite
     Args:
         chunks: the bytes of the file, cut anywhere.
         codec: one of :data:`CODECS`.
-        limits: ``frame_bytes`` bounds a block.
+        limits: ``frame_bytes`` bounds a block, ``ratio`` the whole.
 
     Yields:
         Raw bytes, block by block, none of them above ``limits.frame_bytes``.
@@ -85,7 +85,7 @@ def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Ite
     Raises:
         TruncatedError: the file is empty or ends too early.
         FrameError: the bytes are not what the codec writes.
-        LimitError: a block is larger than the limit.
+        LimitError: a block is larger than the limit, or the file is nothing but repetition.
         DecodeError: no such codec.
     """
     if codec not in _CODECS:
@@ -93,4 +93,10 @@ def inflate(chunks: Iterable[bytes], codec: str, limits: Limits = LIMITS) -> Ite
     source = Source(chunks)
     if source.at_end():
         raise TruncatedError("the file is empty", offset=0)
-    yield from _CODECS[codec].inflate(source, limits)
+    raw = 0
+    for block in _CODECS[codec].inflate(source, limits):
+        raw += len(block)
+        if raw > max(limits.ratio_from_bytes, limits.ratio * source.offset):
+            what = f"{raw:,} raw bytes from {source.offset:,} compressed ones"
+            raise above_limit("ratio", what, limits, source.offset)
+        yield block

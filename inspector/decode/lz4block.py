@@ -18,7 +18,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-import pyarrow as pa
 import xxhash
 
 from inspector.decode._source import Source
@@ -43,7 +42,9 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         FrameError: a header or checksum is wrong, or LZ4 data is corrupt.
         LimitError: a block is larger than ``limits.frame_bytes``.
     """
-    codec = pa.Codec("lz4_raw")
+    from inspector.decode._raw_blocks import RawCodec  # noqa: PLC0415 - imports pyarrow
+
+    codec = RawCodec("lz4_raw", "LZ4")
     ended = False
     while not source.at_end():
         start = source.offset
@@ -58,7 +59,9 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
                 offset=start,
             )
         payload = source.take(compressed, "LZ4 block")
-        block = _block(codec, token, payload, size, start)
+        # A block that is too short fails by its checksum.
+        stored = token & 0xF0 == _STORED
+        block = bytes(payload) if stored else codec.block(payload, size, start)
         if xxhash.xxh32_intdigest(block, _SEED) & _CHECKSUM_BITS != checksum:
             raise FrameError("LZ4 block does not match its checksum", offset=start)
         yield block
@@ -78,13 +81,3 @@ def _check_lengths(token: int, compressed: int, size: int, checksum: int, start:
         raise FrameError(f"LZ4 block of {compressed} bytes that hold {size}", offset=start)
     if method == _STORED and size != compressed:
         raise FrameError(f"stored LZ4 block of {compressed} bytes for {size}", offset=start)
-
-
-def _block(codec: pa.Codec, token: int, payload: memoryview, size: int, start: int) -> bytes:
-    if token & 0xF0 == _STORED:
-        return bytes(payload)
-    try:
-        # pyarrow does not report a block that is shorter than requested; its checksum does.
-        return codec.decompress(payload, size, asbytes=True)
-    except (OSError, pa.ArrowException) as error:
-        raise FrameError(f"LZ4 block: {error}", offset=start) from error

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.decode import checksums
-from inspector.exceptions import LimitError, RecordError, TruncatedError
+from inspector.decode.row_checksums import strip_and_verify
+from inspector.exceptions import RecordError, TruncatedError
 from inspector.kernel.layout import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN
 from inspector.kernel.loader import kernel
-from inspector.model import LIMITS, Limits
+from inspector.model import LIMITS, Limits, above_limit
 
 REMOVED = -1
 """Value length of a removal."""
@@ -56,6 +56,11 @@ class RecordBlock:
     def count(self) -> int:
         """How many records these are."""
         return len(self.key_offset)
+
+    @property
+    def ordinals(self) -> Int64s:
+        """The ordinal of each in the file."""
+        return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
 
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""
@@ -146,9 +151,7 @@ def _scan(buffer: bytes, start: int, place: _Place, limits: Limits) -> tuple[int
     if status == BAD_KEY_LENGTH:
         raise RecordError("impossible key length (raw offset)", offset=raw + stop)
     if status == OVER_LIMIT:
-        raise LimitError(
-            f"key or value above {limits.record_bytes} bytes (raw offset)", offset=raw + stop
-        )
+        raise above_limit("record_bytes", "key or value too long (raw offset)", limits, raw + stop)
     return status, np.array(spans[:count].T, order="C"), stop  # a copy, also of a single record
 
 
@@ -166,7 +169,7 @@ def _block(
         raise RecordError("a snapshot with a removal (raw offset of its key)", offset=offset)
     mismatches: tuple[int, ...] = ()
     if row_checksum:
-        mismatches = checksums.strip_and_verify(buffer, spans, place.raw)
+        mismatches = strip_and_verify(buffer, spans, place.raw)
     bits = int(np.bitwise_or.reduce(spans[3]))  # REMOVED has all of them
     if bits % _WORD:
         _floor(spans[3])

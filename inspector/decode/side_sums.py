@@ -1,16 +1,32 @@
 """Checksums in files beside a state file, held against its bytes while they pass.
 
-:mod:`inspector.decode.checksums` has the formats. Each kind of sum takes the chunks of the main
-file one after the other and says at the end what does not match, in words.
+=====================  ===================  ==============================================
+what                   where                algorithm
+=====================  ===================  ==============================================
+``.NAME.crc``          on local disks       CRC-32 of every 512 bytes or so, big endian
+``NAME.crc`` (4.1)     on any storage       CRC32C of the whole, signed, in JSON
+=====================  ===================  ==============================================
+
+Each kind of sum takes the chunks of the main file one after the other and says at the end what does
+not match, in words.
 """
 
 from __future__ import annotations
 
+import json
+import struct
 import zlib
 from dataclasses import dataclass
 from typing import Protocol
 
-from inspector.decode.checksums import crc32c, hadoop_sums, parse_spark_checksum
+import google_crc32c
+
+from inspector.exceptions import DecodeError, TruncatedError
+from inspector.model import LIMITS, Limits, above_limit
+
+_HADOOP_HEADER = struct.Struct(">4si")
+_HADOOP_MAGIC = b"crc\x00"
+_HADOOP_SUM = struct.Struct(">I")
 
 
 @dataclass(frozen=True)
@@ -43,13 +59,14 @@ class HadoopSum:
         DecodeError: the side file is not one.
     """
 
-    def __init__(self, side: bytes) -> None:
-        self._part, self._expected = hadoop_sums(side)
-        self._found: list[int] = []
+    def __init__(self, side: bytes, limits: Limits = LIMITS) -> None:
+        self._part, self._expected = hadoop_sums(side, limits)
+        self._parts = self._bad = 0
+        self._first: int | None = None
         self._sum, self._filled = 0, 0
 
     def update(self, chunk: bytes) -> None:
-        """Take the next bytes; only their sums are kept, however long a part claims to be."""
+        """Take the next bytes; each part is compared at its end, and nothing of it is kept."""
         rest = memoryview(chunk)
         while rest:
             some = rest[: self._part - self._filled]
@@ -63,21 +80,25 @@ class HadoopSum:
         """The first part that is not as summed, parts that only one of the files has included."""
         if self._filled:
             self._close()
-        found, expected = self._found, self._expected
-        common = min(len(found), len(expected))
-        bad = [i for i in range(common) if found[i] != expected[i]]
-        bad += range(common, max(len(found), len(expected)))
-        if not bad:
+        recorded = len(self._expected) // _HADOOP_SUM.size
+        left = max(0, recorded - self._parts)
+        first = self._parts if self._first is None and left else self._first
+        if first is None:
             return None
+        bad, total = self._bad + left, max(self._parts, recorded)
         return Mismatch(
-            f"{len(bad)} of {max(len(found), len(expected))} parts of {self._part} bytes differ "
-            "from Hadoop's checksum file, this is the first: the file was changed, or the checksum "
+            f"{bad} of {total} parts of {self._part} bytes differ from "
+            "Hadoop's checksum file, this is the first: the file was changed, or the checksum "
             "file was left behind by another of its name; Spark on a local disk fails to read it",
-            bad[0] * self._part,
+            first * self._part,
         )
 
     def _close(self) -> None:
-        self._found.append(self._sum)
+        at = self._parts * _HADOOP_SUM.size
+        if self._expected[at : at + _HADOOP_SUM.size] != _HADOOP_SUM.pack(self._sum):
+            self._bad += 1
+            self._first = self._parts if self._first is None else self._first
+        self._parts += 1
         self._sum, self._filled = 0, 0
 
 
@@ -94,7 +115,7 @@ class SparkSum:
 
     def update(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        self._sum, _ = crc32c((chunk,), self._sum)
+        self._sum = google_crc32c.extend(self._sum, bytes(chunk))
         self._size += len(chunk)
 
     def finish(self) -> Mismatch | None:
@@ -109,3 +130,55 @@ class SparkSum:
             f"{recorded.value:08x} over {recorded.size} bytes: the file was changed; that proves "
             "nothing if a Spark that writes no such files (other than 4.1) wrote it anew since"
         )
+
+
+def hadoop_sums(crc: bytes, limits: Limits = LIMITS) -> tuple[int, memoryview]:
+    """Bytes per checksum, and the checksums as they lie, four bytes each, of a ``.NAME.crc``.
+
+    Raises:
+        DecodeError: it is not one.
+        LimitError: its parts are shorter than ``limits.sum_part_bytes``.
+    """
+    if len(crc) < _HADOOP_HEADER.size:
+        raise TruncatedError("checksum file without a header", offset=len(crc))
+    magic, size = _HADOOP_HEADER.unpack_from(crc)
+    sums = memoryview(crc)[_HADOOP_HEADER.size :]
+    if magic != _HADOOP_MAGIC or size <= 0 or len(sums) % _HADOOP_SUM.size:
+        raise DecodeError(f"not a Hadoop checksum file: {crc[:8]!r}, {len(crc)} bytes")
+    if size < limits.sum_part_bytes:
+        raise above_limit("sum_part_bytes", f"a checksum for each {size} bytes", limits)
+    return size, sums
+
+
+@dataclass(frozen=True)
+class SparkChecksum:
+    """What Spark 4.1's ``NAME.crc`` says of its main file (``ChecksumCheckpointFileManager``).
+
+    Attributes:
+        algorithm: ``CRC32C``.
+        value: the checksum, unsigned.
+        size: bytes of the main file; None if not recorded.
+    """
+
+    algorithm: str
+    value: int
+    size: int | None = None
+
+
+def parse_spark_checksum(data: bytes) -> SparkChecksum:
+    """Read Spark's checksum side file.
+
+    Raises:
+        DecodeError: it is not one.
+    """
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DecodeError(f"not a Spark checksum file: {error}") from error
+    if not isinstance(document, dict):
+        raise DecodeError("not a Spark checksum file: no JSON object")
+    algorithm, value = document.get("algorithm"), document.get("value")
+    size = document.get("mainFileSize")
+    if not isinstance(algorithm, str) or not isinstance(value, int):
+        raise DecodeError("not a Spark checksum file: no algorithm or value")
+    return SparkChecksum(algorithm, value & 0xFFFFFFFF, size if isinstance(size, int) else None)

@@ -13,8 +13,6 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from inspector.decode._source import Source
 from inspector.exceptions import FrameError, LimitError
 from inspector.model import Limits
@@ -35,7 +33,9 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         FrameError: a header is wrong, or Snappy data is corrupt.
         LimitError: a block is larger than ``limits.frame_bytes``.
     """
-    codec = pa.Codec("snappy")
+    from inspector.decode._raw_blocks import RawCodec  # noqa: PLC0415 - imports pyarrow
+
+    codec = RawCodec("snappy", "Snappy")
     source.expect(MAGIC, "a Snappy stream")
     _versions(source)
     while not source.at_end():
@@ -52,7 +52,13 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
             raise LimitError(
                 f"Snappy block of {length} bytes, limit {limits.frame_bytes}", offset=start
             )
-        yield _block(codec, source.take(length, "Snappy block"), start, limits)
+        block = source.take(length, "Snappy block")
+        size = _decompressed_length(block, start)
+        if size > limits.frame_bytes:
+            raise LimitError(
+                f"Snappy block that holds {size} bytes, limit {limits.frame_bytes}", offset=start
+            )
+        yield codec.block(block, size, start)
 
 
 def _versions(source: Source) -> None:
@@ -64,18 +70,6 @@ def _versions(source: Source) -> None:
             f"Snappy stream of version {version}, readable from {compatible} on, expected 1",
             offset=start,
         )
-
-
-def _block(codec: pa.Codec, block: memoryview, start: int, limits: Limits) -> bytes:
-    size = _decompressed_length(block, start)
-    if size > limits.frame_bytes:
-        raise LimitError(
-            f"Snappy block that holds {size} bytes, limit {limits.frame_bytes}", offset=start
-        )
-    try:
-        return codec.decompress(block, size, asbytes=True)
-    except (OSError, pa.ArrowException) as error:
-        raise FrameError(f"Snappy block: {error}", offset=start) from error
 
 
 def _decompressed_length(block: memoryview, start: int) -> int:

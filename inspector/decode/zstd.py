@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from inspector.decode._source import Source
 from inspector.exceptions import DecodeError, FrameError, TruncatedError
 from inspector.model import Limits
@@ -25,6 +23,8 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         TruncatedError: the file ends within a frame.
         FrameError: Zstandard data is corrupt; the offset is near, at or after the damage.
     """
+    import pyarrow as pa  # noqa: PLC0415 - not to recognise a codec
+
     reader = _Reader(source)
     stream = pa.CompressedInputStream(pa.PythonFile(reader, mode="r"), "zstd")
     while True:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, discover
 from inspector.checkpoint.logs import Logs, read_logs
-from inspector.checkpoint.metadata import OperatorMetadata, read_operator_metadata
+from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.roots import Selection, resolve_root
-from inspector.checkpoint.state_schema import StateSchema, read_state_schema
+from inspector.checkpoint.state_schema import StateSchema, read_state_schema, schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.user_schemas import (
     SchemaPair,
@@ -27,6 +27,8 @@ from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
 
 CONF = "streaming."
+LOST_SCHEMA = "missing-schema"
+"""Slug of a problem that is a schema which Spark wrote and which is gone."""
 HOLDS_WATERMARK_BACK = ("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState")
 """Operators that pass on less than the global watermark, or none (``WatermarkPropagator``)."""
 
@@ -121,6 +123,25 @@ class Checkpoint:
                     found[version] = found.get(version, 0) + 1
         return dict(sorted(found.items()))
 
+    def check_selection(self) -> None:
+        """Refuse a selection that leaves nothing.
+
+        Raises:
+            CheckpointError: says which operators, partitions and stores there are.
+        """
+        if self.selection == Selection() or any(o.layout.stores for o in self.operators):
+            return
+        there = []
+        for operator in (each.layout for each in self.query):
+            numbers = sorted(partition.partition_id for partition in operator.partitions)
+            span = f"{numbers[0]} to {numbers[-1]}" if numbers[1:] else "".join(map(str, numbers))
+            stores = ", ".join(operator.store_names) or "none"
+            there.append(f"operator {operator.operator_id} (partitions {span}; stores {stores})")
+        raise CheckpointError(
+            f"it has no such operator, store or partition, it has {'; '.join(there) or 'none'}",
+            self.root,
+        )
+
     def clock(self, version: int) -> BatchClock | None:
         """The clocks of the batch that made a version."""
         return self.logs.clocks.get(BatchId(version - 1))
@@ -182,6 +203,7 @@ def checkpoint_at(
     meant: Selection,
     selection: Selection | None = None,
     user_schemas: UserSchemas | None = None,
+    small_files: VerifiedFiles | None = None,
 ) -> Checkpoint:
     """A checkpoint whose root is open.
 
@@ -190,14 +212,17 @@ def checkpoint_at(
         meant: the part that the user's path names.
         selection: narrows it.
         user_schemas: state schemas that take the place of those in the checkpoint.
+        small_files: reads logs, metadata and schemas; what keeps them for the next time, if the
+            checkpoint is opened again and again.
 
     Raises:
         CheckpointError: as :func:`open_checkpoint`.
     """
     chosen = _narrowed(meant, selection or Selection())
-    whole = discover(storage, classify)
-    verified = VerifiedFiles(storage)
+    verified = small_files or VerifiedFiles(storage)
+    # The logs first: then all that is committed by them is among the files.
     logs = read_logs(verified)
+    whole = discover(verified, classify)
     files = tuple(file for store in whole.stores for file in store.files)
     provider = provider_for(Listing(logs.provider_class, files), storage.root)
     problems = [*whole.problems, *logs.problems]
@@ -236,8 +261,7 @@ def _operators(
     found: list[Operator] = []
     in_place = user_schemas.of_stores(selected)
     for layout in reversed(whole.operators):
-        metadata, trouble = read_operator_metadata(storage, layout.operator_id)
-        problems.extend(trouble)
+        metadata = layout.metadata
         schemas = _schemas(storage, layout, problems, in_place)
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
@@ -272,6 +296,23 @@ def _schemas(
             schema = with_user_schemas(schema, supplied[place], place)
         else:
             problems.extend(trouble)
+            if schema is None and not trouble and layout.metadata is not None:
+                problems.extend(_lost_schema(storage, layout, store))
         if schema is not None:
             schemas[store] = schema
     return schemas
+
+
+def _lost_schema(storage: Storage, layout: OperatorLayout, store: str) -> Iterator[Problem]:
+    """That a schema is gone: Spark 4.0 and later write it before the first state file of a store.
+
+    They also write the operator's metadata; without that an older release may have run the query.
+    """
+    kinds = (FileKind.DELTA, FileKind.SNAPSHOT)
+    if any(each.of_kind(*kinds) for each in layout.stores if each.store.store_name == store):
+        yield Problem(
+            LOST_SCHEMA,
+            "the state schema is missing, expected it wherever the operator's metadata is: nothing "
+            "that hangs on the schema is known of this store",
+            storage.full_path(schema_path(layout.operator_id, store)),
+        )

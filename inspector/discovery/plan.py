@@ -1,24 +1,24 @@
-"""The task list: one task for each partition of each operator; and what the listing alone shows."""
+"""The task list: one task for each partition of each operator."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from inspector.checkpoint.layout import PartitionLayout, StoreLayout
+from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.placement import hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.discovery.unknown_watermarks import held_back, recorded
-from inspector.model import Certainty, FileKind, Problem, TimeoutKind
-from inspector.operators.emissions import fed_by_sources
+from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES
+from inspector.operators.registry import fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
-from inspector.providers.chain import restorable_versions
-from inspector.sparktypes import to_json
+from inspector.sparktypes import field_at, is_int64, to_json
 
 EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
 """Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
@@ -39,6 +39,9 @@ class TaskRequest:
         top: keys listed by each ranking; 0 for none.
         observed: kinds of facts whose observers follow every version.
         matched: count the rows of a join that have found a partner.
+        fields: measure what each field of the live rows takes.
+        expiring: count the live rows by when they expire.
+        rehashed: count them by the partition that they had if there were more.
     """
 
     version: int
@@ -48,11 +51,15 @@ class TaskRequest:
     top: int = 0
     observed: tuple[str, ...] = ()
     matched: bool = False
+    fields: bool = False
+    expiring: bool = False
+    rehashed: bool = False
 
 
 def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
     """The tasks of a run, by operator and partition."""
     codecs, row_checksum = _confs(checkpoint, request.version)
+    partitions = partition_count(checkpoint, request.version)
     # What came later says nothing of the judged version.
     clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < request.version)
     return [
@@ -75,6 +82,10 @@ def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
             top=request.top,
             observed=request.observed,
             matched=request.matched,
+            fields=request.fields,
+            expiring=request.expiring,
+            rehashed=request.rehashed,
+            partitions=partitions,
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions
@@ -117,15 +128,23 @@ def _store_task(
         and not rule.user_supplied
         and rule.expiry is None
         and held_back(checkpoint, operator, request.version) is None,
-        number=COUNT if name in COUNT_STORES else None,
+        number=COUNT if name in COUNT_STORES and schema and _counts(schema) else None,
         timeout_kinds=_timeout_kinds(request) if _has_timers(rule) else (),
         processing_versions=_idle_versions(checkpoint, request) if _has_timers(rule) else (),
         fed_by_sources=fed_by_sources(operator.upstream),
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
         empty_size=-1 if schema is None else empty_size(schema.value),
+        hashed_fields=hashed_fields(checkpoint, operator, name, request.version)
+        if request.fit or request.rehashed
+        else 0,
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
     )
+
+
+def _counts(schema: StateSchema) -> bool:
+    """Whether a counter has its number where a join's has it: another schema may lie there."""
+    return is_int64(field_at(schema.value, COUNT.path))
 
 
 def _certainty(
@@ -175,87 +194,3 @@ def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, .
         and after.watermark_ms is not None
         and after.watermark_ms == before.watermark_ms
     )
-
-
-def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
-    """What is wrong with the files by their names alone: gaps, and partitions without files.
-
-    Args:
-        checkpoint: what was found.
-        version: the judged version; every store has to be able to restore it.
-    """
-    for operator in checkpoint.operators:
-        yield from _missing_partitions(checkpoint, operator, version)
-        for partition in operator.layout.partitions:
-            yield from _missing_stores(checkpoint, operator, partition)
-            for store in partition.stores:
-                yield from _gaps(checkpoint, store, version)
-
-
-def _missing_partitions(
-    checkpoint: Checkpoint, operator: Operator, version: int
-) -> Iterator[Problem]:
-    selected = checkpoint.selection.partition_id
-    conf = checkpoint.logs.conf_for(version - 1, "shuffle.partitions").value
-    if not version or operator.single_partition or selected is not None or conf is None:
-        return
-    have = {partition.partition_id for partition in operator.layout.partitions}
-    expected = int(conf) if conf.isdecimal() and len(conf) < 10 else 0
-    missing = _ranges([p for p in range(expected) if p not in have])
-    if missing:
-        yield Problem(
-            "missing-partition",
-            f"partitions {missing} are missing, expected 0 to {expected - 1} "
-            "(spark.sql.shuffle.partitions in the offset log)",
-            checkpoint.storage.full_path(operator.layout.directory),
-        )
-
-
-def _missing_stores(
-    checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout
-) -> Iterator[Problem]:
-    have = {store.store.store_name for store in partition.stores}
-    for name in sorted(set(operator.layout.store_names) - have):
-        yield Problem(
-            "missing-version",
-            f"store {name!r} is missing, expected it in every partition of the operator",
-            checkpoint.storage.full_path(partition.directory),
-        )
-
-
-def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator[Problem]:
-    files = checkpoint.store_files[layout.directory]
-    restorable = restorable_versions(files)
-    place = checkpoint.storage.full_path(layout.directory)
-    if version and version not in restorable:
-        yield Problem(
-            "missing-version",
-            f"state version {version} (batch {version - 1}) cannot be restored here, "
-            f"restorable are {_ranges(restorable) or 'none'}",
-            place,
-            store=layout.store,
-            version=version,
-        )
-    oldest = restorable[0] if restorable else 1
-    known = [v for v in sorted({*files.deltas, *files.snapshots}) if oldest <= v <= version]
-    points = [*([] if restorable else [0]), *known, version + 1]
-    holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
-    lost = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in holes)
-    if lost:
-        yield Problem(
-            "missing-delta",
-            f"the deltas of versions {lost} are missing, expected one for every version",
-            place,
-            store=layout.store,
-        )
-
-
-def _ranges(numbers: Sequence[int]) -> str:
-    """``0-3, 7``: sorted numbers, runs drawn together."""
-    runs: list[list[int]] = []
-    for number in numbers:
-        if runs and number == runs[-1][-1] + 1:
-            runs[-1][1:] = [number]
-        else:
-            runs.append([number])
-    return ", ".join("-".join(map(str, run)) for run in runs)

@@ -28,6 +28,8 @@ class StoreTask:
         reason: what a judgement rests on, if not on the operator's own rule alone.
         event_time: field to be followed where the rule is not known.
         by_key_time: a join's rows may go by a time in their key; only the rows show by which.
+        hashed_fields: fields of the key by whose hash Spark sends a row to its partition; 0 where
+            that cannot be said, or is not to be checked.
         number: field to be followed for another store's sake (the counters of a join).
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
@@ -50,6 +52,7 @@ class StoreTask:
     processing_versions: tuple[int, ...] = ()
     fed_by_sources: bool = True
     by_key_time: bool = False
+    hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()
 
 
@@ -70,13 +73,20 @@ class Task(Message):
         top: keys listed by each ranking; 0 for none.
         observed: kinds of facts whose observers follow every version.
         matched: count the rows of a join that have found a partner.
-        key, where: only these keys (:class:`inspector.passes.key_filter.KeyFilter`), where a
+        fields: measure what each field of the live rows takes.
+        expiring: count the live rows by when they expire.
+        rehashed: count them by the partition that they had if there were more.
+        key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a
             task is about rows.
+        partitions: how many the state has, by the offset log; 0 where that is not recorded.
+        look_again: what looks like damage and may be a query that runs
+            (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task, with that as its only
+            result: whoever runs it lists the files again, and then runs it anew.
     """
 
-    url: str
+    url: str = field(repr=False)
     root: str
-    options: Mapping[str, str]
+    options: Mapping[str, str] = field(repr=False)
     operator_id: int
     partition_id: int
     version: int
@@ -89,9 +99,14 @@ class Task(Message):
     top: int = 0
     observed: tuple[str, ...] = ()
     matched: bool = False
-    key: str | None = None
+    fields: bool = False
+    expiring: bool = False
+    rehashed: bool = False
+    key: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
+    partitions: int = 0
     provider: str = "hdfs"
+    look_again: bool = False
 
     def store_id(self, store: StoreTask) -> StoreId:
         """The identity of one of its stores."""

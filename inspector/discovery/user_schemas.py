@@ -15,7 +15,7 @@ from inspector.checkpoint.layout import Layout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.exceptions import CheckpointError, DecodeError
 from inspector.model import StoreName
-from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
+from inspector.sparktypes import StructType, parse_ddl, parse_schema_json, unknown_type
 
 GIVEN = 0
 """In place of the format of a schema file, for a schema that the user gave."""
@@ -39,7 +39,7 @@ class UserSchema:
         """Read ``[OPERATOR[:STORE]=]SCHEMA``.
 
         Raises:
-            CheckpointError: the schema is neither DDL nor JSON.
+            CheckpointError: the schema is neither DDL nor JSON, or has a type that Spark has not.
         """
         place = _PLACE.fullmatch(text)
         schema = text if place is None else place["schema"]
@@ -48,6 +48,11 @@ class UserSchema:
             parsed = read(schema)
         except DecodeError as error:
             raise CheckpointError(f"got the schema {schema[:80]!r}: {error.message}") from None
+        unknown = unknown_type(parsed)
+        if unknown is not None:
+            raise CheckpointError(
+                f"got the schema {schema[:80]!r} with the unknown type {unknown!r}"
+            )
         if place is None:
             return cls(parsed)
         return cls(parsed, int(place[1]), place[2])
@@ -125,4 +130,4 @@ def _one_store(given: UserSchema, there: list[StoreName], option: str) -> StoreN
         place = f"{given.operator_id}" + (f":{given.store_name}" if given.store_name else "")
         raise CheckpointError(f"{option} is for {place}, which is no store; there are {names}")
     example = f"{option} '{stores[0][0]}:{stores[0][1]}=...'"
-    raise CheckpointError(f"say for which store, as in {example}; there are {names}")
+    raise CheckpointError(f"name the store, as in {example}; there are {names}")

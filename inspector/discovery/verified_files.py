@@ -32,6 +32,7 @@ class VerifiedFiles(Storage):
         self.__dict__.update(storage.__dict__)
         self._whole = storage  # what belongs to it goes when it does
         self._names: dict[str, frozenset[str]] = {}
+        self._spare: dict[str, tuple[Entry, ...]] = {}
 
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
@@ -48,7 +49,7 @@ class VerifiedFiles(Storage):
         side = hadoop_sums_name(name)
         if folder not in self._names:
             with suppress(InspectorError, OSError):
-                self.list(folder)
+                self._spare[folder] = self.list(folder)
         if side not in self._names.get(folder, ()):
             return data
         try:
@@ -62,7 +63,12 @@ class VerifiedFiles(Storage):
         return data
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds; kept, so that who lists a folder first reads it by one request."""
+        """What a folder holds; kept, so that who lists a folder first reads it by one request.
+
+        And the other way round: who reads a file first gets the listing that was made for it, once.
+        """
+        if relative in self._spare:
+            return self._spare.pop(relative)
         found = super().list(relative, missing_ok=missing_ok)
         self._names[relative] = frozenset(entry.name for entry in found)
         return found

@@ -29,8 +29,11 @@ PAGES = (
     "tutorial",
     "how-to/cluster",
     "how-to/object-stores",
+    "how-to/page",
     "how-to/ci-gate",
+    "how-to/fleet",
     "how-to/notebook",
+    "how-to/keys",
     _COMMANDS,
     *_commands(),
     "reference/leftover-classes",
@@ -40,6 +43,7 @@ PAGES = (
     "reference/exit-codes",
     "reference/configuration",
     "reference/output",
+    "reference/metrics",
     "format/layout",
     "format/state-files",
     "format/unsafe-rows",
@@ -59,6 +63,9 @@ PAGES = (
 )
 """Every page by its path without ``.md``, in the order in which they are read."""
 
+DATA = ("reference/report.schema.json",)
+"""Files that are no pages: for programs, by their path."""
+
 _FENCE = re.compile(r"^\s*```")
 _HEADING = re.compile(r"^(#{1,6}) (.+)$")
 _LINK = re.compile(r"\[([^\]]+)\]\(([^)\s]*?)([\w-]+)\.md(?:#[\w-]*)?\)")
@@ -66,6 +73,14 @@ _COMMENT = re.compile(r"^<!--.*-->\n", re.MULTILINE)
 _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "
 """How a line of an entry begins whose code words are names of the entry too."""
+_MESSAGES = "In messages: "
+"""The same of words in messages of releases without classes; ``...`` stands for anything."""
+_CLASS = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z][A-Z0-9_]*)?|SS\d{3})\b")
+_OUTERMOST = "stream_failed"
+"""The class that every failed query has: its message names the one that matters."""
+_MOST_NEAR = 8
+_MOST_NAMES = 3
+_SEVERITY = re.compile("Severity \\w+; ")
 _ENTRY_LEVEL = 3
 
 
@@ -75,11 +90,23 @@ def read_page(name: str) -> str:
     Args:
         name: one of :data:`PAGES`.
     """
-    *folders, stem = name.split("/")
+    return _read(f"{name}.md")
+
+
+def data(topic: str) -> str | None:
+    """The text of a file for programs, as it is; None if there is none of this name.
+
+    Args:
+        topic: the name or the path of one of :data:`DATA`.
+    """
+    return next((_read(name) for name in DATA if topic in (name, _stem(name))), None)
+
+
+def _read(path: str) -> str:
     file = files(__name__)
-    for folder in folders:
-        file = file / folder
-    return (file / f"{stem}.md").read_text("utf-8")
+    for name in path.split("/"):
+        file = file / name
+    return file.read_text("utf-8")
 
 
 def lookup(topic: str) -> str | None:
@@ -87,23 +114,82 @@ def lookup(topic: str) -> str | None:
 
     Args:
         topic: a page by its name or its path, or an entry by any of its names, in any case; in
-            brackets too, as Spark's messages have their class.
+            brackets too, as Spark's messages have their class. Or a whole message of Spark, with
+            the class in it or, of older releases, the words.
     """
     requested = topic.strip().strip("[]").casefold()
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
+    found = _named(requested) or (_in_message(topic) if " " in requested else [])
+    if not found and (beginning := requested.rstrip("_.*…")) != requested:
+        found = [*_family(beginning), *_named(beginning)]
+    return _plain("\n".join(dict.fromkeys(found))) if found else None
+
+
+def _named(name: str) -> list[str]:
+    """The entries of a name in lower case; first those that have it as their heading."""
+    headed, also = _entries()
     # An error class of Spark may come with the class that it is below: CLASS.SUBCLASS.
-    spelled = dict.fromkeys((requested, requested.rpartition(".")[2]))
-    found = dict.fromkeys(text for name in spelled for text in _entries().get(name, ()))
-    return _plain("\n".join(found)) if found else None
+    above, _, below = name.rpartition(".")
+    spelled = name if name in headed else below
+    first = [_under(text, spelled) for text in headed.get(spelled, ())]
+    found = [*first, *(also.get(name) or also.get(below) or ())]
+    return found or [_under(text, above) for text in headed.get(above, ())]
+
+
+def _under(text: str, name: str) -> str:
+    """An entry that many names share, with the requested one as its heading."""
+    heading, _, rest = text.partition("\n")
+    names = _names(heading.lstrip("# "))
+    if len(names) <= _MOST_NAMES:
+        return text
+    own = next(each for each in names if each.casefold() == name)
+    return f"### `{own}`\n{rest}"
+
+
+def _family(beginning: str) -> list[str]:
+    """A line for each entry whose name begins so, with what it means."""
+    headed, _ = _entries()
+    listed = []
+    for name, texts in headed.items():
+        if name.startswith(beginning):
+            own = next(n for n in _names(texts[0].partition("\n")[0][4:]) if n.casefold() == name)
+            listed.append((own, f"- `{own}`: {_first_sentence(texts[0])}"))
+    if not listed:
+        return []
+    return [
+        f"# Topics that begin with {beginning.upper()}\n",
+        *(line for _, line in sorted(listed)),
+        "",
+    ]
+
+
+def _first_sentence(text: str) -> str:
+    lines = (line for line in text.splitlines()[1:] if line)
+    words = next(line for line in lines if not _SEVERITY.match(line))
+    return words.replace("**What it means.** ", "").partition(". ")[0].rstrip(".") + "."
+
+
+def _in_message(message: str) -> list[str]:
+    """The entries of all classes, or of all words, that a message has."""
+    names = dict.fromkeys(name.casefold() for name in _CLASS.findall(message))
+    inner = [name for name in names if name != _OUTERMOST] or list(names)
+    found = [text for name in inner for text in _named(name)]
+    if found:
+        return found
+    line = " ".join(message.casefold().split())
+    return [text for words, text in _messages() if words.search(line)]
 
 
 def near(topic: str) -> list[str]:
-    """Topics that are spelt almost like one that there is not, the nearest first."""
+    """Topics that are spelt almost like one that there is not, or begin so; the nearest first."""
     known = {name.casefold(): name for name in (*map(_stem, PAGES), *_entry_names())}
-    found = get_close_matches(topic.strip().casefold(), known, n=5, cutoff=0.6)
-    return [known[name] for name in found]
+    requested = topic.strip().strip("[]").casefold().rstrip(".*…")
+    found = dict.fromkeys(get_close_matches(requested, known, n=5, cutoff=0.6))
+    if len(requested) > 2:  # two letters begin half of all
+        found |= dict.fromkeys(name for name in known if name.startswith(requested))
+    return [known[name] for name in found][:_MOST_NEAR]
 
 
 def contents() -> str:
@@ -118,18 +204,37 @@ def contents() -> str:
         entries = [names[0] for names, _ in _entries_of(page)]
         if entries:
             lines.append(f"    - {', '.join(f'`{entry}`' for entry in entries)}")
+    lines += [f"- `{_stem(name)}`: for programs, as it is" for name in DATA]
     return "\n".join(lines) + "\n"
 
 
 @cache
-def _entries() -> dict[str, list[str]]:
-    """Entries by each of their names in lower case; two may share one, such as a Spark conf."""
-    found: dict[str, list[str]] = {}
+def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
+    """Entries by each of their names in lower case: by those of their heading, and by the others.
+
+    Two may share one, such as a Spark conf.
+    """
+    headed: dict[str, list[str]] = {}
+    also: dict[str, list[str]] = {}
     for page in PAGES:
         for names, text in _entries_of(read_page(page)):
+            heading = {name.casefold() for name in _names(text.partition("\n")[0].lstrip("# "))}
             for name in dict.fromkeys(name.casefold() for name in names):
-                found.setdefault(name, []).append(text)
-    return found
+                (headed if name in heading else also).setdefault(name, []).append(text)
+    return headed, also
+
+
+@cache
+def _messages() -> list[tuple[re.Pattern[str], str]]:
+    """The words of messages, in lower case, with the entry that explains them."""
+    return [
+        (re.compile(".*".join(map(re.escape, words.casefold().split(" ... ")))), text)
+        for page in PAGES
+        for _, text in _entries_of(read_page(page))
+        for line in text.splitlines()
+        if line.startswith(_MESSAGES)
+        for words in _CODE.findall(line)
+    ]
 
 
 def _entry_names() -> Iterator[str]:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
-from inspector.engines.engine import FSSPEC, HADOOP, Engine
-from inspector.engines.java import java_note
+from inspector.engines.engine import FSSPEC, HADOOP, Engine, Measure, Watch
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError
 
@@ -32,6 +32,10 @@ def _silent(_text: str) -> None:
     pass
 
 
+def _unwatched(_measure: Callable[[], Measure]) -> AbstractContextManager[object]:
+    return nullcontext()
+
+
 @dataclass(frozen=True)
 class EngineOptions:
     """Where the tasks are to run.
@@ -44,6 +48,7 @@ class EngineOptions:
         io: how workers read: ``fsspec``, or ``hadoop`` by the file systems that Spark has.
         notify: is called with one line: the choice and its reason, where ``auto`` had to choose;
             what a user is to know of Spark's workers.
+        watch: is entered while tasks run, with a function that says how far they are.
         tune_workers: take imported modules out of the garbage collections of Spark's Python
             workers (``gc.freeze``), and acknowledge what the JVM sends at once (``TCP_QUICKACK``):
             small tasks take less time. Spark reuses its workers for other jobs of a session, so by
@@ -52,11 +57,19 @@ class EngineOptions:
 
     name: str = AUTO
     master: str | None = None
-    conf: Mapping[str, str] = field(default_factory=dict)
+    conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     session: Any = None
     io: str = IO[0]
     notify: Callable[[str], None] = field(default=_silent, compare=False)
+    watch: Watch = field(default=_unwatched, compare=False)
     tune_workers: bool | None = None
+
+    @property
+    def chooses_work(self) -> bool:
+        """Whether they say where tasks run, and nothing of how files are opened and by whom."""
+        if self.io == HADOOP or self.session is not None:
+            return False
+        return self.name == SPARK or self.master is not None or bool(self.conf)
 
 
 def requested_engine(options: EngineOptions, workers: int | None) -> Engine | None:
@@ -108,7 +121,7 @@ def choose(options: EngineOptions, workers: int | None, state_bytes: int) -> Eng
         try:
             return _spark(options, workers, f"{_bytes(state_bytes)} of state files")
         except EngineError as error:
-            reason = f"Spark cannot be had: {error}; {_bytes(state_bytes)} of state files"
+            reason = f"Spark cannot be started: {error}; {_bytes(state_bytes)} of state files"
     return _local(options, workers, reason)
 
 
@@ -137,6 +150,7 @@ def _spark(options: EngineOptions, workers: int | None, reason: str | None = Non
         raise EngineError(
             "PySpark is not installed, install it with: pip install 'spark-state-inspector[spark]'"
         )
+    from inspector.engines.java import java_note  # noqa: PLC0415 - for Spark alone
     from inspector.engines.spark import SparkEngine  # noqa: PLC0415 - takes a second to import
 
     engine = SparkEngine.of(

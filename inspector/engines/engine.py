@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Protocol
 
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 
-BatchFunction = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+BatchFunction = Callable[["Iterable[pa.RecordBatch]"], "Iterator[pa.RecordBatch]"]
 """The form of ``mapInArrow``'s argument, such as :func:`inspector.passes.run.run_tasks`."""
 
 FSSPEC, HADOOP = "fsspec", "hadoop"
@@ -44,6 +46,28 @@ class Merge:
 
     keys: tuple[str, ...]
     function: BatchFunction
+
+
+BYTES, TASKS, CHECKPOINTS = "bytes", "tasks", "checkpoints"
+"""What progress is counted in: files in this process, tasks on Spark, or whole checkpoints."""
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How far a run is.
+
+    Attributes:
+        done, total: of its units; a total of 0 is unknown.
+        unit: ``bytes``, or the plural of what is counted: ``tasks``.
+    """
+
+    done: int
+    total: int
+    unit: str
+
+
+Watch = Callable[[Callable[[], Measure]], AbstractContextManager[object]]
+"""Is entered while tasks run, with a function that says how far they are."""
 
 
 class Engine(Protocol):

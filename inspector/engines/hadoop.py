@@ -35,7 +35,7 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
 from inspector.checkpoint.roots import MARKS, Selection, above, is_root, selection_of
 from inspector.checkpoint.storage import Storage
-from inspector.checkpoint.urls import redact
+from inspector.credentials import learn, redact
 from inspector.engines import session as sessions
 from inspector.engines.bin_packing import pack, partition_keys
 from inspector.engines.engine import BatchFunction, Work
@@ -118,6 +118,7 @@ class HadoopFiles:
             NotACheckpointError: nothing is there, or something else.
             EngineError: Spark cannot list it.
         """
+        learn(path)
         for root, tail in [(path.rstrip("/") or "/", []), *above(path)]:
             if tail and tail[0] not in MARKS:
                 continue

@@ -6,15 +6,16 @@ Threads are enough: the kernel, numpy and pyarrow release the GIL while they wor
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from inspector.engines.engine import BatchFunction, Merge, Work
-from inspector.schemas import task_batch
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 @dataclass(frozen=True)
@@ -36,25 +37,36 @@ class LocalEngine:
         merge: Merge | None = None,  # noqa: ARG002 - results are taken one by one as it is
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
-        tasks = [task_batch(each.spec, i) for i, each in enumerate(work)]
+        tasks = list(_batches(each.spec for each in work))
         workers = max(1, self.workers or os.cpu_count() or 1)
         if workers == 1 or len(tasks) < 2:
             yield from function(tasks)
             return
-        with ThreadPoolExecutor(workers, thread_name_prefix="inspector") as pool:
-            waiting: list[Future[list[pa.RecordBatch]]] = []
-            todo = iter(tasks)
+        pool = ThreadPoolExecutor(workers, thread_name_prefix="inspector")
+        waiting: list[Future[list[pa.RecordBatch]]] = []
+        todo = iter(tasks)
+        try:
             # A window: results that nobody has taken yet are bounded too.
             waiting.extend(pool.submit(_run, function, task) for task in islice(todo, 2 * workers))
             while waiting:
                 yield from waiting.pop(0).result()
                 waiting.extend(pool.submit(_run, function, task) for task in islice(todo, 1))
+        finally:
+            # Whoever breaks off, in a notebook, does not wait for partitions that are being read.
+            pool.shutdown(wait=False, cancel_futures=True)
 
 
 def stream_tasks(function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """One task after the other, batch by batch: for large outputs in bounded memory."""
+    for batch in _batches(specs):
+        yield from function([batch])
+
+
+def _batches(specs: Iterable[str]) -> Iterator[pa.RecordBatch]:
+    from inspector.schemas import task_batch  # noqa: PLC0415 - imports pyarrow: not for `info`
+
     for i, spec in enumerate(specs):
-        yield from function([task_batch(spec, i)])
+        yield task_batch(spec, i)
 
 
 def _run(function: BatchFunction, task: pa.RecordBatch) -> list[pa.RecordBatch]:

@@ -26,7 +26,7 @@ import pyspark
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from inspector.checkpoint.urls import redact
+from inspector.credentials import learn, redact
 from inspector.engines.java import provide_java
 from inspector.engines.session_scope import Request, SessionScope, register, scope_of
 from inspector.exceptions import EngineError
@@ -105,6 +105,7 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
         EngineError: PySpark is too old, it, Java or the master cannot be had, or a session is
             running that was started with another master or other confs.
     """
+    learn(master or "", options=conf)
     check_driver()
     request = Request(master, dict(conf))
     present = running()

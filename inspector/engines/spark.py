@@ -25,7 +25,7 @@ from inspector.engines import session as sessions
 from inspector.engines import workers
 from inspector.engines.arrow_encoding import IPC_SCHEMA, encoded, from_ipc, ipc_encoded
 from inspector.engines.bin_packing import by_group, group_count, pack
-from inspector.engines.engine import HADOOP, BatchFunction, Merge, Work
+from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Measure, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
 from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import on_staged_files
@@ -115,6 +115,17 @@ class SparkEngine:
                     "that of the driver: remove it there, or install the same wheel on both"
                 )
         return workers.kernel_note(found)
+
+    def measure(self) -> Measure:
+        """How many tasks of the stages that run now are done; Spark Connect does not say."""
+        try:
+            tracker = self.session.sparkContext.statusTracker()
+            stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        except Exception:  # noqa: BLE001 - progress is no reason to end a run
+            stages = []
+        there = [stage for stage in stages if stage is not None]
+        done = sum(stage.numCompletedTasks for stage in there)
+        return Measure(done, sum(stage.numTasks for stage in there), TASKS)
 
     def map(
         self,

@@ -10,11 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 MOST_POINTS = 512
 """Points that are used: the pairs are squared. More are thinned out evenly."""
 
 MS_PER_HOUR = 3_600_000
+LAST_MS = 253_402_300_799_999
+"""The last millisecond of the year 9999: projections do not go further."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +36,14 @@ class Growth:
     points: int
 
     def reaches_ms(self, limit: int) -> int | None:
-        """When it meets a limit: epoch ms; None if it does not grow; its last clock if past it."""
+        """When it meets a limit, epoch ms; its last clock if it is past it.
+
+        None if it does not grow, or so slowly that it would be after the year 9999.
+        """
         if self.newest >= limit:
             return self.newest_ms
-        if self.per_hour <= 0:
+        left = LAST_MS - self.newest_ms
+        if self.per_hour * left < (limit - self.newest) * MS_PER_HOUR:
             return None
         return self.newest_ms + round((limit - self.newest) / self.per_hour * MS_PER_HOUR)
 
@@ -59,6 +66,90 @@ def growth(times_ms: Sequence[int], values: Sequence[int]) -> Growth | None:
     slopes = (sizes[second] - sizes[first])[ahead] / apart[ahead]
     per_hour = float(np.median(slopes)) * MS_PER_HOUR
     return Growth(per_hour, values[-1], times_ms[-1], len(times_ms))
+
+
+FEWEST = 6
+"""Points that a trend is judged by at the least: fewer may be one tooth of a saw."""
+
+
+_RECORDS = 2
+_RISE = 1.1
+_STANDARD_ERRORS = 3
+_Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Trend:
+    """Whether a series goes up for good, and from where on.
+
+    Attributes:
+        line: the robust line from ``start`` on.
+        start: index of the first point of the line.
+        growing: that the series still goes up, by more than what one step explains.
+    """
+
+    line: Growth
+    start: int
+    growing: bool
+
+
+def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
+    """The trend of a series; None if it does not span any time.
+
+    State that is healthy goes up too: while its window fills, and then up and down as rows come and
+    expire. So a series grows only where its newest third does what none of that does: it reaches
+    higher than all before it, stays above the lowest point before it and ends above the usual one,
+    and the newest half sets more than one record. What fills up and levels off sets none at its
+    end; a sawtooth goes no higher than its teeth; one big batch is a single record. Chance does the
+    same now and then, so it also has to be more than chance: no step down in the newest half, or a
+    rise by a tenth, or steps whose mean is three standard errors above 0. Of series that only
+    fluctuate one in twenty to one in a thousand passes (the tests draw them), of those that only
+    grow nearly every one.
+
+    The line begins where the series was at its bottom for the last time, so that a leak that
+    began in the middle of what can be read is not diluted by the time before it.
+
+    Args:
+        times_ms: batch clocks, oldest first.
+        values: one for each.
+    """
+    growing = _grows(np.asarray(values, np.float64))
+    start = _last_bottom(values) if growing else 0
+    line = growth(times_ms[start:], values[start:])
+    if line is None:
+        start, line = 0, growth(times_ms, values)
+    return None if line is None else Trend(line, start, growing and line.per_hour > 0)
+
+
+def _grows(values: _Floats) -> bool:
+    if len(values) < FEWEST:
+        return False
+    cut = len(values) - max(2, len(values) // 3)
+    before, newest = values[:cut], values[cut:]
+    half = len(values) // 2 - 1
+    records = np.diff(np.maximum.accumulate(values))[half:] > 0
+    higher = newest.max() > before.max() and newest.min() > before.min()
+    if not higher or values[-1] <= np.median(before) or records.sum() < _RECORDS:
+        return False
+    steps = np.diff(values)[half:]
+    error = float(steps.std(ddof=1)) / len(steps) ** 0.5
+    return bool(
+        (steps >= 0).all()
+        or newest.max() > _RISE * before.max()
+        or steps.mean() > _STANDARD_ERRORS * error
+    )
+
+
+def _step(values: Sequence[int]) -> float:
+    """What one version changes, usually; 0 of a series that never moves."""
+    steps = np.abs(np.diff(np.asarray(values)))
+    return float(np.median(steps[steps > 0])) if steps.any() else 0.0
+
+
+def _last_bottom(values: Sequence[int]) -> int:
+    limit = min(values) + _step(values) / 2
+    last = max(index for index, value in enumerate(values) if value < limit or value == min(values))
+    return min(last, len(values) - 2)
 
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -12,13 +12,14 @@ the heaps of several add.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 from inspector.estimates.heap_layout import Layout, set_slots, table_slots
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
+from inspector.sums import Sums
 
 RETAINED_BY_DEFAULT = 2
 """``spark.sql.streaming.maxBatchesToRetainInMemory`` (Spark 2.4 and later)."""
@@ -84,7 +85,7 @@ class Heap:
 
 
 @dataclass(frozen=True)
-class HeapFacts:
+class HeapFacts(Sums):
     """The row objects that some versions have between them, each counted once. Adds.
 
     Attributes:
@@ -99,9 +100,6 @@ class HeapFacts:
     value_bytes: int = 0
     prefixes: int = 0
     prefix_bytes: int = 0
-
-    def __add__(self, other: HeapFacts) -> HeapFacts:
-        return HeapFacts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
     @classmethod
     def all_of(cls, facts: VersionFacts, prefixes: PrefixFacts | None = None) -> HeapFacts:
@@ -298,35 +296,3 @@ def _prefix_map(rows: int, layout: Layout, facts: PrefixFacts) -> Heap:
         maps=Part(1, layout.concurrent_map + more),  # one wrapper in place of the other
         prefixes=Part(2 * facts.prefixes + rows, sets),
     )
-
-
-# --- executors ---------------------------------------------------------------------------------
-
-
-class Spread(NamedTuple):
-    """Bytes on one executor: partitions spread evenly, and the largest of them together."""
-
-    even: int
-    worst: int
-
-
-def per_executor(
-    retained_bytes: Sequence[int], peak_bytes: Sequence[int], executors: int, cores: int
-) -> Spread:
-    """What an executor needs for state while it works on as many partitions as it has cores.
-
-    Args:
-        retained_bytes: of every partition between batches.
-        peak_bytes: of the same during one.
-        executors: that share the partitions, each as many.
-        cores: tasks that one executor runs at a time.
-    """
-    more = [max(0, most - usual) for usual, most in zip(retained_bytes, peak_bytes, strict=True)]
-    share = -(-len(more) // executors)
-    at_work = min(cores, share)
-    even = sum(retained_bytes) // executors + (sum(more) * at_work // len(more) if more else 0)
-    return Spread(even, max(even, _largest(retained_bytes, share) + _largest(more, at_work)))
-
-
-def _largest(numbers: Iterable[int], count: int) -> int:
-    return sum(sorted(numbers, reverse=True)[:count])

@@ -96,44 +96,28 @@ class Layout:
         return align(self.array_header + self.reference * slots) if slots else 0
 
 
-_COMPRESSED = Layout(
-    name="compressed object pointers",
-    unsafe_row=40,
-    array_header=16,
-    reference=4,
-    node=32,
-    concurrent_map=64,
-    map_wrapper=24,
-    prefix_wrapper=32,
-    wrapper_bytes=16,
-    hash_set=32,
-    hash_set_node=24,
+_KINDS = (
+    "compressed object pointers",
+    "plain object pointers, compressed class pointers",
+    "plain object and class pointers",
 )
-_COMPRESSED_CLASSES = Layout(
-    name="plain object pointers, compressed class pointers",
-    unsafe_row=40,
-    array_header=16,
-    reference=8,
-    node=40,
-    concurrent_map=96,
-    map_wrapper=32,
-    prefix_wrapper=56,
-    wrapper_bytes=24,
-    hash_set=40,
-    hash_set_node=32,
-)
-_UNCOMPRESSED = Layout(
-    name="plain object and class pointers",
-    unsafe_row=48,
-    array_header=24,
-    reference=8,
-    node=48,
-    concurrent_map=104,
-    map_wrapper=32,
-    prefix_wrapper=56,
-    wrapper_bytes=24,
-    hash_set=40,
-    hash_set_node=40,
+_SIZES = {
+    "unsafe_row": (40, 40, 48),
+    "array_header": (16, 16, 24),
+    "reference": (4, 8, 8),
+    "node": (32, 40, 48),
+    "concurrent_map": (64, 96, 104),
+    "map_wrapper": (24, 32, 32),
+    "prefix_wrapper": (32, 56, 56),
+    "wrapper_bytes": (16, 24, 24),
+    "hash_set": (32, 40, 40),
+    "hash_set_node": (24, 32, 40),
+}
+"""Sizes under the newest Spark without row checksums, in each kind of JVM."""
+
+_COMPRESSED, _COMPRESSED_CLASSES, _UNCOMPRESSED = (
+    Layout(kind, **{name: sizes[i] for name, sizes in _SIZES.items()})
+    for i, kind in enumerate(_KINDS)
 )
 
 

@@ -9,8 +9,8 @@ a dataclass                       struct of its fields
 ``X | None``                      the same as of X, nullable
 ================================  =========================================================
 
-A dataclass with ``flat`` and ``from_flat`` is the list of int64 that these give. Other types are
-refused when the column is made: a fact that cannot travel must not be found out by a cluster.
+Other types are refused when the column is made: a fact that cannot travel must not be found out by
+a cluster.
 """
 
 from __future__ import annotations
@@ -60,11 +60,9 @@ def column_of(hint: Any) -> Column:
     if hint in _PLAIN:
         return _PLAIN[hint]
     if hint == Counter[int]:
-        return _flat(_pairs, _counter)
+        return _counters()
     if isinstance(hint, type) and issubclass(hint, enum.Enum):
         return _enum(hint)
-    if hasattr(hint, "from_flat"):
-        return _flat(hint.flat, hint.from_flat)
     if is_dataclass(hint):
         return struct_of(hint)
     raise TypeError(f"a fact's column cannot be of type {hint}")
@@ -172,12 +170,12 @@ def _order(value: Any) -> Any:
     return value.value if isinstance(value, enum.Enum) else value
 
 
-def _flat(flat: Callable[[Any], list[int]], from_flat: Callable[[Iterable[int]], Any]) -> Column:
-    numbers = _list_of(_PLAIN[int], tuple)
+def _counters() -> Column:
+    numbers = _list_of(_PLAIN[int], _counter)
     return Column(
         numbers.type,
-        lambda values: numbers.array([None if v is None else tuple(flat(v)) for v in values]),
-        lambda found: [None if v is None else from_flat(v) for v in numbers.values(found)],
+        lambda values: numbers.array([None if v is None else tuple(_pairs(v)) for v in values]),
+        numbers.values,
     )
 
 

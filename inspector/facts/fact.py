@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
 
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
+from inspector.sums import Sums
 
 if TYPE_CHECKING:
     from inspector.state.change import Change
@@ -50,6 +51,22 @@ class Fact:
     def held_bytes(self) -> int:
         """Bytes of state that the fact holds itself: batches are cut by them."""
         return 0
+
+
+class StoreSum(Sums, Fact):
+    """Facts on a store, all of which add field by field."""
+
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
+
+
+class VersionSum(Sums, Fact):
+    """Facts on a version of a store, which add field by field."""
+
+    def merge_key(self, version: int) -> int:
+        """Those of one version add."""
+        return version
 
 
 FactT = TypeVar("FactT", bound=Fact)

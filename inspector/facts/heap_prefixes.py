@@ -8,22 +8,25 @@ key without its last field, to the keys that begin with them.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from inspector.arrays import Int64s
-from inspector.facts.fact import Fact, fact
+from inspector.arrays import Int64s, longer
+from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import SizeCounts
-from inspector.kernel.loader import Interner, kernel
+from inspector.kernel.loader import kernel
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Interner
 
 
 @fact("prefixes")
 @dataclass(frozen=True)
-class PrefixFacts(Fact):
+class PrefixFacts(VersionSum):
     """Prefixes of one version of one store. Adds.
 
     Attributes:
@@ -41,14 +44,6 @@ class PrefixFacts(Fact):
     new_prefix_bytes: int = 0
     gone_prefixes: int = 0
     set_sizes: SizeCounts = field(default_factory=SizeCounts)
-
-    def __add__(self, other: PrefixFacts) -> PrefixFacts:
-        both = {f.name: getattr(self, f.name) + getattr(other, f.name) for f in fields(self)}
-        return PrefixFacts(**both)
-
-    def merge_key(self, version: int) -> int:
-        """Facts of one version add."""
-        return version
 
 
 class LivePrefixes:
@@ -113,7 +108,6 @@ class LivePrefixes:
         numbers = np.empty(len(fresh), np.int64)
         self._interner.intern(data, ends[:-1].copy(), np.diff(ends), numbers)
         self._of_key = np.concatenate([self._of_key, numbers])
-        grown = len(self._interner) - len(self._bytes)
-        self._keys = np.concatenate([self._keys, np.zeros(grown, np.int64)])
-        self._bytes = np.concatenate([self._bytes, np.zeros(grown, np.int64)])
+        self._keys = longer(self._keys, len(self._interner))
+        self._bytes = longer(self._bytes, len(self._interner))
         self._bytes[numbers] = np.diff(ends) - self._shorter

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.decode.clocks import Int64Path
-from inspector.facts.fact import Fact, fact
+from inspector.facts.fact import Fact, StoreSum, fact
 from inspector.model import BatchClock
 from inspector.operators.rule import ExpiryField
 from inspector.sparktypes import StructType
@@ -85,7 +85,7 @@ class KeyTimeVotes(Fact):
 
 @fact("rows_timed_by_key")
 @dataclass(frozen=True)
-class RowsTimedByKey(Fact):
+class RowsTimedByKey(StoreSum):
     """How many live rows of a join's side have their event time in the join key. Adds.
 
     Attributes:
@@ -94,17 +94,10 @@ class RowsTimedByKey(Fact):
 
     rows: int = 0
 
-    def __add__(self, other: RowsTimedByKey) -> RowsTimedByKey:
-        return RowsTimedByKey(self.rows + other.rows)
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
-
 
 @fact("removed_rows")
 @dataclass(frozen=True)
-class RemovedRows(Fact):
+class RemovedRows(StoreSum):
     """Rows of a join's side that were removed, by whether it was their time. Adds over versions.
 
     Attributes:
@@ -115,13 +108,6 @@ class RemovedRows(Fact):
 
     on_time: int = 0
     off_time: int = 0
-
-    def __add__(self, other: RemovedRows) -> RemovedRows:
-        return RemovedRows(self.on_time + other.on_time, self.off_time + other.off_time)
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
 
     @classmethod
     def observe(

@@ -8,22 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.facts.fact import Fact, fact
-from inspector.kernel.loader import Interner, kernel
+from inspector.facts.fact import StoreSum, fact
+from inspector.kernel.loader import kernel
 from inspector.sparktypes import StructType
 from inspector.state.replay import StateMap
 
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Interner
+
 _WORD = 8
 _ROWS_AT_ONCE = 1 << 16
+_NO_OWNER = np.iinfo(np.int64).max
+"""In place of the id of a join key: none has it."""
 
 
 @fact("join_check")
 @dataclass(frozen=True)
-class JoinCheck(Fact):
+class JoinCheck(StoreSum):
     """What is wrong between the two stores of one side of a join. Adds; the zero is empty.
 
     Attributes:
@@ -38,22 +44,10 @@ class JoinCheck(Fact):
     dangling_rows: int = 0
     rows: int = 0
 
-    def __add__(self, other: JoinCheck) -> JoinCheck:
-        return JoinCheck(
-            self.missing_rows + other.missing_rows,
-            self.counters_without_rows + other.counters_without_rows,
-            self.dangling_rows + other.dangling_rows,
-            self.rows + other.rows,
-        )
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
-
 
 @fact("matched")
 @dataclass(frozen=True)
-class MatchedRows(Fact):
+class MatchedRows(StoreSum):
     """Live rows of a join's side by whether they have found a partner. Adds; the zero is empty.
 
     The rows have the flag in state format 2 (``SymmetricHashJoinStateManager``, Spark 3.0 and
@@ -65,13 +59,6 @@ class MatchedRows(Fact):
 
     matched: int = 0
     unmatched: int = 0
-
-    def __add__(self, other: MatchedRows) -> MatchedRows:
-        return MatchedRows(self.matched + other.matched, self.unmatched + other.unmatched)
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
 
 
 def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> JoinCheck:
@@ -122,7 +109,12 @@ def _join_keys(
     for of_size in np.split(order, cuts):
         for start in range(0, len(of_size), _ROWS_AT_ONCE):
             some = of_size[start : start + _ROWS_AT_ONCE]
-            data, size = b"".join(rows.keys(some)), int(rows.key_size[some[0]])
+            size = int(rows.key_size[some[0]])
+            if not schema.fields or size % _WORD or size < _least_size(schema):
+                # No row of this schema: it belongs to no join key.
+                yield np.full(len(some), _NO_OWNER), np.zeros(len(some), np.int64)
+                continue
+            data = b"".join(rows.keys(some))
             words = np.frombuffer(data, "<i8").reshape(len(some), size // _WORD)
             join_keys, indices = _without_index(words, schema)
             raw, length = join_keys.tobytes(), join_keys.shape[1] * _WORD
@@ -130,6 +122,12 @@ def _join_keys(
             at = np.arange(len(some), dtype=np.int64)
             keys.intern(raw, at * length, np.full(len(some), length, np.int64), owners)
             yield owners, indices
+
+
+def _least_size(schema: StructType) -> int:
+    """Bytes of a row's null bits and slots."""
+    fields = len(schema.fields)
+    return ((fields + 63) // 64 + fields) * _WORD
 
 
 def _without_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:

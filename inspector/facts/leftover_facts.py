@@ -71,6 +71,10 @@ class JudgedLeftover(Fact):
         """The same with only the last timeout of its run, the only one that is known."""
         return self
 
+    def with_mixed_clocks(self: LeftoverT) -> LeftoverT:
+        """The same where some batches of the window followed the other clock."""
+        return self
+
 
 @fact("leftover")
 @dataclass(frozen=True, kw_only=True)
@@ -145,6 +149,8 @@ class LeftoverCount(JudgedLeftover):
     Attributes:
         rows, key_bytes, value_bytes: how many, and how large.
         fired: the longest run of timeouts of any of them; 0 where it is not known.
+        first_expired_version: the first of the timeouts in a row with which the histories of these
+            keys end; None before the window, and where it is not known.
         untouched, changed, empty: keys by what the call that answered the timeout did with their
             state; None for rules without a timer.
     """
@@ -153,6 +159,7 @@ class LeftoverCount(JudgedLeftover):
     key_bytes: int
     value_bytes: int
     fired: int
+    first_expired_version: int | None = None
     untouched: int | None = None
     changed: int | None = None
     empty: int | None = None
@@ -173,7 +180,12 @@ class LeftoverCount(JudgedLeftover):
 
     def with_last_timeout(self) -> LeftoverCount:
         """The same with a run of one."""
-        return replace(self, fired=self.fired and 1)
+        first = self.first_expired_version and self.expired_version
+        return replace(self, first_expired_version=first, fired=self.fired and 1)
+
+    def with_mixed_clocks(self) -> LeftoverCount:
+        """The same; of which keys' runs the other clock cuts off the beginning is not known."""
+        return replace(self, first_expired_version=None)
 
 
 @fact("leftover_age")
@@ -268,8 +280,16 @@ class _Observer:
             key_bytes=int(state.key_size[ids].sum(dtype=np.int64)),
             value_bytes=int(state.value_size[ids].sum(dtype=np.int64)),
             fired=int(leftovers.fired[some].max()),
+            first_expired_version=self._first(some),
             **_by_change(leftovers, some),
         )
+
+    def _first(self, some: Int64s) -> int | None:
+        leftovers = self._leftovers
+        if leftovers.before_window:
+            return None
+        steps = leftovers.expired_step if leftovers.first_step is None else leftovers.first_step
+        return int(self._versions[steps[some]].min())
 
     def _ages(self, some: Int64s) -> Iterator[LeftoverAge]:
         rows = np.bincount(self._leftovers.expired_step[some])

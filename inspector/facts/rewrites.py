@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from inspector.facts.fact import Fact, fact, observes
+from inspector.arrays import longer
+from inspector.facts.fact import StoreSum, fact, observes
 from inspector.facts.sizes import SizeCounts
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
@@ -15,7 +16,7 @@ from inspector.state.replay import StateMap
 
 @fact("rewrites")
 @dataclass(frozen=True)
-class RewriteRuns(Fact):
+class RewriteRuns(StoreSum):
     """How many live keys were put in exactly so many of the newest versions in a row. Adds.
 
     Attributes:
@@ -23,13 +24,6 @@ class RewriteRuns(Fact):
     """
 
     lengths: SizeCounts = field(default_factory=SizeCounts)
-
-    def __add__(self, other: RewriteRuns) -> RewriteRuns:
-        return RewriteRuns(self.lengths + other.lengths)
-
-    def merge_key(self, _version: int) -> str:
-        """All of a store add."""
-        return ""
 
 
 @observes(RewriteRuns)
@@ -46,11 +40,10 @@ class Rewrites:
         self._step += 1
         if change.rebased:
             self._last, self._run = np.empty(0, np.int32), np.empty(0, np.int32)
-        more = len(state) - len(self._last)
-        if more > 0:
-            room = more + (len(self._last) >> 3)
-            self._last = np.concatenate([self._last, np.full(room, -2, np.int32)])
-            self._run = np.concatenate([self._run, np.zeros(room, np.int32)])
+        if len(state) > len(self._last):
+            room = len(state) + (len(self._last) >> 3)
+            self._last = longer(self._last, room, fill=-2)
+            self._run = longer(self._run, room)
         if change.rebased:
             return
         touched = state.touched_keys()

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.state.change import Change
+from inspector.sums import Sums
 
 
 @dataclass(frozen=True)
-class SizeCounts:
+class SizeCounts(Sums):
     """How many things have each size in bytes. Adds; the zero is empty.
 
     UnsafeRows come in multiples of 8 bytes, so there are few distinct sizes, and every quantile
@@ -21,9 +22,6 @@ class SizeCounts:
     """
 
     counts: Counter[int] = field(default_factory=Counter)
-
-    def __add__(self, other: SizeCounts) -> SizeCounts:
-        return SizeCounts(self.counts + other.counts)
 
     @property
     def total(self) -> int:
@@ -45,21 +43,11 @@ class SizeCounts:
                 return size
         return None
 
-    def flat(self) -> list[int]:
-        """``[size, count, size, count, ...]``, by size: the form that crosses the pipeline."""
-        return [number for size in sorted(self.counts) for number in (size, self.counts[size])]
-
     @classmethod
     def of(cls, sizes: npt.NDArray[np.int64]) -> SizeCounts:
         """The counts of some sizes."""
         distinct, counts = np.unique(sizes, return_counts=True)
         return cls(Counter(dict(zip(distinct.tolist(), counts.tolist(), strict=True))))
-
-    @classmethod
-    def from_flat(cls, numbers: Iterable[int] | None) -> SizeCounts:
-        """The inverse of :meth:`flat`."""
-        flat: Sequence[int] = list(numbers or ())
-        return cls(Counter(dict(zip(flat[::2], flat[1::2], strict=True))))
 
 
 class LiveSizes:

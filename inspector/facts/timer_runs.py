@@ -6,20 +6,21 @@ Kept per key while the versions pass, under each clock that the timers may follo
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from inspector.arrays import Bools, Int32s, Int64s
+from inspector.arrays import Bools, Int32s, Int64s, longer
 from inspector.facts.clocks import first_due, running_max
 from inspector.facts.fact import Fact, fact
 from inspector.facts.timers import Calls, TimerPremises, TimerRecords, is_timer
 from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
 from inspector.state.replay import BEFORE_WINDOW, NO_CLOCK, StateMap
+from inspector.sums import Sums
 
 
 @dataclass(frozen=True)
-class TimerCalls:
+class TimerCalls(Sums):
     """What a store's history shows of its function, under one clock. Adds; the zero is empty.
 
     Attributes:
@@ -43,9 +44,6 @@ class TimerCalls:
     armed_keys: int = 0
     never_armed_rows: int = 0
     never_armed_bytes: int = 0
-
-    def __add__(self, other: TimerCalls) -> TimerCalls:
-        return TimerCalls(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 @fact("timer_calls")
@@ -182,7 +180,7 @@ class TimerRuns:
         """
         run, times = self.by_kind[kind], np.array(self.thresholds[kind], np.int64)
         if len(run.standing) < len(times):
-            run.standing = np.append(run.standing, np.zeros(len(times) - len(run.standing), bool))
+            run.standing = longer(run.standing, len(times))
         if not self._premises.clears_timers or self._premises.lags(kind) or not len(timers):
             return
         reached = running_max(times[:until])
@@ -246,7 +244,5 @@ def _lengthen(owner: object, name: str, room: int, fill: int) -> None:
     try:
         getattr(owner, name).resize(room)
     except ValueError:
-        longer = np.empty(room, getattr(owner, name).dtype)
-        longer[:had] = getattr(owner, name)
-        setattr(owner, name, longer)
+        setattr(owner, name, longer(getattr(owner, name), room))
     getattr(owner, name)[had:] = fill

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
 
-from inspector.facts.fact import Fact, fact
+from inspector.facts.fact import VersionSum, fact
 from inspector.facts.sizes import LiveSizes, SizeCounts
 from inspector.state.change import Change, ChangeSums
 from inspector.state.replay import StateMap
@@ -12,7 +12,7 @@ from inspector.state.replay import StateMap
 
 @fact("version_facts")
 @dataclass(frozen=True)
-class VersionFacts(Fact):
+class VersionFacts(VersionSum):
     """Facts of one version of one store; ``a + b`` are the facts of both stores together.
 
     All numbers are exact, bytes are UnsafeRow bytes unless the name says otherwise.
@@ -28,6 +28,7 @@ class VersionFacts(Fact):
         shared_keys: rows whose key object is (each shared row, and each row put over).
         shared_key_bytes, shared_value_bytes: bytes of those objects.
         previous_row_bytes: key and value bytes of the version before.
+        empty_deltas: deltas that put and removed nothing.
         delta_bytes, snapshot_bytes: file bytes of the version. raw_bytes: of the file that was
             replayed, decompressed.
         key_sizes, value_sizes, row_sizes: distributions over the live rows.
@@ -56,15 +57,13 @@ class VersionFacts(Fact):
     shared_key_bytes: int = 0
     shared_value_bytes: int = 0
     previous_row_bytes: int = 0
+    empty_deltas: int = 0
     delta_bytes: int = 0
     snapshot_bytes: int = 0
     raw_bytes: int = 0
     key_sizes: SizeCounts = field(default_factory=SizeCounts)
     value_sizes: SizeCounts = field(default_factory=SizeCounts)
     row_sizes: SizeCounts = field(default_factory=SizeCounts)
-
-    def __add__(self, other: VersionFacts) -> VersionFacts:
-        return VersionFacts(*(getattr(self, name) + getattr(other, name) for name in _NAMES))
 
     @property
     def row_bytes(self) -> int:
@@ -81,14 +80,9 @@ class VersionFacts(Fact):
         """The same with every shared key and value object counted once, as Spark holds them."""
         return self.two_versions_unshared_bytes - self.shared_key_bytes - self.shared_value_bytes
 
-    def merge_key(self, version: int) -> int:
-        """Facts of one version add."""
-        return version
-
 
 HISTOGRAMS = ("key_sizes", "value_sizes", "row_sizes")
 COUNTS = tuple(f.name for f in fields(VersionFacts) if f.name not in HISTOGRAMS)
-_NAMES = (*COUNTS, *HISTOGRAMS)  # dataclasses.fields() takes longer than the sums
 
 
 def measure_version(
@@ -106,6 +100,7 @@ def measure_version(
     key_sizes, value_sizes, row_sizes = sizes.snapshot()
     sharing = {} if change.rebased else _sharing(change.sums, state)
     counts = {} if change.rebased else vars(change.counts)
+    empty = not change.rebased and not change.counts.puts and not change.counts.removals
     return VersionFacts(
         stores=1,
         rebased=int(change.rebased),
@@ -115,6 +110,7 @@ def measure_version(
         key_sizes=key_sizes,
         value_sizes=value_sizes,
         row_sizes=row_sizes,
+        empty_deltas=int(empty),
         **counts,
         **sharing,
         **files,

@@ -1,25 +1,18 @@
 """Every finding that can be reported, as data: what it means, from when on, and what to do.
 
-The rules that report them are in the other modules of this room and take their thresholds from
-here. The findings page of the documentation is made from it, and ``inspector explain SS203`` prints
-an entry of that page.
+The rules that report them are in the other modules of this room, and the numbers that they compare
+with in :mod:`inspector.findings.thresholds`. The findings page of the documentation is made from
+this, and ``inspector explain SS203`` prints an entry of that page.
 """
 
 from __future__ import annotations
 
 from inspector.findings.finding import Group, Kind, Severity
+from inspector.findings.thresholds import DEFAULTS
 from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES, Inference
 
-WINDOW = 5
-"""Versions whose changes must be known before what did not happen in them says anything."""
-
-DATA_BATCHES = 3
-"""Batches with new data without which a watermark that does not move is no surprise."""
-
-SAME_VALUE_SHARE = 0.5
-"""Share of same-value puts among all updates from which on they are reported."""
-
+_AT = DEFAULTS
 _PROVEN = (Certainty.PROVEN,)
 _INFERRED = (Certainty.INFERRED,)
 _PROVEN_OR_INFERRED = (Certainty.PROVEN, Certainty.INFERRED)
@@ -50,10 +43,13 @@ MISSING_DELTA = Kind(
     "not there. No version from that delta on can be loaded until the next snapshot. Spark fails "
     "when a task loads such a version, and its cleanup of old files stops silently.",
     to_do="restore the file from a backup or an earlier object version; without it the "
-    "versions after it cannot be loaded",
+    "versions up to the next snapshot cannot be loaded",
     source="HDFSBackedStateStoreProvider.loadMap, filesForVersion (2.3 to 4.3). A `foreachBatch` "
     "that does not consume its DataFrame commits a batch whose delta was never written; Spark 4.1 "
     "and later notice that at the commit",
+    cause="A delta file is missing, so no state version from it on can be loaded until the next "
+    "snapshot.",
+    command="verify",
 )
 UNDECODABLE_FILE = Kind(
     "SS102",
@@ -63,11 +59,33 @@ UNDECODABLE_FILE = Kind(
     "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED",
     _PROVEN,
     means="A delta or snapshot is cut, has a block whose checksum is wrong, a record of an "
-    "impossible length, or rows whose row checksum is wrong; or the storage refused to give it. "
+    "impossible length, or rows whose row checksum is wrong. "
     "The table of problems has each file with the byte offset of the fault.",
     to_do="restore the file from a backup or an earlier object version",
     source="HDFSBackedStateStoreProvider.updateFromDeltaFile, readSnapshotFile (2.3 to 4.3). Spark "
     "4.2 and later fall back to an older snapshot where one cannot be read",
+    cause="A state, log or metadata file cannot be read.",
+    command="verify",
+)
+REPLAY_DEPTH = Kind(
+    "SS103",
+    Severity.WARNING,
+    Group.INTEGRITY,
+    "replay too deep",
+    "spark.sql.streaming.stateStore.minDeltasForSnapshot",
+    _PROVEN,
+    means="A task that loads the newest version, after a restart or on another executor, has to "
+    "read the newest snapshot and then every delta after it, one after the other. Here these are "
+    "many: Spark's maintenance has made no snapshot for long. It makes one only of a version that "
+    "is in the executor's memory, and stops silently when one of its runs fails.",
+    thresholds=f"At least {_AT.replay_deltas} deltas after the newest snapshot of a "
+    "partition (`replay_deltas`): with a batch each second a sound query has up to 70.",
+    to_do="look for maintenance errors in the executors' logs, and let the query run longer than "
+    "spark.sql.streaming.stateStore.maintenanceInterval (60 s) at a time; a lower "
+    "minDeltasForSnapshot makes snapshots more often",
+    source="HDFSBackedStateStoreProvider.doMaintenance, doSnapshot (2.3 to 4.3)",
+    cause="A restart has to replay many deltas, because no snapshot was made for long.",
+    command="files",
 )
 SNAPSHOT_DIFFERS = Kind(
     "SS104",
@@ -82,6 +100,8 @@ SNAPSHOT_DIFFERS = Kind(
     "whatever its deltas say",
     source="HDFSBackedStateStoreProvider.fetchFiles, loadMap (2.3 to 4.3): where both exist Spark "
     "takes the snapshot",
+    cause="A snapshot holds other rows than the deltas up to its version make.",
+    command="verify",
 )
 NOT_RESTORABLE = Kind(
     "SS105",
@@ -95,6 +115,9 @@ NOT_RESTORABLE = Kind(
     to_do="restart from the newest version that every partition can restore, "
     "or from a copy of the checkpoint",
     source="HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3)",
+    cause="The newest committed state version cannot be restored in every partition, so the query "
+    "cannot restart from this checkpoint.",
+    command="verify",
 )
 BAD_ROW = Kind(
     "SS106",
@@ -110,20 +133,67 @@ BAD_ROW = Kind(
     source="UnsafeRowUtils.validateStructuralIntegrity (3.1 to 4.3). A null interval, nanosecond "
     "timestamp or (3.1) wide decimal that keeps an offset is not reported: Spark writes those "
     "itself, though its own check refuses them",
+    cause="Rows in the state do not fit the schema of their store.",
+    command="verify",
+)
+WRONG_PARTITION = Kind(
+    "SS107",
+    Severity.ERROR,
+    Group.INTEGRITY,
+    "key in the wrong partition",
+    "spark.sql.shuffle.partitions",
+    _PROVEN,
+    means="The hash of a key's grouping columns, modulo the number of partitions, is that of "
+    "another partition. Spark never looks for the key where it is: its state is as good as lost, "
+    "and a second one grows in the right place. Files were copied between partitions, or the "
+    "number of partitions was changed. Not checked: queries that began before Spark 3.3 (their "
+    "rows may lie by fewer columns), stores without a schema in the checkpoint, columns of a "
+    "collation, and single fields of more than 4,096 bytes.",
+    to_do="compare the partition's files with a backup; a checkpoint cannot be given another "
+    "number of partitions by editing it",
+    source="HashPartitioning.partitionIdExpression (Murmur3, seed 42), "
+    "StatefulOperatorPartitioning (3.3 to 4.3: statefulOperator.useStrictDistribution)",
+    cause="Keys are in a partition where Spark does not look for them.",
+    command="verify",
+)
+CHANGED_DURING_SCAN = Kind(
+    "SS108",
+    Severity.WARNING,
+    Group.INTEGRITY,
+    "files changed during the scan",
+    "spark.sql.streaming.minBatchesToRetain",
+    _PROVEN,
+    means="The query runs, and Spark's cleanup removed files between their listing and their "
+    "reading. They are listed and read again, and where the judged batch can no longer be restored "
+    "the newest one is judged in its place: then the report is whole, and this is information. "
+    "A warning is what was gone at every look: what hangs on it is not in the report. Nothing is "
+    "wrong with the checkpoint.",
+    to_do="run this again; where a large checkpoint loses files each time, inspect a copy of it, "
+    "or one partition at a time",
+    source="HDFSBackedStateStoreProvider.doMaintenance, cleanup (2.3 to 4.3): files older than "
+    "minBatchesToRetain go once a minute",
+    cause="The query removed old files while they were being read, so that part of this report is "
+    "missing.",
+    command="files",
 )
 PARTITION_COUNT = Kind(
     "SS109",
     Severity.ERROR,
     Group.INTEGRITY,
-    "partitions missing",
+    "operators or partitions missing or too many",
     "spark.sql.shuffle.partitions",
     _PROVEN,
-    means="The offset log says how many partitions the state has, and folders of some are not "
-    "there. Operators that run in one partition (`limit`, an aggregation without keys) are not "
-    "expected to have more.",
-    to_do="restore the folders: Spark silently reads a missing partition as empty",
+    means="The offset log and, from Spark 4.0 on, the metadata of an operator say how many "
+    "partitions its state has, and the folders that are there are others. Operators that run in "
+    "one partition (`limit`, an aggregation without keys) have partition 0 alone. Or the state of "
+    "an operator is missing: operators are numbered from 0 without a gap, and a query that ran "
+    "batches for its state alone has at least one.",
+    to_do="compare the folders in state/ with a backup: Spark reads a missing partition or "
+    "operator as empty, without a word, and never reads one too many",
     source="OffsetSeqMetadata (`spark.sql.shuffle.partitions` in every entry), "
-    "StatePartitionReader (4.0 to 4.3)",
+    "OperatorStateMetadata (numPartitions), StatePartitionReader (4.0 to 4.3)",
+    cause="The operators or partitions in state/ are not those that the query has.",
+    command="verify",
 )
 BAD_CHECKSUM = Kind(
     "SS110",
@@ -139,6 +209,8 @@ BAD_CHECKSUM = Kind(
     "the checksum file is stale and can go",
     source="ChecksumFileSystem (Hadoop, local disks), ChecksumCheckpointFileManager (Spark 4.1; "
     "from 4.2 on not for this provider)",
+    cause="A checksum file does not match the state file beside it.",
+    command="verify",
 )
 LOG_CONTRADICTION = Kind(
     "SS111",
@@ -154,6 +226,8 @@ LOG_CONTRADICTION = Kind(
     "them, and a restart plans the next batch from them",
     source="MicroBatchExecution.markMicroBatchStart, markMicroBatchEnd, WatermarkTracker (2.3 to "
     "4.3): an entry of `offsets` begins with the watermark that the commit before it ended with",
+    cause="Entries of the offset and commit logs are missing or contradict each other.",
+    command="verify",
 )
 CHANGED_FILE = Kind(
     "SS112",
@@ -169,6 +243,8 @@ CHANGED_FILE = Kind(
     "`.NAME.crc` is removed",
     source="ChecksumFileSystem.open (Hadoop, local disks; Spark 2.3 to 4.3 writes and reads "
     "its logs by it there)",
+    cause="A log, metadata or schema file was changed after Spark wrote it.",
+    command="verify",
 )
 ABSENT_REMOVALS = Kind(
     "SS113",
@@ -184,6 +260,57 @@ ABSENT_REMOVALS = Kind(
     "whatever they hold",
     source="HDFSBackedStateStoreProvider.HDFSBackedStateStore.remove (2.3 to 4.3): a removal goes "
     "to the delta only where the map had the key",
+    cause="State files are not of one chain: a delta removes keys that were never there.",
+    command="verify",
+)
+FOREIGN_FOLDER = Kind(
+    "SS114",
+    Severity.INFO,
+    Group.INTEGRITY,
+    "folder that is no state store",
+    "org.apache.spark.sql.execution.streaming.state.StateStoreId",
+    _PROVEN,
+    means="A folder among the stores of a partition, or state files beside them, that belong to no "
+    "store of the operator: a backup or a copy that somebody made. The stores of an operator are "
+    "named by its metadata (Spark 4.0 and later); before, only a join has named ones. Spark never "
+    "opens such a folder, and nothing in it is part of any number here.",
+    to_do="move it out of the checkpoint, once nobody needs it there",
+    source="StateStoreId.storeCheckpointLocation (2.3 to 4.3), OperatorStateMetadata "
+    "(stateStoreInfo, 4.0 to 4.3)",
+    cause="A folder in the state belongs to no store of the query, and Spark ignores it.",
+    command="verify",
+)
+ACCESS_DENIED = Kind(
+    "SS116",
+    Severity.WARNING,
+    Group.INTEGRITY,
+    "access denied",
+    "java.nio.file.AccessDeniedException",
+    _PROVEN,
+    means="The storage refused files or folders: there is no permission to read them, or the "
+    "credentials are wrong or have run out. Whether they are sound is not known, nor whether "
+    "Spark, which has credentials of its own, can read them.",
+    to_do="renew the credentials or ask for permission to read, and run this again; nothing says "
+    "that a file is damaged",
+    source="any storage, with Spark 2.3 to 4.3: HTTP 401 and 403, POSIX permissions",
+    cause="The storage denies access to a part of the checkpoint, which this report is without.",
+    command="verify",
+)
+STORAGE_SILENT = Kind(
+    "SS117",
+    Severity.WARNING,
+    Group.INTEGRITY,
+    "storage did not answer",
+    "java.io.IOException",
+    _PROVEN,
+    means="The storage did not answer in time, broke off, or failed, also when it was asked again. "
+    "Whether the file or folder is sound is not known.",
+    to_do="check the connection and the storage, and run this again; nothing says that a file is "
+    "damaged",
+    source="any storage, with Spark 2.3 to 4.3: timeouts, closed connections, HTTP 5xx, faults of "
+    "a disk",
+    cause="The storage did not give a part of the checkpoint, which this report is without.",
+    command="verify",
 )
 NEVER_EXPIRES = Kind(
     "SS201",
@@ -198,12 +325,14 @@ NEVER_EXPIRES = Kind(
     "was removed in the versions that can be read. For a group state with a timeout: keys that had "
     "no timer at any version of the window. That no key ever had one is proven; that some had none "
     "while others did is inferred.",
-    thresholds=f"Keys without a timer are reported from {WINDOW} versions on whose changes are "
-    "known. Nothing is reported of a store that removed rows.",
+    thresholds=f"Keys without a timer are reported from {_AT.window_versions} versions on whose "
+    "changes are known (`window_versions`). Nothing is reported of a store that removed rows.",
     to_do="give the rule something to go by: see the operator's advice under `next:` in the "
     "report. Where the rows are few and meant to stay, nothing needs to be done",
     source="WatermarkSupport.watermarkExpression, StreamingDeduplicateExec, "
     "FlatMapGroupsWithStateExec, StreamingSymmetricHashJoinHelper (2.3 to 4.3)",
+    cause="No rule of this operator can ever remove its rows.",
+    command="timeline",
 )
 PAST_WATERMARK = Kind(
     "SS202",
@@ -220,6 +349,8 @@ PAST_WATERMARK = Kind(
     to_do="use append or update mode where the groups of the past are not needed; otherwise size "
     "the executors for all of them",
     source="StateStoreSaveExec, SessionWindowStateStoreSaveExec, WatermarkSupport (2.3 to 4.3)",
+    cause="The watermark has passed these rows, and they are still in the state.",
+    command="leftovers",
 )
 TIMEOUT_KEPT = Kind(
     "SS203",
@@ -231,12 +362,16 @@ TIMEOUT_KEPT = Kind(
     means="The timeout of a key fired, the function was called for it, and the key is still in the "
     "state: with no timer (`kept_without_timeout`), with the timer that had fired "
     "(`ignored_timeout`, Python only; it fires in every later batch), or with a new one "
-    "(`rearmed`). A key without a timer is never called again unless new data arrives for it.",
+    "(`rearmed`). A key without a timer is never called again unless new data arrives for it. "
+    "Proven ones are an error and inferred ones a warning; keys with a new timer are a warning "
+    "where that happens again and again with their state unchanged, else information.",
     to_do="call state.remove() in the branch where state.hasTimedOut. A function that means to "
-    "keep a key after its timeout sets a new one there; such keys are `rearmed` and remain "
-    "reported as long as their timers only run out and are set anew",
+    "keep a key after its timeout sets a new one there; such keys are `rearmed`, and reported "
+    "as long as no data comes for them",
     source="FlatMapGroupsWithStateExec.processTimedOutState, InputProcessor.onIteratorCompletion "
     "(2.4 to 4.3); FlatMapGroupsInPandasWithStateExec (3.4 to 4.3)",
+    cause="The timeout of keys fired, and the function kept them.",
+    command="leftovers",
 )
 NO_REMOVES = Kind(
     "SS204",
@@ -247,10 +382,13 @@ NO_REMOVES = Kind(
     _INFERRED,
     means="The store has more rows than at the beginning of the window, none was removed in it, "
     "and neither the checkpoint nor its user says by which rule its rows should go.",
-    thresholds=f"At least {WINDOW} versions whose changes are known, and more rows in the newest "
-    "than in the oldest.",
-    to_do="give the rule with --operator-rule, if you know it; then leftovers are judged by it",
+    thresholds=f"At least {_AT.window_versions} versions whose changes are known "
+    "(`window_versions`), and more rows in the newest than in the oldest.",
+    to_do="if you know when its rows should go, say so with --operator-rule, such as "
+    "'0=key.window<=watermark'; then those that stayed too long are found",
     source="StateOperatorProgress.numRowsRemoved is the same number (3.2 to 4.3)",
+    cause="The store only gains rows, and none was ever removed.",
+    command="timeline",
 )
 JOIN_SIDE = Kind(
     "SS205",
@@ -262,12 +400,15 @@ JOIN_SIDE = Kind(
     means="A side of a stream-stream join removed no row though the watermark moved past some of "
     "its rows. Its range may only be longer than what can be read, which looks the same: "
     f"{_measured(_JOIN_SIDE)}, so it is for information.",
-    thresholds=f"At least {WINDOW} versions whose changes are known, a watermark that moved, rows "
-    "that grew, and at least one row behind the watermark.",
+    thresholds=f"At least {_AT.window_versions} versions whose changes are known "
+    "(`window_versions`), a watermark that moved, rows that grew, and at least one row behind the "
+    "watermark.",
     to_do="bound this side's time from below by the other's in the join condition, such as "
     "rightTime >= leftTime AND rightTime <= leftTime + INTERVAL 1 HOUR; if the range is longer "
     "than the window that can be read, say so with --join-retention",
     source="StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates (2.3 to 4.3)",
+    cause="One side of the join removes no rows, though the watermark passed some of them.",
+    command="timeline",
 )
 WATERMARK_FLAT = Kind(
     "SS206",
@@ -277,11 +418,16 @@ WATERMARK_FLAT = Kind(
     "spark.sql.streaming.multipleWatermarkPolicy",
     _PROVEN,
     means="The watermark stands still though batches bring new data, and the rows of an operator "
-    "wait for it.",
-    thresholds=f"At least {DATA_BATCHES} batches with new data that did not move it.",
-    to_do="look for a source that is idle or behind: with policy min the slowest one holds the "
-    "watermark; and for event times that do not advance",
+    "wait for it. The evidence names the sources whose offsets stand still meanwhile, if others "
+    "move: with policy min the slowest source with a watermark holds it back. Where none stands "
+    "still, the event times do not advance.",
+    thresholds=f"At least {_AT.data_batches} batches with new data that did not move it "
+    "(`data_batches`).",
+    to_do="bring data to the source that stands still, or remove it from the query; where none "
+    "does, look at the event times of the new data",
     source="WatermarkTracker.updateWatermark (2.4 to 4.3)",
+    cause="The watermark stands still while new data arrives, so nothing can expire.",
+    command="timeline",
 )
 NO_WATERMARK = Kind(
     "SS207",
@@ -289,12 +435,37 @@ NO_WATERMARK = Kind(
     Group.LIFETIME,
     "the rule needs a watermark, and there is none yet",
     "withWatermark",
-    _PROVEN,
+    (Certainty.PROVEN, Certainty.UNDECIDED),
     means="The rows of the store go by the watermark, the query has had data, and no batch "
-    "has had a watermark yet: nothing can expire until it has one.",
-    thresholds=f"At least {DATA_BATCHES} batches with new data.",
+    "has had a watermark yet: nothing can expire until it has one. Where the entry of the log that "
+    "would say so is missing or in doubt, it is undecided, and information.",
+    thresholds=f"At least {_AT.data_batches} batches with new data (`data_batches`).",
     to_do="check that data with event times arrives from every source",
     source="WatermarkTracker.updateWatermark (2.4 to 4.3): 0 is recorded as long as there is none",
+    cause="There is no watermark yet, so nothing can expire.",
+    command="timeline",
+)
+WATERMARK_AHEAD = Kind(
+    "SS211",
+    Severity.WARNING,
+    Group.LIFETIME,
+    "watermark ahead of the batch clock",
+    "withWatermark",
+    _PROVEN,
+    means="The watermark lies in the future of the batch that ran with it. One row with an event "
+    "time far in the future is enough, from a device with a wrong clock. The watermark never goes "
+    "back, so every row with a correct time is late from then on: windows, deduplication and joins "
+    "drop it without an error, and state that waits for the watermark is gone. It is an error "
+    "where batches with new data did not move the watermark any more.",
+    thresholds=f"More than {_AT.ahead_hours:.0f} hours (`ahead_hours`): a wrong time zone "
+    "makes 14 at most, and data that is read again has its times in the past.",
+    to_do="filter rows whose event time is in the future out before withWatermark, such as "
+    "where(ts <= current_timestamp() + INTERVAL 1 HOUR), and start from a new checkpoint: this "
+    "one keeps its watermark",
+    source="WatermarkTracker.updateWatermark, setWatermark (2.4 to 4.3): it is only ever raised",
+    cause="Event times in the future moved the watermark ahead of the batch clock, and it never "
+    "goes back, so data with correct times comes too late for it.",
+    command="timeline",
 )
 JOIN_COUNTERS = Kind(
     "SS208",
@@ -309,6 +480,8 @@ JOIN_COUNTERS = Kind(
     to_do="such rows are never joined and never removed; null values that an older release left "
     "are skipped with skipNullsForStreamStreamJoins, else start from a new checkpoint",
     source="SymmetricHashJoinStateManager (2.3 to 4.3)",
+    cause="The rows of the join and the counters that count them disagree.",
+    command="verify",
 )
 JOIN_COPY = Kind(
     "SS209",
@@ -325,6 +498,9 @@ JOIN_COPY = Kind(
     "of it carries no watermark, and without one on the key or a time range in the condition "
     "rows stay for ever",
     source="StreamingSymmetricHashJoinHelper, StreamingSymmetricHashJoinExec (2.3 to 4.3)",
+    cause="The join uses a copy of the event time that carries no watermark, so its rows never "
+    "expire.",
+    command="timeline",
 )
 UNDECIDED = Kind(
     "SS210",
@@ -339,6 +515,8 @@ UNDECIDED = Kind(
     "--timeout-kind, or a longer history (spark.sql.streaming.minBatchesToRetain)",
     source="FlatMapGroupsWithStateExec (2.4 to 4.3), FlatMapGroupsInPandasWithStateExec (3.4 to "
     "4.3)",
+    cause="The files do not show whether these keys were left behind by a timeout.",
+    command="leftovers",
 )
 FORMAT_V1 = Kind(
     "SS301",
@@ -351,6 +529,44 @@ FORMAT_V1 = Kind(
     "checkpoint begins; one that began with Spark 2.3 has it for good.",
     to_do="a new query (new checkpoint) uses format 2",
     source="StreamingAggregationStateManager (2.4 to 4.3)",
+    cause="The state format of this aggregation stores every key twice.",
+    command="sizes",
+)
+SKEWED = Kind(
+    "SS302",
+    Severity.INFO,
+    Group.EFFICIENCY,
+    "partition skew",
+    "spark.sql.shuffle.partitions",
+    _PROVEN,
+    means="One partition has far more rows of the state than the others. Its task takes the "
+    "longest in every batch, and its executor the most memory.",
+    thresholds=f"At least {_AT.skew_ratio:g} times the rows of each partition of the smaller half "
+    f"(`skew_ratio`), and at least {_AT.skew_rows:,} rows (`skew_rows`).",
+    to_do="see inspector top for the partition's keys: one join key, or one group of sessions, "
+    "with very many rows is split by a salt in the key or filtered (null and default values are "
+    "frequent ones)",
+    source="StatefulOperatorPartitioning, HashPartitioning (2.3 to 4.3): rows go where the hash of "
+    "the grouping columns or of the join key sends them",
+    cause="The state is skewed: one partition holds far more rows than the others.",
+    command="top",
+)
+OVERSIZED_VALUE = Kind(
+    "SS303",
+    Severity.INFO,
+    Group.EFFICIENCY,
+    "oversized value",
+    "GroupState.update",
+    _PROVEN,
+    means="The largest values are many times larger than the usual one: a list, a set or a sketch "
+    "that grows with every row of its key. Each update writes and copies such a value whole.",
+    thresholds=f"At least {_AT.value_ratio:g} times the median value (`value_ratio`), and at "
+    f"least {_AT.value_bytes:,} bytes (`value_bytes`).",
+    to_do="see inspector top for the keys and inspector sizes --by field for what in them is "
+    "large; bound the list, keep a count or a sketch in its place, or split the key",
+    source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole",
+    cause="Few values in the state are far larger than all others.",
+    command="top",
 )
 SAME_VALUE = Kind(
     "SS304",
@@ -361,22 +577,67 @@ SAME_VALUE = Kind(
     _PROVEN,
     means="Updates wrote the bytes that were there already. Each of them is written to the delta, "
     "and makes a new value object in the executors.",
-    thresholds=f"At least {SAME_VALUE_SHARE:.0%} of all updates in the versions that can be read.",
-    to_do="call update() only when the value has changed",
+    thresholds=f"At least {_AT.same_value_share:.0%} of all updates in the versions that can be "
+    "read (`same_value_share`).",
+    to_do="see the operator's advice under `next:` in the report: only in a group state does the "
+    "user's function decide what is written, and calls update() only when the value has changed",
     source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a put is written whatever it puts",
+    cause="Most updates write the value that is there already.",
+    command="sharing",
+)
+EMPTY_DELTAS = Kind(
+    "SS305",
+    Severity.INFO,
+    Group.EFFICIENCY,
+    "empty deltas",
+    "spark.sql.shuffle.partitions",
+    _PROVEN,
+    means="Every partition writes a delta in every batch, also where nothing has changed. Each is "
+    "a file, or two with its checksum, to be written, listed and deleted: on an object store that "
+    "is most of the time and the price of a batch.",
+    thresholds=f"At least {_AT.empty_deltas} of them in the versions that can be read "
+    f"(`empty_deltas`), and {_AT.empty_share:.0%} of all (`empty_share`).",
+    to_do="use a longer trigger interval, or fewer partitions: spark.sql.shuffle.partitions is "
+    "fixed when a checkpoint begins, so that a new one is needed",
+    source="HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3): the file is made when the "
+    "store is opened",
+    cause="Most deltas change nothing, and each is a file of its own.",
+    command="files",
+)
+HEAP_OVER_LIMIT = Kind(
+    "SS306",
+    Severity.WARNING,
+    Group.EFFICIENCY,
+    "heap over limit",
+    "java.lang.OutOfMemoryError",
+    _INFERRED,
+    means="The versions of the state that executors keep in memory take more heap than the limit "
+    "that was given. It is an estimate: the objects are counted, their sizes are those of a usual "
+    "Java virtual machine.",
+    thresholds="Judged only with a limit (`heap_bytes`, such as 8GiB).",
+    to_do="see inspector memory for the heap of each executor, and for what would change it",
+    source="HDFSBackedStateStoreProvider.loadedMaps, maxBatchesToRetainInMemory (2.4 to 4.3)",
+    cause="The state takes more heap than the limit.",
+    command="memory",
 )
 
 CATALOGUE = (
     MISSING_DELTA,
     UNDECODABLE_FILE,
+    REPLAY_DEPTH,
     SNAPSHOT_DIFFERS,
     NOT_RESTORABLE,
     BAD_ROW,
+    WRONG_PARTITION,
+    CHANGED_DURING_SCAN,
     PARTITION_COUNT,
     BAD_CHECKSUM,
     LOG_CONTRADICTION,
     CHANGED_FILE,
     ABSENT_REMOVALS,
+    FOREIGN_FOLDER,
+    ACCESS_DENIED,
+    STORAGE_SILENT,
     NEVER_EXPIRES,
     PAST_WATERMARK,
     TIMEOUT_KEPT,
@@ -387,7 +648,12 @@ CATALOGUE = (
     JOIN_COUNTERS,
     JOIN_COPY,
     UNDECIDED,
+    WATERMARK_AHEAD,
     FORMAT_V1,
+    SKEWED,
+    OVERSIZED_VALUE,
     SAME_VALUE,
+    EMPTY_DELTAS,
+    HEAP_OVER_LIMIT,
 )
 """Every finding that is made; ids never change their meaning."""

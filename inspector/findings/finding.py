@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import cast
 
 from inspector.model import Certainty
 
@@ -35,7 +36,7 @@ class Kind:
 
     Attributes:
         id: ``SSnnn``; never changes its meaning.
-        severity: how much it matters.
+        severity: how much it matters, where the finding says nothing else.
         group: what it is about.
         title: a few words.
         spark: the error class, conf, metric or method to look for in Spark.
@@ -44,6 +45,8 @@ class Kind:
         thresholds: from which numbers on it is reported; empty where one occurrence is enough.
         to_do: what its user can do.
         source: the Spark classes that make it true, and for which versions.
+        cause: what is the matter, in one plain sentence, where the finding says nothing narrower.
+        command: the command that shows more, without the program's name and path.
     """
 
     id: str
@@ -55,6 +58,8 @@ class Kind:
     means: str
     to_do: str
     source: str
+    cause: str
+    command: str
     thresholds: str = ""
 
 
@@ -69,6 +74,9 @@ class Finding:
         next_step: what its user can do.
         operator_id, store_name: what it is about; None for the checkpoint.
         rows, bytes: rows concerned and their UnsafeRow bytes, exact; None where none are counted.
+        cause: what is the matter, in one plain sentence; that of the kind if none is given.
+        severity: how much it matters here; that of the kind if none is given, but what is undecided
+            is never more than information.
     """
 
     kind: Kind
@@ -79,3 +87,17 @@ class Finding:
     store_name: str | None = None
     rows: int | None = None
     bytes: int | None = None
+    cause: str = ""
+    severity: Severity = field(default=cast("Severity", None))
+
+    def __post_init__(self) -> None:
+        """What is not given is the kind's."""
+        object.__setattr__(self, "cause", self.cause or self.kind.cause)
+        given = cast("Severity | None", self.severity)
+        usual = Severity.INFO if self.certainty is Certainty.UNDECIDED else self.kind.severity
+        object.__setattr__(self, "severity", usual if given is None else given)
+
+    @property
+    def command(self) -> str:
+        """The command that shows more, without the program's name and path."""
+        return self.kind.command

@@ -1,27 +1,34 @@
-"""Findings about files, SS1xx, and about what they waste, SS3xx."""
+"""Findings about files, SS1xx."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from inspector.checkpoint.logfile import DENIED_SLUG, MOVED_SLUG, STORAGE_SLUG, VANISHED_SLUG
+from inspector.facts.misplaced import MisplacedKeys
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import (
     ABSENT_REMOVALS,
+    ACCESS_DENIED,
     BAD_CHECKSUM,
     BAD_ROW,
+    CHANGED_DURING_SCAN,
     CHANGED_FILE,
-    FORMAT_V1,
+    FOREIGN_FOLDER,
     LOG_CONTRADICTION,
     MISSING_DELTA,
     NOT_RESTORABLE,
     PARTITION_COUNT,
-    SAME_VALUE,
-    SAME_VALUE_SHARE,
+    REPLAY_DEPTH,
     SNAPSHOT_DIFFERS,
+    STORAGE_SILENT,
     UNDECODABLE_FILE,
+    WRONG_PARTITION,
 )
-from inspector.findings.finding import Finding, Kind
-from inspector.model import Certainty, Problem
+from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.quantities import counted
+from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.model import Certainty, Problem, StoreId
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": MISSING_DELTA,
@@ -29,6 +36,14 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "snapshot-differs": SNAPSHOT_DIFFERS,
     "bad-row": BAD_ROW,
     "missing-partition": PARTITION_COUNT,
+    "missing-operator": PARTITION_COUNT,
+    "extra-partition": PARTITION_COUNT,
+    "partition-counts": PARTITION_COUNT,
+    "foreign-folder": FOREIGN_FOLDER,
+    VANISHED_SLUG: CHANGED_DURING_SCAN,
+    MOVED_SLUG: CHANGED_DURING_SCAN,
+    DENIED_SLUG: ACCESS_DENIED,
+    STORAGE_SLUG: STORAGE_SILENT,
     "file-checksum": BAD_CHECKSUM,
     "log-contradiction": LOG_CONTRADICTION,
     "log-entry-lost": LOG_CONTRADICTION,
@@ -36,52 +51,119 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
 }
 
 
-def judge_problems(problems: Iterable[Problem]) -> Iterator[Finding]:
-    """One finding for each kind of problem in each operator."""
-    grouped: dict[tuple[Kind, int | None], list[Problem]] = {}
-    for problem in problems:
-        kind = KIND_OF_PROBLEM.get(problem.slug, UNDECODABLE_FILE)
-        if problem.slug in ("codec-mismatch", "uncommitted"):
-            continue
-        operator = problem.store.operator_id if problem.store else None
-        grouped.setdefault((kind, operator), []).append(problem)
-    for (kind, operator), of_kind in grouped.items():
-        first = of_kind[0]
-        more = f" (and {len(of_kind) - 1} more, see problems)" if len(of_kind) > 1 else ""
-        place = f"{first.path}: " if first.path else ""
-        yield Finding(kind, Certainty.PROVEN, f"{place}{first.message}{more}", kind.to_do, operator)
+PLACES_NAMED = 5
+"""Partitions that a finding names."""
+
+MOVED_CAUSE = (
+    "The query went on while it was being read, and what moved was read again; nothing is missing."
+)
+MOVED_TO_DO = "nothing: the report is whole, and of one batch"
+
+NO_FINDING = ("codec-mismatch", "uncommitted")
+"""Slugs of what is only remarkable."""
 
 
-def judge_format(operator_id: int, formats: dict[str, str]) -> Iterator[Finding]:
-    """State format 1 of an aggregation: the value repeats the key's columns."""
-    if formats.get("aggregation") == "1":
-        yield Finding(
-            FORMAT_V1,
-            Certainty.PROVEN,
-            "by the offset log the aggregation has state format 1 (as where none is recorded): "
-            "each value repeats its key",
-            FORMAT_V1.to_do,
-            operator_id,
-        )
-
-
-def judge_rewrites(
-    operator_id: int, store_name: str, versions: Iterable[VersionFacts]
+def judge_problems(
+    problems: Iterable[Problem], thresholds: Thresholds = DEFAULTS
 ) -> Iterator[Finding]:
-    """Puts that wrote what was there already."""
-    total = sum(versions, VersionFacts())
-    if total.updates and total.same_value_puts >= SAME_VALUE_SHARE * total.updates:
+    """One finding for each kind of problem in each operator."""
+    grouped: dict[tuple[Kind, int | None, bool], list[Problem]] = {}
+    for problem in problems:
+        if problem.slug in NO_FINDING:
+            continue
+        kind = KIND_OF_PROBLEM.get(problem.slug, UNDECODABLE_FILE)
+        operator = problem.store.operator_id if problem.store else None
+        moved = problem.slug == MOVED_SLUG
+        grouped.setdefault((kind, operator, moved), []).append(problem)
+    for (kind, operator, moved), of_kind in grouped.items():
+        if not thresholds.reports(kind.id, len(of_kind)):
+            continue
+        first = of_kind[0]
+        others = len(of_kind) - 1
+        more = f" (and {others:,} more, see problems)" if others else ""
+        place = f"{first.path}: " if first.path else ""
         yield Finding(
-            SAME_VALUE,
+            kind,
             Certainty.PROVEN,
-            f"{total.same_value_puts:,} of {total.updates:,} updates wrote the value that was "
-            "there already",
-            SAME_VALUE.to_do,
-            operator_id,
-            store_name,
-            total.same_value_puts,
-            total.same_value_put_bytes,
+            f"{place}{first.message}{more}",
+            MOVED_TO_DO if moved else kind.to_do,
+            operator,
+            cause=MOVED_CAUSE if moved else _cause(kind, first, others),
+            severity=Severity.INFO if moved else kind.severity,
         )
+
+
+def _cause(kind: Kind, first: Problem, others: int) -> str:
+    """What is the matter, with the place of the first that is: who reads it has to go there."""
+    if first.path is None or kind not in (MISSING_DELTA, UNDECODABLE_FILE):
+        return kind.cause
+    place = f"{first.path} (and {others:,} more)" if others else first.path
+    if kind is MISSING_DELTA:
+        return (
+            f"A delta file is missing from {place}, so no state version from it on can be loaded "
+            "until the next snapshot."
+        )
+    return f"Reading {place} failed: {first.message}."
+
+
+def judge_replay(
+    operator_id: int, depths: Mapping[StoreId, int], thresholds: Thresholds = DEFAULTS
+) -> Iterator[Finding]:
+    """Chains of deltas that a restart has to replay, one file after the other.
+
+    Args:
+        operator_id: the operator.
+        depths: deltas after the newest snapshot of each of its stores, up to the judged version.
+        thresholds: from when on.
+    """
+    deep = {store: depth for store, depth in depths.items() if depth >= thresholds.replay_deltas}
+    if not deep:
+        return
+    store, most = max(deep.items(), key=lambda one: (one[1], one[0]))
+    partitions = len({one.partition_id for one in deep})
+    yield Finding(
+        REPLAY_DEPTH,
+        Certainty.PROVEN,
+        f"{counted(most, 'delta')} after the newest snapshot of store {store.store_name} in "
+        f"partition {store.partition_id}; {counted(partitions, 'partition')} of "
+        f"{len({one.partition_id for one in depths})} "
+        f"{'has' if partitions == 1 else 'have'} {thresholds.replay_deltas:,} or more",
+        REPLAY_DEPTH.to_do,
+        operator_id,
+        cause=f"A restart has to replay up to {counted(most, 'delta')} in a partition, because no "
+        "snapshot was made for long.",
+    )
+
+
+def judge_placement(
+    operator_id: int, store_name: str, partitions: Mapping[int, MisplacedKeys]
+) -> Iterator[Finding]:
+    """Keys that Spark would look for in another partition.
+
+    Args:
+        operator_id: which operator.
+        store_name: which of its stores.
+        partitions: what was found in each of its partitions.
+    """
+    total = sum(partitions.values(), MisplacedKeys())
+    if not total.misplaced:
+        return
+    where = sorted(place for place, one in partitions.items() if one.misplaced)
+    named = ", ".join(map(str, where[:PLACES_NAMED]))
+    more = f" and {len(where) - PLACES_NAMED:,} more" if len(where) > PLACES_NAMED else ""
+    yield Finding(
+        WRONG_PARTITION,
+        Certainty.PROVEN,
+        f"{total.misplaced:,} of {counted(total.checked, 'key')} belong to another partition than "
+        f"the one that has them: partition{'s' * (len(where) > 1)} {named}{more}",
+        WRONG_PARTITION.to_do,
+        operator_id,
+        store_name,
+        total.misplaced,
+        total.misplaced_bytes,
+        f"The state has {counted(total.misplaced, 'key')} in a partition where Spark does not look "
+        f"for {'it' if total.misplaced == 1 else 'them'}.",
+    )
 
 
 def judge_removals(
@@ -95,8 +177,8 @@ def judge_removals(
         yield Finding(
             ABSENT_REMOVALS,
             Certainty.PROVEN,
-            f"{total:,} removals of keys that are not there, the first in version {first} "
-            f"(batch {first - 1})",
+            f"{counted(total, 'removal')} of keys that are not there, the first in version "
+            f"{first} (batch {first - 1})",
             ABSENT_REMOVALS.to_do,
             operator_id,
             store_name,

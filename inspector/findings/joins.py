@@ -3,7 +3,7 @@
 That a side has removed nothing yet says little of whether it ever will: one whose range is longer
 than the query's life looks the same, and in a range such as ``leftTime <= rightTime <= leftTime +
 1 hour`` one side goes at once and the other after an hour. So SS205 is for information. Who joins
-on a copy of the event time means the times to be equal, and has no use for a range: SS209 warns.
+on a copy of the event time means the times to be equal, and has no use for a range: that is SS209.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 from inspector.facts.joins import JoinCheck
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE, WINDOW
-from inspector.findings.durations import duration_text
+from inspector.findings.catalogue import JOIN_COPY, JOIN_COUNTERS, JOIN_SIDE
 from inspector.findings.finding import Finding
+from inspector.findings.quantities import counted, duration_text
+from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty
 
 
@@ -49,14 +50,11 @@ class Retention:
         return max(self.behind_ms.values(), default=None)
 
     @property
-    def never_removes(self) -> bool:
+    def keeps_passed_rows(self) -> bool:
         """No row went, though the watermark moved past some and rows grew."""
-        return (
-            not self.removed
-            and self.versions >= WINDOW
-            and self.moved_ms > 0
-            and self.newest.rows > self.first.rows
-        )
+        grown = self.newest.rows > self.first.rows
+        passed = self.most_ms is not None and self.most_ms > 0
+        return not self.removed and self.moved_ms > 0 and grown and passed
 
 
 @dataclass(frozen=True)
@@ -76,11 +74,13 @@ class JoinLifetime:
     covered: Mapping[str, int] = field(default_factory=dict)
 
 
-def judge_join(life: JoinLifetime) -> Iterator[Finding]:
+def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """The findings of one join."""
     for store, side in life.sides.items():
+        if side.versions < thresholds.window_versions:
+            continue
         other = next((one for name, one in life.sides.items() if name != store), None)
-        if side.never_removes and side.most_ms is not None and side.most_ms > 0:
+        if side.keeps_passed_rows:
             copied = life.covered.get(store) and not (other and other.removed)
             yield _copied(life, store, side) if copied else _never(life, store, side, other)
     for store, check in life.checks.items():
@@ -90,19 +90,36 @@ def judge_join(life: JoinLifetime) -> Iterator[Finding]:
 def _never(life: JoinLifetime, store: str, side: Retention, other: Retention | None) -> Finding:
     beside = ""
     if other is not None and other.removed:
-        beside = f"; the other side removed {other.removed:,}"
+        beside = f"; the other side removed {counted(other.removed, 'row')}"
+    both = other is not None and other.keeps_passed_rows
     return Finding(
         JOIN_SIDE,
         Certainty.INFERRED,
-        f"no row was removed in {side.versions} versions, though the watermark moved by "
-        f"{duration_text(side.moved_ms)}; {side.newest.rows:,} rows, the oldest "
+        f"no row was removed in {counted(side.versions, 'version')}, though the watermark moved "
+        f"by {duration_text(side.moved_ms)}; {counted(side.newest.rows, 'row')}, the oldest "
         f"{duration_text(side.most_ms or 0)} behind the watermark{beside}",
-        JOIN_SIDE.to_do,
+        _BOUND_BOTH if both else JOIN_SIDE.to_do,
         life.operator_id,
         store,
         side.newest.rows,
         side.newest.row_bytes,
+        _BOTH
+        if both
+        else f"The {_side(store)} side of the join removes no rows, though the "
+        "watermark has passed some of them: perhaps its time is not bounded from below in the join "
+        "condition.",
     )
+
+
+_BOTH = (
+    "Neither side of the join removes rows, though the watermark has passed some of both: perhaps "
+    "the join condition has no time range."
+)
+_BOUND_BOTH = (
+    "bound the times of both sides in the join condition, such as rightTime >= leftTime AND "
+    "rightTime <= leftTime + INTERVAL 1 HOUR; if there is a range, longer than the window that can "
+    "be read, say so with --join-retention"
+)
 
 
 def _copied(life: JoinLifetime, store: str, side: Retention) -> Finding:
@@ -110,20 +127,26 @@ def _copied(life: JoinLifetime, store: str, side: Retention) -> Finding:
         JOIN_COPY,
         Certainty.INFERRED,
         f"the join key holds the event time of every row, and carries no watermark: of "
-        f"{side.newest.rows:,} rows {life.covered[store]:,} are there that it would have removed; "
-        f"no row was removed in {side.versions} versions, though the watermark moved by "
+        f"{counted(side.newest.rows, 'row')} {life.covered[store]:,} would have been removed by "
+        f"one; none was in {counted(side.versions, 'version')}, though the watermark moved by "
         f"{duration_text(side.moved_ms)}",
         JOIN_COPY.to_do,
         life.operator_id,
         store,
         side.newest.rows,
         side.newest.row_bytes,
+        "Most likely the join compares a copy of the event time that carries no watermark, so its "
+        "rows never expire.",
     )
+
+
+def _side(store: str) -> str:
+    return store.partition("-")[0]
 
 
 def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Finding]:
     found = {name: getattr(check, name) for name in _WRONG}
-    words = [f"{rows:,} {_WRONG[name]}" for name, rows in found.items() if rows]
+    words = [f"{counted(rows, *_WRONG[name])}" for name, rows in found.items() if rows]
     if not words:
         return
     yield Finding(
@@ -133,11 +156,13 @@ def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Find
         JOIN_COUNTERS.to_do,
         life.operator_id,
         store,
+        cause=f"Rows of the {_side(store)} side of the join and the counters that count them "
+        "disagree.",
     )
 
 
 _WRONG = {
-    "missing_rows": "rows missing that a counter counts",
-    "counters_without_rows": "keys kept by their counter alone",
-    "dangling_rows": "rows that no counter counts",
+    "missing_rows": ("row missing that a counter counts", "rows missing that a counter counts"),
+    "counters_without_rows": ("key with a counter and no row", "keys with a counter and no row"),
+    "dangling_rows": ("row that no counter counts", "rows that no counter counts"),
 }

@@ -2,48 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from inspector.facts.ages import Ages
-from inspector.facts.expired import LeftoverClass
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import (
-    DATA_BATCHES,
-    NEVER_EXPIRES,
-    NO_REMOVES,
-    NO_WATERMARK,
-    PAST_WATERMARK,
-    TIMEOUT_KEPT,
-    UNDECIDED,
-    WINDOW,
-)
+from inspector.findings.catalogue import NEVER_EXPIRES, NO_REMOVES, NO_WATERMARK
 from inspector.findings.finding import Finding, Kind
+from inspector.findings.leftovers import (
+    LeftoverTotal,
+    Place,
+    judge_leftovers,
+    judge_undecided,
+)
+from inspector.findings.quantities import counted
+from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty
 from inspector.operators.rule import Clock, StoreRule
-
-
-@dataclass(frozen=True)
-class LeftoverTotal:
-    """How many leftovers of one class a store has, and since which version; adds by hand.
-
-    Attributes:
-        fired: the longest run of timeouts of any of them.
-        by_change: keys by what became of their state.
-        before_window: they expired before the window of proof.
-        reason: what the judgement rests on.
-    """
-
-    kind: LeftoverClass
-    certainty: Certainty
-    rows: int
-    bytes: int
-    oldest_version: int
-    fired: int = 1
-    by_change: Mapping[str, int] = field(default_factory=dict)
-    before_window: bool = False
-    reason: str = ""
 
 
 @dataclass(frozen=True)
@@ -63,6 +39,8 @@ class StoreLifetime:
         calls: what is known of a group state's timers; None for other operators.
         ages: when the rows were last put.
         data_batches: batches that brought new data, up to the judged one.
+        doubt: why the watermark is not known, where it is None; empty where Spark has removed the
+            entry, or never wrote one.
     """
 
     operator_id: int
@@ -78,28 +56,51 @@ class StoreLifetime:
     first: VersionFacts = field(default_factory=VersionFacts)
     calls: TimerCalls | None = None
     ages: Ages | None = None
-    data_batches: int = DATA_BATCHES
+    data_batches: int = DEFAULTS.data_batches
+    doubt: str = ""
 
 
-def judge(life: StoreLifetime) -> Iterator[Finding]:
+def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """The lifetime findings of one store."""
     yield from _never(life)
-    never_armed = list(_never_armed(life))
+    never_armed = list(_never_armed(life, thresholds))
     yield from never_armed
-    yield from _leftovers(life)
-    yield from _undecided(life, said=bool(never_armed))
-    yield from _grows(life)
-    expiry = life.rule.expiry
-    waits = expiry is not None and expiry.clock is Clock.WATERMARK and not life.watermark_ms
-    waits &= life.data_batches >= DATA_BATCHES
-    if expiry is not None and waits and life.newest.rows:
+    # What helps where no rule is known is beside the point for rows that one was found for.
+    advice = life.rule.advice if life.rule.expiry is not None else ""
+    place = Place(life.operator_id, life.store_name, advice)
+    yield from judge_leftovers(place, life.leftovers)
+    yield from judge_undecided(place, life.leftovers, said=bool(never_armed))
+    yield from _grows(life, thresholds)
+    yield from _no_watermark(life, thresholds)
+
+
+def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Rows that wait for a watermark where there is none, or where it is not known whether."""
+    expiry, rows = life.rule.expiry, life.newest.rows
+    if expiry is None or expiry.clock is not Clock.WATERMARK or life.watermark_ms or not rows:
+        return
+    if life.watermark_ms is None and life.doubt:
+        yield _finding(
+            life,
+            NO_WATERMARK,
+            Certainty.UNDECIDED,
+            f"rows go when {expiry.name} is at or below the watermark, and that of the judged "
+            f"batch is not known: {life.doubt}",
+            "see the problems of the report for the entry of the log",
+            cause="Whether there is a watermark is not known, because an entry of the logs is "
+            "missing or in doubt.",
+        )
+    elif life.watermark_ms == 0 and life.data_batches >= thresholds.data_batches:
         yield _finding(
             life,
             NO_WATERMARK,
             Certainty.PROVEN,
             f"rows go when {expiry.name} is at or below the watermark, and the judged batch "
-            "has no watermark yet",
+            f"has none after {counted(life.data_batches, 'batch', 'batches')} with data",
             NO_WATERMARK.to_do,
+            rows,
+            life.newest.row_bytes,
+            cause=f"There is no watermark yet, so none of the {counted(rows, 'row')} can expire.",
         )
 
 
@@ -114,18 +115,19 @@ def _never(life: StoreLifetime) -> Iterator[Finding]:
         life,
         NEVER_EXPIRES,
         Certainty.PROVEN,
-        f"{rule.never}; {newest.rows:,} rows, none removed in the {life.window} versions "
-        "whose changes can be read",
+        f"{rule.never}; {counted(newest.rows, 'row')}, none removed in the "
+        f"{counted(life.window, 'version')} whose changes can be read",
         rule.advice,
         newest.rows,
         newest.row_bytes,
+        cause=f"{rule.never[0].upper()}{rule.never[1:]}.",
     )
 
 
-def _never_armed(life: StoreLifetime) -> Iterator[Finding]:
-    """Keys of a group state with a timeout that no call ever armed."""
+def _never_armed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Keys of a group state with a timeout for which no call ever set one."""
     calls = life.calls
-    if calls is None or not calls.never_armed_rows or life.window < WINDOW:
+    if calls is None or not calls.never_armed_rows or life.window < thresholds.window_versions:
         return
     rows, size = calls.never_armed_rows, calls.never_armed_bytes
     if not calls.armed_keys:
@@ -142,119 +144,38 @@ def _never_armed(life: StoreLifetime) -> Iterator[Finding]:
         life,
         NEVER_EXPIRES,
         certainty,
-        f"{rows:,} of {life.newest.rows:,} rows: {said} ({life.window} versions); only new data "
-        "for them can call the function",
+        f"{rows:,} of {counted(life.newest.rows, 'row')}: {said} "
+        f"({counted(life.window, 'version')}); only new data for them can call the function",
         "call state.setTimeoutDuration or state.setTimeoutTimestamp in every call that keeps the "
         "state: each call clears the timer that was set before",
         rows,
         size,
+        cause=f"The function never set a timeout for {counted(rows, 'key')}, so nothing but new "
+        f"data can have {'it' if rows == 1 else 'them'} removed.",
     )
 
 
-def _leftovers(life: StoreLifetime) -> Iterator[Finding]:
-    for total in life.leftovers:
-        if not total.rows or total.certainty is Certainty.UNDECIDED:
-            continue
-        past = total.kind in PAST
-        # What helps where no rule is known is beside the point for rows that one was found for.
-        advice = life.rule.advice if life.rule.expiry is not None else ""
-        yield _finding(
-            life,
-            PAST_WATERMARK if past else TIMEOUT_KEPT,
-            total.certainty,
-            f"{total.rows:,} rows: {_said(total)}{_details(total)}; {_since(total)}",
-            advice or "see inspector leftovers for the keys",
-            total.rows,
-            total.bytes,
-        )
-
-
-def _undecided(life: StoreLifetime, *, said: bool) -> Iterator[Finding]:
-    """Keys that may be stuck; one that was armed anew is judged again when its timer runs out.
-
-    Args:
-        life: of the store.
-        said: that keys without a timer since before the window can never expire is a finding.
-    """
-    found = [
-        total
-        for total in life.leftovers
-        if total.certainty is Certainty.UNDECIDED
-        and not (said and total.before_window)
-        and not (total.kind is LeftoverClass.REARMED and not total.by_change.get("untouched"))
-    ]
-    rows = sum(total.rows for total in found)
-    if rows:
-        reasons = "; ".join(sorted({total.reason for total in found}))
-        yield _finding(
-            life,
-            UNDECIDED,
-            Certainty.UNDECIDED,
-            f"{rows:,} rows: {reasons}",
-            "see the table undecided of inspector leftovers for what would decide them",
-            rows,
-            sum(total.bytes for total in found),
-        )
-
-
-def _said(total: LeftoverTotal) -> str:
-    if total.before_window:
-        return "they have no timeout, so nothing will ever call them again; most likely it fired"
-    return _WORDS[total.kind]
-
-
-def _since(total: LeftoverTotal) -> str:
-    if total.before_window:
-        return f"before the window of proof, which begins with version {total.oldest_version}"
-    return f"the oldest since batch {total.oldest_version - 1}"
-
-
-def _details(total: LeftoverTotal) -> str:
-    changes = [f"{n:,} {_CHANGES[word]}" for word, n in total.by_change.items() if n]
-    if total.kind is LeftoverClass.IGNORED_TIMEOUT:
-        changes = []
-    words = [", ".join(changes)] if changes else []
-    if total.fired > 1:
-        words.append(f"up to {total.fired:,} times in a row")
-    if total.reason:
-        words.append(total.reason)
-    return f" ({'; '.join(words)})" if words else ""
-
-
-def _grows(life: StoreLifetime) -> Iterator[Finding]:
+def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Rows that only become more, where no rule that is known could tell whether they should."""
     rule = life.rule
     known = rule.expiry is not None or rule.never is not None or rule.event_time is not None
     grown = life.newest.rows - life.first.rows
-    if known or rule.needs_none or life.removals or life.window < WINDOW or grown <= 0:
+    if known or rule.needs_none or life.removals or grown <= 0:
+        return
+    if life.window < thresholds.window_versions:
         return
     yield _finding(
         life,
         NO_REMOVES,
         Certainty.INFERRED,
-        f"{grown:,} rows more than {life.window} versions before, and none was removed "
-        f"({rule.unknown})",
-        rule.advice or "give the rule with --operator-rule, if you know it",
+        f"{counted(grown, 'row')} more than {counted(life.window, 'version')} before, and none "
+        f"was removed ({rule.unknown})",
+        rule.advice or NO_REMOVES.to_do,
         life.newest.rows,
         life.newest.row_bytes,
+        cause=f"The store gained {counted(grown, 'row')} in {counted(life.window, 'version')} and "
+        "lost none.",
     )
-
-
-PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
-_WORDS = {
-    LeftoverClass.PAST_WATERMARK: "the watermark of a processed batch covered them and they stayed",
-    LeftoverClass.PAST_PROCESSING_TIME: "the processing time of a batch that ran was past the "
-    "moment at which they should have gone",
-    LeftoverClass.KEPT_WITHOUT_TIMEOUT: "their timeout fired and they were kept with no timeout, "
-    "so nothing will ever call them again",
-    LeftoverClass.IGNORED_TIMEOUT: "their timeout fired and was ignored, so it fires each batch",
-    LeftoverClass.REARMED: "their timeout fired and was armed anew",
-}
-_CHANGES = {
-    "untouched": "with their state untouched",
-    "changed": "with their state changed",
-    "empty": "with no state, as an empty row",
-}
 
 
 def _finding(  # noqa: PLR0913 - the fields of one value
@@ -265,6 +186,7 @@ def _finding(  # noqa: PLR0913 - the fields of one value
     next_step: str,
     rows: int | None = None,
     size: int | None = None,
+    cause: str = "",
 ) -> Finding:
     return Finding(
         kind=kind,
@@ -275,4 +197,5 @@ def _finding(  # noqa: PLR0913 - the fields of one value
         store_name=life.store_name,
         rows=rows,
         bytes=size,
+        cause=cause,
     )

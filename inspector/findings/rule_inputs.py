@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.joins import JoinCheck
@@ -10,11 +11,13 @@ from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
 from inspector.findings.joins import JoinLifetime, Retention
-from inspector.findings.lifetime import LeftoverTotal, StoreLifetime
+from inspector.findings.leftovers import LeftoverTotal
+from inspector.findings.lifetime import StoreLifetime
 from inspector.merge.collect import Facts
 from inspector.merge.key_times import covered_though_timed
 from inspector.merge.resolution import reasons_of
-from inspector.model import Certainty, StoreName, TimeoutKind
+from inspector.model import BatchClock, Certainty, StoreName, TimeoutKind
+from inspector.operators import deduplicate_within_watermark
 from inspector.operators.join import VALUE_STORES
 from inspector.operators.rule import Clock
 
@@ -39,15 +42,16 @@ def store_lifetimes(
             puts=sum(one.puts for one in known),
             window=len(known),
             leftovers=_totals(facts, name),
-            watermark_ms=None if clock is None else clock.watermark_ms or clock.next_watermark_ms,
+            watermark_ms=None if clock is None else _watermark(clock),
             first=_first(versions),
             calls=_calls(facts, name),
             ages=facts.ages.get(name),
             data_batches=sum(
-                c.has_new_data is not False
+                c.has_new_data is True
                 for batch, c in checkpoint.logs.clocks.items()
                 if batch < version
             ),
+            doubt=_doubt(checkpoint, version),
         )
 
 
@@ -95,9 +99,36 @@ def retention(
     )
 
 
-def newest_event_times(checkpoint: Checkpoint, facts: Facts) -> list[int]:
-    """The newest event time in each store whose rows go by the watermark, or may."""
-    found: list[int] = []
+def _doubt(checkpoint: Checkpoint, version: int) -> str:
+    """Why the watermark of a version's batch is not known; empty where the log begins later."""
+    before = (c for batch, c in checkpoint.logs.clocks.items() if batch < version - 1)
+    if all(clock.watermark_ms is None for clock in before):
+        return ""  # purged, or never recorded
+    return (
+        f"entry {version - 1} of the offset log is missing, cannot be read or is contradicted by "
+        "another"
+    )
+
+
+def _watermark(clock: BatchClock) -> int | None:
+    """Of a batch, or, as long as that had none, the one that it made for the next."""
+    return clock.watermark_ms or clock.next_watermark_ms or clock.watermark_ms
+
+
+class NewestTime(NamedTuple):
+    """The newest time by which the rows of a store go.
+
+    Attributes:
+        millis: epoch milliseconds. what: what kind of time it is: ``window end``.
+    """
+
+    millis: int
+    what: str
+
+
+def newest_times(checkpoint: Checkpoint, facts: Facts) -> list[NewestTime]:
+    """The newest time in each store whose rows go by the watermark, or may."""
+    found: list[NewestTime] = []
     for operator in checkpoint.operators:
         for store, rule in operator.rules.items():
             field = rule.expiry or rule.event_time
@@ -105,8 +136,15 @@ def newest_event_times(checkpoint: Checkpoint, facts: Facts) -> list[int]:
             if field is None or field.clock is not Clock.WATERMARK or ages is None:
                 continue
             if ages.newest_ms is not None:
-                found.append(ages.newest_ms)
+                found.append(NewestTime(ages.newest_ms, _what(field.name)))
     return found
+
+
+def _what(field_name: str) -> str:
+    """What a rule's field holds: not every one is the event time of a row."""
+    if field_name == deduplicate_within_watermark.FIELD:
+        return "expiry time (event time and delay)"
+    return "window end" if field_name.endswith(".end") else "event time"
 
 
 def _first(versions: dict[int, VersionFacts]) -> VersionFacts:
@@ -140,9 +178,17 @@ def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
             by_change=_by_change(of_class),
             before_window=of_class[0].before_window,
             reason=reasons_of(of_class) or "",
+            first_version=_first_timeout(of_class),
         )
         for _, of_class in sorted(merged.items())
     )
+
+
+def _first_timeout(found: list[LeftoverCount]) -> int | None:
+    """Version of the first timeout of the runs of some leftovers; None if one is not known."""
+    firsts = [one.first_expired_version for one in found]
+    known = [first for first in firsts if first is not None]
+    return min(known) if known and len(known) == len(firsts) else None
 
 
 def _by_change(found: list[LeftoverCount]) -> dict[str, int]:

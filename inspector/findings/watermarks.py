@@ -1,4 +1,9 @@
-"""SS206: a watermark that stands still while data arrives."""
+"""SS206 and SS211: a watermark that stands still while data arrives, or that is ahead of the clock.
+
+A watermark is the greatest event time that was seen, less the delay; with several sources the least
+of theirs (policy ``min``). It never goes back (``WatermarkTracker``). So one event time in the
+future moves it there for good, and all later data is behind it.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +11,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 
-from inspector.findings.catalogue import DATA_BATCHES, WATERMARK_FLAT
-from inspector.findings.finding import Finding
+from inspector.checkpoint.source_offsets import SourceOffset
+from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.quantities import counted, duration_text
+from inspector.findings.rule_inputs import NewestTime
+from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import BatchClock, Certainty
+
+MS_PER_HOUR = 3_600_000
+SOURCES_NAMED = 3
+"""Sources that are named; a query with more of one kind has its table in the log."""
+
+Clocks = Mapping[int, BatchClock]
+Sources = Mapping[int, Sequence[SourceOffset]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +41,34 @@ class Flat:
     with_data: int
 
 
-def flat_end(clocks: Mapping[int, BatchClock], batch: int) -> Flat | None:
+@dataclass(frozen=True)
+class Standing:
+    """A source that brought nothing new while the watermark stood still.
+
+    Attributes:
+        called: its name. offset: where it stands; None if it has none yet.
+        since: the first batch that read up to there, as far as the log goes back.
+    """
+
+    called: str
+    offset: str | None
+    since: int
+
+
+@dataclass(frozen=True)
+class Moving:
+    """A source that brought data while the watermark stood still.
+
+    Attributes:
+        called: its name. first, last: where it stood in the first and in the last of the batches.
+    """
+
+    called: str
+    first: str | None
+    last: str | None
+
+
+def flat_end(clocks: Clocks, batch: int) -> Flat | None:
     """The batches up to ``batch`` that had its watermark; None without a watermark."""
     last = clocks.get(batch)
     if last is None or not last.watermark_ms:
@@ -39,35 +82,166 @@ def flat_end(clocks: Mapping[int, BatchClock], batch: int) -> Flat | None:
 
 
 def judge_watermark(
-    clocks: Mapping[int, BatchClock], batch: int, newest_ms: Sequence[int]
+    clocks: Clocks,
+    batch: int,
+    newest: Sequence[NewestTime],
+    sources: Sources | None = None,
+    *,
+    by_slowest: bool = True,
+    thresholds: Thresholds = DEFAULTS,
 ) -> Iterator[Finding]:
-    """The finding, if operators wait for the watermark.
+    """What is wrong with the watermark of the query.
 
     Args:
         clocks: of the batches in the log.
         batch: the judged one.
-        newest_ms: the newest event time in each store whose rows go by the watermark.
+        newest: the newest time in each store whose rows go by the watermark; empty if no operator
+            waits for it.
+        sources: where the sources stood, by batch.
+        by_slowest: of several watermarks the least counts
+            (``spark.sql.streaming.multipleWatermarkPolicy`` is ``min``).
+        thresholds: from when on.
     """
+    ahead = list(_ahead(clocks, batch, thresholds))
+    yield from ahead
     flat = flat_end(clocks, batch)
-    if flat is None or not newest_ms or flat.with_data < DATA_BATCHES:
+    if ahead or flat is None or not newest or flat.with_data < thresholds.data_batches:
         return
-    watermark = flat.last.watermark_ms or 0
+    standing, moving = _standing(flat, sources or {})
     words = [
-        f"batches {flat.first.batch_id} to {flat.last.batch_id} all had the watermark "
-        f"{_time(watermark)}, though {flat.with_data:,} of them brought new data"
+        f"{_batches(flat)} all had the watermark {_time(flat.last.watermark_ms or 0)}, though "
+        f"{flat.with_data:,} of them brought new data"
     ]
     if flat.first.timestamp_ms is not None and flat.last.timestamp_ms is not None:
-        seconds = (flat.last.timestamp_ms - flat.first.timestamp_ms) / 1000
-        words.append(f"the batch clock went on by {seconds:,.0f} s")
-    words.append(f"the newest event time in state is {_time(max(newest_ms))}")
-    yield Finding(
-        WATERMARK_FLAT,
-        Certainty.PROVEN,
-        "; ".join(words),
-        WATERMARK_FLAT.to_do,
+        passed = duration_text(flat.last.timestamp_ms - flat.first.timestamp_ms)
+        words.append(f"{passed} passed meanwhile")
+    words += [_stands(source, flat.last.batch_id) for source in standing[:SOURCES_NAMED]]
+    words += [_moves(source) for source in moving[:SOURCES_NAMED] if standing]
+    latest = max(newest)
+    words.append(f"the newest {latest.what} in the state is {_time(latest.millis)}")
+    next_step, cause = _advice(standing if moving and by_slowest else [])
+    yield Finding(WATERMARK_FLAT, Certainty.PROVEN, "; ".join(words), next_step, cause=cause)
+
+
+def _advice(standing: Sequence[Standing]) -> tuple[str, str]:
+    """The next step and the cause."""
+    if not standing:
+        return (
+            "look at the event times of the new data: none is newer than those before. Data that "
+            "is read again, or a clock that stands, looks so",
+            "New data arrives, but no event time in it is newer than those before, so the "
+            "watermark stands still and nothing can expire.",
+        )
+    names = " and ".join(source.called for source in standing[:SOURCES_NAMED])
+    verb = "has" if len(standing) == 1 else "have"
+    since = max(source.since for source in standing)
+    return (
+        f"bring data to {names} or remove it from the query: with several sources the watermark "
+        "is the least of theirs. With spark.sql.streaming.multipleWatermarkPolicy=max the fastest "
+        "one counts (a new checkpoint is needed), and what comes late from the others is dropped",
+        f"The watermark stands still and nothing can expire, most likely because {names} {verb} "
+        f"brought no new data since batch {since}: the slowest source holds it back.",
     )
 
 
+def _standing(flat: Flat, sources: Sources) -> tuple[list[Standing], list[Moving]]:
+    """The sources that brought nothing through the flat batches, and those that did."""
+    batches = range(flat.first.batch_id + 1, flat.last.batch_id + 1)
+    if any(batch not in sources for batch in batches):
+        return [], []
+    standing: list[Standing] = []
+    moving: list[Moving] = []
+    for place, source in enumerate(sources[flat.last.batch_id]):
+        seen = [one[place] for batch in batches if place < len(one := sources[batch])]
+        if len(seen) < len(batches) or any(one.name != source.name for one in seen):
+            continue
+        if any(one.moved for one in seen):
+            moving.append(Moving(source.called, seen[0].offset, source.offset))
+        elif all(one.moved is False for one in seen):
+            since = _since(place, source, flat.first.batch_id, sources)
+            standing.append(Standing(source.called, source.offset, since))
+    return standing, moving
+
+
+def _since(place: int, source: SourceOffset, batch: int, sources: Sources) -> int:
+    """The first batch that read up to where the source stands, going back from ``batch``."""
+    while batch in sources and place < len(sources[batch]):
+        here = sources[batch][place]
+        if here.name != source.name or here.moved is not False or batch - 1 not in sources:
+            break
+        batch -= 1
+    return batch
+
+
+def _stands(source: Standing, last: int) -> str:
+    if source.offset is None:
+        return f"{source.called} has brought no data at all"
+    return f"{source.called} stands at {source.offset} from batch {source.since} to {last}"
+
+
+def _moves(source: Moving) -> str:
+    begin = "" if source.first is None else f" from {source.first}"
+    return f"{source.called} went on{begin} to {source.last}"
+
+
+def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Finding]:
+    """A watermark far ahead of the batch clock: event times from the future made it."""
+    last = clocks.get(batch)
+    if last is None or last.timestamp_ms is None:
+        return
+    watermark = last.next_watermark_ms or last.watermark_ms or 0
+    least = round(thresholds.ahead_hours * MS_PER_HOUR)
+    ahead = watermark - last.timestamp_ms
+    if ahead <= least:
+        return
+    flat = flat_end(clocks, batch)
+    stuck = flat is not None and flat.with_data >= thresholds.data_batches
+    words = [
+        f"the watermark is {_time(watermark)}, {duration_text(ahead)} ahead of the batch clock "
+        f"{_time(last.timestamp_ms)}"
+    ]
+    jump = _jump(clocks, batch, least)
+    if jump is not None:
+        words.append(f"the data of batch {jump} brought it there")
+    if flat is not None and stuck:
+        words.append(
+            f"{counted(flat.with_data, 'batch', 'batches')} with new data since then did not "
+            "move it"
+        )
+    late = (
+        "all data with correct times comes too late for it"
+        if stuck
+        else "data with correct times comes too late for it"
+    )
+    yield Finding(
+        WATERMARK_AHEAD,
+        Certainty.PROVEN,
+        "; ".join(words),
+        WATERMARK_AHEAD.to_do,
+        cause=f"Event times in the future moved the watermark {duration_text(ahead)} ahead of the "
+        f"batch clock, and it never goes back, so {late}.",
+        severity=Severity.ERROR if stuck else Severity.WARNING,
+    )
+
+
+def _jump(clocks: Clocks, batch: int, least: int) -> int | None:
+    """The batch whose data brought the watermark ahead of the clock; None if that was before."""
+    while (clock := clocks.get(batch)) is not None:
+        if clock.watermark_ms is None or clock.timestamp_ms is None:
+            return None
+        if clock.watermark_ms - clock.timestamp_ms <= least:
+            return batch
+        batch -= 1
+    return None
+
+
+def _batches(flat: Flat) -> str:
+    return f"batches {flat.first.batch_id} to {flat.last.batch_id}"
+
+
 def _time(millis: int) -> str:
-    moment = datetime.fromtimestamp(millis / 1000, timezone.utc)
+    try:
+        moment = datetime.fromtimestamp(millis / 1000, timezone.utc)
+    except (ValueError, OverflowError, OSError):
+        return f"{millis:,} ms after 1970"  # beyond the year 9999
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from inspector.kernel._apply import apply
 from inspector.kernel._changes import change_columns, tally
+from inspector.kernel._hashes import row_hashes
 from inspector.kernel._interner import Interner
 from inspector.kernel._order import descents
 from inspector.kernel._rows import check_rows, read_slots
@@ -35,6 +36,7 @@ __all__ = [
     "gather",
     "hash64",
     "read_slots",
+    "row_hashes",
     "scan",
     "tally",
 ]

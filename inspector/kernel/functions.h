@@ -13,6 +13,10 @@
 /* How a scan ended. */
 enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT };
 
+/* Fills a number and a flag for each row, by a program. Returns 0, or -1 if a row lies outside. */
+typedef int (*RowNumbers)(const Spans *rows, const Array *program, Array *numbers, char *known);
+
+WITHIN PyObject *numbers_of_rows(PyObject *args, const char *format, RowNumbers fill);
 WITHIN PyObject *kernel_scan(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_hash64(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_gather(PyObject *module, PyObject *args);
@@ -22,6 +26,7 @@ WITHIN PyObject *kernel_tally(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_check_rows(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_read_slots(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_descents(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_row_hashes(PyObject *module, PyObject *args);
 WITHIN extern PyType_Spec interner_spec;
 
 #endif

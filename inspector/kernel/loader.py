@@ -10,115 +10,35 @@ from __future__ import annotations
 import functools
 import importlib
 import os
-from typing import Any, Protocol, cast
+import sys
+from typing import TYPE_CHECKING, cast
 
 from inspector.exceptions import EngineError
-from inspector.kernel import _kernel_py
-from inspector.kernel.layout import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
 
-__all__ = [
-    "BAD_KEY_LENGTH",
-    "END",
-    "ENVIRONMENT",
-    "FULL",
-    "MORE",
-    "OVER_LIMIT",
-    "SPAN",
-    "Interner",
-    "Kernel",
-    "kernel",
-    "kernel_name",
-    "load",
-]
+if TYPE_CHECKING:
+    from inspector.kernel import _kernel_py
+    from inspector.kernel._interner import Interner as Interner
+
+    class Kernel:
+        """What both kernels are: a module with these functions, as the Python twin defines them."""
+
+        Interner = Interner
+        apply = staticmethod(_kernel_py.apply)
+        change_columns = staticmethod(_kernel_py.change_columns)
+        check_rows = staticmethod(_kernel_py.check_rows)
+        descents = staticmethod(_kernel_py.descents)
+        gather = staticmethod(_kernel_py.gather)
+        hash64 = staticmethod(_kernel_py.hash64)
+        read_slots = staticmethod(_kernel_py.read_slots)
+        row_hashes = staticmethod(_kernel_py.row_hashes)
+        scan = staticmethod(_kernel_py.scan)
+        tally = staticmethod(_kernel_py.tally)
+
 
 ENVIRONMENT = "INSPECTOR_KERNEL"
+PYTHON = "python"
 _C_MODULE = "inspector.kernel._kernel_c"
-
-
-class Interner(Protocol):
-    """What :class:`inspector.kernel._interner.Interner` defines."""
-
-    def intern(self, buffer: Any, offsets: Any, lengths: Any, out: Any, /) -> None:
-        """Give every span the number of its bytes."""
-
-    def find(self, key: Any, /) -> int:
-        """The number of a byte string, or -1."""
-
-    def lengths(self, out: Any, /) -> None:
-        """The length of every byte string."""
-
-    def gather(self, ids: Any, offsets: Any, /) -> bytes:
-        """The byte strings of some numbers."""
-
-    def __len__(self) -> int: ...
-
-    @property
-    def nbytes(self) -> int:
-        """Memory held, in bytes."""
-
-
-class Kernel(Protocol):
-    """What both kernels are: a module with these functions."""
-
-    def scan(self, buffer: Any, start: int, spans: Any, max_length: int, /) -> tuple[int, int, int]:
-        """Find whole records."""
-
-    def hash64(self, buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any, /) -> None:
-        """Hash every span."""
-
-    def gather(self, buffer: Any, offsets: Any, lengths: Any, /) -> bytes:
-        """Concatenate spans."""
-
-    def apply(  # noqa: PLR0913 - the columns of the records, and four results
-        self,
-        table: Any,
-        ids: Any,
-        key_sizes: Any,
-        value_sizes: Any,
-        hashes: Any,
-        clocks: Any,
-        step: int,
-        first_record: int,
-        flags: int,
-        touched: Any,
-        counts: Any,
-        sums: Any,
-        by_size: Any,
-        /,
-    ) -> tuple[int, int]:
-        """Apply records to a table of keys."""
-
-    def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
-        self,
-        table: Any,
-        touched: Any,
-        step: int,
-        flags: int,
-        first: int,
-        numbers: Any,
-        outcomes: Any,
-        /,
-    ) -> None:
-        """List what a version did to the keys that it touched."""
-
-    def tally(
-        self, table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: Any, /
-    ) -> int:
-        """Add up what a version did to the keys that it touched."""
-
-    def check_rows(self, buffer: Any, offsets: Any, lengths: Any, program: Any, out: Any, /) -> int:
-        """Find the rows that may not fit their schema."""
-
-    def read_slots(
-        self, buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, valid: Any, /
-    ) -> None:
-        """Read one 64-bit field of every row."""
-
-    def descents(self, buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any, /) -> int:
-        """Find the rows that are below the one before them."""
-
-    def Interner(self) -> Interner:  # noqa: N802 - a class in both kernels
-        """A new, empty interner."""
+_PYTHON_MODULE = "inspector.kernel._kernel_py"
 
 
 def load(choice: str) -> Kernel:
@@ -138,7 +58,7 @@ def load(choice: str) -> Kernel:
         except ImportError as error:
             if choice == "c":
                 raise EngineError(f"{ENVIRONMENT}=c, but it was not built: {error}") from error
-    return cast("Kernel", _kernel_py)
+    return cast("Kernel", importlib.import_module(_PYTHON_MODULE))
 
 
 @functools.cache
@@ -151,6 +71,16 @@ def kernel() -> Kernel:
     return load(os.environ.get(ENVIRONMENT, ""))
 
 
+def slow_kernel_text() -> str:
+    """Why the kernel of this process is the Python one, and what that means."""
+    if os.environ.get(ENVIRONMENT) == PYTHON:
+        reason = f"{ENVIRONMENT}={PYTHON} asks for it"
+    else:
+        reason = "the compiled one was not built when this package was installed"
+    return f"the Python kernel reads the state, many times slower than the compiled one: {reason}"
+
+
 def kernel_name() -> str:
     """``c`` or ``python``: the kernel of this process, for reports."""
-    return "python" if kernel() is cast("Kernel", _kernel_py) else "c"
+    chosen: object = kernel()
+    return PYTHON if chosen is sys.modules.get(_PYTHON_MODULE) else "c"

@@ -1,7 +1,7 @@
 """The words of the programs by which the kernel looks into UnsafeRows.
 
 A program is an array of numbers: how many fields there are, then for each of them a word of one of
-the two lists below with its operands. It ends in zeros.
+the lists below with its operands. It ends in zeros.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ STRUCT = 4
 DOUBT = 5
 """Field that this check does not know: whatever is there, somebody else has to look."""
 
-# --- what a field is compared by: descents ----------------------------------------------------
+# --- what a field is compared by: descents; hashed as: row_hashes --------------------------------
 
 BYTES = 0
 """Variable part of unsigned bytes; what is only a beginning comes first."""
@@ -43,5 +43,7 @@ FIELDS = 15
 """Struct; operands: how many numbers its program has, then that program."""
 ELEMENTS = 16
 """Array; operands: how many numbers follow, then what each element is compared by."""
+BOOLEAN = 17
+"""Number of one byte of which only zero or not counts; hashed only."""
 UNORDERED = -1
 """Field of which nothing is known, not even that null comes first."""

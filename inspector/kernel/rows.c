@@ -156,21 +156,22 @@ static int read_slots(const Spans *spans, const Array *path, Array *values, char
     return 0;
 }
 
-PyObject *kernel_read_slots(PyObject *module, PyObject *args)
+/* What the functions share that give one number, and whether it is known, for each row. */
+PyObject *numbers_of_rows(PyObject *args, const char *format, RowNumbers fill)
 {
-    PyObject *bytes, *offsets, *lengths, *path_object, *values_object, *valid_object, *result = NULL;
+    PyObject *bytes, *offsets, *lengths, *program_object, *values_object, *valid_object;
+    PyObject *result = NULL;
     Spans spans;
-    Array path, values;
+    Array program, values;
     Py_buffer valid;
     int status;
-    (void)module;
-    if (!PyArg_ParseTuple(args, "OOOOOO:read_slots", &bytes, &offsets, &lengths, &path_object,
+    if (!PyArg_ParseTuple(args, format, &bytes, &offsets, &lengths, &program_object,
                           &values_object, &valid_object))
         return NULL;
     if (spans_open(bytes, offsets, lengths, &spans) < 0)
         return NULL;
-    if (array_open(path_object, 0, "lq", &path) < 0)
-        goto no_path;
+    if (array_open(program_object, 0, "lq", &program) < 0)
+        goto no_program;
     if (out_open(values_object, "lq", spans.offsets.count, &values) < 0)
         goto no_values;
     if (PyObject_GetBuffer(valid_object, &valid, PyBUF_WRITABLE) < 0)
@@ -180,7 +181,7 @@ PyObject *kernel_read_slots(PyObject *module, PyObject *args)
         goto done;
     }
     Py_BEGIN_ALLOW_THREADS
-    status = read_slots(&spans, &path, &values, valid.buf);
+    status = fill(&spans, &program, &values, valid.buf);
     Py_END_ALLOW_THREADS
     if (status < 0)
         PyErr_SetString(PyExc_ValueError, OUTSIDE);
@@ -191,8 +192,14 @@ done:
 no_valid:
     PyBuffer_Release(&values.buffer);
 no_values:
-    PyBuffer_Release(&path.buffer);
-no_path:
+    PyBuffer_Release(&program.buffer);
+no_program:
     spans_close(&spans);
     return result;
+}
+
+PyObject *kernel_read_slots(PyObject *module, PyObject *args)
+{
+    (void)module;
+    return numbers_of_rows(args, "OOOOOO:read_slots", read_slots);
 }

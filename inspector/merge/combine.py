@@ -1,7 +1,8 @@
 """Facts of many partitions merged before they reach the driver, where they are many.
 
 Of 200 partitions with 100 versions and 4 stores come 80,000 facts on versions. The driver needs
-those of single partitions at the judged version alone; of older ones the sums.
+those of single partitions at the judged version and the one before it, which executors hold
+beside it; of older ones the sums.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ def combining(version: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.
     """A batch function from facts to fewer facts, of which the driver makes the same.
 
     Args:
-        version: the judged one; facts on it that are reported by partition stay apart.
+        version: the judged one; facts on it, and on the one before, that are reported by partition
+            stay apart.
 
     Returns:
         Takes and yields batches of :func:`inspector.facts.registry.facts_schema`. It holds one fact
@@ -47,7 +49,7 @@ def _merge(
     """Add facts to ``merged``; yields those that are not to be added."""
     for one in found:
         key = one.merge_key
-        if key is None or (one.fact.by_partition and one.version >= version):
+        if key is None or (one.fact.by_partition and one.version >= version - 1):
             yield one
         else:
             merged[key] = merged[key] + one if key in merged else one

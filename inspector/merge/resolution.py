@@ -135,6 +135,8 @@ class Resolution(Message):
         last = (found.clock_version if found.ignored else None) or found.expired_version
         shown = {at: _left(kinds) for at, kinds in self.against.get(name, {}).items()}
         other = _OTHER[kind]
+        if self.user_clock is None and other in shown.values():
+            found = found.with_mixed_clocks()
         others = [at for at, one in shown.items() if at < last and one is other]
         if not others or self.user_clock is not None:
             return found

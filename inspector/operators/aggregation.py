@@ -8,10 +8,13 @@ Complete never removes; the output mode is not in the checkpoint.
 
 from __future__ import annotations
 
-from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
+from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
+EMITS = Emission.BY_WATERMARK
+"""StateStoreSaveExec: Append emits what the watermark evicts; Complete emits all, each batch."""
+
 COMPLETE = "the output mode is not in the checkpoint, and complete mode keeps every group"
 
 
@@ -20,7 +23,9 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     key, _ = shape.schemas[store]
     if not key.fields:
         return StoreRule(
-            unknown="a global aggregation has one row, for good", source=SOURCE, needs_none=True
+            unknown="a global aggregation has one row, which stays for ever",
+            source=SOURCE,
+            needs_none=True,
         )
     expiry = watermark_field(key, RowPart.KEY)
     if expiry is not None:

@@ -6,10 +6,12 @@ watermark, *if* such a column is among those compared; else never (``StreamingDe
 
 from __future__ import annotations
 
-from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
+from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("dedupe",)
 SOURCE = "StreamingDeduplicateExec"
+EMITS = Emission.NEVER
+"""BaseStreamingDeduplicateExec.doExecute: an input row that is new, or nothing."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:
@@ -19,7 +21,8 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     if expiry is not None:
         return StoreRule(expiry=expiry, source=SOURCE)
     return StoreRule(
-        never="no column with a watermark is among those compared, so no key is ever removed",
+        never="none of the columns of dropDuplicates carries a watermark, so no key is ever "
+        "removed",
         advice="use dropDuplicatesWithinWatermark (Spark 3.5), "
         "or put the event time among the columns of dropDuplicates",
         source=SOURCE,

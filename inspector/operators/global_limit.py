@@ -5,12 +5,16 @@ Key ``{key: void}``, value ``{value: long}``, in partition 0 (``StreamingGlobalL
 
 from __future__ import annotations
 
-from inspector.operators.rule import OperatorShape, StoreRule
+from inspector.operators.rule import Emission, OperatorShape, StoreRule
 
 NAMES = ("globalLimit",)
 SOURCE = "StreamingGlobalLimitExec"
+EMITS = Emission.NEVER
+"""StreamingGlobalLimitExec: the first of the input rows."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:  # noqa: ARG001 - one form for all
     """A limit's one row stays as long as the query."""
-    return StoreRule(unknown="a limit has one row, for good", source=SOURCE, needs_none=True)
+    return StoreRule(
+        unknown="a limit has one row, which stays for ever", source=SOURCE, needs_none=True
+    )

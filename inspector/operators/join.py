@@ -20,9 +20,11 @@ with the bound that the join condition gives; else never
 
 from __future__ import annotations
 
+from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES
 from inspector.operators.rule import (
     MICROS_PER_MS,
     Clock,
+    Emission,
     ExpiryField,
     OperatorShape,
     RowPart,
@@ -34,9 +36,12 @@ from inspector.sparktypes import AtomicType, StructType
 
 NAMES = ("symmetricHashJoin",)
 SOURCE = "StreamingSymmetricHashJoinHelper, SymmetricHashJoinStateManager"
+EMITS = Emission.BY_WATERMARK
+"""StreamingSymmetricHashJoinExec: an outer join emits the rows without a partner when they are
+evicted (onOutputCompletion); that a join is an inner one is not in the checkpoint."""
+
 SIDES = ("left", "right")
-VALUE_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
-COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
+VALUE_STORES, COUNT_STORES = JOIN_ROW_STORES, JOIN_COUNT_STORES
 COUNT = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1, True, "value")
 """Where a counter's number lies."""
 

@@ -6,7 +6,7 @@ shape of the stores and their schemas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from types import ModuleType
 
 from inspector.operators import (
@@ -18,8 +18,8 @@ from inspector.operators import (
     join,
     session_window,
 )
-from inspector.operators.rule import OperatorShape, StoreRule
-from inspector.sparktypes import StructType
+from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule
+from inspector.sparktypes import StructType, field_at, is_int64, widen_timeout
 
 _MODULES: tuple[ModuleType, ...] = (
     aggregation,
@@ -33,6 +33,9 @@ _MODULES: tuple[ModuleType, ...] = (
 _RULES: dict[str, Callable[[OperatorShape, str], StoreRule]] = {
     name: module.rule for module in _MODULES for name in module.NAMES
 }
+EMITS: dict[str, Emission] = {name: module.EMITS for module in _MODULES for name in module.NAMES}
+"""What each operator emits, by its name."""
+
 UNKNOWN = "unknown"
 SINGLE_PARTITION = ("globalLimit",)
 
@@ -40,11 +43,43 @@ SINGLE_PARTITION = ("globalLimit",)
 def rule_for(shape: OperatorShape, store: str) -> StoreRule:
     """The expiry rule of one store of an operator."""
     rule = _RULES.get(shape.name)
+    if shape.name == UNKNOWN:
+        return StoreRule(
+            unknown="the operator cannot be recognised: its name (Spark 4.0 and later) and its "
+            "state schema (Spark 3.1 and later) are missing or cannot be read"
+        )
     if rule is None:
         return StoreRule(unknown=f"no rule is known for operator {shape.name!r}")
     if store not in shape.schemas:
-        return StoreRule(unknown="there is no state schema (Spark 3.0 and older write none)")
-    return rule(shape, store)
+        return StoreRule(
+            unknown="the state schema (Spark 3.1 and later write one) is missing or cannot be read"
+        )
+    return _readable(rule(shape, store), *shape.schemas[store])
+
+
+def _readable(rule: StoreRule, key: StructType, value: StructType) -> StoreRule:
+    """The rule, if the schema has a 64-bit number wherever the rule needs one."""
+    rows = {RowPart.KEY: key, RowPart.VALUE: widen_timeout(value)}
+    for field in (rule.expiry, rule.event_time, *rule.key_times):
+        if field is not None and not is_int64(field_at(rows[field.part], field.path)):
+            return StoreRule(
+                unknown=f"by the state schema {field.part.value}.{field.name}, which the rule "
+                "needs, is no time: the schema was changed, or belongs to another query",
+                source=rule.source,
+            )
+    return rule
+
+
+def fed_by_sources(upstream: Iterable[str]) -> bool:
+    """Whether only new data of the sources can reach an operator.
+
+    A group-state function below an operator that emits by the clock is called for data in batches
+    without new data of the sources. Read in Spark's source, versions 2.4 to 4.3.
+
+    Args:
+        upstream: names of the operators above it; one that is not known may emit at any time.
+    """
+    return all(EMITS.get(name) is Emission.NEVER for name in upstream)
 
 
 def identify(stores: Collection[str], schemas: Mapping[str, tuple[StructType, StructType]]) -> str:

@@ -114,6 +114,14 @@ class OperatorShape:
     upstream: tuple[str, ...] = field(default=())
 
 
+class Emission(enum.Enum):
+    """When an operator emits rows in a batch in which it gets none itself."""
+
+    NEVER = "only what comes in"
+    BY_WATERMARK = "when the watermark evicts rows"
+    BY_TIMEOUT = "when timeouts fire"
+
+
 def event_time_field(schema: StructType) -> tuple[int, StructField] | None:
     """The first column that carries an event-time watermark, with its ordinal, or None."""
     for ordinal, column in enumerate(schema.fields):

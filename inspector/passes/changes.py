@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from inspector.checkpoint.storage import Storage
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
-from inspector.passes.key_filter import chosen, filter_of
-from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.passes.key_filter import chosen, filter_of, some_records
+from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import Step, replay_steps
-from inspector.schemas import CHANGES, problem_batch, record_batch
+from inspector.schemas import CHANGES, problem_batch, record_batch, specs_in
 from inspector.state.events import WORDS, BlockEvents, Event, Presence
 
 
@@ -52,16 +51,12 @@ def run_changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Yields:
         Batches of schema :data:`inspector.schemas.CHANGES`.
     """
-    for batch in batches:
-        for spec in batch.column("spec").to_pylist():
-            request = ChangesTask.from_json(str(spec))
-            task = request.task
-            storage = Storage(task.url, task.options, task.root)
-            for store in task.stores:
-                reader = StoreReader(task, storage, task.store_id(store))
-                yield from _Walk(request, store, reader).emit()
-                if reader.problems:
-                    yield problem_batch(CHANGES, reader.problems)
+    for spec in specs_in(batches):
+        request = ChangesTask.from_json(spec)
+        for store, reader in open_stores(request.task):
+            yield from _Walk(request, store, reader).emit()
+            if reader.problems:
+                yield problem_batch(CHANGES, reader.problems)
 
 
 class _Walk:
@@ -100,7 +95,7 @@ class _Walk:
                 if self._request.bases:
                     same = np.full(block.count, Event.IN_SNAPSHOT, np.int8)
                     events = BlockEvents(same, np.full(block.count, -1))
-                    yield from self._rows(file, block, ordinals, events)
+                    yield from self._shown(file, block, ordinals, events)
         except READ_ERRORS as error:
             self._failed(error, file)
 
@@ -109,13 +104,26 @@ class _Walk:
             for block, ordinals in chosen(self._reader.blocks(file), self._filter):
                 events = self._presence.apply(block)
                 if (file.version or 0) >= self._request.first_version:
-                    yield from self._rows(file, block, ordinals, events)
+                    yield from self._shown(file, block, ordinals, events)
         except READ_ERRORS as error:
             self._failed(error, file)
 
     def _failed(self, error: Exception, file: StoreFile) -> None:
         self._reader.failed(error, file)
         self._presence.forget(known=False)
+
+    def _shown(
+        self, file: StoreFile, block: RecordBlock, ordinals: Any, events: BlockEvents
+    ) -> Iterator[pa.RecordBatch]:
+        """Those whose value is looked for too; what they did is known by all of the key."""
+        if self._filter is not None and self._filter.values is not None:
+            rows = np.flatnonzero(self._filter.mask_values(block))
+            if not len(rows):
+                return
+            old_values = tuple(events.old_values[at] for at in rows) if events.old_values else ()
+            events = BlockEvents(events.events[rows], events.old_sizes[rows], old_values)
+            block, ordinals = some_records(block, rows), ordinals[rows]
+        yield from self._rows(file, block, ordinals, events)
 
     def _rows(
         self, file: StoreFile, block: RecordBlock, ordinals: Any, events: BlockEvents

@@ -17,17 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from inspector.arrays import Int64s
-from inspector.checkpoint.storage import Storage
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
-from inspector.passes.key_filter import BoundFilter, chosen, filter_of
-from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.passes.key_filter import BoundFilter, chosen, filter_of, some_records
+from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import chain_for
-from inspector.schemas import DIFF, batch_of, problem_batch, record_batch
+from inspector.schemas import DIFF, batch_of, problem_batch, record_batch, specs_in
 from inspector.state.two_versions import Compared, Differences, Places, TwoVersions
 
 PAIRING_BYTES = 64 << 20
@@ -62,12 +61,11 @@ def run_diff(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Yields:
         Batches of schema :data:`inspector.schemas.DIFF`.
     """
-    for batch in batches:
-        for spec in batch.column("spec").to_pylist():
-            unit = _Unit(DiffTask.from_json(str(spec)))
-            yield from unit.emit()
-            if problems := unit.problems():
-                yield problem_batch(DIFF, problems)
+    for spec in specs_in(batches):
+        unit = _Unit(DiffTask.from_json(spec))
+        yield from unit.emit()
+        if problems := unit.problems():
+            yield problem_batch(DIFF, problems)
 
 
 class _Part(NamedTuple):
@@ -80,9 +78,7 @@ class _Part(NamedTuple):
 
 
 def _part(task: Task) -> _Part:
-    (store,) = task.stores
-    storage = Storage(task.url, task.options, task.root)
-    reader = StoreReader(task, storage, task.store_id(store))
+    ((store, reader),) = open_stores(task)
     return _Part(task, store, reader, filter_of(task, store))
 
 
@@ -107,7 +103,7 @@ class _Unit:
     def emit(self) -> Iterator[pa.RecordBatch]:
         if not all(self._learn(side) for side in Compared):
             return
-        differ = self._keys.differences()
+        differ = self._meeting(self._keys.differences())
         yield self._counts(differ)
         emitted = 0
         for batch in self._rows(differ):
@@ -163,6 +159,21 @@ class _Unit:
                 return file
         return None
 
+    def _meeting(self, differ: Differences) -> Differences:
+        """Those of which the value that a filter looks for is the old one or the new one."""
+        if not any(part.filter and part.filter.values for part in self._sides[Compared.NEW]):
+            return differ
+        sides = {Compared.OLD: differ.removed, Compared.NEW: differ.added}
+        kept = [
+            ids[part.filter.mask_values(some_records(block, rows))]
+            for side, alone in sides.items()
+            for part, block, rows, ids in self._found(side, np.concatenate([differ.changed, alone]))
+            if part.filter is not None
+        ]
+        met = np.unique(np.concatenate([np.empty(0, np.int64), *kept]))
+        each = (differ.added, differ.removed, differ.changed)
+        return Differences(*(ids[np.isin(ids, met)] for ids in each))
+
     def _counts(self, differ: Differences) -> pa.RecordBatch:
         (first, *_) = [part for parts in self._sides for part in parts]
         place = first.reader.row("count", self._sides[Compared.NEW][0].task.version)
@@ -217,7 +228,7 @@ class _Unit:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""
         places = self._keys.places(side, ids)
         for number, (part, file) in enumerate(self._files[side]):
-            if places.any_in(number):
+            if places.positions.any_in(number):
                 yield from _in_file(part, file, number, places)
 
 
@@ -226,10 +237,9 @@ def _in_file(
 ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
     try:
         for block in part.reader.blocks(file):
-            ordinals = np.arange(block.first_record, block.first_record + block.count)
-            rows, ids = places.find(number, ordinals)
+            rows, at = places.positions.find(number, block.ordinals)
             if len(rows):
-                yield part, block, rows, ids
+                yield part, block, rows, places.ids[at]
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
         part.reader.failed(error, file)

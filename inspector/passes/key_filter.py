@@ -1,40 +1,56 @@
-"""Keys that are looked for: by some of their fields, or by all bytes of the key row.
+"""Keys that are looked for, however they are named; and rows, by the fields of their values.
 
-A filter is what the user typed, checked against the key schema of a store by :meth:`KeyFilter.bind`
-and then held against whole blocks of records. Each condition is one field; all have to hold. A null
-is met by null alone. A field of a struct that is null counts as null, unless the struct is given as
-a JSON object: then it has to be there.
+======================  =========================================================================
+``user=a``              a field of the key; a dot leads into a struct; repeated: all have to hold
+``{"user": "a"}``       the same as a JSON object
+``hex:0000...``         all bytes of the key row; bare digits will do
+``sha256:f04c...``      the hash by which reports name a key that they hide, or its first digits
+======================  =========================================================================
+
+A filter is what the user typed, checked against the schemas of a store by :meth:`KeyFilter.bind`
+and then held against whole blocks of records. All conditions have to hold. A field of a struct that
+is null counts as null, unless the struct is given as a JSON object: then it has to be there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from inspector.arrays import Bools, Int64s
-from inspector.decode.arrow_types import arrow_type
 from inspector.decode.records import RecordBlock
+from inspector.decode.row_hash import HASH, hash_digits
 from inspector.decode.rows import RowDecoder
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import CheckpointError
 from inspector.kernel.loader import kernel
-from inspector.passes.key_values import json_of, plain_value, text_value
-from inspector.sparktypes import (
-    DataType,
-    StructType,
-    parse_schema_json,
-    storage_type,
-    to_ddl,
-    unique_names,
+from inspector.passes.conditions import (
+    KEY,
+    SHOWN,
+    VALUE,
+    Condition,
+    Term,
+    condition_of,
+    conditions_of_object,
 )
+from inspector.passes.key_values import json_of
+from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 
-_SHOWN = 60
+FORMS = (
+    "a field and its value (user=a), a JSON object such as "
+    """'{"user": "a"}', the bytes of the key row in hex (hex:...), or the hash of a redacted key """
+    "(sha256:...)"
+)
+"""How a key can be named, for messages."""
+
+_HEX = "hex:"
+_MOST_ERRORS = 4
+_DIGITS = re.compile(r"[0-9a-f]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -42,135 +58,157 @@ class KeyFilter:
     """What is looked for, as it was typed.
 
     Attributes:
-        key: a JSON object of key fields, or the bytes of a whole key row in hex.
-        where: ``NAME=VALUE`` each; a dot leads into a struct, the value ``null`` is null.
+        key: names of a key, each in one of the forms above.
+        where: ``NAME=VALUE``, or another comparison, each: of a field of the key or of the value.
     """
 
-    key: str | None = None
+    key: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         """Whether there is any condition."""
-        return self.key is not None or bool(self.where)
-
-    def bind(self, schema: StructType | None) -> BoundFilter:
-        """The filter for the keys of one store.
-
-        Args:
-            schema: its key schema; None if unknown, which leaves keys in hex.
-
-        Raises:
-            CheckpointError: not JSON, not hex, no such field, or no value of the field's type.
-        """
-        row = None if self.key is None or self._is_json else _hex(self.key)
-        conditions: list[Condition] = []
-        if self._is_json or self.where:
-            if schema is None:
-                raise CheckpointError(
-                    "keys cannot be looked for by their fields, for there is no state schema: "
-                    "give --key-schema, or the whole key row in hex"
-                )
-            conditions = [*self._of_key(schema), *self._of_where(schema)]
-        decoder = RowDecoder(schema) if schema is not None and conditions else None
-        return BoundFilter(row, tuple(conditions), decoder)
+        return bool(self.key or self.where)
 
     @property
-    def _is_json(self) -> bool:
-        return self.key is not None and self.key.lstrip()[:1] in ("{", "[", '"')
+    def hashes(self) -> tuple[str, ...]:
+        """The hashes among the names, which may be those of several keys."""
+        return tuple(text for text in map(str.strip, self.key) if text.startswith(HASH))
 
-    def _of_key(self, schema: StructType) -> Iterator[Condition]:
-        if not self._is_json:
-            return
-        assert self.key is not None
-        try:
-            requested = json_of(self.key)
-        except ValueError as error:
-            raise CheckpointError(f"the key is not JSON: {error}") from None
-        if not isinstance(requested, dict):
-            raise CheckpointError(f"the key is {self.key[:_SHOWN]}, expected a JSON object")
-        yield from _conditions(schema, requested, ())
+    def bind(self, key: StructType | None, value: StructType | None = None) -> BoundFilter:
+        """The filter for one store.
 
-    def _of_where(self, schema: StructType) -> Iterator[Condition]:
+        Args:
+            key: its key schema; None if unknown, which leaves keys in hex and hashes.
+            value: its value schema; None if unknown.
+
+        Raises:
+            CheckpointError: not one of the forms, no such field, or no value of the field's type.
+        """
+        rows: set[bytes] = set()
+        hashes: set[str] = set()
+        found: dict[str, list[Condition]] = {KEY: [], VALUE: []}
+        for text in map(str.strip, self.key):
+            if text.startswith(HASH):
+                hashes.add(_hash(text))
+            elif text[:1] in ("{", "[", '"'):
+                found[KEY] += conditions_of_object(_known(key), _object(text))
+            elif "=" in text:
+                term = Term.parse(text)
+                if term.compare != "=":
+                    raise CheckpointError(f"got {text[:SHOWN]!r}, a key is named by NAME=VALUE")
+                found[KEY] += condition_of(term, {KEY: _known(key)})[1]
+            else:
+                rows.add(_hex(text))
         for text in self.where:
-            name, sign, value = text.partition("=")
-            if not sign or not name:
-                raise CheckpointError(f"got {text[:_SHOWN]!r}, expected NAME=VALUE")
-            path, data_type = _find(schema, name.split("."), name)
-            try:
-                given = text_value(data_type, value)
-            except ValueError as error:
-                raise _misfit(name, value, str(error)) from None
-            yield from _conditions_of(data_type, given, path, name)
+            term = Term.parse(text)
+            if key is None and value is None:
+                _known(None)
+            side, conditions = condition_of(term, {KEY: key, VALUE: value})
+            found[side] += conditions
+        return BoundFilter(
+            tuple(sorted(rows)),
+            tuple(sorted(hashes)),
+            _Fields.of(key, found[KEY]),
+            _Fields.of(value, found[VALUE]),
+        )
 
 
 @dataclass(frozen=True)
-class Condition:
-    """One field and its value.
+class _Fields:
+    """Conditions on one side of the rows, with what decodes it."""
 
-    Attributes:
-        path: ordinals from the key row inwards.
-        value: an Arrow scalar; None looks for null.
-        present: look for anything but null instead.
-    """
+    conditions: tuple[Condition, ...]
+    decoder: RowDecoder
 
-    path: tuple[int, ...]
-    value: Any = None
-    present: bool = False
+    @classmethod
+    def of(cls, schema: StructType | None, conditions: Sequence[Condition]) -> _Fields | None:
+        if schema is None or not conditions:
+            return None
+        return cls(tuple(conditions), RowDecoder(schema))
+
+    def met(self, buffer: bytes, offsets: Int64s, lengths: Int64s, among: Int64s) -> Int64s:
+        """Those among some rows that meet all conditions; a row that does not fit meets none."""
+        decoded = self.decoder.decode(buffer, offsets[among], lengths[among]).array
+        met: Bools = decoded.is_valid().to_numpy(zero_copy_only=False)
+        for condition in self.conditions:
+            met &= condition.holds(decoded)
+        return among[met]
 
 
 @dataclass(frozen=True)
 class BoundFilter:
-    """A filter on the keys of one store.
+    """A filter on the rows of one store.
 
     Attributes:
-        row: all bytes of the key, or None.
-        conditions: what fields have to hold.
-        decoder: of the keys, where there are conditions.
+        rows: all bytes of the key; more than one are no key.
+        hashes: first digits of the key's hash.
+        keys, values: what fields have to hold.
     """
 
-    row: bytes | None = None
-    conditions: tuple[Condition, ...] = ()
-    decoder: RowDecoder | None = None
+    rows: tuple[bytes, ...] = ()
+    hashes: tuple[str, ...] = ()
+    keys: _Fields | None = None
+    values: _Fields | None = None
 
-    def mask(self, block: RecordBlock) -> Bools:
-        """Which records of a block have a key that is looked for."""
-        met: Bools = np.ones(block.count, np.bool_)
-        if self.row is not None:
-            met &= _same_bytes(block, self.row)
-        if self.decoder is None or not met.any():
-            return met
-        rows = np.flatnonzero(met)
-        offsets, lengths = block.key_offset[rows], block.key_length[rows]
-        keys = self.decoder.decode(block.buffer, offsets, lengths).array
-        met[rows] &= keys.is_valid().to_numpy(zero_copy_only=False)
-        for condition in self.conditions:
-            met[rows] &= _holds(keys, condition)
-        return met
+    def mask(self, block: RecordBlock, among: Bools | None = None) -> Bools:
+        """Which records of a block, or of some of them, have a key that is looked for."""
+        rows = np.arange(block.count) if among is None else np.flatnonzero(among)
+        return _mask(block, self.keys_met(block.buffer, block.key_offset, block.key_length, rows))
+
+    def keys_met(self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s) -> Int64s:
+        """Those among some keys in a buffer that are looked for."""
+        for row in self.rows:
+            rows = _same_bytes(buffer, offsets, lengths, rows, row)
+        view = memoryview(buffer)
+        for digits in self.hashes:
+            of_row = (view[offsets[at] : offsets[at] + lengths[at]] for at in rows)
+            met = [hash_digits(each).startswith(digits) for each in of_row]
+            rows = rows[np.array(met, np.bool_)]
+        if self.keys is not None and len(rows):
+            rows = self.keys.met(buffer, offsets, lengths, rows)
+        return rows
+
+    def mask_values(self, block: RecordBlock, among: Bools | None = None) -> Bools:
+        """Which records put a value that is looked for; a removal has none."""
+        puts = block.value_length >= 0
+        rows = np.flatnonzero(puts if among is None else puts & among)
+        if self.values is None:
+            return np.ones(block.count, np.bool_) if among is None else among
+        if len(rows):
+            rows = self.values.met(block.buffer, block.value_offset, block.value_length, rows)
+        return _mask(block, rows)
+
+    def live(self, block: RecordBlock, rows: Int64s) -> Int64s:
+        """Those among the live records of a block that are looked for, by key and by value."""
+        return np.flatnonzero(self.mask_values(block, self.mask(block, _mask(block, rows))))
 
 
 class NothingFilter(BoundFilter):
-    """The filter of a store whose keys cannot have what is looked for."""
+    """The filter of a store whose rows cannot have what is looked for."""
 
-    def mask(self, block: RecordBlock) -> Bools:
-        """No record."""
-        return np.zeros(block.count, np.bool_)
+    def keys_met(self, _buffer: bytes, _offsets: Int64s, _lengths: Int64s, rows: Int64s) -> Int64s:
+        """No key."""
+        return rows[:0]
 
 
-def bound_or_nothing(requested: KeyFilter, schema: StructType | None) -> BoundFilter:
-    """The filter for one of several stores: those without the field have no such key."""
+def bound_or_nothing(
+    requested: KeyFilter, key: StructType | None, value: StructType | None = None
+) -> BoundFilter:
+    """The filter for one of several stores: those without the field have no such row."""
     try:
-        return requested.bind(schema)
+        return requested.bind(key, value)
     except CheckpointError:
         return NothingFilter()
 
 
 def filter_of(task: Task, store: StoreTask) -> BoundFilter | None:
-    """What a task looks for in one of its stores; None for every key."""
+    """What a task looks for in one of its stores; None for every row."""
     requested = KeyFilter(task.key, task.where)
     if not requested:
         return None
-    schema = None if store.key_schema is None else parse_schema_json(store.key_schema)
-    return bound_or_nothing(requested, schema)
+    key = None if store.key_schema is None else parse_schema_json(store.key_schema)
+    value = None if store.value_schema is None else parse_schema_json(store.value_schema)
+    return bound_or_nothing(requested, key, None if value is None else widen_timeout(value))
 
 
 def chosen(
@@ -178,16 +216,15 @@ def chosen(
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
     """The records whose key is looked for, with their ordinals in the file."""
     for block in blocks:
-        ordinals = np.arange(block.first_record, block.first_record + block.count)
         if requested is None:
-            yield block, ordinals
+            yield block, block.ordinals
             continue
         rows = np.flatnonzero(requested.mask(block))
         if len(rows):
-            yield _some(block, rows), ordinals[rows]
+            yield some_records(block, rows), block.ordinals[rows]
 
 
-def _some(block: RecordBlock, rows: Int64s) -> RecordBlock:
+def some_records(block: RecordBlock, rows: Int64s) -> RecordBlock:
     """Some records of a block; they no longer have consecutive ordinals."""
     return replace(
         block,
@@ -203,116 +240,78 @@ def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
     """Refuse a filter that fits no store of the checkpoint.
 
     Raises:
-        CheckpointError: as :meth:`KeyFilter.bind` has it for the first store.
+        CheckpointError: why, store by store where the reasons differ.
     """
-    errors: list[CheckpointError] = []
+    errors: dict[str, str] = {}
     for operator in checkpoint.operators:
         for store in operator.layout.store_names:
             schema = operator.schemas.get(store)
+            sides = (None, None) if schema is None else (schema.key, widen_timeout(schema.value))
             try:
-                requested.bind(None if schema is None else schema.key)
+                requested.bind(*sides)
             except CheckpointError as error:
-                errors.append(error)
+                errors.setdefault(error.message, f"operator {operator.operator_id}, store {store}")
             else:
                 return
+    if len(errors) == 1:
+        raise CheckpointError(next(iter(errors)))
     if errors:
-        raise errors[0]
+        listed = [f"{place}: {message}" for message, place in errors.items()]
+        more = f"; and {len(listed) - _MOST_ERRORS} more" if len(listed) > _MOST_ERRORS else ""
+        raise CheckpointError("; ".join(listed[:_MOST_ERRORS]) + more)
+
+
+def _known(schema: StructType | None) -> StructType:
+    if schema is None:
+        raise CheckpointError(
+            "keys cannot be looked for by their fields, for there is no state schema: give "
+            "--key-schema, the whole key row in hex (hex:...) or its hash (sha256:...)"
+        )
+    return schema
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        requested = json_of(text)
+    except ValueError as error:
+        raise CheckpointError(f"the key is not JSON: {error}") from None
+    if not isinstance(requested, dict):
+        raise CheckpointError(f"the key is {text[:SHOWN]}, expected a JSON object")
+    return requested
 
 
 def _hex(text: str) -> bytes:
-    digits = text.strip()
+    digits = text.removeprefix(_HEX)
     try:
         return bytes.fromhex(digits[2:] if digits[:2].lower() == "0x" else digits)
     except ValueError:
+        raise CheckpointError(f"the key is {text[:SHOWN]!r}, expected {FORMS}") from None
+
+
+def _hash(text: str) -> str:
+    digits = text[len(HASH) :].lower()
+    if not _DIGITS.fullmatch(digits):
         raise CheckpointError(
-            f"the key is {text[:_SHOWN]!r}, expected a JSON object such as "
-            """'{"user": "a"}', or the bytes of the key row in hex"""
-        ) from None
+            f"the key is {text[:SHOWN]!r}, expected {HASH} and 1 to 64 hex digits"
+        )
+    return digits
 
 
-def _find(schema: StructType, parts: Sequence[str], name: str) -> tuple[tuple[int, ...], DataType]:
-    """The field of a dotted name: the longest name that fits first, for names may have dots."""
-    names = unique_names(schema.fields)
-    for size in range(len(parts), 0, -1):
-        head = ".".join(parts[:size])
-        if head in names:
-            ordinal = names.index(head)
-            data_type = storage_type(schema.fields[ordinal].data_type)
-            if size == len(parts):
-                return (ordinal,), data_type
-            if isinstance(data_type, StructType):
-                path, found = _find(data_type, parts[size:], name)
-                return (ordinal, *path), found
-    raise _no_field(name, schema)
+def _mask(block: RecordBlock, rows: Int64s) -> Bools:
+    met: Bools = np.zeros(block.count, np.bool_)
+    met[rows] = True
+    return met
 
 
-def _conditions(
-    schema: StructType, requested: dict[str, Any], path: tuple[int, ...], prefix: str = ""
-) -> Iterator[Condition]:
-    names = unique_names(schema.fields)
-    for name, value in requested.items():
-        if name not in names:
-            raise _no_field(prefix + name, schema)
-        ordinal = names.index(name)
-        data_type = storage_type(schema.fields[ordinal].data_type)
-        yield from _conditions_of(data_type, value, (*path, ordinal), prefix + name)
-
-
-def _conditions_of(
-    data_type: DataType, value: Any, path: tuple[int, ...], name: str
-) -> Iterator[Condition]:
-    if isinstance(data_type, StructType) and isinstance(value, dict):
-        yield Condition(path, present=True)
-        yield from _conditions(data_type, value, path, f"{name}.")
-        return
-    try:
-        yield Condition(path, _scalar(data_type, value))
-    except (ValueError, OverflowError, pa.ArrowException) as error:
-        raise _misfit(name, value, str(error)) from None
-
-
-def _scalar(data_type: DataType, value: Any) -> Any:
-    plain = plain_value(data_type, value)
-    if plain is None:
-        return None
-    return pa.scalar(plain, arrow_type(data_type))
-
-
-def _no_field(name: str, schema: StructType) -> CheckpointError:
-    return CheckpointError(
-        f"keys have no field {name[:_SHOWN]!r}; they are {to_ddl(schema) or 'empty'}"
+def _same_bytes(
+    buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s, row: bytes
+) -> Int64s:
+    rows = rows[lengths[rows] == len(row)]
+    if not row or not len(rows):
+        return rows
+    at = np.ascontiguousarray(offsets[rows])
+    found = np.frombuffer(
+        kernel().gather(buffer, at, np.ascontiguousarray(lengths[rows])), np.uint8
     )
-
-
-def _misfit(name: str, value: Any, message: str) -> CheckpointError:
-    return CheckpointError(f"{name[:_SHOWN]}: got {str(value)[:_SHOWN]!r}, {message}")
-
-
-def _same_bytes(block: RecordBlock, row: bytes) -> Bools:
-    same: Bools = block.key_length == len(row)
-    rows = np.flatnonzero(same)
-    if row and len(rows):
-        offsets = np.ascontiguousarray(block.key_offset[rows])
-        lengths = np.ascontiguousarray(block.key_length[rows])
-        keys = np.frombuffer(kernel().gather(block.buffer, offsets, lengths), np.uint8)
-        same[rows] = (keys.reshape(len(rows), -1) == np.frombuffer(row, np.uint8)).all(axis=1)
-    return same
-
-
-def _holds(keys: Any, condition: Condition) -> Bools:
-    import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
-
-    # A field within a null struct is null: struct_field lets the struct's null through.
-    field = reduce(lambda array, ordinal: pc.struct_field(array, [ordinal]), condition.path, keys)
-    if condition.present:
-        found = pc.is_valid(field)
-    elif condition.value is None:
-        found = pc.is_null(field)
-    elif pa.types.is_nested(field.type):
-        found = pa.array([each.equals(condition.value) for each in field], pa.bool_())
-    elif pa.types.is_floating(field.type) and condition.value.as_py() != condition.value.as_py():
-        found = pc.is_nan(field)
-    else:
-        found = pc.equal(field, condition.value)
-    holds: Bools = pc.fill_null(found, False).to_numpy(zero_copy_only=False)
-    return holds
+    same: Bools = (found.reshape(len(rows), -1) == np.frombuffer(row, np.uint8)).all(axis=1)
+    return rows[same]

@@ -9,11 +9,12 @@ from typing import Any
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.ages import Ages, OldestEventTime
 from inspector.facts.clocks import Clocks
+from inspector.facts.expired import past_clock
+from inspector.facts.expiring import Expiring
 from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_times import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
-from inspector.facts.leftovers import find_leftovers
-from inspector.facts.timed_out import TimerView
+from inspector.facts.timed_out import TimerView, timed_out
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import (
     EVENT,
@@ -33,8 +34,8 @@ class Lifetime:
     """Follows one store through its versions, and emits its facts at the end."""
 
     def __init__(self, task: Task, store: StoreTask, store_id: StoreId, state: StateMap) -> None:
-        self._task, self._store, self._store_id, self._state = task, store, store_id, state
-        self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
+        self._store_id, self._state = store_id, state
+        self.resume(task, store)
         self._premises = TimerPremises(
             store.fed_by_sources,
             store.certainty is Certainty.PROVEN,
@@ -44,6 +45,11 @@ class Lifetime:
         self._calls: dict[int, Calls] = {}
         self._has_timers = state.tracking.clock_slot >= 0
         self._from_snapshot = False
+
+    def resume(self, task: Task, store: StoreTask) -> None:
+        """Go on with a later task of the same store: its log has more batches."""
+        self._task, self._store = task, store
+        self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
 
     def update(self, change: Change) -> Iterator[Observed[Any]]:
         """Apply one version's change; emit what belongs to the version alone."""
@@ -69,27 +75,40 @@ class Lifetime:
     def emit(self) -> Iterator[Observed[Any]]:
         """Everything about the version that was replayed last."""
         yield self._observed(self._ages())
+        if self._task.expiring and self._state.tracking.clock is not None:
+            yield from self._expiring()
         expiry = self._store.expiry
         if expiry is None or self._state.tracking.clock is None:
             return
-        timers = None
+        clocks = Clocks.of(self._state.versions, self._batches)
         if expiry.clock is Clock.TIMEOUT:
             self._runs.stood_at_end(self._state)
             calls = self._with_standing()
             yield from self._timers(calls)
             kinds, size = self._store.timeout_kinds, self._store.empty_size
-            timers = TimerView(kinds, self._premises, calls, self._runs, size)
-        found = find_leftovers(
-            self._state,
-            expiry,
-            Clocks.of(self._state.versions, self._batches),
-            certainty=self._store.certainty,
-            timers=timers,
-            reason=self._store.reason,
-        )
+            view = TimerView(kinds, self._premises, calls, self._runs, size)
+            found = timed_out(self._state, clocks, view)
+        else:
+            certainty, reason = self._store.certainty, self._store.reason
+            found = past_clock(self._state, expiry, clocks, certainty, reason)
         for leftovers in found:
             for one in observe_leftovers(self._state, leftovers, self._task.leftover_limit):
                 yield self._observed(one)
+
+    def _expiring(self) -> Iterator[Observed[Any]]:
+        """When the rows expire; those of a join by their event time, if that may be in the key.
+
+        Whether it is one of the times that the rows go by, only all partitions together show.
+        """
+        expiry = self._store.expiry
+        if expiry is None and self._store.by_key_time:
+            expiry = self._store.event_time
+        if expiry is None:
+            return
+        batch = self._batches.get(self._task.version - 1)
+        timers = self._store.timeout_kinds if expiry.clock is Clock.TIMEOUT else ()
+        for kind in timers or (None,):
+            yield self._observed(Expiring.observe(self._state, expiry, batch, kind))
 
     def _ages(self) -> Ages:
         followed = self._store.expiry or self._store.event_time

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 
-from inspector.arrays import Bools
+from inspector.arrays import Int64s
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.model import StoreFile
-from inspector.passes.binary_columns import keys_of, values_of
+from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
-from inspector.state.last_puts import LastPuts, LivePositions
+from inspector.state.last_puts import LastPuts
+from inspector.state.positions import Positions
 
 
 def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.RecordBatch]:
@@ -35,18 +37,17 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
         for number, file in enumerate(chain.files):
             if positions.any_in(number):
                 for block in reader.blocks(file):
-                    live = positions.mask(number, block)
+                    rows, _ = positions.find(number, block.ordinals)
                     if key_filter is not None:
-                        live &= key_filter.mask(block)
-                    yield from _emit(block, live, reader, task.version)
+                        rows = key_filter.live(block, rows)
+                    if len(rows):
+                        yield _batch(block, rows, reader.row("row", task.version))
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
         reader.failed(error, file)
 
 
-def _locate(
-    version: int, files: StoreFiles, reader: StoreReader
-) -> tuple[Chain, LivePositions] | None:
+def _locate(version: int, files: StoreFiles, reader: StoreReader) -> tuple[Chain, Positions] | None:
     """Which files make a version, and where in them its rows lie.
 
     A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
@@ -67,7 +68,7 @@ def _locate(
         files = files.without(bad)
 
 
-def _learn(chain: Chain, reader: StoreReader) -> tuple[LivePositions, StoreFile | None]:
+def _learn(chain: Chain, reader: StoreReader) -> tuple[Positions, StoreFile | None]:
     """Positions of the live rows, and the file that could not be read, if there is one."""
     puts = LastPuts()
     reader.expect(chain.files)
@@ -81,14 +82,6 @@ def _learn(chain: Chain, reader: StoreReader) -> tuple[LivePositions, StoreFile 
     return puts.finish(), None
 
 
-def _emit(
-    block: RecordBlock, live: Bools, reader: StoreReader, version: int
-) -> Iterator[pa.RecordBatch]:
-    rows = int(live.sum())
-    if not rows:
-        return
-    store = reader.row("row", version)
-    columns = {name: pa.repeat(pa.scalar(value), rows) for name, value in store.items()}
-    keys = keys_of(block, live)
-    values = values_of(block, live)
-    yield record_batch(ROWS, columns | {"key": keys, "value": values}, rows)
+def _batch(block: RecordBlock, rows: Int64s, place: dict[str, Any]) -> pa.RecordBatch:
+    columns = {"key": keys_of(block, rows), "value": values_of(block, rows)}
+    return record_batch(ROWS, repeated(place, len(rows)) | columns, len(rows))

@@ -12,10 +12,13 @@ from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
 from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path, fixed_slot_offset
+from inspector.decode.spark_hash import RowHash
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
+from inspector.facts.misplaced import MisplacedKeys, Placement
 from inspector.facts.registry import observers_of
+from inspector.facts.rehashed import Rehashed
 from inspector.facts.sizes import LiveSizes
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
@@ -41,7 +44,7 @@ def audit_store(
     Returns:
         The map of the judged version; None if it could not be made.
     """
-    pass_ = _Pass(task, store, reader)
+    pass_ = StorePass(task, store, reader)
     files = reader.provider.files_of(store.files)
     steps = replay_steps(files, task.version)
     reader.expect([file for step in steps for file in step.files])
@@ -49,15 +52,15 @@ def audit_store(
         change = pass_.advance(step)
         if change is not None:
             yield from pass_.emit_version(change, step)
-    if pass_.whole and pass_.state.versions[-1:] == [task.version]:
-        yield from pass_.life.emit()
-        yield from pass_.emit_keys()
-        return pass_.state
-    return None
+    return (yield from pass_.emit_judged())
 
 
-class _Pass:
+class StorePass:
     """A store on its way through its versions.
+
+    Args:
+        task, store, reader: what is read.
+        confirm: hold the snapshots that are not needed against the map that the deltas made.
 
     Attributes:
         state: the map so far.
@@ -65,8 +68,11 @@ class _Pass:
         life: follows the life of its rows.
     """
 
-    def __init__(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
+    def __init__(
+        self, task: Task, store: StoreTask, reader: StoreReader, *, confirm: bool = True
+    ) -> None:
         self._task, self._store, self._reader = task, store, reader
+        self._confirm = confirm
         self._fit = _Fit(store, reader) if task.fit else None
         self.state = StateMap(tracking(store))
         self.whole = True
@@ -76,6 +82,15 @@ class _Pass:
         self._prefixes = LivePrefixes(fields) if fields else None
         self._observers = observers_of(task.observed)
         self.life = Lifetime(task, store, reader.store, self.state)
+
+    def resume(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
+        """Go on to a newer version, as a later task has it, from the map that is there.
+
+        The stores' rules and schemas are those of the task before; what the log says of the
+        batches, and the files, may have become more.
+        """
+        self._task, self._store, self._reader = task, store, reader
+        self.life.resume(task, store)
 
     # -- replay ------------------------------------------------------------------------------
 
@@ -91,7 +106,7 @@ class _Pass:
             self._pass_over(step.delta)
         if change is None:
             return self._load(step.check) if step.check is not None else None
-        if step.check is not None:
+        if step.check is not None and self._confirm:
             self._compare(step.check)
         return change
 
@@ -132,8 +147,8 @@ class _Pass:
             if difference:
                 self._reader.report(
                     "snapshot-differs",
-                    f"{difference.missing} keys are missing, {difference.extra} are too many and "
-                    f"{difference.different} have another value, "
+                    f"got missing keys: {difference.missing:,}, keys too many: "
+                    f"{difference.extra:,}, keys with another value: {difference.different:,}; "
                     "expected what the deltas up to this version make",
                     file,
                 )
@@ -161,15 +176,40 @@ class _Pass:
             observer.update(change, self.state)
         yield from self.life.update(change)
 
-    def emit_keys(self) -> Iterator[Observed[Any]]:
+    def emit_judged(self) -> Generator[Observed[Any], None, StateMap | None]:
+        """The facts of the version that is judged, if the replay has reached it.
+
+        Returns:
+            Its map; None if it could not be made.
+        """
+        if not self.whole or self.state.versions[-1:] != [self._task.version]:
+            return None
+        yield from self.life.emit()
+        yield from self._emit_keys()
+        return self.state
+
+    def _emit_keys(self) -> Iterator[Observed[Any]]:
         """What the task requests of its version: what was observed, and the top keys."""
         store, version = self._reader.store, self._task.version
         for observer in self._observers:
             yield Observed(store, version, observer.observe(self.state))
+        placement = _placement(self._task, self._store)
+        if placement is not None and self._task.fit:
+            yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
+        if placement is not None and self._task.rehashed:
+            yield Observed(store, version, Rehashed.observe(self.state, placement))
         for by in TopBy if self._task.top else ():
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.top):
                     yield Observed(store, version, top)
+
+
+def _placement(task: Task, store: StoreTask) -> Placement | None:
+    key, _ = schemas(store)
+    if key is None or not task.partitions:
+        return None
+    hashed = RowHash.of(key, store.hashed_fields)
+    return None if hashed is None else Placement(hashed, task.partitions, task.partition_id)
 
 
 class _Fit:

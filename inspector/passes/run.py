@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
-from inspector.checkpoint.storage import Storage
-from inspector.discovery.tasks import Task
+from inspector.checkpoint.logfile import DOUBTFUL
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
@@ -16,8 +17,8 @@ from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_store
 from inspector.passes.row_facts import emit_fields, emit_matched
-from inspector.passes.store_reader import StoreReader
-from inspector.schemas import ROWS, problem_batch
+from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
 
 
@@ -31,8 +32,8 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         Batches of :func:`inspector.facts.registry.facts_schema`, in an order that depends on the
         tasks alone.
     """
-    for task in _tasks(batches):
-        yield from fact_batches(_each_store(task))
+    for task in tasks_in(batches):
+        yield from _looked_at(task, _each_store)
 
 
 def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -41,8 +42,8 @@ def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Yields:
         Batches of :func:`inspector.facts.registry.facts_schema`: field sizes, and problems.
     """
-    for task in _tasks(batches):
-        yield from fact_batches(_each_field(task))
+    for task in tasks_in(batches):
+        yield from _looked_at(task, _each_field)
 
 
 def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -51,45 +52,86 @@ def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Yields:
         Batches of schema :data:`inspector.schemas.ROWS`.
     """
-    for task in _tasks(batches):
-        storage = Storage(task.url, task.options, task.root)
-        for store in task.stores:
-            reader = StoreReader(task, storage, task.store_id(store))
+    for task in tasks_in(batches):
+        for store, reader in open_stores(task):
             yield from live_rows(task, store, reader)
             if reader.problems:
                 yield problem_batch(ROWS, reader.problems)
 
 
-def _tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
-    for batch in batches:
-        for spec in batch.column("spec").to_pylist():
-            yield Task.from_json(str(spec))
+def tasks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
+    """The tasks of batches of :data:`inspector.schemas.TASKS`."""
+    return map(Task.from_json, specs_in(batches))
+
+
+class _DoubtError(Exception):
+    """A task met what a query that runs may have caused: nothing else of it counts."""
+
+    def __init__(self, found: Sequence[Observed[Any]] = ()) -> None:
+        super().__init__()
+        self.found = found
+
+
+def _looked_at(
+    task: Task, observe: Callable[[Task], Iterator[Observed[Any]]]
+) -> Iterator[pa.RecordBatch]:
+    """What is observed of a task; of one that is to be looked at again, all or the doubts."""
+    if not task.look_again:
+        yield from fact_batches(observe(task))
+        return
+    try:
+        found = list(fact_batches(observe(task)))
+    except _DoubtError as doubt:
+        found = list(fact_batches(doubt.found))
+    yield from found
 
 
 def _each_store(task: Task) -> Iterator[Observed[Any]]:
-    storage = Storage(task.url, task.options, task.root)
     states: dict[str, StateMap] = {}
-    for store in task.stores:
-        reader = StoreReader(task, storage, task.store_id(store), store.side_files)
+    for store, reader in open_stores(task):
         state = yield from audit_store(task, store, reader)
+        _check_doubts(task, reader)  # before more is read in vain
+        if task.fit:
+            reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
         reader.check_rest(store.files)
+        _check_doubts(task, reader)
         yield from _problems(task, reader)
+        if task.fit:
+            yield Observed(reader.store, task.version, reader.checked)
+        known = len(reader.problems)
         if task.matched:
-            # A reader of its own: what this one meets again has just been reported.
-            yield from emit_matched(task, store, StoreReader(task, storage, task.store_id(store)))
+            more = _again(task, store)
+            yield from emit_matched(task, store, more)
+            reader.add(more.problems)
+        if task.fields:
+            more = _again(task, store)
+            yield from emit_fields(task, store, more)
+            reader.add(more.problems)
+        _check_doubts(task, reader)
+        yield from _problems(task, reader, known)
         if state is not None and store.store_name in OF_JOIN:
             states[store.store_name] = state
     yield from emit_sides(task, states)
 
 
+def _again(task: Task, store: StoreTask) -> StoreReader:
+    """A reader without checksums, for what begins anew."""
+    ((_, reader),) = open_stores(replace(task, stores=(replace(store, side_files=()),)))
+    return reader
+
+
 def _each_field(task: Task) -> Iterator[Observed[Any]]:
-    storage = Storage(task.url, task.options, task.root)
-    for store in task.stores:
-        reader = StoreReader(task, storage, task.store_id(store))
+    for store, reader in open_stores(task):
         yield from emit_fields(task, store, reader)
+        _check_doubts(task, reader)
         yield from _problems(task, reader)
 
 
-def _problems(task: Task, reader: StoreReader) -> Iterator[Observed[Any]]:
-    for found in reader.problems:
+def _check_doubts(task: Task, reader: StoreReader) -> None:
+    if task.look_again and any(found.slug in DOUBTFUL for found in reader.problems):
+        raise _DoubtError(tuple(_problems(task, reader)))
+
+
+def _problems(task: Task, reader: StoreReader, known: int = 0) -> Iterator[Observed[Any]]:
+    for found in reader.problems[known:]:
         yield ReadProblem.observe(found, reader.store, task.version)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
-from inspector.checkpoint.logfile import problem
+from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
 from inspector.checkpoint.storage import Storage
 from inspector.decode.records import RecordBlock
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import InspectorError
-from inspector.model import Problem, StoreFile, StoreId
+from inspector.facts.checks import ChecksPassed
+from inspector.model import Problem, StoreFile
 from inspector.providers.provider import ReadOptions
 from inspector.providers.registry import provider_named
 
@@ -26,23 +28,23 @@ class StoreReader:
         provider: the one that wrote the files.
     """
 
-    def __init__(
-        self,
-        task: Task,
-        storage: Storage,
-        store: StoreId,
-        side_files: Iterable[StoreFile] = (),
-    ) -> None:
-        self.store = store
+    def __init__(self, task: Task, storage: Storage, store: StoreTask) -> None:
+        self.store = task.store_id(store)
         self.problems: list[Problem] = []
+        self._begun: set[str] = set()
         self.provider = provider_named(task.provider)
         options = ReadOptions(task.codecs, task.row_checksum)
-        self._files = self.provider.reader(storage, options, side_files, self.report)
+        self._files = self.provider.reader(storage, options, store.side_files, self.report)
 
     @property
     def raw_bytes(self) -> int:
         """Decompressed bytes of the file read last."""
         return self._files.raw_bytes
+
+    @property
+    def checked(self) -> ChecksPassed:
+        """What was right so far, each file once."""
+        return ChecksPassed(**asdict(self._files.checked))
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -55,11 +57,23 @@ class StoreReader:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.
         """
+        self._begun.add(file.path)
         return self._files.blocks(file)
+
+    def decode_rest(self, files: Iterable[StoreFile]) -> None:
+        """Decode those files that no version needed: a delta that a snapshot has replaced."""
+        for file in files:
+            if file.path not in self._begun:
+                try:
+                    for _ in self.blocks(file):
+                        pass
+                except READ_ERRORS as error:
+                    self.failed(error, file)
 
     def check_rest(self, files: Iterable[StoreFile]) -> None:
         """Hold those files against their checksums that were not read, or not to their end."""
-        for file in self._files.unchecked(files):
+        unseen = {found.path for found in self.problems if found.slug in (*UNSEEN, VANISHED_SLUG)}
+        for file in self._files.unchecked(each for each in files if each.path not in unseen):
             try:
                 self._files.check(file)
             except OSError as error:  # noqa: PERF203 - a file takes longer than its try
@@ -71,6 +85,11 @@ class StoreReader:
         """Keep a problem of this store."""
         path, version = (None, None) if file is None else (file.path, file.version)
         self.problems.append(Problem(slug, message, path, offset, self.store, version))
+
+    def add(self, problems: Iterable[Problem]) -> None:
+        """Keep the problems of another reader of this store, less those of files that have one."""
+        known = {(found.slug, found.path) for found in self.problems}
+        self.problems += [found for found in problems if (found.slug, found.path) not in known]
 
     def failed(self, error: Exception, file: StoreFile) -> None:
         """Keep an error as a problem.
@@ -92,3 +111,10 @@ class StoreReader:
             "partition_id": self.store.partition_id,
             "version": version,
         }
+
+
+def open_stores(task: Task) -> Iterator[tuple[StoreTask, StoreReader]]:
+    """The stores of a task, each with its reader."""
+    storage = Storage(task.url, task.options, task.root)
+    for store in task.stores:
+        yield store, StoreReader(task, storage, store)

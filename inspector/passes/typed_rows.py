@@ -22,7 +22,7 @@ from inspector.passes.changes import ChangesTask, run_changes
 from inspector.passes.observe import schemas
 from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
 from inspector.passes.run import run_rows
-from inspector.schemas import spans_of, task_batch
+from inspector.schemas import spans_of, specs_in, task_batch
 from inspector.sparktypes import StructType
 
 _STORE: list[tuple[str, pa.DataType]] = [
@@ -104,9 +104,8 @@ def run_typed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     Raises:
         InspectorError: something cannot be read, and ``mode`` is ``failfast``.
     """
-    for batch in batches:
-        for spec in batch.column("spec").to_pylist():
-            yield from _Typed(TypedTask.from_json(str(spec))).read()
+    for spec in specs_in(batches):
+        yield from _Typed(TypedTask.from_json(spec)).read()
 
 
 class _Side:
@@ -153,7 +152,10 @@ class _Typed:
             (store,) = self.request.task.stores
             store_id = self.request.task.store_id(store)
             folder = store.files[0].path.rpartition("/")[0]
-            message = f"{misfits} keys or values do not fit the schema and are null, see verify"
+            message = (
+                f"keys or values that do not fit the schema and are null: {misfits}; the command "
+                "verify names them"
+            )
             yield from self._problems([Problem("bad-row", message, folder, store=store_id)])
 
     def _untyped(self) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.checkpoint.names import number
+from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.model import FileKind, StoreFile, Version
 
 _CHECKSUM = ".crc"
@@ -37,7 +37,7 @@ def _kind(name: str) -> FileKind:
 def leading_version(name: str) -> Version | None:
     """The number that a name starts with, if Spark would write it so."""
     match = _LEADING.match(name)
-    version = None if match is None else number(match[1])
+    version = None if match is None else number(match[1], MAX_BATCH)
     return None if version is None else Version(version)
 
 

@@ -74,6 +74,20 @@ class ReadOptions:
     row_checksum: bool = False
 
 
+@dataclass(frozen=True)
+class Checked:
+    """What a reader has read to its end and found to be as it should.
+
+    Attributes:
+        files: that could be decoded. file_checksums: checksum files beside them.
+        row_checksums: of records.
+    """
+
+    files: int
+    file_checksums: int
+    row_checksums: int
+
+
 class FileReader(Protocol):
     """Reads the state files of one store.
 
@@ -82,6 +96,10 @@ class FileReader(Protocol):
     """
 
     raw_bytes: int
+
+    @property
+    def checked(self) -> Checked:
+        """What was right so far, each file once."""
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""

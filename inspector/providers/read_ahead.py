@@ -17,7 +17,7 @@ from inspector.checkpoint.urls import is_local
 from inspector.exceptions import LimitError
 from inspector.model import StoreFile
 
-AHEAD = 8
+AHEAD = 32
 """Files of one store that are under way at most."""
 
 SMALL_BYTES = 256 << 10

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.storage import Storage
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import InspectorError
@@ -22,6 +23,9 @@ class SideChecks:
         storage: where they lie.
         sides: all of the store; those whose main file is not there are left out.
         report: where problems go.
+
+    Attributes:
+        passed: checksum files that hold the checksum of their file.
     """
 
     def __init__(self, storage: Storage, sides: Iterable[StoreFile], report: Report) -> None:
@@ -30,6 +34,7 @@ class SideChecks:
         for side in sides:
             self._sides.setdefault(main_path(side), []).append(side)
         self._done: set[str] = set()
+        self.passed = 0
 
     def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Pass on the chunks of a file and sum them; compared when the last one has passed."""
@@ -41,7 +46,9 @@ class SideChecks:
         self._done.add(file.path)
         for side, each in sums:
             mismatch = each.finish()
-            if mismatch is not None:
+            if mismatch is None:
+                self.passed += 1
+            else:
                 name = side.path.rsplit("/", 1)[-1]
                 self._report(SLUG, f"{name}: {mismatch.message}", file, mismatch.offset)
 
@@ -59,6 +66,9 @@ class SideChecks:
                 yield side, kind(read)
             except FileNotFoundError:
                 continue  # cleaned up since it was listed
-            except (InspectorError, OSError) as error:
-                message = error.message if isinstance(error, InspectorError) else str(error)
-                self._report(SLUG, message, side, None)
+            except InspectorError as error:
+                self._report(SLUG, error.message, side, None)
+            except OSError as error:
+                # It may be as it should be: that it cannot be seen says nothing of it.
+                found = problem(error, side.path)
+                self._report(found.slug, found.message, side, None)

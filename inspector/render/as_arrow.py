@@ -14,6 +14,11 @@ _TYPES: dict[Unit, pa.DataType] = {
     Unit.COUNT: pa.int64(),
     Unit.BYTES: pa.int64(),
     Unit.ID: pa.int64(),
+    Unit.PER_HOUR: pa.float64(),
+    Unit.BYTES_PER_HOUR: pa.float64(),
+    Unit.SHARE: pa.float64(),
+    Unit.RATIO: pa.float64(),
+    Unit.DURATION_MS: pa.int64(),
     Unit.TIME_MS: pa.timestamp("ms", "UTC"),
     Unit.FLAG: pa.bool_(),
 }
@@ -51,7 +56,7 @@ def record_batch_of(
     """Rows as a batch of a schema that begins with these columns; the others are null."""
     listed = list(rows)
     arrays = [
-        pa.array([_cell(row.get(column.name)) for row in listed], schema.field(i).type)
+        pa.array(_cells(column, listed, schema.field(i).type), schema.field(i).type)
         for i, column in enumerate(columns)
     ]
     more = [pa.nulls(len(listed), field.type) for field in list(schema)[len(arrays) :]]
@@ -62,7 +67,13 @@ def _name(column: Column) -> str:
     return column.name.removesuffix("_ms") if column.unit is Unit.TIME_MS else column.name
 
 
-def _cell(value: Any) -> Any:
-    if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return value
+def _cells(column: Column, rows: Sequence[Mapping[str, Any]], kind: pa.DataType) -> list[Any]:
+    values = [row.get(column.name) for row in rows]
+    return list(map(_word, values)) if pa.types.is_string(kind) else values
+
+
+def _word(value: Any) -> str | None:
+    """A value as text: all but text as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

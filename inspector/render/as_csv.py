@@ -1,32 +1,33 @@
-"""CSV of the command's own table: RFC 4180, a header, nested values as JSON."""
+"""CSV of the command's own table: RFC 4180, a header, nested values as JSON.
+
+Control characters are escaped as in tables for people: a CSV too is read in a terminal.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from inspector.render.plain import plain_row
-from inspector.render.report import Report, Unit
+from inspector.render.as_json import dumps
+from inspector.render.cells import escape
+from inspector.render.plain import plain_names, plain_row
+from inspector.render.report import Report
 
 
 def render_csv(report: Report) -> Iterator[str]:
     """The rows, header first. Null and the empty text are both an empty field, as CSV has it."""
     table = report.primary
-    names = [c.name for c in table.columns]
-    for column in table.columns:
-        if column.unit is Unit.TIME_MS:
-            names.insert(names.index(column.name) + 1, column.name.removesuffix("_ms"))
-    yield _line(names)
+    yield csv_line(plain_names(table))
     for row in table.rows:
-        yield _line([_cell(value) for value in plain_row(table, row).values()])
+        yield csv_line(list(plain_row(table, row).values()))
 
 
-def _line(cells: list[Any]) -> str:
+def csv_line(values: Sequence[Any]) -> str:
+    """A line of plain values."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerow(cells)
+    csv.writer(text, lineterminator="\n").writerow(map(_cell, values))
     return text.getvalue()
 
 
@@ -34,5 +35,5 @@ def _cell(value: Any) -> Any:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (dict, list)):
-        return json.dumps(value, ensure_ascii=False, allow_nan=False)
-    return value
+        return dumps(value)
+    return escape(value) if isinstance(value, str) else value

@@ -1,55 +1,136 @@
 """JSON: one envelope, or one line per row of the command's own table.
 
-``schema_version`` 1: ``command``, ``checkpoint``, ``summary``, ``rows`` (the command's own table),
-``columns`` (their names, units, exact or not), ``tables`` (the others), ``findings``, ``problems``,
-``complete`` (nothing that should have been read could not be), ``notes``.
+``schema_version`` 2: ``command``, ``checkpoint``, ``part`` (of the checkpoint that was read; null
+for all of it), ``verdict`` (null for a command that judges nothing), ``metrics`` (of ``audit``:
+its numbers by name), ``summary``, ``table`` (the name of the command's own table), ``columns`` (of
+every table: names, units, exact or not), ``rows`` (of the own table), ``tables`` (the rows of the
+others),
+``findings``, ``problems``, ``complete`` (nothing that should have been read could not be),
+``notes``. Where findings or problems are the own table, they are there once, under their name, and
+there is no ``rows``.
+
+The JSON Schema of the envelope is a page of the documentation, ``reference/report.schema.json``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
+from inspector.findings.verdict import Verdict
+from inspector.render.first_screen import command_line
 from inspector.render.plain import finding_row, plain_row, plain_summary, problem_row
 from inspector.render.report import SCHEMA_VERSION, Report, Table
+from inspector.render.time_text import time_ms_text
+
+LISTED = ("findings", "problems")
+"""Tables that every envelope has under their own name."""
 
 
 def render_json(report: Report) -> Iterator[str]:
     """The envelope, piece by piece: rows are written as they are read."""
+    own = report.primary
     head = {
         "schema_version": SCHEMA_VERSION,
         "command": report.command,
         "checkpoint": report.checkpoint,
+        "part": None if report.part is None else asdict(report.part),
+        "verdict": None if report.verdict is None else verdict_value(report.verdict, report),
+        **({"metrics": report.metrics} if report.metrics else {}),
         "summary": plain_summary(report),
-        "columns": _columns(report.primary),
+        "table": own.name,
+        "columns": {table.name: _columns(table) for table in report.tables},
     }
-    yield _dumps(head)[:-1] + ', "rows": ['
-    comma = "\n"
-    for row in report.primary.rows:
-        yield comma + _dumps(plain_row(report.primary, row))
-        comma = ",\n"
+    before = dumps(head)[:-1] + ", "
+    if own.name not in LISTED:
+        yield before + '"rows": ['
+        comma, before = "\n", "\n], "
+        for row in own.rows:
+            yield comma + dumps(plain_row(own, row))
+            comma = ",\n"
     tail = {
         "tables": {
-            table.name: [plain_row(table, row) for row in table.rows] for table in report.tables[1:]
+            table.name: [plain_row(table, row) for row in table.rows]
+            for table in report.tables[1:]
+            if table.name not in LISTED
         },
         "findings": [finding_row(finding) for finding in report.findings],
         "problems": [problem_row(problem) for problem in report.problems],
         "complete": report.complete,
         "notes": [*report.notes, *report.footnotes],
     }
-    yield "\n], " + _dumps(tail)[1:] + "\n"
+    yield before + dumps(tail)[1:] + "\n"
+
+
+def verdict_value(verdict: Verdict, report: Report) -> dict[str, Any]:
+    """A verdict as JSON: level and counts, and its parts as objects or null."""
+    size, growth, cause = verdict.size, verdict.growth, verdict.cause
+    return {
+        "level": verdict.level.value,
+        "errors": verdict.errors,
+        "warnings": verdict.warnings,
+        "infos": verdict.infos,
+        "problems": verdict.problems,
+        "leftovers": verdict.leftovers,
+        "size": size
+        and {"rows": size.rows, "row_bytes": size.bytes, "heap_bytes": size.heap_bytes},
+        "growth": growth
+        and {
+            "growing": growth.growing,
+            "rows_per_hour": round(growth.rows_per_hour),
+            "bytes_per_hour": round(growth.bytes_per_hour),
+            "heap_bytes_per_hour": round(growth.heap_bytes_per_hour),
+            "new_rows_per_hour": _rounded(growth.new_rows_per_hour),
+            "removed_rows_per_hour": _rounded(growth.removed_rows_per_hour),
+            "since_batch": growth.since_batch,
+            "since_ms": growth.since_ms,
+            "since": time_ms_text(growth.since_ms),
+            "since_oldest": growth.since_oldest,
+            "versions": growth.versions,
+            "judged": growth.judged,
+        },
+        "cause": cause
+        and {
+            "finding": cause.finding.kind.id,
+            "operator_id": cause.finding.operator_id,
+            "operator_name": cause.operator_name,
+            "store_name": cause.store_name,
+            "sentence": cause.sentence,
+            "rows_share": cause.rows_share,
+            "bytes_share": cause.bytes_share,
+            "heap_share": cause.heap_share,
+            "to_do": cause.to_do,
+            "command": command_line(cause.command, report),
+        },
+    }
 
 
 def render_ndjson(report: Report) -> Iterator[str]:
     """One line per row of the command's own table; nothing else."""
     for row in report.primary.rows:
-        yield _dumps(plain_row(report.primary, row)) + "\n"
+        yield dumps(plain_row(report.primary, row)) + "\n"
+
+
+def _rounded(value: float | None) -> int | None:
+    return None if value is None else round(value)
 
 
 def _columns(table: Table) -> list[dict[str, Any]]:
     return [{"name": c.name, "unit": c.unit.value, "exact": c.exact} for c in table.columns]
 
 
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+def dumps(value: Any) -> str:
+    """A value as JSON, in which no character is one that a terminal obeys or hides.
+
+    JSON itself asks for escapes of those below U+0020 alone; DEL, U+009B and marks that change the
+    direction of text are escaped too, by four digits each.
+
+    Raises:
+        ValueError: NaN or infinity, which JSON lacks.
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)

@@ -6,18 +6,63 @@ from collections.abc import Callable, Iterator
 
 from inspector.render.as_csv import render_csv
 from inspector.render.as_json import render_json, render_ndjson
+from inspector.render.as_prometheus import render_prometheus
+from inspector.render.display import Display
 from inspector.render.report import Report
 from inspector.render.text import render_markdown, render_text
 
-FORMATS: dict[str, Callable[[Report], Iterator[str]]] = {
-    "table": render_text,
+
+def _html(report: Report, _display: Display) -> Iterator[str]:
+    from inspector.render.page.document import render_page  # noqa: PLC0415 - few are pages
+
+    return render_page(report)
+
+
+def _junit(report: Report) -> Iterator[str]:
+    from inspector.render.as_junit import render_junit  # noqa: PLC0415 - loads an XML library
+
+    return render_junit(report)
+
+
+_MACHINE: dict[str, Callable[[Report], Iterator[str]]] = {
     "json": render_json,
     "ndjson": render_ndjson,
     "csv": render_csv,
-    "markdown": render_markdown,
+    "junit": _junit,
+    "prometheus": render_prometheus,
 }
+_PEOPLE: dict[str, Callable[[Report, Display], Iterator[str]]] = {
+    "table": render_text,
+    "markdown": render_markdown,
+    "html": _html,
+}
+FORMATS = ("table", "json", "ndjson", "csv", "markdown", "html")
+"""The formats of every report."""
+
+OF_VERDICTS = ("junit", "prometheus")
+"""Formats of reports with a verdict."""
+
+SUFFIXES = {
+    "json": "json",
+    "ndjson": "ndjson",
+    "csv": "csv",
+    "md": "markdown",
+    "txt": "table",
+    "xml": "junit",
+    "prom": "prometheus",
+    "html": "html",
+}
+"""How the name of a file ends -> the format that it asks for."""
 
 
-def render(report: Report, output: str = "table") -> Iterator[str]:
-    """The report as text, piece by piece, in one of :data:`FORMATS`."""
-    return FORMATS[output](report)
+def render(report: Report, output: str = "table", display: Display | None = None) -> Iterator[str]:
+    """The report as text, piece by piece, in one of :data:`FORMATS`.
+
+    Args:
+        report: what is written.
+        output: the format.
+        display: how text for people is shown; without limits and colours if it is None.
+    """
+    if output in _MACHINE:
+        return _MACHINE[output](report)
+    return _PEOPLE[output](report, display or Display())

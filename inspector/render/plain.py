@@ -8,19 +8,21 @@ from typing import Any
 from inspector.findings.finding import Finding
 from inspector.model import Problem
 from inspector.render.report import Column, Report, Table, Unit
-from inspector.render.values import time_ms_text
+from inspector.render.time_text import time_ms_text
 
 FINDING_COLUMNS = (
     Column("id"),
     Column("severity"),
     Column("certainty"),
     Column("title"),
+    Column("cause", doc="What is the matter, in one plain sentence."),
     Column("operator_id", Unit.ID),
     Column("store_name"),
     Column("rows", Unit.COUNT, doc="Rows that the finding is about; null if it counts none."),
     Column("bytes", Unit.BYTES, doc="Their key and value bytes."),
     Column("evidence"),
     Column("next_step"),
+    Column("command", doc="The command that shows more: `leftovers`."),
     Column("spark"),
 )
 PROBLEM_COLUMNS = (
@@ -39,15 +41,17 @@ def finding_row(finding: Finding) -> dict[str, Any]:
     """A finding under :data:`FINDING_COLUMNS`."""
     return {
         "id": finding.kind.id,
-        "severity": finding.kind.severity.word,
+        "severity": finding.severity.word,
         "certainty": finding.certainty.value,
         "title": finding.kind.title,
+        "cause": finding.cause,
         "operator_id": finding.operator_id,
         "store_name": finding.store_name,
         "rows": finding.rows,
         "bytes": finding.bytes,
         "evidence": finding.evidence,
         "next_step": finding.next_step,
+        "command": finding.command,
         "spark": finding.kind.spark,
     }
 
@@ -80,6 +84,11 @@ def plain_row(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:
             text = None if value is None else time_ms_text(value)
             plain[column.name.removesuffix("_ms")] = text
     return plain
+
+
+def plain_names(table: Table) -> list[str]:
+    """The names of :func:`plain_row`."""
+    return list(plain_row(table, {}))
 
 
 def plain_summary(report: Report) -> dict[str, Any]:

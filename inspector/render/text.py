@@ -5,71 +5,61 @@ Keys and values are anybody's input: control characters are escaped before a ter
 
 from __future__ import annotations
 
-import json
-import unicodedata
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from inspector.findings.finding import Finding
 from inspector.model import Problem
-from inspector.render.report import Column, Report, Table, Unit
-from inspector.render.values import time_ms_text
+from inspector.render.cells import NUMBERS, cell_text, escape, summary_name, summary_text
+from inspector.render.display import Display
+from inspector.render.first_screen import Line, first_screen
+from inspector.render.fitting import drawn_table
+from inspector.render.report import Report, Table
+from inspector.render.units import bytes_text, counted
 
-_RIGHT = (Unit.COUNT, Unit.BYTES, Unit.ID)
-_UNITS = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_NO_LIMITS = Display()
 
 
-def render_text(report: Report) -> Iterator[str]:
-    """The report as lines for a terminal."""
-    yield from _summary(report.summary)
+def render_text(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
+    """The report as lines for a terminal, or for whatever reads lines."""
+    yield from _first_screen(report, display)
+    yield from _summary(report.summary, display)
     if report.judged:
-        yield from _findings(report.findings)
+        yield from _findings(report.findings, display)
     for table in _shown_tables(report):
         yield "\n"
-        yield from _table(table)
-    yield from _problems(report.problems)
+        yield from drawn_table(table, display)
+    yield from _problems(report.problems, display)
     for note in (*report.notes, *report.footnotes):
-        yield f"\n{escape(note)}\n"
+        yield "\n"
+        yield from display.text(escape(note))
 
 
-def render_markdown(report: Report) -> Iterator[str]:
+def render_markdown(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
     """The report as Markdown."""
-    yield f"# {report.command} {_markdown(report.checkpoint)}\n\n"
+    yield f"# {report.command} {markdown_text(report.checkpoint)}\n\n"
+    for line in first_screen(report):
+        yield f"{_markdown_line(line)}\n\n"
     for name, value in report.summary.items():
-        yield f"- {_title(name)}: {_markdown(_summary_value(name, value))}\n"
+        yield f"- {summary_name(name)}: {markdown_text(summary_text(name, value))}\n"
     for finding in report.findings:
-        yield f"\n**{_markdown(_finding_head(finding))}** {_markdown(finding.evidence)}. "
-        yield f"Next: {_markdown(finding.next_step)}.\n"
+        yield f"\n**{markdown_text(_finding_head(finding))}** {markdown_text(finding.evidence)}. "
+        yield f"Next: {markdown_text(finding.next_step)}.\n"
     for table in _shown_tables(report):
-        yield from _markdown_table(table)
+        yield from markdown_table(table, wide=display.wide)
     if report.problems:
         yield "\n## Problems\n\n"
     for problem in report.problems:
-        yield f"- {_markdown(problem_line(problem))}\n"
+        yield f"- {markdown_text(problem_line(problem))}\n"
     for note in (*report.notes, *report.footnotes):
-        yield f"\n{_markdown(note)}\n"
+        yield f"\n{markdown_text(note)}\n"
 
 
 def _shown_tables(report: Report) -> Iterator[Table]:
     """The tables, but for one whose rows the list of findings or of problems shows in full."""
-    return (table for table in report.tables if table.name not in ("findings", "problems"))
-
-
-def bytes_text(count: int) -> str:
-    """A size for people: ``1.4 MiB``; below a KiB all digits."""
-    size, unit = float(count), 0
-    while abs(size) >= 1024 and unit < len(_UNITS) - 1:
-        size, unit = size / 1024, unit + 1
-    return f"{count} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
-
-
-def escape(text: str) -> str:
-    """Text without control, format or surrogate characters: they are shown as escapes."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        c if c == " " or unicodedata.category(c)[0] not in "CZ" else _escaped(c) for c in text
-    )
+    there = (table for table in report.tables if table.shown)
+    return (table for table in there if table.name not in ("findings", "problems"))
 
 
 def problem_line(problem: Problem) -> str:
@@ -79,92 +69,41 @@ def problem_line(problem: Problem) -> str:
     return escape(f"{path}{offset}{problem.message}")
 
 
-def _escaped(char: str) -> str:
-    return repr(char)[1:-1]
+def _first_screen(report: Report, display: Display) -> Iterator[str]:
+    lines = first_screen(report)
+    for line in lines:
+        level = report.verdict.level.value if report.verdict is not None else ""
+        styles = {"verdict": level, "to_do": "heading"}
+        yield from display.text(escape(line.text), styles.get(line.kind, ""))
+    yield "\n" if lines else ""
 
 
-def _summary(summary: Mapping[str, Any]) -> Iterator[str]:
-    width = max((len(_title(name)) for name in summary), default=0)
+def _summary(summary: Mapping[str, Any], display: Display) -> Iterator[str]:
+    width = max((len(summary_name(name)) for name in summary), default=0)
+    narrow = display.width is not None and 2 * width > display.width
     for name, value in summary.items():
-        yield f"{_title(name):<{width}}  {escape(_summary_value(name, value))}\n"
+        label, text = summary_name(name), summary_text(name, value)
+        if not narrow:
+            yield from display.text(text, before=f"{label:<{width}}  ")
+        elif len(label) + 2 + len(text) <= (display.width or 0):
+            yield from display.text(f"{label}  {text}")
+        else:
+            yield from display.text(label)
+            yield from display.text(text, before="    ")
 
 
-def _title(name: str) -> str:
-    return name.removesuffix("_ms").replace("_", " ")
-
-
-def _summary_value(name: str, value: Any) -> str:
-    if value is None:
-        return "unknown"
-    if name.endswith("_ms"):
-        return time_ms_text(value)
-    if name.endswith("_bytes"):
-        return f"{bytes_text(value)} ({value:,} bytes)"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _table(table: Table) -> Iterator[str]:
-    # rich is slow to import, and most runs never draw a table.
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table as RichTable  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    yield f"{table.title}\n"
-    drawn = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
-    columns = _shown(table)
-    for column in columns:
-        right = column.unit in _RIGHT
-        head = _head(column).upper()
-        drawn.add_column(head, justify="right" if right else "left", no_wrap=True)
-    empty = True
-    for row in table.rows:
-        empty = False
-        drawn.add_row(*(Text(_cell(column, row.get(column.name))) for column in columns))
-    if empty:
-        yield f"({table.empty})\n"
-        return
-    # The width is the table's own: nothing is cut, and nothing styled, wherever it is read.
-    console = Console(
-        width=1_000_000, color_system=None, highlight=False, markup=False, emoji=False
-    )
-    with console.capture() as capture:
-        console.print(drawn)
-    for line in capture.get().splitlines():
-        yield line.rstrip() + "\n"
-
-
-def _shown(table: Table) -> list[Column]:
-    return [column for column in table.columns if column.name not in table.wide]
-
-
-def _head(column: Column) -> str:
-    """A column's name; a time is shown as text, so that its unit would be wrong."""
-    return column.name.removesuffix("_ms") if column.unit is Unit.TIME_MS else column.name
-
-
-def _cell(column: Column, value: Any) -> str:
-    if value is None:
-        return "-"
-    if column.unit is Unit.TIME_MS:
-        return time_ms_text(value)
-    if column.unit in (Unit.COUNT, Unit.BYTES):
-        return f"{value:,}" if column.exact else f"~{value:,}"
-    if isinstance(value, (dict, list)):
-        return escape(json.dumps(value, ensure_ascii=False))
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return escape(str(value))
-
-
-def _findings(findings: Sequence[Finding]) -> Iterator[str]:
-    yield "\nfindings\n" if findings else "\nfindings\n(none)\n"
+def _findings(findings: Sequence[Finding], display: Display) -> Iterator[str]:
+    yield "\n"
+    yield from display.text("findings", "heading")
+    if not findings:
+        yield "(none)\n"
     for finding in findings:
-        yield f"{_finding_head(finding)}\n    {escape(finding.evidence)}\n"
+        yield from display.text(_finding_head(finding), finding.severity.word)
+        yield from display.text(escape(finding.evidence), before="    ")
         if finding.bytes is not None:
-            yield f"    {bytes_text(finding.bytes)} of key and value bytes (exact)\n"
-        yield f"    next: {escape(finding.next_step)}\n"
+            size = f"{bytes_text(finding.bytes)} of key and value bytes (exact)"
+            yield from display.text(size, before="    ")
+        yield from display.text(escape(finding.next_step), before="    next: ")
 
 
 def _finding_head(finding: Finding) -> str:
@@ -172,32 +111,48 @@ def _finding_head(finding: Finding) -> str:
     store = finding.store_name
     where += f" {escape(store)}" if store not in (None, "default") else ""
     kind = finding.kind
-    return f"{kind.id} {kind.severity.word} · {finding.certainty.value}{where} · {kind.title}"
+    return f"{kind.id} {finding.severity.word} · {finding.certainty.value}{where} · {kind.title}"
 
 
-def _problems(problems: Sequence[Problem]) -> Iterator[str]:
+def _problems(problems: Sequence[Problem], display: Display) -> Iterator[str]:
     if problems:
-        yield f"\nproblems ({len(problems)}): what follows could not be read as it should\n"
+        yield "\n"
+        number = counted(len(problems), "problem")
+        what = f"{number}: what could not be read, or is not as it should be"
+        yield from display.text(what, "warning")
     for problem in problems:
-        yield f"{problem.slug}  {problem_line(problem)}\n"
+        yield from display.text(problem_line(problem), before=f"{problem.slug}  ")
 
 
-def _markdown_table(table: Table) -> Iterator[str]:
-    columns = _shown(table)
+def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
+    """A table under a heading."""
+    columns = [c for c in table.columns if wide or c.name not in table.wide]
     yield f"\n## {table.title}\n\n"
     empty = True
     for row in table.rows:
         if empty:
-            yield "| " + " | ".join(map(_head, columns)) + " |\n"
-            yield "|" + "|".join("---:" if c.unit in _RIGHT else "---" for c in columns) + "|\n"
+            yield "| " + " | ".join(column.head for column in columns) + " |\n"
+            yield "|" + "|".join("---:" if c.unit in NUMBERS else "---" for c in columns) + "|\n"
             empty = False
-        cells = (_markdown(_cell(column, row.get(column.name))) for column in columns)
+        cells = (markdown_text(cell_text(column, row.get(column.name))) for column in columns)
         yield "| " + " | ".join(cells) + " |\n"
     if empty:
         yield f"({table.empty})\n"
 
 
-def _markdown(text: str) -> str:
+def _markdown_line(line: Line) -> str:
+    """A line of the first screen: the verdict stands out, and a command is code."""
+    said = markdown_text(line.text.removesuffix(line.code))
+    if line.code:
+        # A fence longer than any run of backticks in the command, and room between them.
+        fence = "`" * (1 + max(map(len, re.findall("`+", line.code)), default=0))
+        room = " " if "`" in line.code else ""
+        return f"{said}{fence}{room}{escape(line.code)}{room}{fence}"
+    return f"**{said}**" if line.kind == "verdict" else said
+
+
+def markdown_text(text: str) -> str:
+    """Text without marks and control characters."""
     for mark in "\\`*_<>|[]":
         text = text.replace(mark, f"\\{mark}")
     return escape(text)

@@ -33,14 +33,11 @@ import pyarrow as pa
 from inspector.decode.variant import Date, LocalTimestamp, Timestamp, json_value, variant_value
 from inspector.exceptions import RowError
 from inspector.render.intervals import calendar_text, day_time_text, year_month_text
+from inspector.render.time_text import date_text, time_text, timestamp_text
 from inspector.sparktypes import ArrayType, DataType, MapType, StructType, UserDefinedType
 
 Array = Any
 """A pyarrow array of any type: its stubs know no arrays of a type known only at run time."""
-
-_US_PER_DAY = 86_400_000_000
-_DAYS_TO_CIVIL = 719_468
-"""Days from 0000-03-01 to 1970-01-01."""
 
 
 def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]:
@@ -62,46 +59,6 @@ def to_json_values(array: Array, data_type: DataType | None = None) -> list[Any]
     convert = _CONVERTERS.get(array.type.id)
     values: list[Any] = array.to_pylist() if convert is None else convert(array)
     return values
-
-
-def timestamp_text(micros: int, zone: str = "Z") -> str:
-    """Microseconds since the epoch as RFC 3339; any 64-bit number, also beyond the year 9999."""
-    days, rest = divmod(micros, _US_PER_DAY)
-    seconds, fraction = divmod(rest, 1_000_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    return f"{date_text(days)}T{hour:02}:{minute:02}:{second:02}.{fraction:06}{zone}"
-
-
-def time_ms_text(millis: int) -> str:
-    """Epoch milliseconds as RFC 3339 in UTC with milliseconds."""
-    return timestamp_text(millis * 1000)[:-4] + "Z"
-
-
-def date_text(days: int) -> str:
-    """Days since the epoch as a date; years beyond 9999 get a sign, as in ISO 8601."""
-    # datetime ends at the year 9999 and Spark does not: civil-from-days, Hinnant.
-    shifted = days + _DAYS_TO_CIVIL
-    era, day_of_era = divmod(shifted, 146_097)
-    year_of_era = (
-        day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096
-    ) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted_month = (5 * day_of_year + 2) // 153
-    day = day_of_year - (153 * shifted_month + 2) // 5 + 1
-    month = shifted_month + (3 if shifted_month < 10 else -9)
-    year = year_of_era + era * 400 + (month <= 2)
-    sign = "" if 0 <= year <= 9999 else "-" if year < 0 else "+"
-    return f"{sign}{abs(year):04}-{month:02}-{day:02}"
-
-
-def time_text(nanos: int) -> str:
-    """Nanoseconds of a day as a time."""
-    seconds, fraction = divmod(nanos, 1_000_000_000)
-    minutes, second = divmod(seconds, 60)
-    hour, minute = divmod(minutes, 60)
-    tail = f".{fraction:09}".rstrip("0") if fraction else ""
-    return f"{hour:02}:{minute:02}:{second:02}{tail}"
 
 
 def _whole(array: Array, width: pa.DataType, word: Callable[[int], Any]) -> list[Any]:

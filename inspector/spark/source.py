@@ -24,6 +24,8 @@ mode                    of ``rows``, ``changes``, ``versions``, ``leftovers``: e
                         something cannot be read: ``failfast`` (default), ``permissive``,
                         ``dropmalformed``
 raw                     of ``rows`` and ``changes``; ``true``: with the UnsafeRow bytes
+key, where              of ``rows``, ``changes``, ``leftovers``: only this key, only rows of which
+                        a field compares so, in the forms of the command line
 timeoutKind             of ``leftovers`` and ``findings``: ``event`` or ``processing``, where the
                         bytes do not show it
 pushdown                ``true``: filters on ``partition_id`` choose what is read. Needs Spark 4.1
@@ -52,13 +54,14 @@ from pyspark.sql.types import StructType
 from inspector.analyses import data_tables
 from inspector.analyses.shared.data_tables import TableOptions, plan_table, table_named
 from inspector.analyses.shared.declare import Parameter
-from inspector.analyses.shared.options import AT_VERSION, PART, RULES, Options
+from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options
 from inspector.engines.arrow_encoding import encoded
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
 from inspector.operators.join import SIDES, VALUE_STORES
 from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import task_batch
+from inspector.spark.errors import in_one_sentence
 
 _STORAGE = "storage."
 _EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")
@@ -80,14 +83,16 @@ class InspectorDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns of the table that the options name."""
-        path, table, options, table_options = _request(self.options)
-        schema = table_named(table).schema(path, options, table_options)
+        with in_one_sentence():
+            path, table, options, table_options = _request(self.options)
+            schema = table_named(table).schema(path, options, table_options)
         return from_arrow_schema(encoded(_nothing, schema).schema, prefer_timestamp_ntz=True)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """What reads it; with ``pushdown`` one that takes filters."""
-        plan = plan_table(*_request(self.options))
-        pushdown = _flag(_lowered(self.options), "pushdown")
+        with in_one_sentence():
+            plan = plan_table(*_request(self.options))
+            pushdown = _flag(_lowered(self.options), "pushdown")
         kind = _FilteringReader if pushdown else _Reader
         return kind(encoded(plan.function, plan.schema).function, plan.work, schema)
 
@@ -116,8 +121,9 @@ class _Reader(DataSourceReader):
             return  # Spark's own, where there are no tasks
         tasks = task_batch(partition.spec, partition.number)
         exact = _exact(self._schema)
-        for batch in self._function([tasks]):
-            yield from pa.Table.from_batches([batch]).cast(exact).to_batches()
+        with in_one_sentence():
+            for batch in self._function([tasks]):
+                yield from pa.Table.from_batches([batch]).cast(exact).to_batches()
 
 
 class _FilteringReader(_Reader):
@@ -165,7 +171,7 @@ def _declared() -> dict[str, Parameter]:
     found: dict[str, Parameter] = {}
     tables = data_tables().values()
     names = {*_EVERY_TABLE, *(name for table in tables for name in table.options)}
-    for each in (*PART, *AT_VERSION, *RULES, *TableOptions.parameters().values()):
+    for each in (*PART, *AT_VERSION, *RULES, *KEYS, *TableOptions.parameters().values()):
         if each.name in names:
             found[each.source] = each
     return found
@@ -241,7 +247,10 @@ def _value(texts: Mapping[str, str], source: str, each: Parameter) -> Any:
         return _flag(texts, source)
     if each.kind is int:
         return _number(texts, source)
-    return _word(texts, source, each.kind) if each.choices else texts[source.lower()]
+    if each.choices:
+        return _word(texts, source, each.kind)
+    text = texts[source.lower()]
+    return (text,) if each.many else text
 
 
 def _number(texts: Mapping[str, str], source: str) -> int:

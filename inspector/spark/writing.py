@@ -94,7 +94,8 @@ def write_table(run: Run, table: DataTable, output: str, form: str, *, force: bo
 
     What cannot be read is left out: the report of the same run names it.
     """
-    plan = table.plan(run, run.options, TableOptions(mode=ProblemMode.DROPMALFORMED))
+    chosen = TableOptions(mode=ProblemMode.DROPMALFORMED, json_keys=True)
+    plan = table.plan(run, run.options, chosen)
     frame = _engine(run).frame(plan.function, plan.schema, plan.work)
     with _engine(run).computing():
         _write(frame, output, form, force=force)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from inspector.exceptions import DecodeError
-from inspector.model import LIMITS, Limits
+from inspector.model import LIMITS, Limits, above_limit
 from inspector.sparktypes.types import (
     BINARY_COLLATION,
     ArrayType,
@@ -86,11 +86,13 @@ def parse_ddl(text: str, limits: Limits = LIMITS) -> StructType:
 
     Args:
         text: the DDL.
-        limits: ``nesting`` bounds the depth of types.
+        limits: ``nesting`` bounds the depth of types, ``fields`` their number.
 
     Raises:
         DecodeError: not DDL; says at which character.
     """
+    if text.count(",") >= limits.fields:
+        raise above_limit("fields", f"schema with {text.count(',') + 1:,} fields", limits)
     parser = _DdlParser(text, limits.nesting)
     if not text.strip():
         return StructType()

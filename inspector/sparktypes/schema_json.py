@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from inspector.exceptions import DecodeError
-from inspector.model import LIMITS, Limits
+from inspector.model import LIMITS, Limits, above_limit
 from inspector.sparktypes.types import (
     BINARY_COLLATION,
     ArrayType,
@@ -28,11 +28,14 @@ def parse_schema_json(text: str | bytes, limits: Limits = LIMITS) -> StructType:
 
     Args:
         text: the JSON document.
-        limits: ``nesting`` bounds the depth of types.
+        limits: ``nesting`` bounds the depth of types, ``fields`` their number.
 
     Raises:
         DecodeError: not JSON, not a struct, or a part that Spark would not write.
     """
+    fields = text.count('"name"') if isinstance(text, str) else text.count(b'"name"')
+    if fields > 2 * limits.fields:  # a field may be called "name"
+        raise above_limit("fields", f"schema with more than {fields // 2:,} fields", limits)
     try:
         document = json.loads(text)
     except RecursionError as error:

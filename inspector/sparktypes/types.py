@@ -78,6 +78,11 @@ KINDS: Mapping[str, int | None] = {
 }
 """Atomic kinds and the width of their values; None is of variable size."""
 
+INT64_KINDS = ("long", "timestamp", "timestamp_ntz", "time", "day_time")
+
+UNKNOWN = "unknown"
+"""Kind of a type that no release has."""
+
 
 def _plain(name: str) -> AtomicType:
     return AtomicType(name, name)
@@ -219,6 +224,37 @@ def widen_timeout(schema: StructType) -> StructType:
     return StructType((*schema.fields[:-1], replace(last, data_type=LONG)))
 
 
+def unknown_type(data_type: DataType) -> str | None:
+    """The first type in it that no release up to 4.3 has; None if all are known."""
+    if isinstance(data_type, AtomicType):
+        return data_type.name if data_type.kind == UNKNOWN else None
+    parts: tuple[DataType, ...] = ()
+    if isinstance(data_type, StructType):
+        parts = tuple(each.data_type for each in data_type.fields)
+    elif isinstance(data_type, ArrayType):
+        parts = (data_type.element,)
+    elif isinstance(data_type, MapType):
+        parts = (data_type.key, data_type.value)
+    elif isinstance(data_type, UserDefinedType):
+        parts = (data_type.sql_type,)
+    return next((name for part in parts if (name := unknown_type(part)) is not None), None)
+
+
+def field_at(schema: StructType, path: Sequence[int]) -> DataType | None:
+    """The type of the field that ordinals lead to; None if they lead to none."""
+    found = storage_type(schema)
+    for ordinal in path:
+        if not isinstance(found, StructType) or not 0 <= ordinal < len(found.fields):
+            return None
+        found = storage_type(found.fields[ordinal].data_type)
+    return found
+
+
+def is_int64(data_type: DataType | None) -> bool:
+    """Whether its values are a 64-bit number in their slot, as every clock and counter is."""
+    return isinstance(data_type, AtomicType) and data_type.kind in INT64_KINDS
+
+
 # --- names of atomic types -------------------------------------------------------------------
 
 _KIND_OF: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -247,7 +283,7 @@ def atomic(name: str) -> DataType:
     for pattern, kind in _KIND_OF:
         if pattern.fullmatch(name):
             return AtomicType(kind or name, "void" if kind == "void" else name)
-    return AtomicType("unknown", name)
+    return AtomicType(UNKNOWN, name)
 
 
 def decimal_type(precision: int, scale: int) -> DecimalType:

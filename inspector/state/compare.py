@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from inspector.arrays import longer
 from inspector.decode.records import RecordBlock
 from inspector.state.replay import StateMap
 
@@ -35,7 +36,7 @@ def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> Snapshot
     for block in blocks:
         ids, same = state.holds(block)
         if len(state) > len(seen):
-            seen = np.concatenate([seen, np.zeros(len(state) - len(seen), np.bool_)])
+            seen = longer(seen, len(state))
         present = state.live[ids]
         extra += int((~present & ~seen[ids]).sum())
         different += int((present & ~same).sum())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.arrays import Bools, Int8s, Int64s, UInt64s
+from inspector.arrays import Bools, Int8s, Int64s, UInt64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 
@@ -135,10 +135,7 @@ class Presence:
         if keys > len(self._state):
             room = max(1024, keys + (keys >> 3))
             for name in ("_state", "_size", "_hash"):
-                old = getattr(self, name)
-                grown = np.zeros(room, old.dtype)
-                grown[: len(old)] = old
-                setattr(self, name, grown)
+                setattr(self, name, longer(getattr(self, name), room))
         return ids
 
 

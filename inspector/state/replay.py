@@ -14,12 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int32s, Int64s, UInt64s
+from inspector.arrays import Bools, Int32s, Int64s, UInt64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.kernel.layout import (
     BEFORE_WINDOW,
@@ -31,8 +31,11 @@ from inspector.kernel.layout import (
     TIMED,
     TOUCH,
 )
-from inspector.kernel.loader import Interner, kernel
+from inspector.kernel.loader import kernel
 from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Interner
 
 __all__ = ["BEFORE_WINDOW", "NO_CLOCK", "StateMap", "Tracking"]
 
@@ -143,11 +146,11 @@ class StateMap:
             try:
                 over.resize(room)
             except ValueError:
-                over = _longer(over, room)
+                over = longer(over, room)
         try:
             table.resize(room)
         except ValueError:
-            table = _longer(table, room)
+            table = longer(table, room)
         self._use(table, over)
 
     # -- one version -------------------------------------------------------------------------
@@ -283,9 +286,3 @@ class StateMap:
         self.rows += sums.now_rows - sums.was_rows
         self.key_bytes += sums.now_key_bytes - sums.was_key_bytes
         self.value_bytes += sums.now_value_bytes - sums.was_value_bytes
-
-
-def _longer(table: npt.NDArray[Any], room: int) -> npt.NDArray[Any]:
-    longer = np.zeros(room, table.dtype)
-    longer[: len(table)] = table
-    return longer

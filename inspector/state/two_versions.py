@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,8 +16,8 @@ from inspector.arrays import Bools, Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.state.events import value_hashes
+from inspector.state.positions import Positions, positions_of
 
-_FILE_SHIFT = 40
 _NEVER = -1
 
 
@@ -27,27 +28,11 @@ class Compared(enum.IntEnum):
     NEW = 1
 
 
-@dataclass(frozen=True)
-class Places:
-    """Records of some files, each with the id of its key; by position."""
+class Places(NamedTuple):
+    """Records of some files, each with the id of its key."""
 
-    positions: Int64s
+    positions: Positions
     ids: Int64s
-
-    def any_in(self, file_number: int) -> bool:
-        """Whether a file holds one of them."""
-        ends = [file_number << _FILE_SHIFT, (file_number + 1) << _FILE_SHIFT]
-        low, high = np.searchsorted(self.positions, ends)
-        return bool(high > low)
-
-    def find(self, file_number: int, ordinals: Int64s) -> tuple[Int64s, Int64s]:
-        """Those among some records of a file: their indexes, and the ids of their keys."""
-        if not len(self.positions):
-            return np.empty(0, np.int64), np.empty(0, np.int64)
-        sought = (file_number << _FILE_SHIFT) + ordinals
-        found = np.minimum(np.searchsorted(self.positions, sought), len(self.positions) - 1)
-        hit = np.flatnonzero(self.positions[found] == sought)
-        return hit, self.ids[found[hit]]
 
 
 @dataclass(frozen=True)
@@ -76,7 +61,7 @@ class TwoVersions:
         self._reserve(len(self._interner))
         self._key_size[ids] = block.key_length
         # Positions only grow, so the greatest is the last; the lowest bit marks a put.
-        position = ((file_number << _FILE_SHIFT) + ordinals) << 1 | (block.value_length >= 0)
+        position = positions_of(file_number, ordinals) << 1 | (block.value_length >= 0)
         np.maximum.at(self._last[side], ids, position)
         final = self._last[side][ids] == position
         self._hash[side][ids[final]] = value_hashes(block)[final]
@@ -114,7 +99,7 @@ class TwoVersions:
         """Where the rows of some keys lie in the files of a version."""
         positions = self._last[side][ids] >> 1
         order = np.argsort(positions)
-        return Places(positions[order], ids[order])
+        return Places(Positions(positions[order]), ids[order])
 
     def _live(self, side: Compared) -> Bools:
         last = self._last[side]

@@ -16,10 +16,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
 from inspector.arrays import Int64s
+from inspector.decode.spark_hash import RowHash
+from inspector.sparktypes.ddl import parse_ddl
 
 FIXTURE = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0" / "agg_update" / "checkpoint"
 BLOCK = 32 << 10  # spark.io.compression.lz4.blockSize
@@ -31,6 +34,9 @@ YEAR_US = 365 * 86_400_000_000  # the windows lie ahead of the watermark: nothin
 KEY, VALUE = 64, 32
 ROW_BYTES = KEY + VALUE
 UPDATES = 1.2
+IDS_AT_ONCE = 1 << 17
+
+KEY_SCHEMA = parse_ddl("window struct<start: timestamp, end: timestamp>, user string")
 
 
 class Size(NamedTuple):
@@ -57,11 +63,11 @@ def make(path: Path, size: Size, seed: int = 1) -> Made:
     _metadata(path, size)
     rng = np.random.default_rng(seed)
     records = raw_bytes = file_bytes = 0
-    for partition in range(size.partitions):
+    for partition, mine in enumerate(_placed(size)):
         folder = path / "state" / "0" / str(partition)
         folder.mkdir(parents=True, exist_ok=True)
         for version, ids in enumerate(_touched(size, rng), 1):
-            raw = _records(ids * size.partitions + partition, version, rng) + b"\xff\xff\xff\xff"
+            raw = _records(mine[ids], version, rng) + b"\xff\xff\xff\xff"
             data = _lz4_blocks(raw)
             (folder / f"{version}.delta").write_bytes(data)
             records += len(ids)
@@ -107,6 +113,24 @@ def _metadata(path: Path, size: Size) -> None:
         (path / "commits" / str(number)).write_text(f"{form}\n{json.dumps(commit)}")
 
 
+def _placed(size: Size) -> list[Int64s]:
+    """The ids of each partition's keys, as many for each: where Spark's hash sends them."""
+    each = size.keys // size.partitions
+    row_hash = RowHash.of(KEY_SCHEMA, len(KEY_SCHEMA.fields))
+    assert row_hash is not None
+    found: list[list[Int64s]] = [[] for _ in range(size.partitions)]
+    start = 0
+    while min(sum(map(len, parts)) for parts in found) < each:
+        ids = np.arange(start, start + IDS_AT_ONCE)
+        keys = _keys(ids).tobytes()
+        lengths = np.full(len(ids), KEY, np.int64)
+        where, _ = row_hash.partitions(keys, np.arange(len(ids)) * KEY, lengths, size.partitions)
+        for partition, parts in enumerate(found):
+            parts.append(ids[where == partition])
+        start += IDS_AT_ONCE
+    return [np.concatenate(parts)[:each] for parts in found]
+
+
 def _touched(size: Size, rng: np.random.Generator) -> list[Int64s]:
     """Ids within one partition that each version puts, in the order of its delta."""
     keys, later = size.keys // size.partitions, max(size.versions - 1, 1)
@@ -120,8 +144,8 @@ def _touched(size: Size, rng: np.random.Generator) -> list[Int64s]:
     return versions[: size.versions]
 
 
-def _records(ids: Int64s, version: int, rng: np.random.Generator) -> bytes:
-    """Records that put some ids: (window, user) -> (count, sum, max)."""
+def _keys(ids: Int64s) -> npt.NDArray[np.uint8]:
+    """The key of each id: (window, user)."""
     count = len(ids)
     key = np.zeros((count, KEY // 8), "<i8")
     key[:, 1] = 24 << 32 | 24  # the window lies at 24, of 24 bytes
@@ -130,13 +154,19 @@ def _records(ids: Int64s, version: int, rng: np.random.Generator) -> bytes:
     key[:, 5] = key[:, 4] + WINDOW_US
     user = np.char.add("u", np.char.zfill((ids * 7919 % 99_999_999_977).astype("U11"), 11))
     key.view(np.uint8)[:, 48:60] = user.astype("S12").view(np.uint8).reshape(count, 12)
+    return key.view(np.uint8)
+
+
+def _records(ids: Int64s, version: int, rng: np.random.Generator) -> bytes:
+    """Records that put some ids: their keys -> (count, sum, max)."""
+    count = len(ids)
     value = np.zeros((count, VALUE // 8), "<i8")
     value[:, 1] = version
     value[:, 2] = rng.integers(0, 5_000 * version, count)
     value[:, 3] = BASE_US + version * 10_000_000 + rng.integers(0, 10_000, count) * 1000
     record = np.empty((count, 4 + KEY + 4 + VALUE), np.uint8)
     record[:, 0:4] = np.frombuffer(struct.pack(">i", KEY), np.uint8)
-    record[:, 4:68] = key.view(np.uint8)
+    record[:, 4:68] = _keys(ids)
     record[:, 68:72] = np.frombuffer(struct.pack(">i", VALUE), np.uint8)
     record[:, 72:] = value.view(np.uint8)
     return record.tobytes()

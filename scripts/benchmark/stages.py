@@ -7,7 +7,7 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +21,9 @@ from inspector.facts.versions import measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.sparktypes import parse_ddl
 from inspector.state.replay import StateMap, Tracking
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
 
 KEY = "window struct<start: timestamp, end: timestamp>, user string"
 VALUE = "count bigint, sum bigint, max timestamp"
@@ -61,7 +64,7 @@ def run(path: Path) -> Stages:
     checks = RowCheck(parse_ddl(KEY)), RowCheck(parse_ddl(VALUE))
     for folder in sorted((path / "state" / "0").glob("[0-9]*")):
         state, sizes = StateMap(Tracking(window_end())), LiveSizes()
-        state._kernel = _Apart(state._kernel, clock)
+        state._kernel = cast("Kernel", _Apart(state._kernel, clock))
         state._clear()
         for file in sorted(folder.glob("*.delta"), key=lambda each: int(each.stem)):
             data = file.read_bytes()

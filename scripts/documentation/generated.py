@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 
 from documentation.commands import command_list, output_options
 
+from inspector.analyses.shared.verdict import RANKS, ROOT_CAUSES
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
 from inspector.findings.catalogue import CATALOGUE
-from inspector.findings.finding import Group, Kind
+from inspector.findings.finding import Group, Kind, Severity
 from inspector.findings.integrity import KIND_OF_PROBLEM
+from inspector.findings.metrics import METRICS
+from inspector.findings.proofs import PROOFS
+from inspector.findings.thresholds import Thresholds
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
 from inspector.operators.premises import PREMISES, Premise
+from inspector.render.as_prometheus import NAMES
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -43,6 +49,17 @@ def findings() -> str:
     return "\n".join(parts)
 
 
+def thresholds() -> str:
+    """Every number that the rules compare with."""
+    parts = ["| threshold | default | findings | meaning |", "|---|---|---|---|"]
+    for one in fields(Thresholds):
+        if one.name != "at_least":
+            default = "not judged" if one.default is None else f"{one.default:g}"
+            ids = ", ".join(one.metadata["ids"].split())
+            parts.append(f"| `{one.name}` | {default} | {ids} | {one.metadata['doc']} |")
+    return "\n".join(parts)
+
+
 def _certainties(kind: Kind) -> str:
     return " or ".join(certainty.value for certainty in kind.certainties)
 
@@ -52,10 +69,10 @@ def _finding(kind: Kind) -> str:
     lines = [
         f"\n### {kind.id} · {kind.title}\n",
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
-        f"{kind.means}\n",
+        f"**What it means.** {kind.means}\n",
+        f"**How it is proven.** {PROOFS[kind.id]}\n",
+        f"**From when on.** {kind.thresholds or 'One is enough.'}\n",
     ]
-    if kind.thresholds:
-        lines.append(f"**From when on.** {kind.thresholds}\n")
     lines.append(f"**What to do.** {_sentence(kind.to_do)}\n")
     lines.append(f"**Source.** {_sentence(kind.source)}\n")
     if slugs:
@@ -86,6 +103,20 @@ def _error(kind: type[InspectorError]) -> str:
         f"\n### `{kind.__name__}` · `{kind.slug}`\n\n{said} A subclass of {bases}. A command that "
         f"it stops ends with exit code {code.value}."
     )
+
+
+def ranks() -> str:
+    """How the main cause is chosen."""
+    lines = ["| rank | findings | severity | because |", "|---|---|---|---|"]
+    for place, rank in enumerate(RANKS, 1):
+        groups = " and ".join(group.value for group in rank.groups)
+        least = f"{rank.least.word} and graver" if rank.least < Severity.ERROR else rank.least.word
+        lines.append(f"| {place} | {groups} | {least} | {rank.reason} |")
+    lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
+    for one in ROOT_CAUSES:
+        where = ", of the same store" if one.same_store else ""
+        lines.append(f"| {one.root} | {', '.join(sorted(one.symptoms))}{where} | {one.reason} |")
+    return "\n".join(lines)
 
 
 def premises() -> str:
@@ -122,11 +153,26 @@ def layers() -> str:
     return "\n".join(["```text", *(layer.replace("inspector.", "") for layer in found), "```"])
 
 
+def metrics() -> str:
+    """Every metric, with the name that Prometheus gets."""
+    parts = ["| metric | measured in | a limit | in Prometheus | meaning |", "|---|" + "---|" * 4]
+    for one in METRICS:
+        about = "" if one.exact else " An estimate."
+        parts.append(
+            f"| `{one.name}` | {one.quantity.value} | `{one.name}={one.example}` "
+            f"| `{NAMES[one.name][0]}` | {one.doc}{about} |"
+        )
+    return "\n".join(parts)
+
+
 GENERATED: Mapping[str, Callable[[], str]] = {
     "findings": findings,
+    "thresholds": thresholds,
     "errors": errors,
+    "metrics": metrics,
     "premises": premises,
     "inferences": inferences,
+    "ranks": ranks,
     "commands": command_list,
     "output-options": output_options,
     "layers": layers,

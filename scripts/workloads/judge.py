@@ -103,7 +103,7 @@ def judge(workload: Workload) -> Score:
         score.batches += 1
         _compare(workload, batch, report, truths.get(batch, {}), score)
         if is_healthy(workload):
-            warned |= {f.kind.id for f in report.findings if f.kind.severity.word != "info"}
+            warned |= {f.kind.id for f in report.findings if f.severity.word != "info"}
     score.warnings.update(warned)
     return score
 

@@ -13,7 +13,7 @@ from inspector.analyses.history import history_report
 from inspector.analyses.shared.change_rows import ChangeRows
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError
-from inspector.render.keys import Redact
+from inspector.model import Redact
 from inspector.schemas import CHANGES, batch_of
 from tests.analyses.change_cases import change, checkpoint
 from tests.cases import group_state
@@ -49,7 +49,7 @@ def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) 
     assert [row["committed"] for row in told] == [True, True, False]
     assert told[2]["value"] is None
     assert told[2]["value_bytes"] is None
-    assert report.summary["partitions"] == "0, 1"
+    assert report.summary["partitions"] == [0, 1]
     assert report.summary["keys"] == 1
     assert report.summary["oldest_version"] == 1
     assert "lies in the partitions 0, 1" in report.notes[0]
@@ -61,7 +61,7 @@ def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
     rows = rows_of(found, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
     report = history_report(found, 2, rows, [], limit=1)
     assert [row["version"] for row in report.primary.rows] == [2]
-    assert report.primary.title == "history, the newest 1 of 2"
+    assert report.primary.title == "what happened to the key, oldest first, the newest 1 of 2"
     assert {"key", "partition_id", "timeout_ms"} <= report.primary.wide
     assert [column.name for column in report.primary.columns][-2:] == ["key_hex", "value_hex"]
 
@@ -69,7 +69,7 @@ def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
 def test_an_empty_history_says_so(tmp_path: Path) -> None:
     report = history_report(checkpoint(tmp_path), 2, [], [])
     assert list(report.primary.rows) == []
-    assert report.summary["partitions"] == "none"
+    assert report.summary["partitions"] == []
     assert report.notes == []
 
 

@@ -50,7 +50,7 @@ def test_a_join_by_time_has_the_rule_that_its_rows_tell(tmp_path: Path) -> None:
     # A row that the time in its key does not remove refutes the rule; it is no leftover by it.
     plant_old_rows(root, 1)
     report = api.leftovers(str(root))
-    assert "none can be told" in report.primary.empty
+    assert "no store has a rule that is known" in report.primary.empty
     assert list(report.primary.rows) == []
     assert all(rule.startswith("unknown: the time range") for rule in told_rules(root))
     assert [finding for finding in report.findings if finding.kind.id == "SS202"] == []
@@ -66,7 +66,7 @@ def told_rules(root: Path) -> set[str]:
 def test_below_a_join_what_cannot_be_told_is_said_with_what_would_settle_it() -> None:
     path = str(checkpoint_of("dedup_after_join"))
     report = api.leftovers(path)
-    assert "none can be told" in report.primary.empty
+    assert "no store has a rule that is known" in report.primary.empty
     tables = {table.name: list(table.rows) for table in report.tables}
     (rule,) = (row for row in tables["rules"] if row["operator_id"] == 0)
     assert "downstream of symmetricHashJoin" in str(rule["expires"])

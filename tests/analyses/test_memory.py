@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from compare_with_spark import truth
 
 from inspector import api
 from inspector.analyses.shared.heap import spark_of
+from inspector.exceptions import CheckpointError
 from inspector.render.report import Report
-from scripts.compare_with_spark import truth
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 
@@ -54,19 +55,80 @@ def test_more_versions_take_more_and_sharing_takes_less() -> None:
     assert heaps == sorted(set(heaps))
     ladder = rungs(two)
     assert ladder["heap of 1 version"] == heaps[0]
-    assert ladder["rows"] < ladder["heap of 2 versions"] < ladder["heap of 2 versions unshared"]
+    assert (
+        ladder["rows"] < ladder["heap of 2 versions"] < ladder["heap of 2 versions without sharing"]
+    )
+
+
+def test_without_options_it_says_what_one_can_know() -> None:
+    report = memory("agg_v1")
+    summary = report.summary
+    assert summary["partitions"] == 2
+    for usual, of_all in (
+        ("largest_partition_estimate_bytes", "heap_estimate_bytes"),
+        ("largest_partition_peak_estimate_bytes", "heap_peak_estimate_bytes"),
+    ):
+        assert summary[of_all] / 2 <= summary[usual] < summary[of_all]
+    assert "fits_at_worst" not in summary
+    said = " ".join(report.footnotes)
+    assert "2 versions of the state take about 67.3 KiB of heap, all executors together" in said
+    assert "About 1 executor of 8.0 GiB with 4 cores would hold all of it." in said
+    shapes = table(report, "shapes")
+    assert [row["executor_heap_bytes"] >> 30 for row in shapes] == [2, 4, 8, 16, 32, 64]
+    assert {row["executors"] for row in shapes} == {1}
+    # From 32 GiB on the JVM makes larger objects.
+    assert shapes[-1]["executor_bytes"] > shapes[-3]["executor_bytes"]
+
+
+def test_a_heap_without_a_number_of_executors_is_answered() -> None:
+    # 35 KiB and what Spark keeps: room for one of two partitions of 34 KiB at work.
+    room = 47 << 10
+    heap = (300 << 20) + room * 100 // 40
+    report = memory("agg_v1", heap=heap)
+    (row,) = table(report, "shapes")
+    assert row["executor_heap_bytes"] == heap
+    assert row["executors"] == report.summary["executors_needed"] == 2
+    assert row["executor_bytes"] <= row["room_bytes"]
+    assert (report.summary["fits_if_even"], report.summary["fits_at_worst"]) == (True, True)
+    assert "About 2 executors of 300.1 MiB with 1 core would hold it." in report.footnotes
+    none = memory("agg_v1", heap=300 << 20)
+    assert table(none, "shapes")[0]["executors"] is None
+    assert none.summary["fits_at_worst"] is False
+    assert "executors_needed" not in none.summary
+    assert "No number of executors of 300.0 MiB would hold it" in none.footnotes[1]
 
 
 def test_executors_are_held_against_their_heap() -> None:
     fits = memory("agg_v1", executors=2, heap=1 << 30)
-    assert str(fits.summary["verdict"]).startswith("state fits into 1.0 GiB;")
+    assert fits.summary["fits_if_even"] is fits.summary["fits_at_worst"] is True
+    assert fits.footnotes[1].endswith(": that fits into a heap of 1.0 GiB.")
     even, worst = table(fits, "executors")
     assert even["bytes"] <= worst["bytes"]
+    assert even["fits"] is worst["fits"] is True
+    assert even["share_of_heap"] == even["bytes"] / (1 << 30)
     small = memory("agg_v1", executors=1, heap=1 << 10)
-    assert small.summary["verdict"] == "state does not fit into 1.0 KiB, however it is spread"
-    open_question = memory("agg_v1", executors=1)
-    assert "--heap" in str(open_question.summary["verdict"])
-    assert "verdict" not in memory("agg_v1").summary
+    assert small.summary["fits_if_even"] is small.summary["fits_at_worst"] is False
+    assert small.footnotes[1].endswith(
+        "that does not fit into a heap of 1.0 KiB, however it is spread."
+    )
+    assert not table(small, "shapes")
+
+
+def test_executors_without_a_heap_say_which_they_need() -> None:
+    report = memory("agg_v1", executors=1)
+    needed = report.summary["heap_needed_estimate_bytes"]
+    even, worst = table(report, "executors")
+    assert worst["heap_needed_bytes"] == needed
+    assert even["fits"] is even["share_of_heap"] is None
+    assert memory("agg_v1", executors=1, heap=needed).summary["fits_at_worst"] is True
+    assert memory("agg_v1", executors=1, heap=needed - 8).summary["fits_at_worst"] is False
+
+
+def test_the_share_of_a_heap_that_is_the_state_s_can_be_said() -> None:
+    usual, half = memory("agg_v1", heap=8 << 30), memory("agg_v1", heap=8 << 30, state_percent=50)
+    assert table(half, "shapes")[0]["room_bytes"] == 4 << 30
+    assert table(usual, "shapes")[0]["room_bytes"] == ((8 << 30) - (300 << 20)) * 40 // 100
+    assert "at most 50 %" in half.footnotes[2]
 
 
 def test_what_ifs_say_what_they_save() -> None:
@@ -74,18 +136,38 @@ def test_what_ifs_say_what_they_save() -> None:
     heap = report.summary["heap_estimate_bytes"]
     changes = {row["change"]: row for row in table(report, "what_ifs")}
     assert set(changes) == {
-        "1 versions retained",
-        "100 versions retained",
+        "1 version retained",
         "keys 8 bytes shorter",
         "state format 2",
+        "RocksDB state store",
     }
     for row in changes.values():
         assert row["heap_bytes"] + row["saved_bytes"] == heap
     # 100 rows in both versions: a key object each, and as many values that repeat the key.
     assert changes["keys 8 bytes shorter"]["saved_bytes"] > 0
+    assert changes["RocksDB state store"]["heap_bytes"] == 0
+    assert (
+        "136.0 MiB for each of 2 stores, 272.0 MiB in all" in changes["RocksDB state store"]["how"]
+    )
     assert "state format 2" not in {
         row["change"] for row in table(memory("agg_update"), "what_ifs")
     }
+
+
+@pytest.mark.parametrize(
+    ("case", "rows", "how"),
+    [
+        ("fmgws_event_ignore", 68, "inspector leftovers lists them"),
+        ("trouble_complete_mode", 85, "that they are leftovers is inferred"),
+    ],
+)
+def test_what_leftovers_take_would_be_saved(case: str, rows: int, how: str) -> None:
+    (row,) = (row for row in table(memory(case), "what_ifs") if "leftover" in str(row["change"]))
+    assert row["change"] == f"{rows} leftover rows removed"
+    assert row["how"].endswith(how)
+    classes = api.leftovers(str(FIXTURES / "4.3.0" / case / "checkpoint")).tables
+    (table_of,) = (each for each in classes if each.name == "classes")
+    assert row["saved_bytes"] == sum(one["heap_bytes"] for one in table_of.rows)
 
 
 def test_a_session_window_has_prefixes() -> None:
@@ -104,13 +186,30 @@ def test_larger_heaps_have_larger_objects() -> None:
 
 @pytest.mark.parametrize(
     ("release", "told"),
-    [("4.3.0", "4.2.0"), ("4.1.4", "4.0.0"), ("3.5.9", "3.2.0"), ("3.0.3", "3.0.0")],
+    [
+        ("4.3.0", "4.3.0"),
+        ("4.2.1", "4.2.0"),
+        ("4.1.4", "4.0.0"),
+        ("3.5.9", "3.3.0"),
+        ("3.1.3", "3.1.0"),
+        ("3.0.3", "3.0.0"),
+        ("2.4.8", "2.4.0"),
+    ],
 )
 def test_spark_is_told_from_what_it_records(release: str, told: str) -> None:
     from inspector.discovery.checkpoint import open_checkpoint
 
     checkpoint = open_checkpoint(str(FIXTURES / release / "agg_update" / "checkpoint"))
     assert spark_of(checkpoint, checkpoint.newest_version) == told
+    footnote = api.memory(checkpoint.root).footnotes[-1]
+    assert f"Spark {told[:3]} or later" in footnote
+
+
+def test_the_spark_that_is_given_is_named() -> None:
+    footnote = memory("agg_update", spark="3.5.9").footnotes[-1]
+    assert "Spark 3.5.9, as given" in footnote
+    with pytest.raises(CheckpointError, match="Spark version 'foo', expected one such as"):
+        memory("agg_update", spark="foo")
 
 
 def test_without_wrappers_values_are_smaller() -> None:

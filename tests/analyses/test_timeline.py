@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from inspector import api
 
@@ -15,6 +18,12 @@ def batches(case: str) -> dict[int, dict[str, object]]:
     report = api.timeline(str(FIXTURES / case / "checkpoint"))
     rows = [dict(row) for row in report.primary.rows if row["operator_id"] == 0]
     return {int(row["batch_id"]): row for row in rows}
+
+
+def growth_of(report: api.Report) -> list[dict[str, Any]]:
+    """The rows of the table of growth."""
+    (table,) = (table for table in report.tables if table.name == "growth")
+    return [dict(row) for row in table.rows]
 
 
 def test_each_batch_has_the_numbers_of_sparks_progress() -> None:
@@ -57,28 +66,67 @@ def test_replay_depth_counts_from_the_newest_snapshot() -> None:
 def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growth() -> None:
     told = batches("snapshots_cleaned")
     assert {b: row["partitions"] for b, row in told.items() if b < 9} == {
-        5: "1 of 2",
-        6: "1 of 2",
-        7: "2 of 2",
-        8: "2 of 2",
+        5: 1,
+        6: 1,
+        7: 2,
+        8: 2,
     }
-    whole = [int(str(row["rows"])) for row in told.values() if row["partitions"] == "2 of 2"]
+    whole = [
+        int(str(row["rows"])) for row in told.values() if row["partitions"] == row["of_partitions"]
+    ]
     report = api.timeline(str(FIXTURES / "snapshots_cleaned" / "checkpoint"))
-    (growth,) = report.tables[1].rows
+    (growth,) = growth_of(report)
     # The median slope between 150, 200, 150 and 200 rows, 10 s apart; none from 80 rows on.
     assert growth["rows_per_hour"] == 3000
     assert min(whole) > int(str(told[5]["rows"]))
 
 
-def test_growth_and_its_limit() -> None:
+def test_growth_and_when_it_reaches_a_capacity() -> None:
     path = str(FIXTURES / "agg_complete" / "checkpoint")
-    report = api.timeline(path, limit=1 << 20)
-    (row,) = report.tables[1].rows
+    report = api.timeline(path, capacity=1 << 20)
+    (row,) = growth_of(report)
     assert row["rows_per_hour"] > 0
-    assert str(row["rows_reach_limit"]).startswith("2024-01-01T00:")
-    (row,) = api.timeline(path, limit=100).tables[1].rows
-    assert row["rows_reach_limit"] == "has reached it"
-    assert report.summary["watermark_moves"] == "in 6 of 6 batches"
+    assert row["rows_at_capacity"] is False
+    start = 1_704_067_200_000
+    assert start < row["heap_reaches_capacity_ms"] < row["rows_reach_capacity_ms"] < start + 10**8
+    one_store = {name: row[name] for name in row if "capacity" in name}
+    assert {name: report.summary[name] for name in one_store} == one_store
+    assert "will reach 1.0 MiB" in report.notes[0]
+    (row,) = growth_of(api.timeline(path, capacity=100))
+    assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (True, None)
+    assert report.summary["watermark_moves"] == 6
+    assert report.summary["batches_with_watermark"] == 7
+
+
+def test_what_does_not_grow_reaches_nothing() -> None:
+    report = api.timeline(str(FIXTURES / "dedup_within_watermark" / "checkpoint"), capacity=1 << 20)
+    (row,) = growth_of(report)
+    assert (row["rows_at_capacity"], row["rows_reach_capacity_ms"]) == (False, None)
+    assert "will not reach 1.0 MiB" in report.notes[0]
+    assert "do not show that the state grows for good" in report.notes[-1]
+
+
+def test_a_capacity_that_no_calendar_holds_is_never_reached() -> None:
+    path = str(FIXTURES / "agg_complete" / "checkpoint")
+    report = api.timeline(path, capacity=1 << 62)
+    (row,) = growth_of(report)
+    assert row["rows_reach_capacity_ms"] is row["heap_reaches_capacity_ms"] is None
+    for form in ("table", "json", "html"):
+        assert list(api.render(report, form))
+    assert report.to_arrow("growth").num_rows == 1
+
+
+def test_without_a_capacity_nothing_is_said_of_one() -> None:
+    report = api.timeline(str(FIXTURES / "agg_complete" / "checkpoint"))
+    assert not [name for name in report.summary if "capacity" in name]
+    assert not any("capacity" in name for row in growth_of(report) for name in row)
+    assert report.notes == ()
+
+
+def test_what_spans_no_time_reaches_a_capacity_at_no_known_time() -> None:
+    path = str(FIXTURES / "agg_complete" / "checkpoint")
+    report = api.timeline(path, api.Options(batch=0), capacity=1 << 20)
+    assert "is not known" in report.notes[0]
 
 
 def test_the_heap_of_the_newest_version_is_that_of_memory() -> None:
@@ -89,4 +137,40 @@ def test_the_heap_of_the_newest_version_is_that_of_memory() -> None:
 
 def test_a_query_without_watermark_says_so() -> None:
     report = api.timeline(str(FIXTURES / "dedup_no_watermark" / "checkpoint"))
-    assert report.summary["watermark_moves"] == "there is none"
+    assert report.summary["batches_with_watermark"] == 0
+
+
+EVERY = sorted(Path(__file__).parents[2].glob("fixtures/*/*/checkpoint"))
+
+
+@pytest.mark.parametrize("path", EVERY, ids=lambda path: "/".join(path.parts[-3:-1]))
+def test_batches_come_oldest_first_in_each_store(path: Path) -> None:
+    seen: dict[tuple[int, str], list[int]] = {}
+    report = api.timeline(str(path))
+    for row in report.primary.rows:
+        place = row["operator_id"], row["store_name"]
+        seen.setdefault(place, []).append(row["batch_id"])
+    assert all(found == sorted(set(found)) for found in seen.values())
+
+
+def test_the_total_of_a_batch_is_the_sum_of_its_stores() -> None:
+    report = api.timeline(str(FIXTURES / "join_left_outer" / "checkpoint"))
+    rows = list(report.primary.rows)
+    (totals,) = (table for table in report.tables if table.name == "totals")
+    told = list(totals.rows)
+    assert [row["batch_id"] for row in told] == list(range(10))
+    for total in told:
+        stores = [row for row in rows if row["batch_id"] == total["batch_id"]]
+        assert total["stores"] == len(stores) == 4
+        for name in ("rows", "row_bytes", "heap_bytes", "puts", "delta_bytes", "partitions"):
+            assert total[name] == sum(row[name] for row in stores)
+        assert total["replay_deltas"] == max(row["replay_deltas"] for row in stores)
+        assert total["lag_ms"] == stores[0]["lag_ms"]
+
+
+def test_what_one_store_does_not_know_is_not_in_the_total() -> None:
+    report = api.timeline(str(FIXTURES / "snapshots_cleaned" / "checkpoint"))
+    (totals,) = (table for table in report.tables if table.name == "totals")
+    unknown = [row["batch_id"] for row in report.primary.rows if row["puts"] is None]
+    assert unknown
+    assert [row["batch_id"] for row in totals.rows if row["puts"] is None] == unknown

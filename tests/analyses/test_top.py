@@ -7,9 +7,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from compare_with_spark import truth
+
 from inspector import api
-from inspector.render.keys import Redact
-from scripts.compare_with_spark import truth
+from inspector.model import Redact
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "4.3.0"
 

@@ -45,7 +45,7 @@ def test_an_operators_partitions_and_files(tmp_path: Path) -> None:
     )
     (operator,) = found.operators
     assert (operator.operator_id, operator.directory) == (0, "state/0")
-    assert operator.has_metadata
+    assert operator.expected_stores == ("default",)
     assert not operator.has_state_schema
     assert operator.others == ()
     assert operator.store_names == ("default",)
@@ -136,7 +136,7 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
     found = discover(storage, classify)
     assert [partition.partition_id for partition in found.operators[0].partitions] == [0]
     (problem,) = found.problems
-    assert (problem.slug, problem.message) == ("storage", "Permission denied")
+    assert (problem.slug, problem.message) == ("denied", "Permission denied")
     assert problem.path == f"{tmp_path}/state/0/1"
 
 
@@ -165,3 +165,46 @@ def test_reading_changes_nothing(tmp_path: Path) -> None:
         read_state_schema(storage, operator.operator_id)
     assert list(storage.stream("state/0/0/1.delta")) == [b"12345"]
     assert everything() == before
+
+
+METADATA = (
+    'v1\n{"operatorInfo":{"operatorId":0,"operatorName":"stateStoreSave"},"stateStoreInfo":'
+    '[{"storeName":"default","numColsPrefixKey":0,"numPartitions":1}]}'
+)
+
+
+@pytest.mark.parametrize("with_metadata", [True, False])
+@pytest.mark.parametrize("name", ["backup", "left-keyToNumValues", "copied"])
+def test_a_folder_beside_a_store_is_foreign_and_not_counted(
+    tmp_path: Path, name: str, with_metadata: bool
+) -> None:
+    root = make(tmp_path, "state/0/0/1.delta", f"state/0/0/{name}/1.delta", "state/0/1/backup/")
+    if with_metadata:
+        (root / "state/0/_metadata").mkdir()
+        (root / "state/0/_metadata/metadata").write_text(METADATA)
+    found = discover(Storage.open(str(root)), classify)
+    assert [layout.store for layout in found.stores] == [
+        *(StoreId(0, "default", 0), StoreId(0, "default", 1)),
+    ]
+    assert [(one.slug, one.path) for one in found.problems] == [
+        ("foreign-folder", f"{root}/state/0/0/{name}"),
+        ("foreign-folder", f"{root}/state/0/1/backup"),
+    ]
+
+
+def test_state_files_beside_a_joins_stores_are_foreign(tmp_path: Path) -> None:
+    files = [f"state/1/0/{name}/1.delta" for name in JOIN]
+    found = layout_of(tmp_path, *files, "state/1/0/1.delta")
+    assert found.operators[0].store_names == JOIN
+    (problem,) = found.problems
+    assert (problem.slug, problem.path) == ("foreign-folder", f"{tmp_path}/state/1/0")
+
+
+def test_metadata_names_stores_that_no_release_has_had(tmp_path: Path) -> None:
+    root = make(tmp_path, "state/0/0/mine/1.delta", "state/0/0/other/1.delta")
+    (root / "state/0/_metadata").mkdir()
+    text = METADATA.replace('"default"', '"mine"')
+    (root / "state/0/_metadata/metadata").write_text(text)
+    found = discover(Storage.open(str(root)), classify)
+    assert found.operators[0].store_names == ("mine",)
+    assert [one.path for one in found.problems] == [f"{root}/state/0/0/other"]

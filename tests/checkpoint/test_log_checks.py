@@ -6,7 +6,12 @@ from collections.abc import Sequence
 
 import pytest
 
-from inspector.checkpoint.log_checks import CONTRADICTION, LOST_ENTRY, cross_checks
+from inspector.checkpoint.log_checks import (
+    CONTRADICTION,
+    LOST_ENTRY,
+    cross_checks,
+    without_doubtful,
+)
 from inspector.model import BatchClock, BatchId
 
 
@@ -73,3 +78,18 @@ def test_entries_that_are_no_neighbours_are_not_compared() -> None:
         BatchId(3): BatchClock(BatchId(3), watermark_ms=7),
     }
     assert list(cross_checks([], [], apart)) == []
+
+
+def test_what_hangs_on_either_of_two_that_disagree_is_not_known() -> None:
+    def times(*given: tuple[int | None, int | None]) -> list[tuple[int | None, int | None]]:
+        kept = without_doubtful(clocks(*given)).values()
+        return [(one.watermark_ms, one.next_watermark_ms) for one in kept]
+
+    assert times((0, 10), (10, 20), (20, None)) == [(0, 10), (10, 20), (20, None)]
+    assert times((0, 10), (12, 20), (20, None)) == [(0, None), (None, 20), (20, None)]
+    assert times((5, None), (4, 20), (20, None)) == [(None, None), (None, 20), (20, None)]
+    assert times((5, 4), (4, 20), (20, None)) == [(None, None), (None, 20), (20, None)]
+
+
+def test_a_gap_of_a_renamed_entry_is_one_problem() -> None:
+    assert found([0, 1, 2**61], [0, 1]) == [(LOST_ENTRY, "offsets/2")]

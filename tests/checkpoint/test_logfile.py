@@ -96,7 +96,7 @@ def test_an_error_becomes_a_problem_with_its_place() -> None:
     )
     assert problem(TruncatedError("short").at("/ck/b"), "/ck/a").path == "/ck/b"
     denied = problem(PermissionError("/ck/a: Permission denied"), "/ck/a")
-    assert denied == Problem("storage", "Permission denied", "/ck/a")
+    assert denied == Problem("denied", "Permission denied", "/ck/a")
 
 
 @given(st.binary())

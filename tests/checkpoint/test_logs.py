@@ -1,6 +1,7 @@
 """Both logs together: clocks, confs, what is committed, and what is wrong."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from inspector.checkpoint.confs import HDFS_PROVIDER
 from inspector.checkpoint.logs import ConfValue, Logs, read_logs
 from inspector.checkpoint.storage import Storage
 from inspector.model import BatchClock, BatchId
+from tests import cases
+from tests.cases import Batch
 
 CODEC = "spark.sql.streaming.stateStore.compression.codec"
 
@@ -80,7 +83,7 @@ def test_a_change_of_format_is_no_new_data(tmp_path: Path) -> None:
 
 
 def test_a_commit_without_its_plan_still_counts(tmp_path: Path) -> None:
-    found = logs_of(tmp_path, {"offsets/5": offsets(5, "0"), "commits/4": commit(9)})
+    found = logs_of(tmp_path, {"offsets/5": offsets(5, "0", watermark=9), "commits/4": commit(9)})
     assert found.clocks[BatchId(4)] == BatchClock(BatchId(4), committed=True, next_watermark_ms=9)
     assert found.last_committed == 4
 
@@ -158,7 +161,7 @@ def test_an_entry_that_cannot_be_read_is_a_problem(
     monkeypatch.setattr(storage, "read_many", denied)
     found = read_logs(storage)
     assert [(problem.slug, problem.message) for problem in found.problems] == [
-        ("storage", "Permission denied")
+        ("denied", "Permission denied")
     ]
     assert list(found.confs) == [1]
     assert found.last_offset == 1
@@ -229,3 +232,34 @@ def test_any_bytes_give_logs(
     )
     assert list(found.clocks) == [0, 1]
     assert all(clock.committed for clock in found.clocks.values())
+
+
+def test_a_log_that_cannot_be_listed_is_a_problem_and_the_other_is_read(tmp_path: Path) -> None:
+    for log in ("offsets", "commits"):
+        root = tmp_path / log
+        cases.write_logs(root, [Batch(0, n, n) for n in range(4)])
+        shutil.rmtree(root / log)
+        (root / log).write_text("no folder")
+        logs = read_logs(Storage.open(str(root)))
+        (problem,) = logs.problems
+        assert (problem.slug, problem.path) == ("storage", str(root / log))
+        # Batch 3 is planned only after batch 2 was committed.
+        assert logs.last_committed == (3 if log == "offsets" else 2)
+        assert [clock.committed for clock in logs.clocks.values()][:3] == [True] * 3
+
+
+def test_query_metadata_that_is_a_folder_costs_the_id_alone(tmp_path: Path) -> None:
+    root = cases.write_logs(tmp_path, [Batch(0, 1, 1)])
+    (root / "metadata").unlink(missing_ok=True)
+    (root / "metadata").mkdir()
+    logs = read_logs(Storage.open(str(root)))
+    assert (logs.query_id, logs.last_committed) == (None, 0)
+    assert [problem.path for problem in logs.problems] == [str(root / "metadata")]
+
+
+def test_a_number_that_no_batch_has_is_named_and_not_taken(tmp_path: Path) -> None:
+    root = cases.write_logs(tmp_path, [Batch(0, 1, 1)])
+    (root / f"commits/{2**63 - 1}").write_text("v1\n{}")
+    logs = read_logs(Storage.open(str(root)))
+    assert logs.last_committed == 0
+    assert [problem.path for problem in logs.problems] == [str(root / f"commits/{2**63 - 1}")]

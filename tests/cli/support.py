@@ -22,13 +22,13 @@ from tests.encode import Record, state_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 
-ELSEWHERE: tuple[str, ...] = ("history", "diff", "export", "explain")
+ELSEWHERE: tuple[str, ...] = ("history", "diff", "export", "explain", "watch")
 """Commands that need more, or print something else than a report: tested in their own files."""
 
 COMMANDS = tuple(name for name in commands() if name not in ELSEWHERE)
 """Commands that take one path and need nothing else; a new one is among them by itself."""
 
-OUTPUTS = ("table", "json", "ndjson", "csv", "markdown")
+OUTPUTS = ("table", "json", "ndjson", "csv", "markdown", "html")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class Outcome:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = self.json["rows"]
+        """The rows of the command's own table."""
+        envelope = self.json
+        found: list[dict[str, Any]] = envelope["rows" if "rows" in envelope else envelope["table"]]
         return found
 
     @property

@@ -129,3 +129,36 @@ def test_several_stores_need_a_folder(tmp_path: Path) -> None:
     told = run("export", "rows", JOIN, "-O", tmp_path / "out")
     assert told.code == 2
     assert "4 stores need a folder" in told.err
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_file_of_one_store_is_a_file_in_the_format_of_its_name(form: str, tmp_path: Path) -> None:
+    file = tmp_path / f"x.{form}"
+    assert run("export", "rows", checkpoint_of("agg_update"), "-O", file).code == 0
+    assert file.is_file()
+    refused = run("export", "rows", JOIN, "-O", tmp_path / f"several.{form}")
+    assert refused.code == 2
+    assert "names a file, and there are 4 stores: name a folder, or one store" in refused.err
+    one = ("--store", "left-keyToNumValues")
+    assert run("export", "rows", JOIN, "-O", tmp_path / f"one.{form}", *one).code == 0
+    assert (tmp_path / f"one.{form}").is_file()
+
+
+def test_a_name_that_ends_as_no_format_is_refused(tmp_path: Path) -> None:
+    outcome = run("export", "rows", JOIN, "-O", tmp_path / "x.foo")
+    assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
+    assert "no format ends with .foo; give one of .parquet, .arrow, .csv, .ndjson" in outcome.err
+    assert run("export", "rows", JOIN, "-O", f"{tmp_path}/x.foo/").code == 0
+
+
+def test_a_name_and_a_format_that_contradict_each_other_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "x.arrow"
+    outcome = run("export", "rows", GROUPS, "-O", file, "--format", "csv")
+    assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
+    assert "x.arrow: the name is that of arrow, got --format csv" in outcome.err
+    assert run("export", "rows", GROUPS, "-O", file, "--format", "arrow").code == 0
+
+
+def test_one_row_is_one_row(tmp_path: Path) -> None:
+    outcome = run("export", "rows", GROUPS, "-O", tmp_path / "x.arrow", "--key", "value=once-000")
+    assert f"{tmp_path / 'x.arrow'}: 1 row\n" in outcome.err

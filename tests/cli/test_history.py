@@ -14,8 +14,10 @@ def test_the_life_of_a_key_for_people() -> None:
     told = run("history", CASE, "--key", KEY)
     assert told.code == 0
     lines = [line.split() for line in told.out.splitlines()]
-    assert ["1", "0", "insert"] in [line[:3] for line in lines]
-    assert ["5", "4", "update"] in [line[:3] for line in lines]
+    head = next(line for line in lines if line[:2] == ["VERSION", "BATCH_ID"])
+    event = head.index("EVENT")
+    told_of = [(line[0], line[1], line[event]) for line in lines if len(line) >= len(head)]
+    assert {("1", "0", "insert"), ("5", "4", "update")} <= set(told_of)
     assert "2024-01-01T00:00:20.400Z" in told.out
 
 
@@ -46,7 +48,7 @@ def test_hidden_keys_are_still_found() -> None:
     ("options", "words"),
     [
         ((), "say which key"),
-        (("--key", "lapsed"), "or the bytes of the key row in hex"),
+        (("--key", "lapsed"), "the bytes of the key row in hex"),
         (("--where", "user=a"), "no field 'user'"),
         (("--where", "value"), "NAME=VALUE"),
         (("--key", KEY, "--batch", "99"), "does not exist"),

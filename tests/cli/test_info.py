@@ -89,6 +89,6 @@ def test_an_uncommitted_version_is_named() -> None:
     path = checkpoint_of("uncommitted")
     summary = run("info", path, "-o", "json").json["summary"]
     assert (summary["version"], summary["committed"]) == (4, True)
-    assert summary["uncommitted_versions"] == "5 (files in 2 stores)"
+    assert summary["uncommitted_versions"] == [5]
     newest = run("info", path, "-o", "json", "--batch", "4").json["summary"]
     assert (newest["version"], newest["committed"]) == (5, False)

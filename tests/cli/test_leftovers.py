@@ -53,12 +53,12 @@ def test_a_limit_keeps_the_oldest_and_says_how_many_there_are() -> None:
     assert short["summary"] == whole["summary"]
     assert short["tables"]["classes"] == whole["tables"]["classes"]
     assert [r["expired_batch"] for r in short["rows"]] == [4] * 5
-    assert "leftover keys, 5 of 68 listed\n" in run("leftovers", PATH, "--limit", "5").out
+    assert "leftover keys, the oldest 5 of 68\n" in run("leftovers", PATH, "--limit", "5").out
 
 
 def test_people_get_a_hundred_rows_and_machines_all() -> None:
     path = checkpoint_of("agg_complete")
-    assert "leftover keys, 100 of 201 listed\n" in run("leftovers", path).out
+    assert "leftover keys, the oldest 100 of 201\n" in run("leftovers", path).out
     assert len(run("leftovers", path, "-o", "ndjson").ndjson) == 201
     assert len(run("leftovers", path, "-o", "ndjson", "--limit", "7").ndjson) == 7
 
@@ -109,3 +109,12 @@ def test_hidden_keys_have_no_bytes_either() -> None:
         assert {row["key_hex"] for row in rows} == {None}
     hashed = run("leftovers", PATH, "-o", "ndjson", "--redact", "hash").ndjson
     assert len({row["key"] for row in hashed}) == 68
+
+
+def test_findings_below_a_threshold_are_left_out_as_in_an_audit() -> None:
+    path = checkpoint_of("trouble_kept_timeouts")
+    told = {
+        most: [one["id"] for one in run("leftovers", path, *most, "-o", "json").json["findings"]]
+        for most in ((), ("--threshold", "SS203=80"), ("--threshold", "SS203=81"))
+    }
+    assert list(told.values()) == [["SS203"], ["SS203"], []]

@@ -1,5 +1,6 @@
 """The command line as a whole."""
 
+import os
 import subprocess
 import sys
 
@@ -41,7 +42,56 @@ def test_a_command_is_found_by_its_name_and_described(name: str) -> None:
 def test_an_unknown_command_is_told() -> None:
     outcome = run("explode", checkpoint_of("agg_update"))
     assert outcome.code == 2
-    assert "No such command 'explode'" in outcome.err
+    assert "There is no command 'explode'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [("adit", "audit"), ("timline", "timeline"), ("leftover", "leftovers"), ("size", "sizes")],
+)
+def test_a_command_that_is_misspelt_is_proposed(typed: str, meant: str) -> None:
+    outcome = run(typed, checkpoint_of("agg_update"))
+    assert outcome.code == 2
+    assert f"Did you mean {meant}" in outcome.err
+
+
+def test_what_resembles_no_command_leads_to_the_list() -> None:
+    assert "Its commands: inspector -h" in run("xyzzy").err
+    assert run("--xyzzy").code == 2
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"), [("--opertor=0", "--operator"), ("--outptu=json", "--output")]
+)
+def test_an_option_that_is_misspelt_is_proposed(typed: str, meant: str) -> None:
+    outcome = run("audit", checkpoint_of("agg_update"), typed)
+    assert outcome.code == 2
+    assert "Did you mean" in outcome.err
+    assert f"'{meant}'" in outcome.err
+
+
+def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(inspector, "main", fail)
+    outcome = run("audit", "x")
+    assert outcome.code == 4
+    assert outcome.err.startswith("error: there is not enough memory")
+    assert outcome.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("output", ["table", "json", "csv", "ndjson"])
+def test_a_closed_pipe_is_quiet_with_several_checkpoints(output: str) -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    command = [sys.executable, "-m", "inspector", "audit", "-q", "-o", output, *[path] * 3]
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        command, cwd=FIXTURES.parents[1], stdout=writer, stderr=subprocess.PIPE, check=False
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_the_version_is_that_of_the_package() -> None:
@@ -53,6 +103,19 @@ def test_the_package_can_be_run() -> None:
     done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=True)
     assert done.stdout.decode() == run("info", checkpoint_of("agg_update")).out
     assert done.stderr == b""
+
+
+def test_what_reads_no_state_starts_without_the_libraries_that_do() -> None:
+    code = (
+        "import sys; from inspector.cli import main\n"
+        "try: main.run()\n"
+        "except SystemExit: pass\n"
+        "print({'numpy', 'pyarrow'} & set(sys.modules))"
+    )
+    command = [sys.executable, "-c", code, "info", str(checkpoint_of("agg_append"))]
+    done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=True)
+    assert done.stdout.startswith(b"checkpoint")
+    assert done.stdout.endswith(b"set()\n")
 
 
 def test_a_command_does_without_spark() -> None:
@@ -69,3 +132,25 @@ def test_a_command_does_without_spark() -> None:
     assert done.returncode == 0
     assert done.stderr.startswith(b"engine: local (no Spark is given")
     assert done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("inspector tim", "timeline"),
+        ("inspector timeline --la", "--last"),
+        ("inspector top --by row", "row_bytes"),
+    ],
+)
+def test_the_shell_completes_commands_options_and_values(words: str, expected: str) -> None:
+    environment = {
+        **os.environ,
+        "_INSPECTOR_COMPLETE": "bash_complete",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    command = [sys.executable, "-m", "inspector"]
+    done = subprocess.run(
+        command, cwd=FIXTURES.parents[1], env=environment, capture_output=True, check=True
+    )
+    assert done.stdout.decode().splitlines() == [f"plain,{expected}"]

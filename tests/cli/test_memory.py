@@ -21,3 +21,23 @@ def test_options_reach_the_model() -> None:
 
 def test_a_size_that_is_none_is_a_usage_error() -> None:
     assert run("memory", checkpoint_of("agg_update"), "--heap", "lots").code == 2
+
+
+def test_a_spark_that_is_none_is_a_usage_error() -> None:
+    outcome = run("memory", checkpoint_of("agg_update"), "--spark", "foo")
+    assert outcome.code == 2
+    assert "Spark version 'foo', expected one such as 4.3.0" in outcome.err
+
+
+def test_more_than_all_of_a_heap_is_a_usage_error() -> None:
+    path = checkpoint_of("agg_update")
+    assert run("memory", path, "--heap", "8GiB", "--state-percent", "101").code == 2
+    assert run("memory", path, "--heap", "8GiB", "--state-percent", "100").code == 0
+
+
+def test_estimates_of_the_summary_are_rounded_to_units() -> None:
+    out = run("memory", checkpoint_of("agg_update")).out
+    assert "~58.0 KiB\n" in out
+    assert "bytes)" not in out.split("size ladder")[0]
+    for wrong in ("1 versions", "1 executors", "say --heap", "a row more", "unshared"):
+        assert wrong not in out + run("memory", checkpoint_of("agg_update"), "--executors", "1").out

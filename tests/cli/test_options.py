@@ -1,5 +1,6 @@
 """The options that commands share."""
 
+import json
 from pathlib import Path
 
 import click
@@ -8,8 +9,7 @@ import pytest
 from inspector import analyses
 from inspector.api import Options
 from inspector.cli.options import api_options, own_options
-from inspector.model import TimeoutKind
-from inspector.render.keys import Redact
+from inspector.model import Redact, TimeoutKind
 from tests.cli.support import checkpoint_of, run
 
 GIVEN = {"storage_option": {"anon": "true"}}
@@ -129,3 +129,47 @@ def test_a_relative_path_is_shown_as_it_was_given(monkeypatch: pytest.MonkeyPatc
     assert run("info", Path("checkpoint"), "-o", "json").json["checkpoint"] == "checkpoint"
     uri = f"file:{path}"
     assert run("info", uri, "-o", "json").json["checkpoint"] == uri
+
+
+@pytest.mark.parametrize(
+    ("name", "starts"),
+    [
+        ("report.json", '{"schema_version"'),
+        ("report.ndjson", '{"'),
+        ("report.csv", "checkpoint,id,"),
+        ("report.md", "# audit"),
+        ("report.txt", "Error: The timeout of 68 keys"),
+        ("report", "Error: The timeout of 68 keys"),
+    ],
+)
+def test_the_end_of_the_output_files_name_is_its_format(
+    name: str, starts: str, tmp_path: Path
+) -> None:
+    assert run("audit", checkpoint_of("fmgws_event_ignore"), "-O", tmp_path / name).code == 1
+    assert (tmp_path / name).read_text("utf-8").startswith(starts)
+
+
+def test_a_name_that_ends_as_no_format_is_refused_unless_one_is_given(tmp_path: Path) -> None:
+    path, file = checkpoint_of("agg_update"), tmp_path / "report.pdf"
+    outcome = run("info", path, "-O", file)
+    assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
+    assert "no format ends with .pdf; give one of .json, .ndjson," in outcome.err
+    assert run("info", path, "-O", file, "-o", "json").code == 0
+    assert json.loads(file.read_text("utf-8"))["command"] == "info"
+
+
+def test_a_format_of_files_of_data_goes_by_its_name_too(tmp_path: Path) -> None:
+    file = tmp_path / "leftovers.parquet"
+    assert run("leftovers", checkpoint_of("fmgws_event_ignore"), "-O", file).code == 0
+    assert file.read_bytes()[:4] == b"PAR1"
+    assert run("info", checkpoint_of("agg_update"), "-O", tmp_path / "info.parquet").code == 2
+
+
+@pytest.mark.parametrize(("name", "given"), [("x.json", "csv"), ("x.parquet", "csv")])
+def test_a_name_that_is_another_formats_is_refused(name: str, given: str, tmp_path: Path) -> None:
+    path = checkpoint_of("agg_append")
+    outcome = run("leftovers", path, "-O", tmp_path / name, "-o", given)
+    assert (outcome.code, list(tmp_path.iterdir())) == (2, [])
+    assert f"{name}: the name is that of {name[2:]}, got -o {given}" in outcome.err
+    for fits in ("x.csv", "x.txt", "x.log", "x"):
+        assert run("leftovers", path, "-O", tmp_path / fits, "-o", "csv").code == 0

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import struct
 import zlib
 from collections.abc import Iterable, Iterator
 
 from inspector.decode._source import Source
-from inspector.decode.checksums import hadoop_sums
+from inspector.decode.side_sums import hadoop_sums
+from inspector.model import Limits
+
+ANY_PART = Limits(sum_part_bytes=1)
 
 
 def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
@@ -24,7 +28,8 @@ def verify_hadoop_crc(crc: bytes, chunks: Iterable[bytes]) -> list[int]:
     Raises:
         DecodeError: the side file is not one.
     """
-    size, expected = hadoop_sums(crc)
+    size, sums = hadoop_sums(crc, ANY_PART)
+    expected = [each for (each,) in struct.iter_unpack(">I", sums)]
     parts = itertools.zip_longest(expected, _crc32_of_parts(chunks, size))
     return [i * size for i, (want, got) in enumerate(parts) if want != got]
 

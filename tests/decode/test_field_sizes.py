@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows
+from inspector.decode.field_sizes import FieldBytes, RowBytes, measure_rows, nested_fields
 from inspector.sparktypes import parse_ddl
 from tests import encode
 
@@ -66,3 +66,46 @@ def test_bytes_add() -> None:
 @given(st.lists(st.binary(max_size=20).map(lambda data: data * 8), max_size=4))
 def test_any_rows_are_accounted_for_to_the_byte(rows: list[bytes]) -> None:
     assert total(measured(*rows)) == sum(map(len, rows))
+
+
+DEEP = parse_ddl("a int, s struct<b: struct<c: string, d: int>, e: string>, z struct<y: int>")
+
+
+def deep(*rows: bytes) -> dict[str, FieldBytes]:
+    lengths = np.array([len(row) for row in rows], np.int64)
+    found = measure_rows(DEEP, b"".join(rows), np.cumsum(lengths) - lengths, lengths)
+    names = [each.name for each in nested_fields(DEEP)]
+    return dict(zip(names, found.nested, strict=True))
+
+
+def test_fields_of_structs_are_measured_however_deep() -> None:
+    rows = [
+        encode.row(DEEP, (1, (("hello", 2), "x"), (3,))),
+        encode.row(DEEP, (1, ((None, 2), "yy"), None)),
+        encode.row(DEEP, (1, None, (4,))),
+    ]
+    assert deep(*rows) == {
+        "s.b": FieldBytes(0, 16, 2 * (8 + 16) + 8, 0),
+        "s.b.c": FieldBytes(1, 16, 5, 3),
+        "s.b.d": FieldBytes(0, 16),
+        "s.e": FieldBytes(0, 16, 3, 13),
+        "z.y": FieldBytes(0, 16),
+    }
+    assert [each.within for each in nested_fields(DEEP)] == ["s", "s.b", "s.b", "s", "z"]
+    assert [each.ordinal for each in nested_fields(DEEP)] == [1, 1, 1, 1, 2]
+
+
+@given(st.binary(max_size=200), st.integers(0, 200))
+def test_any_bytes_are_measured(junk: bytes, cut: int) -> None:
+    row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
+    found = deep(row[:cut] + junk, junk)
+    assert len(found) == 5
+    assert all(one.bytes >= 0 for one in found.values())
+
+
+def test_what_is_nested_adds() -> None:
+    row = encode.row(DEEP, (1, (("hello", 2), "x"), (3,)))
+    lengths = np.array([len(row)], np.int64)
+    one = measure_rows(DEEP, row, np.zeros(1, np.int64), lengths)
+    assert (one + one).nested == tuple(deep(row, row).values())
+    assert RowBytes.none(DEEP) + one == one == RowBytes() + one

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
-from inspector.model import Limits
+from inspector.model import LIMITS, Limits
 from tests import encode
 from tests.encode import Record
 
@@ -70,7 +70,7 @@ def test_offsets_are_those_of_the_raw_file() -> None:
 
 
 def test_memory_follows_the_bytes_and_not_a_claimed_length() -> None:
-    claimed = struct.pack(">i", (1 << 31) - 1)
+    claimed = struct.pack(">i", LIMITS.record_bytes)
     with pytest.raises(TruncatedError, match="no end mark"):
         read(claimed + b"x" * 100)
 
@@ -125,7 +125,7 @@ def test_good_records_come_before_the_error() -> None:
 
 
 def test_lengths_above_the_limit() -> None:
-    with pytest.raises(LimitError, match="above 15 bytes") as caught:
+    with pytest.raises(LimitError, match="the limit record_bytes is 15") as caught:
         read(RAW, record_bytes=15)
     assert caught.value.offset == 4 + len(b"key-0001")
     assert read(RAW, record_bytes=16) == ENTRIES

@@ -13,9 +13,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
-from inspector.exceptions import DecodeError
-from tests.decode.hadoop import verify_hadoop_crc
+from inspector.decode.side_sums import (
+    HadoopSum,
+    SideSum,
+    SparkChecksum,
+    SparkSum,
+    parse_spark_checksum,
+)
+from inspector.exceptions import DecodeError, LimitError, TruncatedError
+from tests.decode.hadoop import ANY_PART, verify_hadoop_crc
+
+# An empty lz4 delta of Spark 4.3.0 and the .1.delta.crc that Hadoop put beside it.
+DELTA = bytes.fromhex(
+    "4c5a34426c6f636b150400000004000000db804d08ffffffff4c5a34426c6f636b15000000000000000000000000"
+)
+DELTA_CRC = bytes.fromhex("63726300000002004525ee35")
 
 
 def hadoop(data: bytes, part: int = 512) -> bytes:
@@ -44,14 +56,14 @@ def feed(side: SideSum, chunks: list[bytes]) -> SideSum:
 @given(st.binary(max_size=60), st.lists(st.integers(0, 60)), st.integers(1, 70))
 def test_a_file_that_was_not_changed_matches(data: bytes, cuts: list[int], part: int) -> None:
     chunks = pieces(data, cuts)
-    assert feed(HadoopSum(hadoop(data, part)), chunks).finish() is None
+    assert feed(HadoopSum(hadoop(data, part), ANY_PART), chunks).finish() is None
     assert feed(SparkSum(spark(data)), chunks).finish() is None
 
 
 @given(st.binary(min_size=1, max_size=60), st.binary(max_size=60), st.integers(1, 9))
 def test_any_other_file_is_noticed_where_it_differs(data: bytes, other: bytes, part: int) -> None:
     bad = verify_hadoop_crc(hadoop(data, part), [other])
-    found = feed(HadoopSum(hadoop(data, part)), [other]).finish()
+    found = feed(HadoopSum(hadoop(data, part), ANY_PART), [other]).finish()
     assert (found.offset if found else None) == (bad[0] if bad else None)
     assert (found is None) == (data == other)
     assert (feed(SparkSum(spark(data)), [other]).finish() is None) == (data == other)
@@ -64,7 +76,7 @@ def test_words_name_the_numbers_and_when_they_prove_nothing() -> None:
     assert "over 5 bytes" in found.message
     assert "over 3 bytes" in found.message
     assert "proves nothing" in found.message
-    parts = feed(HadoopSum(hadoop(b"0123456789", 4)), [b"0123x56y89"]).finish()
+    parts = feed(HadoopSum(hadoop(b"0123456789", 4), ANY_PART), [b"0123x56y89"]).finish()
     assert parts is not None
     assert parts.offset == 4
     assert "1 of 3 parts of 4 bytes" in parts.message
@@ -78,3 +90,73 @@ def test_another_algorithm_is_passed_over() -> None:
 def test_what_is_no_checksum_file_is_an_error(kind: Callable[[bytes], SideSum]) -> None:
     with pytest.raises(DecodeError):
         kind(b"nonsense")
+
+
+def test_what_hadoop_wrote() -> None:
+    assert verify_hadoop_crc(DELTA_CRC, [DELTA]) == []
+    assert verify_hadoop_crc(DELTA_CRC, [DELTA[:10], b"", DELTA[10:]]) == []
+    assert verify_hadoop_crc(DELTA_CRC, [DELTA[:-1]]) == [0]
+
+
+def test_offsets_of_what_does_not_match() -> None:
+    data = bytes(range(250)) * 4
+    crc = hadoop(data, 100)
+    assert verify_hadoop_crc(crc, [data[:420] + b"?" + data[421:]]) == [400]
+    assert verify_hadoop_crc(crc, [data[:750]]) == [700, 800, 900]
+    assert verify_hadoop_crc(crc, [data + b"more"]) == [1000]
+    assert verify_hadoop_crc(crc, []) == list(range(0, 1000, 100))
+    assert verify_hadoop_crc(hadoop(b"", 512), []) == []
+
+
+@pytest.mark.parametrize("crc", [b"", b"crc\x00", b"crc\x00\x00\x00\x02"])
+def test_a_side_file_that_is_cut(crc: bytes) -> None:
+    with pytest.raises(TruncatedError, match="without a header"):
+        verify_hadoop_crc(crc, [])
+
+
+@pytest.mark.parametrize(
+    "crc",
+    [
+        b"CRC\x00\x00\x00\x02\x00",
+        b"crc\x00\x00\x00\x00\x00",
+        b"crc\x00\xff\xff\xff\xff",
+        DELTA_CRC[:-1],
+    ],
+)
+def test_what_is_no_side_file(crc: bytes) -> None:
+    with pytest.raises(DecodeError, match="not a Hadoop checksum file"):
+        verify_hadoop_crc(crc, [])
+
+
+def test_a_forged_part_size_costs_nothing() -> None:
+    crc = b"crc\x00" + struct.pack(">i", (1 << 31) - 1) + struct.pack(">I", zlib.crc32(DELTA))
+    assert verify_hadoop_crc(crc, [DELTA]) == []
+
+
+def test_a_checksum_for_each_byte_is_above_a_limit() -> None:
+    with pytest.raises(LimitError, match="the limit sum_part_bytes is 64"):
+        HadoopSum(hadoop(DELTA, 1))
+
+
+@given(st.binary(max_size=300), st.integers(1, 40), st.integers(1, 50))
+def test_chunks_may_be_cut_anywhere(data: bytes, size: int, chunk: int) -> None:
+    chunks = [data[at : at + chunk] for at in range(0, len(data), chunk)]
+    assert verify_hadoop_crc(hadoop(data, size), chunks) == []
+
+
+def test_spark_writes_signed_numbers() -> None:
+    text = (
+        b'{"algorithm":"CRC32C","value":-1430122738,"mainFileSize":150,'
+        b'"timestampMs":1795241461751,"creator":{"executorId":"driver","taskInfo":""}}'
+    )
+    assert parse_spark_checksum(text) == SparkChecksum("CRC32C", 2864844558, 150)
+    assert parse_spark_checksum(b'{"algorithm":"X","value":1}') == SparkChecksum("X", 1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"", b"{", b"[]", b"[" * 100_000, b"\xff", b"{}", b'{"algorithm":"CRC32C","value":"1"}'],
+)
+def test_what_is_no_spark_checksum(text: bytes) -> None:
+    with pytest.raises(DecodeError, match="not a Spark checksum file"):
+        parse_spark_checksum(text)

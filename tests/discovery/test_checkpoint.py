@@ -46,7 +46,9 @@ def test_a_schema_that_cannot_be_read_is_a_problem_and_its_rule_unknown(tmp_path
     (problem,) = found.problems
     assert (problem.path, problem.slug) == (str(path), "truncated")
     assert found.operators[1].schemas == {}
-    assert "no state schema" in (found.operators[1].rules["default"].unknown or "")
+    assert "the state schema (Spark 3.1 and later write one) is missing" in (
+        found.operators[1].rules["default"].unknown or ""
+    )
 
 
 def test_the_newest_version_is_that_of_the_last_commit(tmp_path: Path) -> None:
@@ -125,3 +127,25 @@ def test_the_state_of_rocksdb_is_declined(tmp_path: Path) -> None:
     (other / "state/1/0/3.zip").write_bytes(b"PK")
     with pytest.raises(UnsupportedProviderError):
         open_checkpoint(str(other))
+
+
+def test_a_schema_that_is_gone_from_beside_the_metadata_is_a_problem(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    path = root / "state/1/0/_metadata/schema"
+    path.unlink()
+    (problem,) = open_checkpoint(str(root)).problems
+    assert (problem.slug, problem.path) == ("missing-schema", str(path))
+    shutil.rmtree(root / "state/1/_metadata")  # an older release may have run the query
+    assert open_checkpoint(str(root)).problems == ()
+
+
+def test_a_type_that_no_release_has_costs_one_store_its_schema(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    path = root / "state/1/0/_metadata/schema"
+    path.write_bytes(path.read_bytes().replace(b'"timestamp"', b'"timestamq"'))
+    found = open_checkpoint(str(root))
+    (problem,) = found.problems
+    assert (problem.slug, problem.path) == ("undecodable", str(path))
+    assert "'timestamq'" in problem.message
+    assert found.operators[1].schemas == {}
+    assert set(found.operators[0].schemas) == set(cases.JOIN_STORES)

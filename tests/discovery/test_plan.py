@@ -1,4 +1,4 @@
-"""The task list, and what the listing alone tells."""
+"""The task list."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, listing_problems, plan
+from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.model import Certainty, Problem, StoreId, TimeoutKind
+from inspector.model import Certainty, TimeoutKind
 from inspector.sparktypes import parse_ddl, to_json
 from tests import cases
 from tests.cases import Batch, small_checkpoint
@@ -23,13 +23,6 @@ EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 
 def planned(root: Path, wanted: TaskRequest | None = None) -> list[Task]:
     return plan(open_checkpoint(str(root)), wanted or TaskRequest(4))
-
-
-def problems(root: Path, version: int = 4) -> list[Problem]:
-    return list(listing_problems(open_checkpoint(str(root)), version))
-
-
-# --- tasks -----------------------------------------------------------------------------------
 
 
 def test_a_task_is_one_partition_of_one_operator_with_all_its_stores(tmp_path: Path) -> None:
@@ -237,94 +230,3 @@ def test_a_query_without_timeouts_has_no_clock_to_read(tmp_path: Path) -> None:
     cases.write_schema(root / "state/0/0", cases.USER, parse_ddl("groupState struct<a: int>"))
     (task,) = planned(root, TaskRequest(1))
     assert (task.stores[0].timeout_kinds, task.stores[0].expiry) == ((), None)
-
-
-# --- the listing -----------------------------------------------------------------------------
-
-
-def test_a_whole_checkpoint_has_no_problem(tmp_path: Path) -> None:
-    assert problems(small_checkpoint(tmp_path)) == []
-
-
-def test_a_gap_names_every_missing_delta_and_what_can_be_restored(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    for version in (2, 3):
-        (root / f"state/1/0/{version}.delta").unlink()
-    place = StoreId(1, "default", 0)
-    folder = str(root / "state/1/0")
-    missing, gap = problems(root)
-    assert (missing.slug, missing.path, missing.store, missing.version) == (
-        *("missing-version", folder, place, 4),
-    )
-    assert "state version 4 (batch 3) cannot be restored here, restorable are 1" in missing.message
-    assert (gap.slug, gap.path, gap.store) == ("missing-delta", folder, place)
-    assert "versions 2-3 are missing" in gap.message
-    # The judged version is whole, and what is newer is not looked at.
-    assert problems(root, 1) == []
-
-
-def test_a_gap_that_a_snapshot_bridges_is_still_a_missing_delta(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    (root / "state/1/1/2.delta").unlink()
-    (gap,) = problems(root)
-    assert (gap.slug, gap.store) == ("missing-delta", StoreId(1, "default", 1))
-    assert "versions 2 are missing" in gap.message
-
-
-def test_files_that_spark_has_cleaned_up_are_not_missed(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    for version in (1, 2, 3):
-        (root / f"state/1/1/{version}.delta").unlink()
-    assert problems(root) == []
-
-
-def test_a_store_without_any_file_lacks_everything(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    shutil.rmtree(root / "state/1/2")
-    (root / "state/1/2").mkdir()
-    missing, gap = problems(root)
-    assert "restorable are none" in missing.message
-    assert "versions 1-4 are missing" in gap.message
-
-
-def test_missing_partitions_are_named_by_the_recorded_number(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    shutil.rmtree(root / "state/1/2")
-    shutil.rmtree(root / "state/1/1")
-    (missing,) = problems(root)
-    assert (missing.slug, missing.path) == ("missing-partition", str(root / "state/1"))
-    assert "partitions 1-2 are missing, expected 0 to 2" in missing.message
-    selected = open_checkpoint(str(root), selection=Selection(partition_id=0))
-    assert list(listing_problems(selected, 4)) == []
-
-
-def test_without_a_recorded_number_no_partition_is_missed(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    shutil.rmtree(root / "state/1/2")
-    cases.write_logs(root, [Batch(0, n, n) for n in range(4)])
-    assert problems(root) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "key", "value"),
-    [("globalLimit", "key void", "value long"), ("stateStoreSave", "", "count long")],
-)
-@pytest.mark.parametrize("with_metadata", [True, False])
-def test_operators_of_one_partition_miss_no_other(
-    tmp_path: Path, name: str, key: str, value: str, with_metadata: bool
-) -> None:
-    root = cases.write_logs(tmp_path, [Batch(0, 1, 1)], {"shuffle.partitions": "5"})
-    if with_metadata:
-        cases.write_operator(root, 0, name, "default")
-    cases.write_schema(root / "state/0/0", parse_ddl(key), parse_ddl(value))
-    cases.write_store(root / "state/0/0", {1: []})
-    assert open_checkpoint(str(root)).operators[0].name == name
-    assert problems(root, 1) == []
-
-
-def test_a_store_that_one_partition_lacks_is_missed(tmp_path: Path) -> None:
-    root = small_checkpoint(tmp_path)
-    shutil.rmtree(root / "state/0/1" / cases.JOIN_STORES[0])
-    (missing,) = problems(root)
-    assert (missing.slug, missing.path) == ("missing-version", str(root / "state/0/1"))
-    assert repr(cases.JOIN_STORES[0]) in missing.message

@@ -54,7 +54,7 @@ def test_a_schema_is_for_one_store(tmp_path: Path) -> None:
         (1, "default"): (USER, COUNT),
     }
     for text, words in (
-        ("user string", "say for which"),
+        ("user string", "name the store, as in"),
         ("0=user string", f"0:{JOIN_STORES[0]}="),
     ):
         with pytest.raises(CheckpointError, match=words):

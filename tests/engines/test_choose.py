@@ -244,7 +244,7 @@ def test_much_state_where_spark_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -
     pretend(monkeypatch, refuse)
     engine, line = chosen(ABOVE)
     assert engine == LocalEngine(None)
-    assert line.endswith("(Spark cannot be had: no Java is found; 16.0 GiB of state files)")
+    assert line.endswith("(Spark cannot be started: no Java is found; 16.0 GiB of state files)")
 
 
 @pytest.mark.usefixtures("spark")

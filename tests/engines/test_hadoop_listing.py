@@ -81,7 +81,7 @@ def task(storage: Storage, *paths: str, side: str | None = None) -> Task:
     )
     sides = (StoreFile(storage.full_path(side), FileKind.HADOOP_CHECKSUM, None, 1),) if side else ()
     store = StoreTask("default", files, side_files=sides)
-    return Task(storage.url, storage.root, {}, 0, 0, 1, (store,), key='{"a": "staged:/x"}')
+    return Task(storage.url, storage.root, {}, 0, 0, 1, (store,), key=('{"a": "staged:/x"}',))
 
 
 def test_files_of_every_kind_of_task(tmp_path: Path) -> None:

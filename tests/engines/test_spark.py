@@ -13,22 +13,26 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pytest
 
+from inspector import analyses
 from inspector.analyses.shared.data_tables import TableOptions
 from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.fleet import run_all
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tasks
 from inspector.api import Options
+from inspector.checkpoint.search import Found
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.engines.choose import EngineOptions
-from inspector.engines.engine import BatchFunction, Work
+from inspector.engines.engine import BatchFunction, Measure, Work
 from inspector.engines.local import LocalEngine
-from inspector.exceptions import EngineError
+from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.facts.fact import FACT_TYPES, OBSERVERS
 from inspector.facts.registry import facts_schema
 from inspector.passes.run import run_fields, run_tasks
@@ -412,3 +416,59 @@ def test_what_a_task_carries_is_in_no_plan(engine: Any, capsys: pytest.CaptureFi
     said = capsys.readouterr().out
     assert "MapInArrow" in said
     assert "secret" not in said
+
+
+def test_progress_is_the_tasks_of_the_stages_that_run(engine: Any) -> None:
+    assert engine.measure() == Measure(0, 0, "tasks")
+
+
+def test_progress_counts_what_spark_says_and_is_unknown_where_it_says_nothing() -> None:
+    from inspector.engines.spark import SparkEngine
+
+    stages = {
+        1: SimpleNamespace(numTasks=10, numCompletedTasks=4),
+        2: SimpleNamespace(numTasks=5, numCompletedTasks=0),
+        3: None,  # it has just ended
+    }
+    tracker = SimpleNamespace(getActiveStageIds=lambda: list(stages), getStageInfo=stages.get)
+    session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
+    found: Any = SparkEngine.__new__(SparkEngine)
+    found.session = session
+    assert found.measure() == Measure(4, 15, "tasks")
+    found.session = SimpleNamespace()  # as of Spark Connect
+    assert found.measure() == Measure(0, 0, "tasks")
+
+
+# --- many checkpoints ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("io", ["fsspec", "hadoop"])
+def test_the_tasks_of_many_checkpoints_are_one_job(
+    spark: Any, io: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """One job, the reports of each as in this process, and one that fails ends no other."""
+    from inspector.engines.spark import SparkEngine
+
+    cases = ("agg_update", "join_left_outer", "fmgws_event_ignore")
+    missing = str(tmp_path / "missing")
+    places = [Found(str(checkpoint_of(case))) for case in cases] + [Found(missing)]
+    jobs: list[int] = []
+    mapped = SparkEngine.map
+
+    def counted(self: Any, function: Any, schema: Any, work: Any, merge: Any = None) -> Any:
+        jobs.append(len(work))
+        return mapped(self, function, schema, work, merge)
+
+    monkeypatch.setattr(SparkEngine, "map", counted)
+
+    def findings(run: Run) -> tuple[Any, ...]:
+        report = analyses.load("audit").function(run)
+        return (report.findings, dict(report.metrics))
+
+    options = Options(engine=EngineOptions("spark", session=spark, io=io))
+    outcomes = {o.path: o for o in run_all(places, options, findings)}
+    assert isinstance(outcomes.pop(missing).error, NotACheckpointError)
+    local = {o.path: o.result for o in run_all(places[:3], Options(), findings)}
+    assert {path: outcome.result for path, outcome in outcomes.items()} == local
+    assert len(jobs) == 1
+    assert jobs[0] == sum(len(work_of([checkpoint_of(case)])) for case in cases)

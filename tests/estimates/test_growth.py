@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+
+import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.estimates.growth import MS_PER_HOUR, growth, sparkline
+from inspector.estimates.growth import MS_PER_HOUR, Trend, growth, sparkline, trend
 
 
 def test_a_straight_line_has_its_own_slope() -> None:
@@ -61,3 +65,102 @@ def test_bars_are_as_many_as_there_is_room(values: list[int]) -> None:
     assert len(bars) == min(len(values), 60)
     if max(values) and len(values) <= 60:
         assert bars[values.index(max(values))] == "█"
+
+
+# --- trends --------------------------------------------------------------------------------------
+
+
+def judged(values: Iterable[float]) -> Trend:
+    """The trend of values, one a minute."""
+    rounded = [round(value) for value in values]
+    found = trend([60_000 * i for i in range(len(rounded))], rounded)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [50, 100, 150, 200, 250, 300],
+        [0, 1, 2, 3, 4, 5, 6, 7],
+        [44, 56, 65, 74, 83, 83, 92, 101, 101, 110, 119, 128, 128],
+        [1_000_000 + i for i in range(100)],
+        [500, 100, 600, 200, 700, 300, 800, 400, 900, 500, 1000, 600, 1100, 700, 1200, 800],
+    ],
+    ids=["a line", "from nothing", "in steps", "a little, always", "a sawtooth that rises"],
+)
+def test_what_only_grows_grows(values: list[int]) -> None:
+    found = judged(values)
+    assert found.growing
+    assert found.line.per_hour > 0
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [7] * 10,
+        [9, 8, 7, 6, 5, 4, 3, 2],
+        [100 * (i % 4) for i in range(12)],
+        [100 * (i % 5) for i in range(14)],
+        [50, 100, 150, 200, 200, 200, 200, 200, 200],
+        [50, 100, 150, 200, 150, 150, 200, 150, 200, 100],
+        [60, 90, 120, 133, 133, 104, 134, 134, 133, 103],
+        [100] * 9 + [5000],
+        [100] * 7 + [5000] * 3,
+        [10, 20, 30, 40, 50],
+        [50, 100, 150, 200, 300, 100],
+    ],
+    ids=[
+        *("the same", "less", "teeth", "teeth that are cut", "a window that fills"),
+        *("windows", "sessions", "one big batch", "one big batch before", "too few"),
+        "a tooth that is over",
+    ],
+)
+def test_what_comes_and_goes_does_not(values: list[int]) -> None:
+    assert not judged(values).growing
+
+
+def test_chance_alone_seldom_grows_and_growth_nearly_always_does() -> None:
+    draw = np.random.default_rng(1)
+
+    def window(n: int) -> npt.NDArray[np.int64]:
+        """Rows of a window of five batches, full since long ago."""
+        arrived = draw.poisson(50, n + 5)
+        return np.array([arrived[i : i + 5].sum() for i in range(n)])
+
+    steady: dict[str, Callable[[int], Iterable[float]]] = {
+        "noise": lambda n: 1000 + draw.normal(0, 50, n),
+        "arrivals": lambda n: draw.poisson(50, n),
+        "window": window,
+        "walk": lambda n: 10_000 + np.cumsum(draw.normal(0, 10, n)),
+    }
+    for n in (7, 8, 10, 13, 30, 100):
+        for name, make in steady.items():
+            wrong = sum(judged(make(n)).growing for _ in range(200))
+            assert wrong <= 24, (name, n, wrong)
+        grown = sum(judged(np.cumsum(draw.poisson(5, n)) + 10_000.0).growing for _ in range(100))
+        assert grown >= 97, (n, grown)
+
+
+def test_the_line_begins_where_the_growth_begins() -> None:
+    found = judged([100, 102, 99, 101, 100, 150, 200, 250, 300, 350])
+    assert (found.growing, found.start) == (True, 4)
+    assert found.line.per_hour == pytest.approx(50 * 60)
+    whole = judged([50 * i for i in range(10)])
+    assert (whole.start, whole.line.points) == (0, 10)
+
+
+def test_what_does_not_grow_has_a_line_through_all_of_it() -> None:
+    found = judged([100, 50, 100, 50, 100])
+    assert (found.growing, found.start, found.line.points) == (False, 0, 5)
+
+
+@pytest.mark.parametrize(("times", "values"), [([], []), ([5], [1]), ([5, 5], [1, 2])])
+def test_no_time_is_no_trend(times: list[int], values: list[int]) -> None:
+    assert trend(times, values) is None
+
+
+def test_batches_at_one_moment_have_a_line_all_the_same() -> None:
+    found = trend([0, 1, 2, 3, 4, 4, 4], [100, 101, 100, 101, 20, 200, 300])
+    assert found is not None
+    assert (found.start, found.line.points) == (0, 7)

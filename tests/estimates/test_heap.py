@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -17,7 +18,6 @@ from inspector.estimates.heap import (
     held,
     of_rows,
     peak,
-    per_executor,
     retained,
     without_sharing,
 )
@@ -160,7 +160,7 @@ def test_the_version_before_a_snapshot_is_taken_for_the_same() -> None:
 
 def test_a_session_window_keeps_a_set_for_each_prefix() -> None:
     facts = VersionFacts(rows=14, key_bytes=14 * 24, value_bytes=14 * 40, new_rows=14, inserts=14)
-    sets = SizeCounts.from_flat([1, 2, 12, 1])  # two prefixes with one key, one with twelve
+    sets = SizeCounts(Counter({1: 2, 12: 1}))  # two prefixes with one key, one with twelve
     prefixes = {1: PrefixFacts(3, 3 * 16, 3, 3 * 16, 0, sets)}
     plain, heap = retained({1: facts}, LAYOUT, 1), retained({1: facts}, LAYOUT, 1, prefixes)
     assert heap.unsafe_rows == Part(28 + 3, 31 * 40)
@@ -173,7 +173,7 @@ def test_a_session_window_keeps_a_set_for_each_prefix() -> None:
 
 def test_the_prefix_rows_are_shared_and_the_sets_are_not() -> None:
     facts = {7: FIRST, 8: LAST}
-    sets = SizeCounts.from_flat([1, 100_000])
+    sets = SizeCounts(Counter({1: 100_000}))
     prefixes = {
         7: PrefixFacts(100_000, 800_000, 100_000, 800_000, 0, sets),
         8: PrefixFacts(100_000, 800_000, 0, 0, 0, sets),
@@ -196,13 +196,6 @@ def test_format_2_does_not_repeat_the_key_in_each_value() -> None:
     objects = HeapFacts(keys=10, key_bytes=10 * (8 + 24), values=30)
     assert objects.saved_by_format_2(key_fields=3) == 30 * 24
     assert HeapFacts().saved_by_format_2(3) == 0
-
-
-def test_an_executor_holds_its_share_and_works_on_as_many_as_it_has_cores() -> None:
-    usual, most = [10, 10, 10, 50], [15, 15, 15, 90]
-    assert per_executor(usual, most, executors=2, cores=1) == (40 + 13, 60 + 40)
-    assert per_executor(usual, most, executors=1, cores=8) == (80 + 55, 80 + 55)
-    assert per_executor([], [], executors=3, cores=4) == (0, 0)
 
 
 # --- properties --------------------------------------------------------------------------------

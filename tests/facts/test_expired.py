@@ -212,3 +212,19 @@ def test_leftovers_of_a_value_are_those_that_a_known_batch_covered_since_its_las
                 expected.add((key.data, at + 1))
                 break
     assert {(one.key, one.version) for one in found} == expected
+
+
+@pytest.mark.parametrize(
+    ("by", "kind"),
+    [
+        (Clock.WATERMARK, LeftoverClass.PAST_WATERMARK),
+        (Clock.PROCESSING_TIME, LeftoverClass.PAST_PROCESSING_TIME),
+    ],
+)
+def test_a_rule_by_a_clock_needs_no_timers(by: Clock, kind: LeftoverClass) -> None:
+    expiry = replace(cases.KEY_TIME, clock=by)
+    track = cases.tracked(expiry, cases.EVENT_TIME, cases.EXPIRES_AT)
+    state, _, _ = replay([Step([(cases.micros(5000), b"")]), Step([])], track)
+    clocks = clocks_by_step(state, [clock(1, 10), clock(2, 20, data=False)])
+    (found,) = past_clock(state, expiry, clocks, Certainty.INFERRED, "because")
+    assert (found.kind, found.certainty, found.reason) == (kind, Certainty.INFERRED, "because")

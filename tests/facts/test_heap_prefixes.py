@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +38,7 @@ def prefixes(steps: list[Step], fields: int = 2) -> list[PrefixFacts]:
 
 
 def sizes(*of_sets: int) -> SizeCounts:
-    return sum((SizeCounts.from_flat([size, 1]) for size in of_sets), SizeCounts())
+    return sum((SizeCounts(Counter([size])) for size in of_sets), SizeCounts())
 
 
 def test_sessions_of_one_user_are_one_set() -> None:

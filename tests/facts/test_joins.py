@@ -51,3 +51,12 @@ def test_63_fields_and_an_index_fill_one_more_word_of_nulls() -> None:
         names = ", ".join(f"f{i} {'string' if i % 2 else 'bigint'}" for i in range(count))
         key = tuple(f"v{i}" if i % 2 else i for i in range(count))
         assert side(names, [(key, 2)], [(*key, 0, 0), (*key, 1, 0)]) == JoinCheck(rows=2)
+
+
+def test_rows_of_another_store_belong_to_no_join_key() -> None:
+    counters, _, _ = replay([Step([])], cases.tracked(COUNT, parse_ddl("a long"), NUMBER))
+    wide = parse_ddl("a long, b long, c long, index long")
+    assert compare_side(counters, counters, wide) == JoinCheck()
+    short, _, _ = replay([Step([(bytes(8), bytes(8)), (bytes(3), bytes(8))])])
+    assert compare_side(counters, short, wide) == JoinCheck(dangling_rows=2, rows=2)
+    assert compare_side(counters, short, StructType(())) == JoinCheck(dangling_rows=2, rows=2)

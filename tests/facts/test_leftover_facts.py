@@ -6,8 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from inspector.facts.clocks import Clocks
+from inspector.facts.expired import past_clock
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, observe_leftovers
-from inspector.facts.leftovers import find_leftovers
+from inspector.model import Certainty
 from tests import cases
 from tests.cases import Batch, Step, replay
 
@@ -38,7 +39,7 @@ def test_each_fact_says_what_it_rests_on(tmp_path: Path) -> None:
     track = cases.tracked(cases.KEY_TIME, cases.EVENT_TIME, cases.EXPIRES_AT)
     state, _, _ = replay([Step([(cases.micros(900_000), b"")]), Step([])], track)
     clocks = Clocks.of(state.versions, {clock.batch_id: clock for clock in task.clocks})
-    (leftovers,) = find_leftovers(state, cases.KEY_TIME, clocks, reason="why")
+    (leftovers,) = past_clock(state, cases.KEY_TIME, clocks, Certainty.PROVEN, "why")
     found = list(observe_leftovers(state, leftovers))
     assert list(map(type, found)) == [LeftoverCount, LeftoverAge, Leftover]
     assert {(one.reason, one.expired_version) for one in found} == {("why", 2)}

@@ -47,30 +47,12 @@ def test_distributions_add(a: list[int], b: list[int], c: list[int]) -> None:
     assert one.max == max(a, default=None)
 
 
-@given(sizes)
-def test_the_flat_form_comes_back(values: list[int]) -> None:
-    one = counts(values)
-    flat = one.flat()
-    assert SizeCounts.from_flat(flat) == one
-    assert flat[::2] == sorted(set(values))
-
-
-def test_the_flat_form_is_sizes_and_counts_by_size() -> None:
-    assert counts([16, 8, 16]).flat() == [8, 1, 16, 2]
-    assert SizeCounts.from_flat(None) == SizeCounts()
-
-
-def test_a_flat_form_of_odd_length_is_refused() -> None:
-    with pytest.raises(ValueError, match="zip"):
-        SizeCounts.from_flat([8, 1, 16])
-
-
 def test_a_row_that_goes_leaves_no_empty_size_behind() -> None:
     key = b"k" * 8
     _, _, facts = replay([Step([(key, b"v" * 16)]), Step([(key, b"v" * 32)]), Step([(key, None)])])
-    assert [one.value_sizes.flat() for one in facts] == [[16, 1], [32, 1], []]
-    assert [one.row_sizes.flat() for one in facts] == [[24, 1], [40, 1], []]
-    assert [one.key_sizes.flat() for one in facts] == [[8, 1], [8, 1], []]
+    assert [one.value_sizes.counts for one in facts] == [{16: 1}, {32: 1}, {}]
+    assert [one.row_sizes.counts for one in facts] == [{24: 1}, {40: 1}, {}]
+    assert [one.key_sizes.counts for one in facts] == [{8: 1}, {8: 1}, {}]
 
 
 def test_rows_of_any_size_are_counted() -> None:
@@ -81,23 +63,23 @@ def test_rows_of_any_size_are_counted() -> None:
         [(large, b"w" * 16), (b"b" * 16_380, None)],
     ]
     _, _, facts = replay([Step(records) for records in steps])
-    assert [one.value_sizes.flat() for one in facts] == [
-        [8, 1, value, 1],
-        [8, 2, value, 1],
-        [8, 1, 16, 1],
+    assert [one.value_sizes.counts for one in facts] == [
+        {8: 1, value: 1},
+        {8: 2, value: 1},
+        {8: 1, 16: 1},
     ]
-    assert [one.key_sizes.flat() for one in facts] == [
-        [1, 1, 8, 1],
-        [1, 1, 8, 1, 16_380, 1],
-        [1, 1, 8, 1],
+    assert [one.key_sizes.counts for one in facts] == [
+        {1: 1, 8: 1},
+        {1: 1, 8: 1, 16_380: 1},
+        {1: 1, 8: 1},
     ]
-    assert [one.row_sizes.flat() for one in facts] == [
-        [9, 1, value + 8, 1],
-        [9, 1, 16_388, 1, value + 8, 1],
-        [9, 1, 24, 1],
+    assert [one.row_sizes.counts for one in facts] == [
+        {9: 1, value + 8: 1},
+        {9: 1, 16_388: 1, value + 8: 1},
+        {9: 1, 24: 1},
     ]
 
 
 def test_sizes_start_anew_at_a_snapshot() -> None:
     _, _, facts = replay([Step([(b"a", b"v" * 8)]), Step([(b"bb", b"")], rebase=True)])
-    assert (facts[1].key_sizes.flat(), facts[1].value_sizes.flat()) == ([2, 1], [0, 1])
+    assert (facts[1].key_sizes.counts, facts[1].value_sizes.counts) == ({2: 1}, {0: 1})

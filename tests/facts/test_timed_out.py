@@ -23,7 +23,7 @@ from inspector.facts.timers import TimerPremises
 from inspector.model import BatchClock, Certainty, TimeoutKind
 from inspector.state.replay import NO_CLOCK, StateMap
 from tests import cases
-from tests.cases import Step, put
+from tests.cases import Step, put, replay
 from tests.queries import (
     EVENT,
     LAGS,
@@ -523,3 +523,26 @@ def test_no_scala_query_leaves_a_timer_that_has_run_out() -> None:
             [("remove+arm", False), ("remove+arm", True)], ([(A, state(None, 14))], REARMED)
         ),
     }
+
+
+TWO_BATCHES = [clock(1, 10), clock(2, 20, data=False)]
+
+
+@pytest.mark.parametrize("kinds", [(), (EVENT,), (PROCESSING,), (EVENT, PROCESSING)])
+def test_timers_are_judged_by_each_clock_that_they_may_follow(
+    kinds: tuple[TimeoutKind, ...],
+) -> None:
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+    state, _, _ = replay([Step([put(cases.user("a"), 1500)]), Step([])], track)
+    clocks = clocks_by_step(state, TWO_BATCHES)
+    found = list(timed_out(state, clocks, TimerView(kinds)))
+    # Only by the processing time it has run out.
+    found_by = [(one.kind, one.timeout_kind) for one in found]
+    assert found_by == [(LeftoverClass.IGNORED_TIMEOUT, PROCESSING)] * (PROCESSING in kinds)
+
+
+def test_a_timer_of_which_nothing_is_known_may_follow_either_clock() -> None:
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE)
+    state, _, _ = replay([Step([put(cases.user("a"), 15)]), Step([])], track)
+    found = list(timed_out(state, clocks_by_step(state, TWO_BATCHES), TimerView()))
+    assert {EVENT, PROCESSING} <= {one.timeout_kind for one in found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import reduce
 from typing import Any
 
@@ -15,7 +16,7 @@ from tests.cases import Step, replay
 from tests.encode import Record
 
 histograms = st.dictionaries(st.integers(0, 9), st.integers(1, 9)).map(
-    lambda counts: SizeCounts.from_flat([n for pair in counts.items() for n in pair])
+    lambda counts: SizeCounts(Counter(counts))
 )
 
 
@@ -57,7 +58,10 @@ def test_the_whole_is_the_sum_of_its_partitions(
     ]
     for version, facts in enumerate(whole):
         total = reduce(VersionFacts.__add__, [part[version] for part in parts], VersionFacts())
-        assert vars(total) == vars(facts) | {"stores": 3}
+        # Every partition writes a delta, be it empty.
+        empty = sum(part[version].empty_deltas for part in parts)
+        assert vars(total) == vars(facts) | {"stores": 3, "empty_deltas": empty}
+        assert facts.empty_deltas == (not history[version])
 
 
 def test_the_bytes_of_two_versions_count_what_both_hold_once() -> None:
@@ -81,11 +85,20 @@ def test_the_bytes_of_the_files_are_told_as_they_are_given() -> None:
     state.begin(1)
     files = {"delta_bytes": 5, "snapshot_bytes": 6, "raw_bytes": 7}
     facts = measure_version(state.end(), state, sizes, files)
-    assert facts == VersionFacts(stores=1, delta_bytes=5, snapshot_bytes=6, raw_bytes=7)
+    assert facts == VersionFacts(
+        stores=1, empty_deltas=1, delta_bytes=5, snapshot_bytes=6, raw_bytes=7
+    )
 
 
 def test_a_version_loaded_from_a_snapshot_tells_no_change() -> None:
     _, _, facts = replay([Step([(b"k", b"v")]), Step([(b"k", b"v"), (b"l", b"v")], rebase=True)])
     assert (facts[1].rebased, facts[1].rows, facts[1].row_bytes) == (1, 2, 4)
-    change = ("puts", "new_rows", "shared_rows", "shared_key_bytes", "previous_row_bytes")
-    assert [getattr(facts[1], name) for name in change] == [0] * 5
+    change = (
+        "puts",
+        "empty_deltas",
+        "new_rows",
+        "shared_rows",
+        "shared_key_bytes",
+        "previous_row_bytes",
+    )
+    assert [getattr(facts[1], name) for name in change] == [0] * 6

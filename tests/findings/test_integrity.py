@@ -10,13 +10,14 @@ import pytest
 from inspector import api
 from inspector.exceptions import ChecksumError, DecodeError, FrameError, TruncatedError
 from inspector.facts.versions import VersionFacts
-from inspector.findings.finding import Finding
+from inspector.findings.catalogue import UNDECODABLE_FILE
+from inspector.findings.finding import Finding, Severity
 from inspector.findings.integrity import (
-    judge_format,
     judge_problems,
     judge_removals,
-    judge_rewrites,
+    judge_replay,
 )
+from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, Problem, StoreId
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "4.3.0" / "agg_append" / "checkpoint"
@@ -34,7 +35,8 @@ def judged(*problems: Problem) -> list[Finding]:
         (TruncatedError.slug, "SS102"),
         (FrameError.slug, "SS102"),
         (DecodeError.slug, "SS102"),
-        ("storage", "SS102"),
+        ("storage", "SS117"),
+        ("denied", "SS116"),
         ("row-checksum", "SS102"),
         ("snapshot-differs", "SS104"),
         ("missing-version", "SS105"),
@@ -53,6 +55,19 @@ def test_a_problem_is_a_proven_finding_with_its_place_and_a_next_step(slug: str,
     assert found.next_step
 
 
+def test_the_cause_names_the_file_that_somebody_has_to_look_at() -> None:
+    bad = [Problem(FrameError.slug, "got 1", f"/c/{n}.delta", 0, STORE, n) for n in (1, 2)]
+    assert [one.cause for one in judged(bad[0])] == ["Reading /c/1.delta failed: got 1."]
+    assert [one.cause for one in judged(*bad)] == ["Reading /c/1.delta (and 1 more) failed: got 1."]
+    gaps = [Problem("missing-delta", "got 1", f"/c/{n}", None, STORE, n) for n in (1, 2)]
+    assert [one.cause for one in judged(gaps[0])] == [
+        "A delta file is missing from /c/1, so no state version from it on can be loaded until the "
+        "next snapshot."
+    ]
+    assert judged(*gaps)[0].cause.startswith("A delta file is missing from /c/1 (and 1 more), so ")
+    assert judged(Problem(FrameError.slug, "got 1"))[0].cause == UNDECODABLE_FILE.cause
+
+
 @pytest.mark.parametrize("slug", ["codec-mismatch", "uncommitted"])
 def test_what_is_only_remarkable_is_no_finding(slug: str) -> None:
     assert judged(Problem(slug, "got 1", "/c", 0, STORE)) == []
@@ -65,7 +80,7 @@ def test_problems_of_one_kind_in_one_operator_are_one_finding() -> None:
         Problem("bad-frame", "second", "/b", 2, STORE),
         Problem("truncated", "third", "/c", 3, other),
         Problem("missing-delta", "fourth", "/d", None, STORE),
-        Problem("storage", "fifth"),
+        Problem("decode", "fifth"),
     )
     assert [(one.kind.id, one.operator_id, one.evidence) for one in found] == [
         ("SS102", 3, "/a: first (and 1 more, see problems)"),
@@ -75,29 +90,49 @@ def test_problems_of_one_kind_in_one_operator_are_one_finding() -> None:
     ]
 
 
-def test_only_the_first_format_of_an_aggregation_repeats_its_keys() -> None:
-    (found,) = judge_format(2, {"aggregation": "1"})
-    assert (found.kind.id, found.operator_id) == ("SS301", 2)
-    assert list(judge_format(2, {"aggregation": "2"})) == []
-    assert list(judge_format(2, {})) == []
+@pytest.mark.parametrize(("slug", "id_"), [("denied", "SS116"), ("storage", "SS117")])
+def test_what_the_storage_does_not_let_see_is_no_damage(slug: str, id_: str) -> None:
+    unseen, damaged = judged(
+        Problem(slug, "it says so", "/a", None, STORE),
+        Problem("truncated", "got 3 bytes", "/b", 3, STORE),
+    )
+    assert (unseen.kind.id, damaged.kind.id) == (id_, "SS102")
+    assert "nothing says that a file is damaged" in unseen.next_step
+    assert "backup" not in unseen.next_step
+    assert "backup" in damaged.next_step
 
 
-@pytest.mark.parametrize(("same", "found"), [(0, False), (4, False), (5, True), (10, True)])
-def test_rewrites_are_told_from_half_of_the_updates_on(same: int, found: bool) -> None:
-    versions = [
-        VersionFacts(updates=4, puts=9, same_value_puts=0),
-        VersionFacts(updates=6, puts=9, same_value_puts=same, same_value_put_bytes=16 * same),
-    ]
-    result = list(judge_rewrites(0, "default", versions))
-    assert bool(result) == found
-    if found:
-        assert (result[0].rows, result[0].bytes) == (same, 16 * same)
-        assert f"{same} of 10 updates" in result[0].evidence
+def test_a_file_that_is_gone_at_every_look_is_no_damage() -> None:
+    (found,) = judged(Problem("vanished", "[Errno 2] No such file", "/a", None, STORE))
+    assert (found.kind.id, found.severity) == ("SS108", Severity.WARNING)
+    assert "backup" not in found.next_step
 
 
-def test_a_store_without_updates_rewrites_nothing() -> None:
-    assert list(judge_rewrites(0, "default", [VersionFacts(puts=5, inserts=5)])) == []
-    assert list(judge_rewrites(0, "default", [])) == []
+def test_a_query_that_went_on_is_information() -> None:
+    (found,) = judged(Problem("moved", "1 partition was read again"))
+    assert (found.kind.id, found.severity) == ("SS108", Severity.INFO)
+    assert found.cause.endswith("nothing is missing.")
+    assert found.next_step.startswith("nothing")
+
+
+def test_problems_are_reported_from_a_number_on() -> None:
+    problem = Problem("truncated", "got 3 bytes", "/b", 3, STORE)
+    assert list(judge_problems([problem], Thresholds(at_least={"SS102": 2}))) == []
+    assert list(judge_problems([problem] * 2, Thresholds(at_least={"SS102": 2})))
+
+
+def test_a_chain_is_too_deep_from_a_number_of_deltas_on() -> None:
+    least = DEFAULTS.replay_deltas
+    deep, other = StoreId(3, "default", 1), StoreId(3, "default", 0)
+    assert list(judge_replay(3, {deep: least - 1})) == []
+    assert list(judge_replay(3, {})) == []
+    (found,) = judge_replay(3, {other: 2, deep: least})
+    assert (found.kind.id, found.operator_id) == ("SS103", 3)
+    assert found.evidence == (
+        f"{least} deltas after the newest snapshot of store default in partition 1; "
+        f"1 partition of 2 has {least} or more"
+    )
+    assert f"up to {least} deltas" in found.cause
 
 
 def test_a_removal_of_what_is_not_there_is_no_work_of_spark() -> None:

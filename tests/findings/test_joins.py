@@ -31,16 +31,28 @@ def test_a_side_that_never_removes_while_the_watermark_moves() -> None:
     assert "the oldest 1 min 10 s behind the watermark; the other side removed 40" in found.evidence
 
 
+def test_both_sides_that_never_remove_say_the_same() -> None:
+    left, right = judge_join(JoinLifetime(3, {LEFT: SIDE, RIGHT: SIDE}))
+    assert left.cause == right.cause
+    assert left.cause.startswith("Neither side of the join removes rows, ")
+    assert left.next_step == right.next_step
+    assert left.next_step.startswith("bound the times of both sides ")
+    # Of the other side the watermark may not have passed any row yet.
+    ahead = replace(SIDE, behind_ms={9: -1})
+    (alone,) = judge_join(JoinLifetime(3, {LEFT: SIDE, RIGHT: ahead}))
+    assert alone.cause.startswith("The left side of the join removes no rows, ")
+
+
 def test_a_side_that_has_removed_nothing_is_told_for_information_only() -> None:
     (found,) = judge_join(JoinLifetime(3, {LEFT: SIDE}))
-    assert found.kind.severity is Severity.INFO
+    assert found.severity is Severity.INFO
 
 
 def test_a_join_on_a_copy_of_the_event_time_warns_once_rows_of_it_should_be_gone() -> None:
     both = JoinLifetime(3, {LEFT: SIDE, RIGHT: SIDE}, covered={LEFT: 12, RIGHT: 0})
     left, right = judge_join(both)
     assert (left.kind.id, left.certainty.value, left.rows) == ("SS209", "inferred", 90)
-    assert "of 90 rows 12 are there that it would have removed" in left.evidence
+    assert "of 90 rows 12 would have been removed by one" in left.evidence
     assert right.kind.id == "SS205"
     # Where rows go, be it of the other side, there is a range.
     ranged = replace(both, sides={LEFT: SIDE, RIGHT: replace(SIDE, removed=1)})
@@ -67,4 +79,5 @@ def test_counters_and_rows_that_disagree() -> None:
     wrong = JoinCheck(counters_without_rows=2, dangling_rows=1, rows=7)
     (found,) = judge_join(JoinLifetime(0, {}, {RIGHT: wrong, LEFT: JoinCheck()}))
     assert (found.kind.id, found.store_name) == ("SS208", RIGHT)
-    assert found.evidence == "2 keys kept by their counter alone; 1 rows that no counter counts"
+    assert found.evidence == ("2 keys with a counter and no row; 1 row that no counter counts")
+    assert found.cause.startswith("Rows of the right side of the join")

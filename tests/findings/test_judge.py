@@ -42,4 +42,4 @@ def test_the_gravest_come_first(case: str) -> None:
     run = Run.start(str(checkpoint_of(case)), None)
     found = judged(run)
     assert found
-    assert list(found) == sorted(found, key=lambda f: (-f.kind.severity, f.kind.id))
+    assert list(found) == sorted(found, key=lambda f: (-f.severity, f.kind.id))

@@ -9,9 +9,10 @@ import pytest
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import DATA_BATCHES
 from inspector.findings.finding import Finding, Severity
-from inspector.findings.lifetime import LeftoverTotal, StoreLifetime, judge
+from inspector.findings.leftovers import LeftoverTotal
+from inspector.findings.lifetime import StoreLifetime, judge
+from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty
 from inspector.operators.rule import StoreRule
 from tests.cases import KEY_TIME, TIMER
@@ -59,37 +60,6 @@ def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> 
     return LeftoverTotal(kind, certainty, rows, 240, 9)
 
 
-@pytest.mark.parametrize("kind", LeftoverClass)
-@pytest.mark.parametrize("certainty", [PROVEN, INFERRED])
-def test_each_class_of_leftovers_is_a_finding(kind: LeftoverClass, certainty: Certainty) -> None:
-    (found,) = judged(leftovers=(total(kind, certainty),))
-    past = kind in (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
-    assert found.kind.id == ("SS202" if past else "SS203")
-    assert found.kind.severity is (Severity.WARNING if past else Severity.ERROR)
-    assert (found.certainty, found.rows, found.bytes) == (certainty, 3, 240)
-    assert found.evidence.startswith("3 rows: ")
-    assert found.evidence.endswith("the oldest since batch 8")
-    assert found.next_step
-
-
-@pytest.mark.parametrize("kind", LeftoverClass)
-def test_what_is_undecided_never_warns(kind: LeftoverClass) -> None:
-    open_ = replace(total(kind, UNDECIDED), by_change={"untouched": 3}, reason="because")
-    (found,) = judged(leftovers=(open_, replace(open_, rows=1)))
-    assert (found.kind.id, found.kind.severity) == ("SS210", Severity.INFO)
-    assert (found.certainty, found.rows, found.bytes) == (UNDECIDED, 4, 480)
-    assert found.evidence == "4 rows: because"
-    assert "undecided" in found.next_step
-    assert judged(leftovers=(replace(open_, rows=0),)) == []
-
-
-def test_what_was_set_anew_with_a_changed_state_waits_for_its_timer() -> None:
-    """It is the life that a key should have, or is judged again when the timer runs out."""
-    changed = replace(total(LeftoverClass.REARMED, UNDECIDED), by_change={"changed": 3})
-    assert judged(leftovers=(changed,)) == []
-    assert judged(leftovers=(replace(changed, kind=LeftoverClass.KEPT_WITHOUT_TIMEOUT),))
-
-
 def test_keys_that_were_never_armed_are_not_told_twice() -> None:
     calls = TimerCalls(never_armed_rows=9, never_armed_bytes=90)
     before = replace(
@@ -101,28 +71,26 @@ def test_keys_that_were_never_armed_are_not_told_twice() -> None:
     assert [one.kind.id for one in found] == ["SS201"]
 
 
-def test_classes_are_told_apart_and_empty_ones_not_at_all() -> None:
-    kinds = [total(kind) for kind in LeftoverClass]
-    found = judged(leftovers=(*kinds, total(LeftoverClass.REARMED, INFERRED, rows=0)))
-    assert len({one.evidence for one in found}) == len(LeftoverClass)
-
-
-def test_the_advice_of_the_rule_is_the_next_step() -> None:
-    rule = StoreRule(expiry=TIMER, advice="call state.remove()")
-    (found,) = judged(rule=rule, leftovers=(total(LeftoverClass.REARMED),))
-    assert found.next_step == "call state.remove()"
-
-
-@pytest.mark.parametrize("watermark", [None, 0])
-def test_a_rule_that_waits_for_a_watermark_says_so(watermark: int | None) -> None:
-    (found,) = judged(watermark_ms=watermark)
-    assert found.kind.id == "SS207"
+def test_a_rule_that_waits_for_a_watermark_says_so() -> None:
+    (found,) = judged(watermark_ms=0)
+    assert (found.kind.id, found.certainty) == ("SS207", PROVEN)
     assert "ts is at or below the watermark" in found.evidence
-    assert judged(watermark_ms=watermark, newest=VersionFacts()) == []
-    assert judged(watermark_ms=watermark, rule=StoreRule(expiry=TIMER)) == []
+    assert found.cause == "There is no watermark yet, so none of the 1,200 rows can expire."
+    assert judged(watermark_ms=0, newest=VersionFacts()) == []
+    assert judged(watermark_ms=0, rule=StoreRule(expiry=TIMER)) == []
     # The first batches with data have none by nature.
-    assert judged(watermark_ms=watermark, data_batches=DATA_BATCHES) == [found]
-    assert judged(watermark_ms=watermark, data_batches=DATA_BATCHES - 1) == []
+    batches = DEFAULTS.data_batches
+    assert judged(watermark_ms=0, data_batches=batches) == [found]
+    assert judged(watermark_ms=0, data_batches=batches - 1) == []
+    lower = Thresholds(data_batches=1)
+    assert list(judge(replace(LIFE, watermark_ms=0, data_batches=1), lower))
+
+
+def test_what_hangs_on_a_lost_entry_is_not_proven() -> None:
+    (found,) = judged(watermark_ms=None, doubt="entry 7 of the offset log is missing")
+    assert (found.kind.id, found.certainty, found.severity) == ("SS207", UNDECIDED, Severity.INFO)
+    assert "entry 7 of the offset log is missing" in found.evidence
+    assert judged(watermark_ms=None) == []  # removed by Spark
 
 
 # --- what did not happen ---------------------------------------------------------------------
@@ -179,19 +147,3 @@ def test_keys_that_no_call_ever_armed_can_never_go(
     assert judged(rule=TIMERS, calls=calls, window=4) == []
     if certainty is PROVEN:
         assert judged(rule=TIMERS, calls=calls, removals=1) == []
-
-
-def test_what_became_of_the_leftovers_is_told() -> None:
-    one = replace(
-        total(LeftoverClass.REARMED),
-        fired=4,
-        by_change={"untouched": 2, "changed": 1, "empty": 0},
-        reason="because",
-    )
-    (found,) = judged(leftovers=(one,))
-    for words in ("2 with their state untouched", "1 with their state changed", "(", "because"):
-        assert words in found.evidence
-    assert "up to 4 times in a row" in found.evidence
-    assert "no state" not in found.evidence
-    (found,) = judged(leftovers=(replace(one, before_window=True),))
-    assert found.evidence.endswith("before the window of proof, which begins with version 9")

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
-from inspector.findings.rule_inputs import join_lifetime, newest_event_times, store_lifetimes
+from inspector.facts.expired import LeftoverClass
+from inspector.findings.rule_inputs import join_lifetime, newest_times, store_lifetimes
 from tests.cases import FIXTURES
 
 
@@ -16,7 +24,7 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     assert (life.calls.never_armed_rows, life.calls.unarmed_by_data > 0) == (3, True)
     (total,) = life.leftovers
     assert (total.rows, total.fired, total.by_change["untouched"]) == (68, 1, 68)
-    assert newest_event_times(run.checkpoint, facts) == []
+    assert newest_times(run.checkpoint, facts) == []
 
 
 def test_a_join_knows_how_far_each_side_reaches() -> None:
@@ -24,6 +32,51 @@ def test_a_join_knows_how_far_each_side_reaches() -> None:
     facts = run.facts()
     life = join_lifetime(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
     left = life.sides["left-keyWithIndexToValue"]
-    assert (left.most_ms, left.removed, left.never_removes) == (20_000, 99, False)
+    assert (left.most_ms, left.removed, left.keeps_passed_rows) == (20_000, 99, False)
     assert life.checks["left-keyWithIndexToValue"].missing_rows == 0
-    assert len(newest_event_times(run.checkpoint, facts)) == 2
+    assert [one.what for one in newest_times(run.checkpoint, facts)] == ["event time"] * 2
+
+
+@pytest.mark.parametrize(
+    ("case", "what"),
+    [
+        ("agg_update", "window end"),
+        ("session_window", "window end"),
+        ("dedup_event_time", "event time"),
+        ("dedup_within_watermark", "expiry time (event time and delay)"),
+    ],
+)
+def test_a_time_is_called_what_it_is(case: str, what: str) -> None:
+    run = Run.start(str(FIXTURES / case / "checkpoint"), None)
+    assert [one.what for one in newest_times(run.checkpoint, run.facts())] == [what]
+
+
+def test_the_first_timeout_of_keys_that_were_set_again_is_known() -> None:
+    run = Run.start(str(FIXTURES / "fmgws_event_rearm" / "checkpoint"), None)
+    facts = run.facts()
+    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
+    (total,) = [one for one in life.leftovers if one.kind is LeftoverClass.REARMED]
+    listed = [one.fact for one in run.facts(FactRequest(leftover_limit=0)).leftovers]
+    firsts = [one.first_expired_version for one in listed if one.first_expired_version]
+    assert total.first_version == min(firsts) < total.oldest_version
+
+
+def test_a_watermark_whose_entry_is_lost_is_in_doubt(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "dedup_event_time" / "checkpoint", root)
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+
+    def doubt_of(version: int) -> tuple[int | None, bool]:
+        run = Run.start(str(root), Options(state_version=version))
+        (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], version, run.facts())
+        return life.watermark_ms, bool(life.doubt)
+
+    known, _ = doubt_of(newest)
+    assert known
+    for path in ((root / "offsets" / str(newest - 1)), (root / "commits" / str(newest - 1))):
+        path.unlink()
+    assert doubt_of(newest) == (None, True)
+    for batch in range(newest - 1):
+        (root / "offsets" / str(batch)).unlink()
+    # Where all before are gone too, Spark has removed them.
+    assert doubt_of(newest) == (None, False)

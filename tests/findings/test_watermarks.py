@@ -1,31 +1,55 @@
-"""SS206: a watermark that stands still."""
+"""SS206 and SS211: a watermark that stands still, or that is ahead of the clock."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.source_offsets import SourceOffset, source_offsets
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.rule_inputs import NewestTime
+from inspector.findings.thresholds import Thresholds
 from inspector.findings.watermarks import flat_end, judge_watermark
 from inspector.model import BatchClock, BatchId
 
+HOUR = 3_600_000
+EVENTS = [NewestTime(7000, "event time"), NewestTime(9000, "window end")]
 
-def clocks(*marks: int, data: bool = True) -> dict[int, BatchClock]:
-    return {n: BatchClock(BatchId(n), 10_000 * n, mark, True, data) for n, mark in enumerate(marks)}
+
+def clocks(*marks: int, data: bool = True, start: int = 0) -> dict[int, BatchClock]:
+    return {
+        n: BatchClock(BatchId(n), start + 10_000 * n, mark, True, data)
+        for n, mark in enumerate(marks)
+    }
 
 
-def test_batches_with_data_that_do_not_move_it_are_told_with_all_three_clocks() -> None:
-    (found,) = judge_watermark(clocks(0, 1000, 5000, 5000, 5000, 5000), 5, [7000, 9000])
+def judged(
+    marks: Sequence[int], newest: Sequence[NewestTime] = EVENTS, **more: Any
+) -> list[Finding]:
+    return list(judge_watermark(clocks(*marks), len(marks) - 1, newest, **more))
+
+
+def test_batches_with_data_that_do_not_move_it_are_reported_with_all_three_clocks() -> None:
+    (found,) = judged((0, 1000, 5000, 5000, 5000, 5000))
     assert found.kind.id == "SS206"
     assert "batches 2 to 5 all had the watermark 1970-01-01T00:00:05.000Z" in found.evidence
     assert "3 of them brought new data" in found.evidence
-    assert "the batch clock went on by 30 s" in found.evidence
-    assert "newest event time in state is 1970-01-01T00:00:09.000Z" in found.evidence
+    assert "30 s passed meanwhile" in found.evidence
+    assert "the newest window end in the state is 1970-01-01T00:00:09.000Z" in found.evidence
+    assert "no event time in it is newer" in found.cause
 
 
 def test_it_is_none_without_data_or_a_watermark_or_operators_that_wait() -> None:
     flat = (5000, 5000, 5000, 5000, 5000)
-    assert not list(judge_watermark(clocks(*flat, data=False), 4, [9000]))
-    assert not list(judge_watermark(clocks(*flat), 4, []))
-    assert not list(judge_watermark(clocks(0, 0, 0, 0, 0), 4, [9000]))
-    assert not list(judge_watermark(clocks(1000, 2000, 3000, 3000), 3, [9000]))
-    assert not list(judge_watermark(clocks(*flat), 9, [9000]))
+    assert not list(judge_watermark(clocks(*flat, data=False), 4, EVENTS))
+    assert not judged(flat, [])
+    assert not judged((0, 0, 0, 0, 0))
+    assert not judged((1000, 2000, 3000, 3000))
+    assert not list(judge_watermark(clocks(*flat), 9, EVENTS))
+    assert judged(flat)
+    assert not judged(flat, thresholds=Thresholds(data_batches=5))
 
 
 def test_a_gap_in_the_log_ends_the_run() -> None:
@@ -34,3 +58,107 @@ def test_a_gap_in_the_log_ends_the_run() -> None:
     flat = flat_end(known, 3)
     assert flat is not None
     assert (flat.first.batch_id, flat.with_data) == (2, 1)
+
+
+def test_a_watermark_beyond_the_year_9999_is_said_in_numbers() -> None:
+    (found,) = judged((10**15,) * 5, thresholds=Thresholds(ahead_hours=1e12))
+    assert "1,000,000,000,000,000 ms after 1970" in found.evidence
+
+
+# --- which source ----------------------------------------------------------------------------
+
+FLAT = (0, 5000, 5000, 5000, 5000)
+
+
+def offsets(*of_batches: Sequence[str | None]) -> dict[int, tuple[SourceOffset, ...]]:
+    found: dict[int, tuple[SourceOffset, ...]] = {}
+    before: dict[str, str | None] | None = None
+    for batch, texts in enumerate(of_batches):
+        now = {str(place): text for place, text in enumerate(texts)}
+        found[batch] = source_offsets(now, before)
+        before = now
+    return found
+
+
+def test_the_source_that_stands_still_is_named_with_its_offset() -> None:
+    sources = offsets(["0", "a"], ["1", "b"], ["2", "b"], ["3", "b"], ["4", "b"])
+    (found,) = judged(FLAT, sources=sources)
+    assert "source 1 stands at b from batch 1 to 4; source 0 went on from 2 to 4" in found.evidence
+    assert found.cause == (
+        "The watermark stands still and nothing can expire, most likely because source 1 has "
+        "brought no new data since batch 1: the slowest source holds it back."
+    )
+    assert "multipleWatermarkPolicy" in found.next_step
+
+
+def test_a_source_that_never_brought_data_has_no_offset() -> None:
+    sources = offsets(*([str(n), None] for n in range(5)))
+    (found,) = judged(FLAT, sources=sources)
+    assert "source 1 has brought no data at all" in found.evidence
+
+
+@pytest.mark.parametrize(
+    "sources",
+    [
+        {},
+        offsets(*([str(n)] for n in range(5))),
+        offsets(*([str(n), str(n)] for n in range(5))),
+        offsets(["0", "a"], ["1", "a"], ["2", "a"], ["3", "a"], ["4", "b"]),
+        {n: one for n, one in offsets(*([str(n), "a"] for n in range(5))).items() if n != 3},
+        offsets(["0", "a"], ["1", "a"], ["2"], ["3"], ["4", "a"]),
+    ],
+)
+def test_where_none_stands_still_the_event_times_do(sources: Any) -> None:
+    (found,) = judged(FLAT, sources=sources)
+    assert "no event time in it is newer" in found.cause
+
+
+def test_by_the_fastest_of_several_none_holds_it_back() -> None:
+    sources = offsets(*([str(n), "a"] for n in range(5)))
+    (found,) = judged(FLAT, sources=sources, by_slowest=False)
+    assert "no event time in it is newer" in found.cause
+
+
+# --- ahead of the clock ----------------------------------------------------------------------
+
+
+def test_a_watermark_in_the_future_is_a_cause_of_its_own() -> None:
+    (found,) = judged((0, 1000, *(1000 * HOUR,) * 2))
+    assert (found.kind.id, found.severity) == ("SS211", Severity.WARNING)
+    assert "the data of batch 1 brought it there" in found.evidence
+    assert "it never goes back" in found.cause
+    assert "41 d ahead" in found.cause
+    assert "before withWatermark" in found.next_step
+
+
+def test_it_is_an_error_once_data_does_not_move_it() -> None:
+    (found,) = judged((0, 1000, *(1000 * HOUR,) * 4))
+    assert (found.kind.id, found.severity) == ("SS211", Severity.ERROR)
+    assert "3 batches with new data since then did not move it" in found.evidence
+    assert [one.kind.id for one in judged((0, 1000, *(1000 * HOUR,) * 4), [])] == ["SS211"]
+
+
+def test_the_last_batch_may_have_brought_it_there() -> None:
+    known = clocks(0, 1000, 2000)
+    last = known[2]
+    known[2] = BatchClock(last.batch_id, last.timestamp_ms, 2000, True, True, 1000 * HOUR)
+    (found,) = judge_watermark(known, 2, EVENTS)
+    assert "the data of batch 2 brought it there" in found.evidence
+
+
+@pytest.mark.parametrize("ahead", [-1000, 0, 14, 23.9])
+def test_time_zones_and_replays_are_not_ahead(ahead: float) -> None:
+    marks = [round(n * 1000 + 1e9 + ahead * HOUR) for n in range(5)]
+    known = clocks(*marks, start=10**9)
+    assert not list(judge_watermark(known, 4, EVENTS))
+    lower = Thresholds(ahead_hours=0.0)
+    found = [one.kind.id for one in judge_watermark(known, 4, EVENTS, thresholds=lower)]
+    assert found == ["SS211"] * (ahead > 0.1)
+
+
+def test_where_it_was_ahead_all_along_nothing_is_said_of_when() -> None:
+    (found,) = judged((1000 * HOUR,) * 3)
+    assert "brought it there" not in found.evidence
+    known = clocks(0, 1000 * HOUR)
+    known[1] = BatchClock(BatchId(1), None, 1000 * HOUR)
+    assert not list(judge_watermark(known, 1, []))

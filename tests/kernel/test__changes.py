@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +24,10 @@ from inspector.kernel.layout import (
     TIMED,
     TOUCH,
 )
-from inspector.kernel.loader import ENVIRONMENT, Kernel, load
+from inspector.kernel.loader import ENVIRONMENT, load
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
 
 NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
 BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.kernel.loader import ENVIRONMENT, Kernel, load
+from inspector.kernel.loader import ENVIRONMENT, load
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
 from inspector.kernel.programs import (
     BIG_NUMBER,
     BYTES,

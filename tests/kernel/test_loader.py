@@ -6,7 +6,8 @@ import importlib
 import os
 import struct
 import threading
-from typing import Any, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -17,17 +18,11 @@ from hypothesis import strategies as st
 from inspector.arrays import Int64s
 from inspector.exceptions import EngineError
 from inspector.kernel import _kernel_py
-from inspector.kernel.loader import (
-    BAD_KEY_LENGTH,
-    END,
-    ENVIRONMENT,
-    FULL,
-    MORE,
-    OVER_LIMIT,
-    SPAN,
-    Kernel,
-    load,
-)
+from inspector.kernel.layout import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel.loader import ENVIRONMENT, load, slow_kernel_text
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
 from tests import encode
 
 LIMIT = (1 << 31) - 1
@@ -349,8 +344,12 @@ def test_an_unknown_kernel_is_an_error() -> None:
 
 
 def test_asked_for_and_absent_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> None:
-        raise ImportError(f"no {name}")
+    real = importlib.import_module
+
+    def absent(name: str) -> ModuleType:
+        if name.endswith("_kernel_c"):
+            raise ImportError(f"no {name}")
+        return real(name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
     with pytest.raises(EngineError, match=r"not built: no inspector\.kernel\._kernel_c"):
@@ -362,3 +361,10 @@ def test_constants_agree() -> None:
     for name in NAMES:
         for constant in ("MORE", "FULL", "END", "BAD_KEY_LENGTH", "OVER_LIMIT", "SPAN"):
             assert getattr(load(name), constant) == getattr(_kernel_py, constant)
+
+
+def test_the_slow_kernel_says_why_it_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(ENVIRONMENT, raising=False)
+    assert "was not built when this package was installed" in slow_kernel_text()
+    monkeypatch.setenv(ENVIRONMENT, "python")
+    assert slow_kernel_text().endswith("INSPECTOR_KERNEL=python asks for it")

@@ -69,7 +69,7 @@ def test_old_values_are_told_if_asked(
 ) -> None:
     root = checkpoint(tmp_path_factory.mktemp("c"), dict(enumerate(history, 1)))
     (task,) = tasks_of(root)
-    task = replace(task, key=None if key is None else key.hex())
+    task = replace(task, key=() if key is None else (key.hex(),))
     rows = run([ChangesTask(task, old_values=True).to_json()], run_changes)
     state: dict[bytes, bytes] = {}
     expected = []
@@ -136,7 +136,28 @@ def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
     assert [(row["record"], row["event"]) for row in found] == [(0, "insert"), (2, "removal")]
 
 
+def test_a_value_that_is_looked_for_changes_no_event(tmp_path: Path) -> None:
+    def counted(number: int) -> bytes:
+        return bytes(8) + number.to_bytes(8, "little")
+
+    records: list[Record] = [
+        *((user("a"), counted(1)), (user("a"), counted(20)), (user("b"), counted(30))),
+        *((user("a"), None), (user("b"), counted(30))),
+    ]
+    root = checkpoint(tmp_path, {1: records})
+    (task,) = tasks_of(root)
+    schema = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true}]}'
+    store = replace(task.stores[0], value_schema=schema)
+    wanted = replace(task, where=("value.n>10",), stores=(store,))
+    found = run([ChangesTask(wanted, old_values=True).to_json()], run_changes)
+    assert [(row["record"], row["event"], row["old_value"]) for row in found] == [
+        (1, "update", counted(1)),
+        (2, "insert", None),
+        (4, "same_value", counted(30)),
+    ]
+
+
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:
     (task,) = tasks_of(checkpoint(tmp_path, {1: []}))
-    wanted = ChangesTask(replace(task, key="00", where=("value=a",)), True, 7, True)
+    wanted = ChangesTask(replace(task, key=("00",), where=("value=a",)), True, 7, True)
     assert ChangesTask.from_json(wanted.to_json()) == wanted

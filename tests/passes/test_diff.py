@@ -129,6 +129,43 @@ def test_only_the_keys_that_are_looked_for(tmp_path: Path) -> None:
     assert rows(differ(old, new)) == {user("a"): ("added", None, V2)}
 
 
+VALUE_SCHEMA = '{"type":"struct","fields":[{"name":"n","type":"long","nullable":true}]}'
+
+
+def counted(number: int) -> bytes:
+    """A value of that schema."""
+    return bytes(8) + number.to_bytes(8, "little")
+
+
+def test_only_rows_whose_old_or_new_value_is_looked_for(tmp_path: Path) -> None:
+    first: list[Record] = [(user(name), counted(5)) for name in "abcd"]
+    then: list[Record] = [
+        *((user("a"), counted(15)), (user("b"), counted(6)), (user("c"), None)),
+        *((user("e"), counted(20)), (user("f"), counted(1))),
+    ]
+    root = checkpoint(tmp_path, [{1: first, 2: then}])
+
+    def at_least(number: int) -> list[dict[str, Any]]:
+        def tasks(version: int) -> list[Task]:
+            typed = (
+                replace(task, stores=(replace(task.stores[0], value_schema=VALUE_SCHEMA),))
+                for task in at(root, version)
+            )
+            return [replace(task, where=(f"value.n>={number}",)) for task in typed]
+
+        return differ(tasks(1), tasks(2))
+
+    found = at_least(10)
+    assert rows(found) == {
+        user("a"): ("changed", counted(5), counted(15)),
+        user("e"): ("added", None, counted(20)),
+    }
+    counts = {row["change"]: row["rows"] for row in found if row["kind"] == "count"}
+    assert counts == {"added": 1, "removed": 0, "changed": 1}
+    assert set(rows(at_least(5))) == {user(name) for name in "abce"}
+    assert rows(at_least(99)) == {}
+
+
 def test_a_version_that_cannot_be_made_is_not_compared(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [{1: [(b"a" * 8, V1)], 2: [], 3: []}])
     (root / "state/0/0/2.delta").unlink()

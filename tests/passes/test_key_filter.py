@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.decode.row_hash import row_hash
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.exceptions import CheckpointError
+from inspector.model import Redact
 from inspector.passes.key_filter import (
     BoundFilter,
     KeyFilter,
@@ -21,6 +23,7 @@ from inspector.passes.key_filter import (
     check_filter,
     chosen,
 )
+from inspector.render.keys import RowWords
 from inspector.sparktypes import (
     BOOLEAN,
     DOUBLE,
@@ -93,7 +96,7 @@ def test_a_json_object_finds_the_keys_with_these_fields(
 ) -> None:
     text = json.dumps({NAMES[i]: shown(i, wanted[i]) for i in asked})
     expected = [all(same(wanted[i], row[i]) for i in asked) for row in rows]
-    assert mask(KeyFilter(text), rows) == expected
+    assert mask(KeyFilter((text,)), rows) == expected
 
 
 @given(st.lists(keys, max_size=8), keys, st.integers(0, 5))
@@ -110,8 +113,47 @@ def test_name_and_value_find_the_same(rows: list[Any], wanted: Any, index: int) 
 def test_hex_finds_the_key_of_exactly_these_bytes(rows: list[Any], data: st.DataObject) -> None:
     encoded = [encode.row(SCHEMA, row) for row in rows]
     wanted = data.draw(st.sampled_from(encoded))
-    for text in (wanted.hex(), f"0x{wanted.hex().upper()}"):
-        assert mask(KeyFilter(text), rows) == [row == wanted for row in encoded]
+    for text in (wanted.hex(), f"0x{wanted.hex().upper()}", f"hex:{wanted.hex()}"):
+        assert mask(KeyFilter((text,)), rows) == [row == wanted for row in encoded]
+
+
+@given(st.lists(keys, min_size=1, max_size=8), st.data())
+def test_a_hash_finds_the_keys_that_reports_name_by_it(
+    rows: list[Any], data: st.DataObject
+) -> None:
+    encoded = [encode.row(SCHEMA, row) for row in rows]
+    (shown_hash,) = RowWords(SCHEMA, Redact.HASH).words([data.draw(st.sampled_from(encoded))])
+    digits = data.draw(st.integers(len("sha256:") + 1, len(shown_hash)))
+    text = shown_hash[:digits]
+    expected = [row_hash(row).startswith(text) for row in encoded]
+    assert any(expected)
+    assert mask(KeyFilter((text,)), rows) == expected
+    assert mask(KeyFilter((f" {text.upper().replace('SHA', 'sha')} ",)), rows) == expected
+
+
+def test_all_names_of_a_key_have_to_hold() -> None:
+    rows: list[Any] = [((0, 1), name, 1, 1.0, True, []) for name in "ab"]
+    of_a, of_b = (encode.row(SCHEMA, row).hex() for row in rows)
+    assert mask(KeyFilter(("user=a", "count=1")), rows) == [True, False]
+    assert mask(KeyFilter(("user=a", f"hex:{of_a}")), rows) == [True, False]
+    assert mask(KeyFilter(("user=a", "user=b")), rows) == [False, False]
+    assert mask(KeyFilter((of_a, of_b)), rows) == [False, False]
+
+
+VALUE = StructType((StructField("count", LONG), StructField("n", LONG)))
+
+
+def test_conditions_on_values_leave_removals_and_other_keys_out() -> None:
+    key = StructType((StructField("user", StringType()),))
+    puts = [(encode.row(key, (u,)), encode.row(VALUE, (n, 0))) for u, n in (("a", 5), ("b", 15))]
+    records = block([*puts, (puts[1][0], None)])
+    bound = KeyFilter(("user=b",), ("value.count>10",)).bind(key, VALUE)
+    assert bound.mask(records).tolist() == [False, True, True]
+    assert bound.mask_values(records).tolist() == [False, True, False]
+    assert bound.live(records, np.array([0, 1])).tolist() == [1]
+    assert bound.live(records, np.array([0])).tolist() == []
+    everything = KeyFilter().bind(key, VALUE)
+    assert everything.mask_values(records).tolist() == [True] * 3
 
 
 def test_a_dot_leads_into_a_struct_and_may_be_part_of_a_name() -> None:
@@ -122,31 +164,43 @@ def test_a_dot_leads_into_a_struct_and_may_be_part_of_a_name() -> None:
     assert mask(KeyFilter(where=("window.end=null",)), rows) == [False, True, True]
     assert mask(KeyFilter(where=("window=null",)), rows) == [False, False, True]
     assert mask(KeyFilter(where=("a.b=true",)), rows) == [True, False, False]
-    assert mask(KeyFilter('{"window": {"end": null}}', ("count=1",)), rows) == [False, True, False]
+    assert mask(KeyFilter(('{"window": {"end": null}}',), ("count=1",)), rows) == [
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_key_without_fields_is_looked_for_too() -> None:
     empty = block([(b"", b""), (b"12345678", b"")])
-    assert KeyFilter("").bind(None).mask(empty).tolist() == [True, False]
-    assert KeyFilter("{}").bind(StructType()).mask(block([(b"", b"")])).tolist() == [True]
+    assert KeyFilter(("",)).bind(None).mask(empty).tolist() == [True, False]
+    assert KeyFilter(("{}",)).bind(StructType()).mask(block([(b"", b"")])).tolist() == [True]
 
 
 def test_a_row_that_does_not_fit_has_no_fields() -> None:
     entries = [(b"short123", b""), (encode.row(SCHEMA, (None,) * 6), b"")]
-    wanted = KeyFilter('{"user": null}').bind(SCHEMA)
+    wanted = KeyFilter(('{"user": null}',)).bind(SCHEMA)
     assert wanted.mask(block(entries)).tolist() == [False, True]
 
 
 @pytest.mark.parametrize(
     ("wanted", "words"),
     [
-        (KeyFilter("user-1"), "hex"),
-        (KeyFilter("{'user': 1}"), "not JSON"),
-        (KeyFilter('["a"]'), "expected a JSON object"),
-        (KeyFilter('{"usr": 1}'), "no field 'usr'; they are window struct<"),
-        (KeyFilter('{"window": {"stop": null}}'), "no field 'window.stop'"),
-        (KeyFilter('{"count": "many"}'), "count: got 'many', expected a whole number"),
-        (KeyFilter('{"window": 1}'), "expected a JSON object"),
+        (KeyFilter(("user-1",)), "hex"),
+        (KeyFilter(("{'user': 1}",)), "not JSON"),
+        (KeyFilter(('["a"]',)), "expected a JSON object"),
+        (
+            KeyFilter(('{"usr": 1}',)),
+            "no field 'usr'; did you mean user? The fields are window.start",
+        ),
+        (KeyFilter(('{"window": {"stop": null}}',)), "no field 'window.stop'"),
+        (KeyFilter(('{"count": "many"}',)), "count: got 'many', expected a whole number"),
+        (KeyFilter(('{"window": 1}',)), "expected a JSON object"),
+        (KeyFilter(("sha256:",)), "1 to 64 hex digits"),
+        (KeyFilter(("sha256:xyz",)), "1 to 64 hex digits"),
+        (KeyFilter(("hex:xyz",)), "hash of a redacted key"),
+        (KeyFilter(("count>1",)), "hash of a redacted key"),
+        (KeyFilter(("count>=1",)), "a key is named by NAME=VALUE"),
         (KeyFilter(where=("user",)), "NAME=VALUE"),
         (KeyFilter(where=("=1",)), "NAME=VALUE"),
         (KeyFilter(where=("user.name=1",)), "no field 'user.name'"),
@@ -163,14 +217,14 @@ def test_what_cannot_be_looked_for_is_refused_in_words(wanted: KeyFilter, words:
 
 def test_without_a_schema_only_hex_will_do() -> None:
     with pytest.raises(CheckpointError, match="--key-schema"):
-        KeyFilter('{"user": "a"}').bind(None)
-    assert KeyFilter("00").bind(None) == BoundFilter(b"\x00")
+        KeyFilter(('{"user": "a"}',)).bind(None)
+    assert KeyFilter(("00",)).bind(None) == BoundFilter((b"\x00",))
 
 
 def test_a_store_without_the_field_has_no_such_key() -> None:
     other = StructType((StructField("x", LONG),))
     entries = block([(encode.row(other, (1,)), b"")])
-    assert bound_or_nothing(KeyFilter('{"user": "a"}'), other).mask(entries).tolist() == [False]
+    assert bound_or_nothing(KeyFilter(('{"user": "a"}',)), other).mask(entries).tolist() == [False]
 
 
 def test_one_store_with_the_field_is_enough_for_a_checkpoint() -> None:

@@ -6,6 +6,7 @@ the batch; state is never looked at to make it.
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -186,7 +187,7 @@ def simulate(
         newest = max([newest, *(time for _, time in events)])
         before, watermark = watermark, max(watermark, newest - delay, 0)
     cases.write_logs(root, logs, {"shuffle.partitions": "1"})
-    cases.write_operator(root, 0, operator.name, "default")
+    cases.write_operator(root, 0, operator.name, "default", partitions=1)
     kept = {v: r for v, r in deltas.items() if not snapshots or v > snapshot}
     cases.write_store(root / "state/0/0", kept, snapshots)
     cases.write_schema(root / "state/0/0", operator.key, operator.value)
@@ -333,9 +334,8 @@ def run_join(
 def write_join(root: Path, logs: list[Batch], sides: Mapping[str, JoinSide], *, lost: bool) -> None:
     """The checkpoint of a join; with every row of the left side ``lost``."""
     cases.write_logs(root, logs, {"shuffle.partitions": "1"})
-    cases.write_operator(
-        root, 0, "symmetricHashJoin", *(f"{name}-{what}" for name in sides for what in _STORES)
-    )
+    stores = (f"{name}-{what}" for name in sides for what in _STORES)
+    cases.write_operator(root, 0, "symmetricHashJoin", *stores, partitions=1)
     for name, side in sides.items():
         gone = lost and name == "left"
         values: dict[int, list[Record]] = {v: [] if gone else r for v, r in side.values.items()}
@@ -372,8 +372,8 @@ def test_a_joins_retention_counters_and_leftovers(
     counted = {user: len(times) for user, times in sides["left"].rows.items()}
     assert bool(wrong) == (lost and bool(counted))
     for finding in wrong:
-        assert f"{sum(counted.values()):,} rows missing" in finding.evidence
-        assert f"{len(counted):,} keys kept by their counter alone" in finding.evidence
+        assert re.match(rf"{sum(counted.values()):,} rows? missing", finding.evidence)
+        assert re.search(rf"\b{len(counted):,} keys? with a counter and no row", finding.evidence)
     bound = logs[-1].watermark_ms - said
     assert set(found) == {
         encode.row(SIDE_KEY, (user, at))

@@ -10,6 +10,7 @@ import pytest
 
 from inspector.discovery.tasks import StoreTask
 from inspector.facts.ages import Ages
+from inspector.facts.checks import ChecksPassed
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover, LeftoverCount
 from inspector.facts.problems import ReadProblem
@@ -101,7 +102,7 @@ def test_a_snapshot_that_differs_is_a_problem_and_the_deltas_count(tmp_path: Pat
     (problem,) = problems_in(rows)
     assert problem.slug == "snapshot-differs"
     assert (problem.path, problem.version) == (str(root / "state/1/1/3.snapshot"), 3)
-    assert "2 keys are missing, 0 are too many and 1 have another value" in problem.message
+    assert "got missing keys: 2, keys too many: 0, keys with another value: 1" in problem.message
     assert [one.row_sizes for one in facts_of_type(rows, VersionFacts)] == [
         one.row_sizes for one in good
     ]
@@ -144,7 +145,8 @@ def _size(records: Sequence[Record]) -> int:
 
 
 def counted_facts(found: list[Seen]) -> list[str]:
-    return sorted(repr(one) for one in found if not isinstance(one.fact, ReadProblem))
+    told = (ReadProblem, ChecksPassed)
+    return sorted(repr(one) for one in found if not isinstance(one.fact, told))
 
 
 @pytest.mark.parametrize(
@@ -170,7 +172,7 @@ def test_without_a_schema_sizes_are_told_and_no_leftovers(tmp_path: Path) -> Non
     root = group_states(tmp_path, batches, deltas)
     (root / "state/0/0/_metadata/schema").unlink()
     rows = observed_in(root, fit=True)
-    assert [type(one.fact) for one in rows] == [VersionFacts, VersionFacts, Ages]
+    assert [type(one.fact) for one in rows] == [VersionFacts, VersionFacts, Ages, ChecksPassed]
 
 
 def store(key: str, value: str, **more: Any) -> StoreTask:

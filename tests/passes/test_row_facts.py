@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compare_with_spark import truth
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,7 +25,6 @@ from inspector.operators.rule import RowPart
 from inspector.passes.run import run_fields, run_rows, run_tasks
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
-from scripts.compare_with_spark import truth
 from tests import cases
 from tests.cases import Batch, observed, place, problems_in, run, small_checkpoint, tasks_of
 from tests.cli.support import copy_of

@@ -190,7 +190,7 @@ def test_a_file_that_went_after_it_was_listed_is_a_problem(tmp_path: Path) -> No
     mine = assert_only_partition_1_of_operator_1_suffers(before, observed(specs))
     (problem,) = problems_in(mine)
     assert (problem.path, problem.offset) == (str(root / VICTIM), None)
-    assert problem.slug == "storage"
+    assert problem.slug == "vanished"
 
 
 def test_a_file_that_is_a_folder_by_now_is_a_problem(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from inspector.checkpoint.storage import Storage
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import DecodeError, FrameError, TruncatedError
 from inspector.model import FileKind, StoreFile, StoreId, Version
 from inspector.passes.store_reader import StoreReader
 from tests import encode
 
-STORE = StoreId(2, "default", 5)
+STORE = StoreTask("default", ())
 ROWS: list[encode.Record] = [(b"k" * 8, b"v" * 16), (b"l" * 8, b"v" * 8)]
 
 
@@ -107,8 +107,8 @@ def test_rows_with_wrong_checksums_are_counted_and_handed_on(tmp_path: Path) -> 
     assert sum(block.count for block in blocks) == 4
     (problem,) = reader.problems
     assert (problem.slug, problem.path, problem.version) == ("row-checksum", file.path, 3)
-    assert "2 records" in problem.message
-    assert "first of record 0" in problem.message
+    assert "of their bytes: 2, the" in problem.message
+    assert "the first is record 0" in problem.message
 
 
 def test_failures_of_reading_are_kept_with_their_place(tmp_path: Path) -> None:

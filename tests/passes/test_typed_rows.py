@@ -226,7 +226,7 @@ def test_what_does_not_fit_is_null_and_counted(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, [MISFIT])
     (problem,) = (p for batch in batches_of(task_of(root)) for p in problems_in(batch))
     assert problem.slug == "bad-row"
-    assert problem.message.startswith("2 keys or values do not fit")
+    assert problem.message.startswith("keys or values that do not fit the schema and are null: 2")
     rows = [row for row in read(root, raw=True) if row["problem"] is None]
     assert [(row["key_row"], row["key"] is None) for row in rows] == [
         (user("a"), False),
@@ -248,7 +248,7 @@ def test_an_old_value_that_does_not_fit_was_told_when_it_was_put(tmp_path: Path)
     root = checkpoint(tmp_path, [[bad], [entry("a", 1)]])
     batches = batches_of(task_of(root, changes=True))
     (problem,) = (p for batch in batches for p in problems_in(batch))
-    assert problem.message.startswith("1 keys or values")
+    assert problem.message.startswith("keys or values that do not fit the schema and are null: 1")
 
 
 def test_problems_of_the_listing_come_first_and_statements_do_not_fail(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import providers
-from inspector.checkpoint.names import MAX_LONG
+from inspector.checkpoint.names import MAX_BATCH
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
@@ -36,8 +36,9 @@ UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
         ("7.DELTA", FileKind.DELTA, 7),
         ("7.Snapshot", FileKind.SNAPSHOT, 7),
         ("0.delta", FileKind.DELTA, 0),
-        ("9223372036854775807.delta", FileKind.DELTA, MAX_LONG),
-        ("9223372036854775808.delta", FileKind.OTHER, None),
+        ("4611686018427387903.delta", FileKind.DELTA, MAX_BATCH),
+        ("4611686018427387904.delta", FileKind.OTHER, None),
+        ("9223372036854775807.delta", FileKind.OTHER, None),
         (f"{'9' * 5000}.delta", FileKind.OTHER, None),
         ("07.delta", FileKind.OTHER, None),
         ("-7.delta", FileKind.OTHER, None),
@@ -87,10 +88,10 @@ def test_a_folder_is_of_a_kind_only_if_rocksdb_makes_it(name: str, kind: FileKin
 def test_any_name_is_of_some_kind(name: str) -> None:
     kind, version = classify(name)
     assert kind in FileKind
-    assert version is None or 0 <= version <= MAX_LONG
+    assert version is None or 0 <= version <= MAX_BATCH
 
 
-@given(st.integers(0, MAX_LONG))
+@given(st.integers(0, MAX_BATCH))
 def test_a_version_is_read_as_it_is_written(version: int) -> None:
     assert classify(f"{version}.delta") == (FileKind.DELTA, version)
 
@@ -146,10 +147,11 @@ import numpy as np
 from inspector.decode.records import RecordBlock
 from inspector.model import FileKind, Version
 from inspector.providers.chain import FileNames, StoreFiles
-from inspector.providers.provider import Provider
+from inspector.providers.provider import Checked, Provider
 
 class Reader:
     raw_bytes = 0
+    checked = Checked(0, 0, 0)
     def __init__(self, storage): self.storage = storage
     def expect(self, files): pass
     def unchecked(self, files): return iter(())
@@ -214,7 +216,7 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
     assert (found.provider.name, found.newest_version) == ("toy", 3)
     (task,) = plan(found, TaskRequest(found.newest_version))
     (store,) = task.stores
-    reader = StoreReader(task, Storage(task.url), task.store_id(store))
+    reader = StoreReader(task, Storage(task.url), store)
     state = StateMap()
     for step in replay_steps(reader.provider.files_of(store.files), task.version):
         assert step.delta is not None

@@ -6,8 +6,9 @@ from typing import Any
 
 from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
 from inspector.findings.finding import Finding
+from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.model import Certainty, Problem, StoreId
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render.report import Column, Part, Report, Table, Unit
 
 HOSTILE = "\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t"
 """What a key may hold: an escape sequence, line ends, markup, a change of direction."""
@@ -62,6 +63,53 @@ def finding(**more: Any) -> Finding:
 
 
 PROBLEM = Problem("truncated", "got 3 bytes", "/ck/1.delta", 7, StoreId(0, "default", 1), 1)
+
+
+PART = Part(0, None, 1, None, 1, 2, 1, 5, 1024, 4096)
+"""One partition of five."""
+
+
+def verdict(**more: Any) -> Verdict:
+    """A verdict with all that one can have."""
+    whole: dict[str, Any] = {
+        "level": Level.ERROR,
+        "errors": 1,
+        "warnings": 0,
+        "infos": 2,
+        "problems": 0,
+        "growth": growth(),
+        "cause": Cause(
+            finding(),
+            "The timeout of 3 keys fired, and the function kept them.",
+            rows_share=0.75,
+            bytes_share=0.5,
+            heap_share=0.504,
+            to_do="Call state.remove().",
+            command="leftovers --operator 0",
+            operator_name="flatMapGroupsWithState",
+            store_name="left-keyToNumValues",
+        ),
+        "size": StateSize(4, 10_000, 20_000),
+        "leftovers": 3,
+    }
+    return Verdict(**(whole | more))
+
+
+def growth(**more: Any) -> StateGrowth:
+    """A state that grows."""
+    whole: dict[str, Any] = {
+        "rows_per_hour": 1_200_000.4,
+        "bytes_per_hour": 30.6 * 2**30,
+        "heap_bytes_per_hour": 61.0 * 2**30,
+        "since_batch": 4,
+        "since_ms": 1_704_067_200_000,
+        "growing": True,
+        "since_oldest": False,
+        "versions": 10,
+        "new_rows_per_hour": 1_200_000.4,
+        "removed_rows_per_hour": 0.0,
+    }
+    return StateGrowth(**(whole | more))
 
 
 def report(**more: Any) -> Report:

@@ -6,7 +6,8 @@ import json
 
 from inspector.render.as_csv import render_csv
 from inspector.render.as_json import render_ndjson
-from tests.render.samples import HOSTILE, bare, report
+from inspector.render.cells import escape
+from tests.render.samples import HOSTILE, bare, report, table
 
 HEADER = "operator_id,store_name,key,rows,bytes,heap,clock_ms,clock,done,hidden\n"
 
@@ -20,9 +21,16 @@ def test_every_value_comes_back() -> None:
     assert (first["rows"], first["bytes"]) == ("1234567", str(2**53 + 1))
     assert (first["clock_ms"], first["clock"]) == ("1704067220500", "2024-01-01T00:00:20.500Z")
     assert (first["done"], second["done"]) == ("true", "false")
-    assert second["store_name"] == HOSTILE
+    assert second["store_name"] == escape(HOSTILE)
     assert json.loads(second["key"]) == [HOSTILE, None]
     assert second["bytes"] == second["clock_ms"] == second["clock"] == ""
+
+
+def test_no_control_character_reaches_a_terminal() -> None:
+    hostile = [{"store_name": f"{HOSTILE}\x7f\x9b31m", "key": [f"\x9b{HOSTILE}"]}]
+    text = "".join(render_csv(report(tables=(table(hostile),))))
+    assert all(c == "\n" or c.isprintable() for c in text)
+    assert "\\x7f\\x9b31m" in text
 
 
 def test_no_rows_is_a_header_alone() -> None:

@@ -8,22 +8,24 @@ import pytest
 
 from inspector.model import Problem
 from inspector.render.as_json import render_json, render_ndjson
-from tests.render.samples import HOSTILE, ROWS, bare, report, table
+from inspector.render.report import Table
+from tests.render.samples import HOSTILE, PART, ROWS, bare, report, table, verdict
 
 
 def test_the_envelope_has_everything() -> None:
     envelope = json.loads("".join(render_json(report())))
     assert list(envelope) == [
-        *("schema_version", "command", "checkpoint", "summary", "columns", "rows"),
+        *("schema_version", "command", "checkpoint", "part", "verdict", "summary"),
+        *("table", "columns", "rows"),
         *("tables", "findings", "problems", "complete", "notes"),
     ]
-    assert (envelope["schema_version"], envelope["command"]) == (1, "things")
+    assert (envelope["schema_version"], envelope["command"]) == (2, "things")
     assert envelope["tables"] == {"others": []}
     assert len(envelope["findings"]) == 3
     assert envelope["notes"] == ["A note."]
     assert envelope["complete"] is False
-    assert {"name": "heap", "unit": "bytes", "exact": False} in envelope["columns"]
-    assert {"name": "bytes", "unit": "bytes", "exact": True} in envelope["columns"]
+    assert {"name": "heap", "unit": "bytes", "exact": False} in envelope["columns"]["things"]
+    assert {"name": "bytes", "unit": "bytes", "exact": True} in envelope["columns"]["things"]
 
 
 def test_values_stay_as_they_are() -> None:
@@ -76,6 +78,56 @@ def test_lines_hold_the_rows_and_nothing_else() -> None:
         "rows"
     ]
     assert "".join(render_ndjson(bare())) == ""
+
+
+@pytest.mark.parametrize("render", [render_json, render_ndjson])
+def test_no_control_character_reaches_a_terminal(render: Any) -> None:
+    hostile = {"store_name": f"{HOSTILE}\x7f\x9b31m\U000e0001", "key": {f"\x9b{HOSTILE}": "\ud800"}}
+    text = "".join(render(report(tables=(table([hostile]),))))
+    assert all(c == "\n" or c.isprintable() for c in text)
+    assert "\\u007f\\u009b31m\\udb40\\udc01" in text
+    document = text if render is render_ndjson else json.dumps(json.loads(text)["rows"][0])
+    read = json.loads(document)
+    assert (read["store_name"], read["key"]) == (hostile["store_name"], hostile["key"])
+
+
+def test_the_verdict_is_an_object_of_numbers() -> None:
+    envelope = json.loads("".join(render_json(report(verdict=verdict()))))
+    found = envelope["verdict"]
+    assert (found["level"], found["errors"], found["leftovers"]) == ("error", 1, 3)
+    assert found["size"] == {"rows": 4, "row_bytes": 10_000, "heap_bytes": 20_000}
+    assert found["growth"]["rows_per_hour"] == 1_200_000
+    assert found["growth"]["since"] == "2024-01-01T00:00:00.000Z"
+    assert found["cause"]["finding"] == "SS203"
+    assert found["cause"]["rows_share"] == 0.75
+    assert found["cause"]["command"].startswith("inspector leftovers '/ck/")
+    assert json.loads("".join(render_json(report())))["verdict"] is None
+
+
+def test_a_part_is_an_object_of_numbers() -> None:
+    envelope = json.loads("".join(render_json(report(part=PART))))
+    assert envelope["part"] == {
+        "operator_id": 0,
+        "store_name": None,
+        "partition_id": 1,
+        "version": None,
+        "stores": 1,
+        "of_stores": 2,
+        "partitions": 1,
+        "of_partitions": 5,
+        "file_bytes": 1024,
+        "of_file_bytes": 4096,
+    }
+    assert json.loads("".join(render_json(report())))["part"] is None
+
+
+@pytest.mark.parametrize(("own", "other"), [("findings", "problems"), ("problems", "findings")])
+def test_findings_and_problems_are_there_once(own: str, other: str) -> None:
+    rows: list[dict[str, Any]] = [{"a": "is not written: the report has them"}]
+    made = report(tables=(Table(own, own, (), rows), Table(other, other, (), rows)))
+    envelope = json.loads("".join(render_json(made)))
+    assert (envelope["table"], "rows" in envelope, envelope["tables"]) == (own, False, {})
+    assert (len(envelope["findings"]), len(envelope["problems"])) == (3, 2)
 
 
 @pytest.mark.parametrize("render", [render_json, render_ndjson])

@@ -2,14 +2,27 @@
 
 import pytest
 
-from inspector.render.formats import FORMATS, render
+from inspector.render.as_csv import render_csv
+from inspector.render.as_json import render_json, render_ndjson
+from inspector.render.display import Display
+from inspector.render.formats import FORMATS, OF_VERDICTS, SUFFIXES, render
+from inspector.render.text import render_markdown, render_text
 from tests.render.samples import report
+
+RENDERERS = {
+    "table": render_text,
+    "json": render_json,
+    "ndjson": render_ndjson,
+    "csv": render_csv,
+    "markdown": render_markdown,
+}
 
 
 @pytest.mark.parametrize("output", FORMATS)
 def test_a_format_means_its_renderer(output: str) -> None:
     text = "".join(render(report(), output))
-    assert text == "".join(FORMATS[output](report()))
+    if output in RENDERERS:
+        assert text == "".join(RENDERERS[output](report()))
     assert "default" in text
     assert text.endswith("\n")
 
@@ -21,3 +34,14 @@ def test_formats_differ() -> None:
 
 def test_people_are_the_default() -> None:
     assert "".join(render(report())) == "".join(render(report(), "table"))
+
+
+def test_a_display_changes_what_people_read_and_nothing_else() -> None:
+    for output in FORMATS:
+        narrow = "".join(render(report(), output, Display(40)))
+        assert (narrow == "".join(render(report(), output))) == (output != "table")
+
+
+def test_the_end_of_a_file_name_means_a_format() -> None:
+    assert set(SUFFIXES.values()) <= {*FORMATS, *OF_VERDICTS}
+    assert SUFFIXES["json"] == "json"

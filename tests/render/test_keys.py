@@ -4,7 +4,8 @@ import hashlib
 
 import pytest
 
-from inspector.render.keys import Redact, RowWords
+from inspector.model import Redact
+from inspector.render.keys import RowWords
 from tests.cli.support import schema_of
 from tests.encode import row
 

@@ -27,8 +27,10 @@ def test_a_finding_has_all_its_columns() -> None:
         "store_name": "left-keyToNumValues",
         "rows": 3,
         "bytes": 5000,
+        "cause": "The timeout of keys fired, and the function kept them.",
         "evidence": "e",
         "next_step": "n",
+        "command": "leftovers",
     }
 
 

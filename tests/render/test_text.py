@@ -7,7 +7,7 @@ import pytest
 
 from inspector.model import Problem
 from inspector.render.report import Column, Report, Table, Unit
-from inspector.render.text import bytes_text, escape, problem_line, render_markdown, render_text
+from inspector.render.text import problem_line, render_markdown, render_text
 from tests.render.golden import Golden
 from tests.render.samples import HOSTILE, bare, report, table
 
@@ -80,7 +80,7 @@ def test_numbers_stand_right_and_words_left() -> None:
     lines = text[text.index("title") :].splitlines()
     assert lines[1:4] == [
         "     N  WORD  SIZE",
-        "     1  a        1",
+        "     1  a      1 B",
         "12,345  long     -",
     ]
 
@@ -104,38 +104,6 @@ def test_an_empty_table_says_so(render: Callable[[Report], object]) -> None:
     text = "".join(render(bare()))  # type: ignore[arg-type]
     assert "(no things)\n" in text
     assert "STORE_NAME" not in text.upper()
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [
-        (0, "0 B"),
-        (1023, "1023 B"),
-        (1024, "1.0 KiB"),
-        (1536, "1.5 KiB"),
-        (5 * 2**30, "5.0 GiB"),
-        (3 * 2**60, "3072.0 PiB"),
-        (-2048, "-2.0 KiB"),
-    ],
-)
-def test_sizes_for_people(count: int, expected: str) -> None:
-    assert bytes_text(count) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain text", "plain text"),
-        ("Grüße 日本", "Grüße 日本"),
-        ("a\nb\tc", r"a\nb\tc"),
-        ("\x1b[2J", r"\x1b[2J"),
-        ("\u202e\u2028\xa0", r"\u202e\u2028\xa0"),
-        ("\ud800", r"\ud800"),
-        ("\x7f\x9b", r"\x7f\x9b"),
-    ],
-)
-def test_what_a_terminal_would_obey_is_shown_as_an_escape(text: str, expected: str) -> None:
-    assert escape(text) == expected
 
 
 @pytest.mark.parametrize(

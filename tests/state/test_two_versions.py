@@ -73,10 +73,10 @@ def test_added_removed_and_changed_keys(
         where = {
             (number, int(i))
             for number in range(len(new) + len(old))
-            for i in found.find(number, np.arange(20))[0]
+            for i in found.positions.find(number, np.arange(20))[0]
         }
         assert where == {place for _, place in expected.values()}
-        assert all(found.any_in(number) for number, _ in where)
+        assert all(found.positions.any_in(number) for number, _ in where)
 
 
 def test_a_side_that_is_forgotten_is_empty() -> None:

@@ -23,7 +23,7 @@ LEAK = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
 def leaks(path: str, options: Options | None = None) -> list[tuple[str, int | None]]:
     """Findings of an audit that matter, with the rows that they concern."""
     report: Report = api.audit(path, options)
-    grave: list[Finding] = [f for f in report.findings if f.kind.severity >= Severity.WARNING]
+    grave: list[Finding] = [f for f in report.findings if f.severity >= Severity.WARNING]
     return [(finding.kind.id, finding.rows) for finding in grave]
 
 
@@ -46,7 +46,9 @@ def test_a_report_is_written_as_json() -> None:
     report = api.sizes(LEAK, by="partition")
     table: Table = report.primary
     found = json.loads("".join(api.render(report, "json")))
-    assert [column["name"] for column in found["columns"]] == [c.name for c in table.columns]
+    assert [column["name"] for column in found["columns"][table.name]] == [
+        c.name for c in table.columns
+    ]
     assert found["complete"] is report.complete is True
 
 
@@ -88,3 +90,28 @@ def test_what_is_public_is_listed() -> None:
     assert set(inspector.__all__) <= set(dir(inspector))
     assert {"Report", "Options", "Redact", "Finding", "Unit"} <= set(dir(api))
     assert callable(on_spark)
+    assert callable(misspelt)
+
+
+def opened(path: Path) -> pa.Table:
+    """An open checkpoint: its methods and their keywords have types."""
+    checkpoint = inspector.open_checkpoint(path, batch=4, redact="hash")
+    report: Report = checkpoint.leftovers(limit=3, key="value=once-000", where=["value>a"])
+    tables: list[api.StoreTable] = checkpoint.export("rows", raw=True)
+    assert len(tables) == 1
+    shown: str = report._repr_html_()
+    assert json.dumps(report.to_dict())
+    assert shown.startswith("<div")
+    return report.to_arrow("leftovers")
+
+
+def test_an_open_checkpoint_is_typed() -> None:
+    assert opened(Path(LEAK)).num_rows <= 3
+
+
+def misspelt(checkpoint: api.OpenCheckpoint) -> None:
+    """What type checkers refuse; only they come here."""
+    checkpoint.adit()  # type: ignore[attr-defined]
+    checkpoint.top(limits=3)  # type: ignore[call-arg]
+    checkpoint.top(limit="3")  # type: ignore[arg-type]
+    inspector.open_checkpoint("/c", bach=3)  # type: ignore[call-arg]

@@ -15,14 +15,15 @@ from inspector.analyses.shared.declare import TableSpec
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.ages import BEFORE, Ages
 from inspector.facts.leftover_facts import LeftoverAge
-from inspector.findings.durations import duration_text
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render.report import Column, Table, Unit
 
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
-BEFORE_WINDOW = "before the window"
+BEFORE_WINDOW = "before the oldest version"
+AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)
+"""What ages are called, the youngest first."""
 
 
 AGES = TableSpec(
@@ -35,16 +36,18 @@ AGES = TableSpec(
         Column("to_ms", Unit.TIME_MS),
         count("rows"),
         size("row_bytes"),
-        Column("share", doc="Percent of the store's row bytes."),
+        Column("share", Unit.SHARE, doc="Their part of the store's row bytes."),
     ),
     empty="no store has rows of this version",
     wide=frozenset(("operator_name",)),
+    important="last_put rows store_name share row_bytes operator_id",
 )
 LEFTOVER_AGES = TableSpec(
     "leftover_ages",
     "leftovers of one class in one store, by how long ago they expired",
     (*STORE, Column("class"), Column("expired"), count("keys"), size("row_bytes")),
     wide=frozenset(("operator_name", "store_name")),
+    important="expired keys class row_bytes operator_id",
 )
 RETENTION = TableSpec(
     "retention",
@@ -54,16 +57,18 @@ RETENTION = TableSpec(
         count("versions"),
         Column("watermark_from_ms", Unit.TIME_MS),
         Column("watermark_to_ms", Unit.TIME_MS),
-        Column("oldest_behind"),
-        Column("oldest_behind_ms", Unit.COUNT),
-        Column("newest_version_behind"),
+        Column("oldest_behind_ms", Unit.DURATION_MS),
+        Column("newest_version_behind_ms", Unit.DURATION_MS),
         count("removed_rows", "Rows that these versions removed, together."),
         count("rows", "Live rows of the newest version."),
         count("rows_timed_by_key"),
         count("matched_rows"),
         count("unmatched_rows"),
     ),
-    wide=frozenset(("operator_name", "oldest_behind_ms")),
+    wide=frozenset(("operator_name",)),
+    important=(
+        "store_name oldest_behind_ms newest_version_behind_ms rows unmatched_rows operator_id"
+    ),
 )
 
 
@@ -130,7 +135,7 @@ def _age_rows(
             "to_ms": _time(checkpoint, max(base)),
             "rows": sum(ages.rows[put] for put in versions),
             "row_bytes": weight,
-            "share": f"{100 * weight / total:.1f}%" if total else None,
+            "share": weight / total if total else None,
         }
 
 
@@ -211,9 +216,8 @@ def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> dic
         "versions": len(behind),
         "watermark_from_ms": min(watermarks, default=None),
         "watermark_to_ms": max(watermarks, default=None),
-        "oldest_behind": None if most is None else duration_text(most),
         "oldest_behind_ms": most,
-        "newest_version_behind": None if newest is None else duration_text(newest),
+        "newest_version_behind_ms": newest,
         "removed_rows": sum(one.removed_rows for one in versions.values() if not one.rebased),
         "rows": None if check is None else check.rows,
         "rows_timed_by_key": facts.rows_timed_by_key.get(name),

@@ -13,8 +13,7 @@ from inspector.analyses.shared.common import (
 )
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem, StoreName
-from inspector.render.keys import Redact
+from inspector.model import Problem, Redact, StoreName
 from inspector.render.report import Column, Unit
 
 EVENT = (
@@ -42,6 +41,7 @@ class ChangeRows:
         """Rows in the order of the batches."""
         for chunk in row_chunks(batches, problems):
             yield from self._of_store(chunk)
+        problems.extend(self._words.misfits())
 
     def _of_store(self, chunk: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])

@@ -89,7 +89,8 @@ _CHANGES = {
     "two_versions_bytes": "Row bytes of the version and the one before, shared objects once.",
     "two_versions_unshared_bytes": "`two_versions_bytes` if nothing were shared.",
     "newest_versions": "The keys were put in each of so many newest versions.",
-    "history": "What is known of the change: all, nothing (`from snapshot`), or some partitions'.",
+    "history": "What can be read: all (`complete`), no change (`from snapshot`), the changes "
+    "of some partitions (`some changes`), or the rows of some alone (`some partitions`).",
     "from_snapshot": "The version is known from a snapshot alone: its change columns are null.",
     "event": (
         "What the record did: `insert` (the key was absent), `update`, `same_value` (put again with"
@@ -136,9 +137,12 @@ _LEFTOVERS = {
     "expires": "When a row expires: field, comparison and clock; or why that is not known.",
     "source": "Where the rule comes from: Spark's operator, or an option.",
     "what": "What happened, in words.",
-    "oldest_behind": "How far behind the watermark the oldest row of any version lay.",
-    "oldest_behind_ms": "`oldest_behind` in ms.",
-    "newest_version_behind": "How far behind it the oldest row of the newest version lies.",
+    "oldest_behind_ms": "How far behind the watermark the oldest row of any version lay.",
+    "newest_version_behind_ms": "How far behind it the oldest row of the newest version lies.",
+    "partitions": "Partitions that can restore the version.",
+    "of_partitions": "Partitions of the store, in all.",
+    "from_version": "The oldest version that was counted.",
+    "to_version": "The newest version that was counted.",
     "rows_timed_by_key": "Rows whose time is a field of their key.",
     "matched_rows": "Rows that have found a partner.",
     "unmatched_rows": "Rows that have found none.",
@@ -179,12 +183,10 @@ _INFO = {
     "format": "The format and its version.",
     "from": "The file or log entry that shows it.",
     "row": "`key` or `value`.",
-    "field": "The field's name.",
     "type": "The field's type as DDL.",
 }
 _MEMORY = {
     "rung": "What is counted: the rungs go from files to the heap.",
-    "size": "The same bytes with a unit: `12.4 KiB`.",
     "counted": "`exact` or `estimate`.",
     "meaning": "What the number says.",
     "objects": "Objects on the heap, exact.",
@@ -197,14 +199,15 @@ _MEMORY = {
     "prefixes": "Bytes of the sets of a session window's prefixes.",
     "total": "The sum of these.",
     "spread": "How the partitions are placed on executors: `evenly` or `at worst`.",
-    "percent_of_heap": "In percent of the heap that `--heap` names.",
     "saved_bytes": "How many bytes less than now that is.",
     "how": "What to do for it.",
     "rows_per_hour": "Median slope of the rows between all pairs of versions.",
     "bytes_per_hour": "Median slope of the row bytes.",
     "heap_bytes_per_hour": "Median slope of the heap estimate.",
-    "rows_reach_limit": "When the row bytes reach `--limit`.",
-    "heap_reaches_limit": "When the heap estimate reaches `--limit`.",
+    "rows_at_capacity": "Whether the row bytes have reached `--capacity`.",
+    "rows_reach_capacity_ms": "When they will; null if they have or if they do not grow.",
+    "heap_at_capacity": "Whether the heap estimate has reached `--capacity`.",
+    "heap_reaches_capacity_ms": "When it will; null if it has or if it does not grow.",
 }
 
 COLUMN_DOCS: Mapping[str, str] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from inspector.discovery.checkpoint import Checkpoint
@@ -18,6 +17,8 @@ STORE_NAME = Column("store_name")
 PARTITION_ID = Column("partition_id", Unit.ID)
 VERSION = Column("version", Unit.ID)
 BATCH_ID = Column("batch_id", Unit.ID)
+EXPIRY_TIME = Column("clock_ms", Unit.TIME_MS, title="expiry time")
+COMPARED_TIME = Column("threshold_ms", Unit.TIME_MS, title="watermark or batch time")
 STORE = (OPERATOR_ID, OPERATOR_NAME, STORE_NAME)
 
 
@@ -39,31 +40,36 @@ def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
 def identity(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
     """The head of every report: which checkpoint, which version, by which clocks."""
     clock = checkpoint.clock(version)
-    committed = checkpoint.newest_version
     head: dict[str, Any] = {
         "checkpoint": checkpoint.root,
         "query_id": checkpoint.logs.query_id,
         "version": version,
         "batch_id": version - 1 if version else None,
-        "committed": bool(version) and version <= committed,
+        "committed": _is_committed(checkpoint, version),
         "watermark_ms": clock.watermark_ms if clock and clock.watermark_ms else None,
         "batch_timestamp_ms": clock.timestamp_ms if clock else None,
     }
     if checkpoint.uncommitted:
-        head["uncommitted_versions"] = uncommitted_text(checkpoint.uncommitted)
+        head["uncommitted_versions"] = list(checkpoint.uncommitted)
     return head
 
 
-def uncommitted_text(versions: Mapping[int, int]) -> str:
-    """``5 (files in 2 stores)``: versions that have files and no commit."""
-    return ", ".join(f"{v} (files in {n} store{'s' * (n > 1)})" for v, n in versions.items())
+def _is_committed(checkpoint: Checkpoint, version: int) -> bool | None:
+    """Whether the version's batch was committed; None where no log of commits says it."""
+    if version and checkpoint.logs.last_committed is None and not checkpoint.logs.has_commits_dir:
+        return None
+    return bool(version) and version <= checkpoint.newest_version
 
 
 def coverage(checkpoint: Checkpoint, version: int, facts: Facts) -> dict[str, Any]:
-    """``stores_read`` where the version could not be made in every store: sums lack the others."""
+    """Stores of partitions, and those that could make the version, if not all: sums lack others."""
     stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
     read = sum(of_version == version for _, of_version in facts.versions)
-    return {} if read == stores or not version else {"stores_read": f"{read} of {stores}"}
+    return (
+        {}
+        if read == stores or not version
+        else {"partition_stores_read": read, "partition_stores": stores}
+    )
 
 
 def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:

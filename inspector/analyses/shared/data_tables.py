@@ -20,6 +20,7 @@ from inspector import analyses
 from inspector.analyses.shared.declare import Option, Parameter, parameter
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Task
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
 from inspector.model import Problem, StoreName
@@ -34,6 +35,7 @@ class TableOptions:
         from_batch: changes of older batches are left out.
         raw: with the UnsafeRow bytes beside the decoded key and value.
         mode: error handling: what happens where something cannot be read.
+        json_keys: keys of facts as JSON, as the files of reports have them, and never as structs.
     """
 
     from_batch: Annotated[
@@ -44,6 +46,7 @@ class TableOptions:
         ProblemMode,
         Option("Error handling where something cannot be read: an error, a row, or nothing."),
     ] = ProblemMode.PERMISSIVE
+    json_keys: bool = False
 
     @classmethod
     def parameters(cls) -> dict[str, Parameter]:
@@ -124,6 +127,17 @@ def table_named(name: str) -> DataTable:
     if name not in tables:
         raise CheckpointError(f"got table {name!r}, expected one of {', '.join(tables)}")
     return tables[name]
+
+
+def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
+    """The task of a table's rows in one partition, as an engine takes it.
+
+    Args:
+        task: the partition.
+        spec: the task of the table, as JSON.
+        listed: problems of any partition, which are emitted with this one: it is never left out.
+    """
+    return Work(spec, task.file_bytes, None if listed else task.partition_id)
 
 
 def listed_problems(

@@ -21,10 +21,11 @@ section is the command's help.
 from __future__ import annotations
 
 import enum
+import functools
 import inspect
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from typing import (
     TYPE_CHECKING,
@@ -33,6 +34,7 @@ from typing import (
     Literal,
     TypeVar,
     Union,
+    cast,
     get_args,
     get_origin,
     get_type_hints,
@@ -133,7 +135,9 @@ class TableSpec:
         columns: all that it can have, in order.
         raw: those that ``--raw`` adds.
         empty: what to say when there are no rows.
-        wide: columns that tables for people leave out.
+        wide: columns that a terminal shows with ``--wide`` alone.
+        important: names of columns, the most important first: a narrow terminal shows the first of
+            them. The others follow in their order.
     """
 
     name: str
@@ -142,6 +146,7 @@ class TableSpec:
     raw: tuple[Column, ...] = ()
     empty: str = "none"
     wide: frozenset[str] = frozenset()
+    important: str = ""
 
     def table(
         self,
@@ -151,6 +156,7 @@ class TableSpec:
         columns: Sequence[Column] | None = None,
         empty: str | None = None,
         wide: frozenset[str] | None = None,
+        shown: bool = True,
     ) -> Table:
         """The table with its rows.
 
@@ -160,6 +166,7 @@ class TableSpec:
             columns: those of this report, if not all but ``raw``.
             empty: in place of the declared one.
             wide: in place of the declared ones.
+            shown: to people too.
         """
         return Table(
             self.name,
@@ -168,6 +175,8 @@ class TableSpec:
             rows,
             self.empty if empty is None else empty,
             self.wide if wide is None else wide,
+            tuple(self.important.split()),
+            shown,
         )
 
     def with_raw(self, *, raw: bool) -> tuple[Column, ...]:
@@ -184,6 +193,9 @@ class FactRequest:
         leftover_limit: leftover keys listed per store and class; 0 for all.
         observed: kinds of facts whose observers follow every version.
         matched: count the rows of a join that have found a partner.
+        fields: measure what each field of the live rows takes.
+        expiring: count the live rows by when they expire.
+        rehashed: count them by the partition that they had if there were more.
         top: keys listed by each ranking; 0 for none.
         partitions: facts of single partitions are needed for older versions too, not only sums.
     """
@@ -192,6 +204,9 @@ class FactRequest:
     leftover_limit: int = 1
     observed: tuple[str, ...] = ()
     matched: bool = False
+    fields: bool = False
+    expiring: bool = False
+    rehashed: bool = False
     top: int = 0
     partitions: bool = False
 
@@ -204,8 +219,8 @@ class Analysis:
         function: what computes it.
         uses: the groups of shared options that it accepts.
         tables: all that its reports may have; the first is its own.
-        facts: what it reads of the state; None if it reads listings and small files only, or
-            streams rows.
+        facts: what it reads of the state; None if it reads listings and small files only,
+            streams rows or follows a query.
         data_tables: its tables that Spark's executors can compute.
         fail_on: the severity of finding from which the command exits with 1 by default; None if it
             judges nothing.
@@ -213,7 +228,11 @@ class Analysis:
         by_executors: the table that Spark's executors write in place of the report, where the
             command runs on Spark and writes a format of data.
         many: the command takes several paths.
+        has_verdict: its reports have a verdict.
+        page: the function makes a page of its own where ``page`` is true, and the command writes
+            it beside its report.
         files: the command writes files of data and no report.
+        follows: the function yields a report for each batch of a running query.
         command: it is a command of its own.
         check: what is wrong with the values of options together, in words; None if nothing is.
     """
@@ -227,7 +246,10 @@ class Analysis:
     formats: tuple[str, ...] = ()
     by_executors: DataTable | None = None
     many: bool = False
+    has_verdict: bool = False
+    page: bool = False
     files: bool = False
+    follows: bool = False
     command: bool = True
     check: Callable[[Mapping[str, Any]], str | None] = field(default=lambda _: None)
 
@@ -257,6 +279,25 @@ class Analysis:
         """The options that it shares with others."""
         return tuple(each for group in self.uses for each in group)
 
+    def accept(self, options: Any, path: Any = "") -> None:
+        """Refuse shared options that it would not look at.
+
+        Args:
+            options: fields of ``Options`` with the values of a call.
+            path: of the call: a run that is open has options of its own.
+
+        Raises:
+            TypeError: there is one.
+        """
+        if not isinstance(path, str) and options != path.options:
+            raise TypeError(f"{self.name}() has no option 'options' where a run is given")
+        accepted = {each.name.partition(".")[0] for each in self.shared}
+        for each in fields(options):
+            value = getattr(options, each.name)
+            default = each.default if each.default_factory is MISSING else each.default_factory()
+            if each.name not in accepted and getattr(value, "chooses_work", value != default):
+                raise TypeError(f"{self.name}() has no option {each.name!r}")
+
     @cached_property
     def _parameters(self) -> list[tuple[Parameter, Any]]:
         hints = get_type_hints(self.function, include_extras=True)
@@ -278,13 +319,25 @@ _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 def analysis(**declared: Any) -> Callable[[F], F]:
     """Declare the function as the analysis of its module.
 
+    What it becomes refuses a shared option that it does not accept (TypeError): an option that is
+    given and not looked at would be believed.
+
     Args:
         declared: fields of :class:`Analysis`.
     """
 
     def declare(function: F) -> F:
-        function.analysis = Analysis(function, **declared)  # type: ignore[attr-defined]
-        return function
+        @functools.wraps(function)
+        def checked(*arguments: Any, **keywords: Any) -> Any:
+            given = bind(*arguments, **keywords).arguments
+            if given.get("options") is not None:
+                made.accept(given["options"], given.get("path"))
+            return function(*arguments, **keywords)
+
+        bind = inspect.signature(function).bind
+        made = Analysis(checked, **declared)
+        checked.analysis = made  # type: ignore[attr-defined]
+        return cast("F", checked)
 
     return declare
 
@@ -308,7 +361,9 @@ def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
 def _one(kind: Any) -> tuple[Any, bool]:
     """The type of one value, and whether there can be many."""
     if get_origin(kind) in (Union, types.UnionType):
-        (kind,) = (each for each in get_args(kind) if each is not types.NoneType)
+        kinds = [each for each in get_args(kind) if each is not types.NoneType]
+        # ``str | tuple[str, ...]``: one of many may stand alone.
+        kind = next((each for each in kinds if get_origin(each) is tuple), kinds[0])
     if get_origin(kind) is tuple:
         return get_args(kind)[0], True
     if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):

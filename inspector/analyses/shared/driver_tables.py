@@ -14,6 +14,7 @@ from inspector.analyses.shared.run import Run
 from inspector.engines.engine import Work
 from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.report import Column
+from inspector.schemas import specs_in
 
 _ROWS = 1 << 14
 """Rows of one task."""
@@ -69,6 +70,5 @@ def batch_spec(batch: pa.RecordBatch) -> str:
 
 def run_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The rows of such tasks; the form of :func:`inspector.passes.run.run_tasks`."""
-    for batch in batches:
-        for spec in batch.column("spec").to_pylist():
-            yield from pa.ipc.open_stream(base64.b64decode(str(spec)))
+    for spec in specs_in(batches):
+        yield from pa.ipc.open_stream(base64.b64decode(spec))

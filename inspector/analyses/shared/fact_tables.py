@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from inspector import analyses
@@ -15,24 +16,30 @@ from inspector.analyses.shared.data_tables import (
     TableOptions,
     TablePlan,
     listed_problems,
+    table_work,
 )
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.driver_tables import batch_spec, run_batches
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.stores import narrowed
 from inspector.codec import Message
+from inspector.decode.rows import RowDecoder
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import Work
+from inspector.exceptions import CheckpointError
 from inspector.facts.registry import facts_in
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Problem
+from inspector.model import Problem, Redact
 from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
 from inspector.passes.run import run_tasks
 from inspector.render.as_arrow import columns_of, record_batch_of
-from inspector.render.keys import Redact
 from inspector.render.report import Column
-from inspector.schemas import task_batch
+from inspector.schemas import specs_in, task_batch
+from inspector.sparktypes import parse_schema_json, to_json
+
+KEY = "key"
 
 
 @dataclass(frozen=True)
@@ -45,6 +52,7 @@ class FactTableTask(Message):
         operator_name: of its operator.
         resolution: what all partitions together say of leftovers.
         redact: what is shown of keys.
+        key_schema: StructType JSON that all keys have, if ``key`` is to be a struct; else None.
         mode: error handling.
         listed: problems that the listing shows; emitted with the task's own.
     """
@@ -55,6 +63,7 @@ class FactTableTask(Message):
     operator_name: str
     resolution: Resolution
     redact: Redact = Redact.NONE
+    key_schema: str | None = None
     mode: ProblemMode = ProblemMode.PERMISSIVE
     listed: tuple[Problem, ...] = ()
 
@@ -71,14 +80,13 @@ def run_fact_table(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     Raises:
         InspectorError: something cannot be read, and ``mode`` is ``failfast``.
     """
-    for batch in batches:
-        for spec in batch.column("spec").to_pylist():
-            yield from _of_task(FactTableTask.from_json(str(spec)))
+    for spec in specs_in(batches):
+        yield from _of_task(FactTableTask.from_json(spec))
 
 
 def _of_task(request: FactTableTask) -> Iterator[pa.RecordBatch]:
     table = _declared(request)
-    schema = table.batch_schema(request.mode)
+    schema = table.batch_schema(request.mode, request.key_schema)
     rows_of = table.rows(request)
     yield from problem_batches(schema, request.mode, request.listed)
     for batch in run_tasks([task_batch(request.task.to_json())]):
@@ -86,7 +94,26 @@ def _of_task(request: FactTableTask) -> Iterator[pa.RecordBatch]:
         yield from problem_batches(schema, request.mode, facts.problems)
         rows = rows_of(facts)
         if rows:
-            yield record_batch_of(schema, table.columns, rows)
+            yield _batch(table, schema, rows, request.key_schema)
+
+
+def _batch(
+    table: FactTable, schema: pa.Schema, rows: list[dict[str, Any]], key_schema: str | None
+) -> pa.RecordBatch:
+    """Rows as a batch; their ``key_hex`` under the schema, if there is one."""
+    if key_schema is None:
+        return record_batch_of(schema, table.columns, rows)
+    keys = [bytes.fromhex(row["key_hex"]) for row in rows]
+    lengths = np.array(list(map(len, keys)), np.int64)
+    offsets = np.cumsum(lengths) - lengths
+    structs = RowDecoder(parse_schema_json(key_schema)).decode(b"".join(keys), offsets, lengths)
+    place = schema.get_field_index(KEY)
+    without = schema.remove(place)
+    columns = [column for column in table.columns if column.name != KEY]
+    others = record_batch_of(without, columns, rows).columns
+    return pa.RecordBatch.from_arrays(
+        [*others[:place], structs.array, *others[place:]], schema=schema
+    )
 
 
 def _declared(request: FactTableTask) -> FactTable:
@@ -110,9 +137,12 @@ class FactTable(DataTable):
     columns: Sequence[Column]
     rows: Callable[[FactTableTask], RowsOfFacts] = field(repr=False)
 
-    def batch_schema(self, mode: ProblemMode) -> pa.Schema:
-        """The schema of its batches."""
-        return with_problems(columns_of(self.columns), mode)
+    def batch_schema(self, mode: ProblemMode, key_schema: str | None = None) -> pa.Schema:
+        """The schema of its batches; ``key`` is a struct if there is a schema for it."""
+        columns = dict(columns_of(self.columns))
+        if key_schema is not None:
+            columns[KEY] = RowDecoder(parse_schema_json(key_schema)).arrow_type
+        return with_problems(list(columns.items()), mode)
 
 
 def fact_table(  # noqa: PLR0913 - the parts of one declaration
@@ -125,6 +155,7 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
     request: FactRequest,
     resolution: Callable[[Run], Resolution] = lambda _: Resolution(),
     options: tuple[str, ...] = (),
+    by_key: bool = False,
 ) -> DataTable:
     """Declare a table that is made of facts.
 
@@ -137,32 +168,55 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
         request: the facts that are needed.
         resolution: what all partitions together say, where one alone cannot be sure.
         options: those that count besides part, version and mode.
+        by_key: the rows are of keys of stores with an expiry rule, and have a column ``key_hex``;
+            ``rows`` heeds ``key`` and ``where`` of its task.
     """
 
     def plan(path: str | Run, chosen: Options, table_options: TableOptions) -> TablePlan:
         run, mode = Run.start(path, chosen), table_options.mode
+        if not by_key and (run.options.keys or run.options.where):
+            raise CheckpointError(f"the table {name} has no keys, so that key and where do not fit")
         names, redact = operator_names(run.checkpoint), run.options.redact or Redact.NONE
         merged = resolution(run)
+        keys = key_schema(run, table_options)
         tasks = [
-            FactTableTask(analysis, name, task, names[task.operator_id], merged, redact, mode)
-            for task in run.tasks(request)
+            FactTableTask(analysis, name, task, names[task.operator_id], merged, redact, keys, mode)
+            for task in narrowed(run, run.tasks(request))
         ]
-        schema, listed = table.batch_schema(mode), listed_problems(run, mode)
+        schema, listed = table.batch_schema(mode, keys), listed_problems(run, mode)
         if not tasks:
             work = tuple(Work(batch_spec(each)) for each in problem_batches(schema, mode, listed))
             return TablePlan(schema, run_batches, work, run)
         tasks[0] = replace(tasks[0], listed=listed)
-        return TablePlan(schema, run_fact_table, tuple(map(_work, tasks)), run)
+        return TablePlan(
+            schema,
+            run_fact_table,
+            tuple(table_work(t.task, t.to_json(), t.listed) for t in tasks),
+            run,
+        )
 
-    def schema(_path: str | Run, _options: Options, table_options: TableOptions) -> pa.Schema:
-        return table.batch_schema(table_options.mode)
+    def schema(path: str | Run, chosen: Options, table_options: TableOptions) -> pa.Schema:
+        keys = key_schema(Run.start(path, chosen), table_options) if by_key else None
+        return table.batch_schema(table_options.mode, keys)
 
-    table = FactTable(name, doc, ("mode", *options), plan, schema, columns, rows)
+    def key_schema(run: Run, table_options: TableOptions) -> str | None:
+        shown = run.options.redact in (None, Redact.NONE)
+        return _one_key_schema(run) if by_key and shown and not table_options.json_keys else None
+
+    of_keys = ("key", "where") if by_key else ()
+    table = FactTable(name, doc, ("mode", *options, *of_keys), plan, schema, columns, rows)
     return table
 
 
-def _work(task: FactTableTask) -> Work:
-    # What the listing showed is of any partition: it is not left out with this one.
-    return Work(
-        task.to_json(), task.task.file_bytes, None if task.listed else task.task.partition_id
-    )
+def _one_key_schema(run: Run) -> str | None:
+    """The schema of the keys of all stores whose rows can expire; None if they differ in type."""
+    found: dict[pa.DataType, str] = {}
+    for operator in run.checkpoint.operators:
+        for store, rule in operator.rules.items():
+            if rule.expiry is None:
+                continue
+            schema = operator.schemas.get(store)
+            if schema is None:
+                return None
+            found.setdefault(RowDecoder(schema.key).arrow_type, to_json(schema.key))
+    return next(iter(found.values())) if len(found) == 1 else None

@@ -7,14 +7,22 @@ from typing import Any
 
 from inspector.analyses.shared.common import STORE, count, identity, operator_names, size
 from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.words import add_problems
-from inspector.decode.field_sizes import FieldBytes, RowBytes
+from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
 from inspector.operators.rule import RowPart
-from inspector.render.report import Column, Report
-from inspector.sparktypes import DataType, StructType, to_ddl, unique_names, widen_timeout
+from inspector.render.report import Column, Report, Unit
+from inspector.sparktypes import (
+    SLOT_BYTES,
+    DataType,
+    StructType,
+    to_ddl,
+    unique_names,
+    widen_timeout,
+)
 
 _PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
 FIELDS = TableSpec(
@@ -23,21 +31,24 @@ FIELDS = TableSpec(
     (
         *STORE,
         Column("row"),
-        Column("field"),
+        Column("field", doc="The field's name; of a field in a struct its path."),
+        Column("within", doc="The field whose bytes are these too; null at the top level."),
         Column("type"),
-        count("rows"),
+        count("rows", "Rows; of a field in a struct, those in which the struct is not null."),
         count("nulls"),
         *map(size, _PARTS),
         size("bytes", "Bytes of the field over all rows: the sum of the parts."),
-        Column("share", doc="Percent of the store's row bytes."),
+        Column("share", Unit.SHARE, doc="Its part of the store's row bytes."),
     ),
     empty="this version has no rows, or no store has a schema",
-    wide=frozenset(("operator_name",)),
+    wide=frozenset(("operator_name", "within")),
+    important="field bytes share row store_name type operator_id rows nulls variable_bytes",
 )
 FOOTNOTE = (
     "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
-    "too, padded to whole words. Parts of a nested row count as its field's variable part. The "
-    "bytes of all lines add up to row_bytes, exact."
+    "too, padded to whole words. The fields of a struct, such as groupState.pages, have lines of "
+    "their own, and their bytes are counted in the line of the struct too; the bytes of all other "
+    "lines add up to the row bytes. All exact."
 )
 MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 """Store and ``key`` or ``value`` -> its schema and what its rows take."""
@@ -61,7 +72,13 @@ def fields_report(
     total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
     summary = identity(checkpoint, version) | {"row_bytes": total}
     return Report(
-        "sizes", checkpoint.root, summary, (table,), problems=problems, footnotes=(FOOTNOTE,)
+        "sizes",
+        checkpoint.root,
+        summary,
+        (table,),
+        problems=problems,
+        footnotes=(FOOTNOTE,),
+        part=part_of(checkpoint, version),
     )
 
 
@@ -93,14 +110,8 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[dict[str
             "row": side.value,
             "rows": found.rows,
         }
-        lines = [
-            (name, _kind(field.data_type), one)
-            for name, field, one in zip(
-                unique_names(schema.fields), schema.fields, found.fields, strict=True
-            )
-        ]
-        for name, kind, one in lines:
-            yield common | _line(one, totals[place]) | {"field": name, "type": kind}
+        for line in _lines(schema, found):
+            yield common | line | {"share": _share(line["bytes"], totals[place])}
         overhead = found.null_bit_bytes + found.other_bytes
         yield common | {
             "field": "(null bits)" if not found.other_bytes else "(null bits, other)",
@@ -116,14 +127,29 @@ def _kind(data_type: DataType) -> str:
     return f"struct<{text}>" if isinstance(data_type, StructType) else text
 
 
-def _line(one: FieldBytes, total: int) -> dict[str, Any]:
+def _lines(schema: StructType, found: RowBytes) -> Iterator[dict[str, Any]]:
+    """A line of each field, followed by those of the fields that are in it."""
+    nested: dict[int, list[dict[str, Any]]] = {}
+    for below, one in zip(nested_fields(schema), found.nested, strict=True):
+        # A struct that is null has no row, and so no words of its fields.
+        rows = one.word_bytes // SLOT_BYTES
+        line = _line(below.name, below.data_type, one) | {"within": below.within, "rows": rows}
+        nested.setdefault(below.ordinal, []).append(line)
+    names = unique_names(schema.fields)
+    for i, (name, field, one) in enumerate(zip(names, schema.fields, found.fields, strict=True)):
+        yield _line(name, field.data_type, one)
+        yield from nested.get(i, ())
+
+
+def _line(name: str, data_type: DataType, one: FieldBytes) -> dict[str, Any]:
     return {
+        "field": name,
+        "type": _kind(data_type),
         "nulls": one.nulls,
         "word_bytes": one.word_bytes,
         "variable_bytes": one.variable_bytes,
         "padding_bytes": one.padding_bytes,
         "bytes": one.bytes,
-        "share": _share(one.bytes, total),
     }
 
 
@@ -131,5 +157,5 @@ def _bytes(found: RowBytes) -> int:
     return found.null_bit_bytes + found.other_bytes + sum(one.bytes for one in found.fields)
 
 
-def _share(amount: int, total: int) -> str:
-    return f"{amount / total:.1%}" if total else "-"
+def _share(amount: int, total: int) -> float | None:
+    return amount / total if total else None

@@ -19,6 +19,7 @@ from inspector.estimates.heap import (
     without_sharing,
 )
 from inspector.estimates.heap_layout import Layout
+from inspector.exceptions import CheckpointError
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
@@ -26,6 +27,21 @@ from inspector.model import BatchId, StoreId, StoreName
 
 HeapByVersion = dict[StoreName, dict[int, int]]
 """Operator id and store name -> state version -> bytes."""
+
+NEWEST = "4.3.0"
+"""The Spark that is taken to run a query of which the checkpoint shows none."""
+
+_RECORDED_SINCE = (
+    ("4.3.0", "dropDuplicates.deterministicKeyOrder.enabled"),
+    ("4.2.0", "streaming.stateStore.rowChecksum.enabled"),
+    ("4.0.0", "streaming.stateStore.encodingFormat"),
+    ("3.3.0", "streaming.statefulOperator.useStrictDistribution"),
+    ("3.2.0", "streaming.stateStore.rocksdb.formatVersion"),
+    ("3.1.0", "streaming.stateStore.compression.codec"),
+    ("3.0.0", "streaming.join.stateFormatVersion"),
+    ("2.4.0", "streaming.flatMapGroupsWithState.stateFormatVersion"),
+)
+"""Releases whose offset logs have a conf that no older one has, the newest first."""
 
 _ROW_CHECKSUM = "stateStore.rowChecksum.enabled"
 
@@ -39,6 +55,7 @@ class MemoryOptions:
         executors: that share the partitions; None if unknown. cores: tasks of each at a time.
         heap_bytes: maximal heap of an executor; None if unknown.
         jdk: its Java. spark: the Spark that runs the query; None: as the checkpoint shows.
+        state_percent: how much of a heap the state may take; None: what Spark's defaults leave.
     """
 
     retain: int = 2
@@ -47,6 +64,7 @@ class MemoryOptions:
     heap_bytes: int | None = None
     jdk: int = 17
     spark: str | None = None
+    state_percent: int | None = None
 
 
 @dataclass(frozen=True)
@@ -82,13 +100,14 @@ class StoreHeap:
 
 
 def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapByVersion:
-    """The heap of the two versions that Spark retains by default, as of each version; estimates."""
-    retain = MemoryOptions().retain
-    layout = usual_layout(checkpoint, version)
+    """The heap of the two versions that Spark retains by default, as of each version; estimates.
+
+    Takes the facts of each partition at every version.
+    """
     found: HeapByVersion = {}
-    for store in store_heaps(checkpoint, version, facts, layout, retain):
-        place = store.store.name
-        of_store = found.setdefault(place, {})
+    layout = usual_layout(checkpoint, version)
+    for store in store_heaps(checkpoint, version, facts, layout, MemoryOptions().retain):
+        of_store = found.setdefault(store.store.name, {})
         for of_version in store.versions:
             pair = {
                 v: store.versions[v] for v in (of_version - 1, of_version) if v in store.versions
@@ -98,35 +117,62 @@ def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapB
     return found
 
 
+def heap_by_store(checkpoint: Checkpoint, version: int, facts: Facts) -> dict[StoreName, int]:
+    """The heap of the two versions that Spark retains by default, by store; estimates.
+
+    Takes the facts of each partition at the judged version and the one before: a table's size
+    depends on the rows of its own partition.
+    """
+    found: dict[StoreName, int] = {}
+    layout = usual_layout(checkpoint, version)
+    for store in store_heaps(checkpoint, version, facts, layout, MemoryOptions().retain):
+        name = store.store.name
+        found[name] = found.get(name, 0) + store.held.total
+    return found
+
+
 def usual_layout(checkpoint: Checkpoint, version: int) -> Layout:
     """The object layout of a usual executor: less than 32 GiB of heap, Java 17."""
     return object_layout(checkpoint, version, MemoryOptions(), spark_of(checkpoint, version))
 
 
 def object_layout(
-    checkpoint: Checkpoint, version: int, options: MemoryOptions, spark: str
+    checkpoint: Checkpoint, version: int, options: MemoryOptions, spark: str | None
 ) -> Layout:
-    """How the JVM of the executors lays out objects."""
+    """How the JVM of the executors lays out objects.
+
+    Raises:
+        CheckpointError: the Spark that its user gave is no version.
+    """
     checksums = checkpoint.conf(version, _ROW_CHECKSUM) == "true"
-    return Layout.of(options.heap_bytes, options.jdk, spark=spark, row_checksum=checksums)
+    try:
+        return Layout.of(
+            options.heap_bytes, options.jdk, spark=spark or NEWEST, row_checksum=checksums
+        )
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
 
 
-def spark_of(checkpoint: Checkpoint, version: int) -> str:
-    """The oldest Spark that records the confs of the judged batch.
+def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
+    """The oldest Spark that records the confs of the judged batch; None if they are not there.
 
-    ``OffsetSeqMetadata`` records more confs in each release; of the releases that matter to the
-    heap, 4.2 wraps every value and records the row checksum.
+    No file of a checkpoint names the Spark that wrote it. But ``OffsetSeqMetadata`` records more
+    confs in each release; of those that matter to the heap, 3.2 wraps every map, and 4.2 every
+    value.
     """
     batch = checkpoint.logs.confs.get(BatchId(version - 1))
     confs = batch if batch is not None else next(iter(checkpoint.logs.confs.values()), {})
-    for release, conf in (
-        ("4.2.0", f"spark.sql.streaming.{_ROW_CHECKSUM}"),
-        ("4.0.0", "spark.sql.streaming.stateStore.encodingFormat"),
-        ("3.2.0", "spark.sql.streaming.stateStore.rocksdb.formatVersion"),
-    ):
-        if conf in confs:
-            return release
-    return "3.0.0" if confs else "4.3.0"
+    found = (release for release, conf in _RECORDED_SINCE if f"spark.sql.{conf}" in confs)
+    return next(found, "2.3.0" if confs else None)
+
+
+def spark_text(spark: str | None, given: str | None) -> str:
+    """The Spark that is taken to run the query, and how that is known."""
+    if given is not None:
+        return f"Spark {given}, as given"
+    if spark is None:
+        return f"Spark {NEWEST}; the checkpoint does not show which, --spark says it"
+    return f"Spark {spark.removesuffix('.0')} or later, by the confs that its offset log records"
 
 
 def store_heaps(

@@ -37,6 +37,9 @@ CLASSES = TableSpec(
         Column("reason"),
     ),
     wide=frozenset(("store_name", "reason")),
+    important=(
+        "class keys row_bytes operator_id certainty oldest_expired_batch heap_bytes operator_name"
+    ),
 )
 
 

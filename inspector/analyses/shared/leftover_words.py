@@ -5,13 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from inspector.analyses.shared.common import PARTITION_ID, STORE, count, operator_names, size
+from inspector.analyses.shared.common import (
+    COMPARED_TIME,
+    EXPIRY_TIME,
+    PARTITION_ID,
+    STORE,
+    count,
+    operator_names,
+    size,
+)
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
-from inspector.model import StoreName
-from inspector.render.keys import Redact, RowWords
+from inspector.model import Redact, StoreName
+from inspector.render.keys import RowWords
 from inspector.render.report import Column, Unit
 from inspector.sparktypes import StructType, parse_schema_json
 
@@ -22,20 +30,21 @@ LEFTOVER_COLUMNS = (
     Column("key_hex"),
     size("key_bytes"),
     size("value_bytes"),
+    size("row_bytes", "Key bytes and value bytes of the row."),
     Column("class"),
     Column("certainty"),
     Column("state"),
     Column("expired_batch", Unit.ID),
     Column("expired_version", Unit.ID),
     Column("first_expired_batch", Unit.ID),
-    Column("clock_ms", Unit.TIME_MS),
-    Column("threshold_ms", Unit.TIME_MS),
-    Column("margin_ms", Unit.COUNT),
+    EXPIRY_TIME,
+    COMPARED_TIME,
+    Column("margin_ms", Unit.DURATION_MS),
     count("fired"),
     Column("last_put_version", Unit.ID),
     Column("last_put_batch", Unit.ID),
     Column("last_put_ms", Unit.TIME_MS),
-    Column("age_ms", Unit.COUNT),
+    Column("age_ms", Unit.DURATION_MS),
     count("puts", "How often the key was put, over all versions that can be replayed."),
     Column("unchanged_since", Unit.FLAG),
     Column("reason"),
@@ -43,7 +52,7 @@ LEFTOVER_COLUMNS = (
 
 WIDE = frozenset(
     ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
-) | {"first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
+) | {"row_bytes", "first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
 """Columns that tables for people leave out."""
 
 
@@ -81,12 +90,14 @@ class LeftoverWords:
         return cls(operator_names(checkpoint), keys, times, redact)
 
     @classmethod
-    def of_task(cls, task: Task, operator_name: str, redact: Redact) -> LeftoverWords:
-        """For the stores of one task."""
+    def of_task(
+        cls, task: Task, operator_name: str, redact: Redact, *, decoded: bool = True
+    ) -> LeftoverWords:
+        """For the stores of one task; without ``decoded`` keys are left to whoever has a type."""
         keys = {
             StoreName(task.operator_id, store.store_name): parse_schema_json(store.key_schema)
             for store in task.stores
-            if store.key_schema is not None
+            if decoded and store.key_schema is not None
         }
         times = {clock.batch_id + 1: clock.timestamp_ms for clock in task.clocks}
         return cls({task.operator_id: operator_name}, keys, times, redact)
@@ -121,6 +132,7 @@ class LeftoverWords:
             "key_hex": fact.key.hex() if self._show_hex else None,
             "key_bytes": fact.key_bytes,
             "value_bytes": fact.value_bytes,
+            "row_bytes": fact.row_bytes,
             "class": fact.leftover_class.value,
             "certainty": fact.certainty.value,
             "state": None if fact.state_change is None else fact.state_change.word,

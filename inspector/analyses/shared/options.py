@@ -8,14 +8,13 @@ from typing import Annotated, get_type_hints
 
 from inspector.analyses.shared.declare import Group, Option, Parameter, parameter
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
-from inspector.model import TimeoutKind
-from inspector.render.keys import Redact
+from inspector.model import Redact, TimeoutKind
 
 FOR_PEOPLE = 100
 """Rows in a table for people unless told otherwise; machine formats get all."""
 
 LIMIT = Option(
-    f"At most so many rows; 0: all.  [default: {FOR_PEOPLE} in table and markdown, else 0]",
+    f"At most so many rows; 0: all.  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
     minimum=0,
     for_people=FOR_PEOPLE,
 )
@@ -50,8 +49,13 @@ class Options:
         timeout_kind: which clock the timers of group state follow, where the bytes do not show it.
         event_time_fields, operator_rules, join_retention: rules that are not in the checkpoint, as
             :mod:`inspector.operators.user_rules` reads them.
-        key, where: only these keys, in analyses about rows: a JSON object of key fields or the
-            key row in hex; ``NAME=VALUE`` each.
+        thresholds: from which numbers on something is a finding, by the names of
+            :class:`inspector.findings.thresholds.Thresholds` or the ids of findings.
+        key: only this key, in analyses about rows, by any of its names: ``user=a``, a JSON object
+            of key fields, ``hex:`` and its bytes, or the ``sha256:`` by which reports name a key
+            that they hide; several names all have to hold.
+        where: only rows of which a field of the key or of the value compares so:
+            ``value.count>10``.
         key_schemas, value_schemas: state schemas in place of those in the checkpoint, each
             ``[OPERATOR[:STORE]=]DDL`` or StructType JSON.
     """
@@ -63,7 +67,7 @@ class Options:
             metavar="KEY=VALUE",
             flag="--storage-option",
         ),
-    ] = field(default_factory=dict)
+    ] = field(default_factory=dict, repr=False)
     batch: Annotated[
         int | None,
         Option(
@@ -126,23 +130,40 @@ class Options:
         ),
     ] = ()
     key: Annotated[
-        str | None,
+        str | tuple[str, ...],
         Option(
-            "Only keys with these fields, as the output shows them: "
-            '\'{"user": "a"}\'; or one key by all bytes of its row.',
-            metavar="JSON|HEX",
+            "Only this key: a field and its value (user=a, window.end=2024-01-01T00:00:10Z; "
+            'repeatable), a JSON object (\'{"user": "a"}\'), its bytes (hex:...), or the hash of '
+            "a redacted key (sha256:...).",
+            metavar="FIELD=VALUE|JSON|HEX|HASH",
         ),
-    ] = None
+    ] = ()
     where: Annotated[
         tuple[str, ...],
         Option(
-            "Only keys whose field has this value; a dot leads into a struct "
-            "(window.end=2024-01-01T00:00:10Z), null is null; repeatable.",
-            metavar="NAME=VALUE",
+            "Only rows whose field compares so, with = != < <= > or >=: of the key (user=a) or of "
+            "the value ('value.count>10', in quotes for the shell); a dot leads into a struct, "
+            "null is null; repeatable.",
+            metavar="FIELD=VALUE",
         ),
     ] = ()
     key_schemas: Annotated[tuple[str, ...], _schema("key")] = ()
     value_schemas: Annotated[tuple[str, ...], _schema("value")] = ()
+    thresholds: Annotated[
+        Mapping[str, str | float],
+        Option(
+            "From which number on something is a finding, such as skew_ratio=5, "
+            "heap_bytes=8GiB, or SS202=100 for at least 100 rows; repeatable. The page of "
+            "findings lists all.",
+            metavar="NAME=VALUE",
+            flag="--threshold",
+        ),
+    ] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The names of ``key``, of which a single one may stand without a tuple."""
+        return (self.key,) if isinstance(self.key, str) else tuple(self.key)
 
 
 def _group(*names: str) -> Group:
@@ -155,6 +176,7 @@ PART = _group("storage_options", "operator_id", "store_name", "partition_id")
 AT_VERSION = _group("batch", "state_version")
 SCHEMAS = _group("key_schemas", "value_schemas")
 KEYS = _group("key", "where")
+THRESHOLDS = _group("thresholds")
 RULES = _group("timeout_kind", "event_time_fields", "operator_rules", "join_retention")
 ENGINE: Group = (
     Parameter(
@@ -194,9 +216,17 @@ ENGINE: Group = (
         IO[0],
     ),
 )
-WORK: Group = (*_group("workers"), *ENGINE)
+HERE = _group("workers")
+WORK: Group = (*HERE, *ENGINE)
 
 
 def redacting(default: Redact) -> Group:
     """For analyses that show keys; ``default`` is what they hide unless told otherwise."""
     return tuple(replace(each, default=default) for each in _group("redact"))
+
+
+SHARED: Group = (
+    *(*PART, *AT_VERSION, *SCHEMAS, *KEYS, *RULES, *THRESHOLDS, *WORK),
+    *redacting(Redact.NONE),
+)
+"""Every option that analyses share; each accepts some of them."""

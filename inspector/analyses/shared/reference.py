@@ -19,6 +19,11 @@ UNITS = {
     Unit.TEXT: "text",
     Unit.COUNT: "count",
     Unit.BYTES: "bytes",
+    Unit.PER_HOUR: "number per hour",
+    Unit.BYTES_PER_HOUR: "bytes per hour",
+    Unit.SHARE: "share from 0 to 1",
+    Unit.RATIO: "ratio",
+    Unit.DURATION_MS: "ms",
     Unit.TIME_MS: "time in epoch ms",
     Unit.ID: "number",
     Unit.VALUE: "JSON value",
@@ -29,6 +34,7 @@ UNITS = {
 _FACTS = {
     "fit": "checks every row against its schema and every file against its checksums",
     "matched": "counts the rows of joins that have found a partner",
+    "fields": "measures what each field takes",
     "top": "ranks the keys",
     "partitions": "keeps the numbers of each partition apart",
 }
@@ -103,7 +109,7 @@ def _options(analysis: Analysis, command_options: Iterable[CommandOption]) -> It
         rows = [f"| {row.split('| ', 2)[2]}" for row in rows]
     yield from rows
     yield ""
-    if analysis.command and not analysis.files:
+    if analysis.command and not (analysis.files or analysis.follows):
         yield "Also the [options of output](../commands.md#output) that all commands have."
     yield "`Options` is `api.Options`, and its `engine` an `api.EngineOptions`."
 
@@ -164,6 +170,9 @@ def _call(analysis: Analysis) -> Iterator[str]:
     if analysis.files:
         yield from (f"for table in {call}:", "    for batch in table.batches:")
         yield "        print(table.name, batch.num_rows)"
+    elif analysis.follows:
+        yield from (f"for report in {call}:", "    for row in report.primary.rows:")
+        yield "        print(row)"
     else:
         yield from (f"report = {call}", "for row in report.primary.rows:", "    print(row)")
     yield from ("```", "")
@@ -182,7 +191,7 @@ def _table(table: TableSpec, same: list[str]) -> Iterator[str]:
         yield ""
     hidden = [f"`{each.name}`" for each in table.columns if each.name in table.wide]
     if hidden:
-        yield from (f"Formats for people leave out {', '.join(hidden)}.", "")
+        yield from (f"A terminal shows {', '.join(hidden)} with `--wide`.", "")
 
 
 def _marked(columns: Iterable[Column]) -> Iterator[Column]:
@@ -195,8 +204,7 @@ def _lower(text: str) -> str:
 
 
 def _column(column: Column) -> str:
-    in_ms = column.unit is Unit.COUNT and column.name.endswith("_ms")
-    unit = ("ms" if in_ms else UNITS[column.unit]) + ("" if column.exact else ", estimate")
+    unit = UNITS[column.unit] + ("" if column.exact else ", estimate")
     return f"| `{column.name}` | {unit} | {_cell(doc_of(column))} |"
 
 

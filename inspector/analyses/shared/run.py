@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
-
-import pyarrow as pa
 
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.refusals import folded
+from inspector.analyses.shared.second_look import (
+    MORE_LOOKS,
+    Read,
+    doubts,
+    listing_moved,
+    observed,
+    restores,
+)
+from inspector.checkpoint.logfile import MOVED_SLUG
+from inspector.checkpoint.meter import READ
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import (
     Checkpoint,
@@ -17,19 +26,30 @@ from inspector.discovery.checkpoint import (
     open_checkpoint,
     state_file_bytes,
 )
-from inspector.discovery.plan import TaskRequest, listing_problems, plan
-from inspector.discovery.tasks import Task
+from inspector.discovery.listing import listing_problems
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
-from inspector.discovery.user_rules import with_rules
 from inspector.discovery.user_schemas import UserSchemas
-from inspector.engines.choose import choose, requested_engine
-from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
+from inspector.engines.engine import (
+    BYTES,
+    BatchFunction,
+    Engine,
+    Measure,
+    Merge,
+    Reader,
+    Work,
+    reader_of,
+)
 from inspector.engines.local import stream_tasks
+from inspector.engines.shared import SharedEngines
 from inspector.exceptions import CheckpointError, EngineError
-from inspector.model import Problem
-from inspector.operators.user_rules import UserRules
+from inspector.findings.thresholds import Thresholds
+from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
+from inspector.model import LIMITS_FAULT, Problem
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from inspector.discovery.tasks import Task
     from inspector.merge.collect import Facts
 
 
@@ -39,23 +59,31 @@ def judged_by(checkpoint: Checkpoint, options: Options) -> Checkpoint:
     Raises:
         CheckpointError: one is misspelt, or names what is not there.
     """
+    texts = options.event_time_fields, options.operator_rules, options.join_retention
+    if not any(texts):
+        return checkpoint
+    from inspector.discovery.user_rules import with_rules  # noqa: PLC0415 - few give rules
+    from inspector.operators.user_rules import UserRules  # noqa: PLC0415 - as above
+
     try:
-        rules = UserRules.parse(
-            options.event_time_fields, options.operator_rules, options.join_retention
-        )
+        rules = UserRules.parse(*texts)
     except ValueError as error:
         raise CheckpointError(str(error)) from None
     return with_rules(checkpoint, rules)
 
 
-@dataclass(frozen=True)
+@dataclass
 class Run:
     """One analysis of one checkpoint.
 
+    What it knows of the checkpoint is what it has seen last: :meth:`facts` looks again at what
+    moves while it is read (:mod:`inspector.analyses.shared.second_look`).
+
     Attributes:
         checkpoint: what was found. version: the judged state version.
-        options: of its user. listed: what is wrong by the listing alone.
+        options: of its user. listed: what is wrong by the listing alone, and what moved.
         engine: where the tasks run.
+        reopen: lists the checkpoint again; None for one that is looked at once.
     """
 
     checkpoint: Checkpoint
@@ -63,44 +91,127 @@ class Run:
     options: Options
     listed: tuple[Problem, ...]
     engine: Engine
+    reopen: Callable[[], Checkpoint] | None = None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """From which numbers on something is a finding.
+
+        Raises:
+            CheckpointError: no threshold has the name that its user gave, or the value is none.
+        """
+        return _thresholds(self.options)
+
+    def __repr__(self) -> str:
+        """One line: what was found of a checkpoint is long."""
+        return f"<Run of {self.checkpoint.root!r} at version {self.version}>"
 
     @classmethod
-    def start(cls, path: str | Run, options: Options | None) -> Run:
+    def start(
+        cls, path: str | Run, options: Options | None, engines: SharedEngines | None = None
+    ) -> Run:
         """Open a checkpoint and choose the version; a run that is open is taken as it is.
+
+        Args:
+            path: of the checkpoint, or of a part of it.
+            options: of its user.
+            engines: those that several runs share; by default each has its own.
 
         Raises:
             CheckpointError: there is no such part or version.
         """
         if isinstance(path, Run):
             return path
+        if LIMITS_FAULT:
+            raise EngineError(LIMITS_FAULT)
         options = options or Options()
+        _thresholds(options)
         # An engine that cannot be had is an error before anything is read.
-        engine = requested_engine(options.engine, options.workers)
+        engines = engines or SharedEngines(options.engine, options.workers, shared=False)
+        engine = engines.requested
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
         schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
-        checkpoint = _opened(path, options, reader_of(engine), (selection, schemas))
-        if selection != Selection() and not any(o.layout.stores for o in checkpoint.operators):
-            raise CheckpointError("it has no such operator, store or partition", checkpoint.root)
+
+        def open_it() -> Checkpoint:
+            return _opened(path, options, reader_of(engine), (selection, schemas))
+
+        checkpoint = open_it()
+        checkpoint.check_selection()
         version = checkpoint.version_of(options.batch, options.state_version)
-        engine = engine or choose(options.engine, options.workers, state_file_bytes(checkpoint))
-        return cls.at(checkpoint, version, options, engine)
+        chosen = engine or engines.choose(state_file_bytes(checkpoint))
+        run = replace(cls.at(checkpoint, version, options, chosen), reopen=open_it)
+        run._confirm_listing()
+        return run
 
     @classmethod
     def at(cls, checkpoint: Checkpoint, version: int, options: Options, engine: Engine) -> Run:
         """A version of a checkpoint that is open."""
         checkpoint = with_unknown_watermarks(judged_by(checkpoint, options), version)
-        listed = (*checkpoint.problems, *listing_problems(checkpoint, version))
+        listed = folded((*checkpoint.problems, *listing_problems(checkpoint, version)))
         return cls(checkpoint, version, options, listed, engine)
+
+    @property
+    def can_look_again(self) -> bool:
+        """Whether the checkpoint can be opened again."""
+        return self.reopen is not None
+
+    def look_again(self) -> bool:
+        """Open the checkpoint again; whether another version is judged now.
+
+        It is the same one as long as every store can restore it, or if its user chose it.
+        """
+        assert self.reopen is not None
+        checkpoint, before = self.reopen(), self.version
+        given = (self.options.batch, self.options.state_version, checkpoint.selection.version)
+        if given == (None, None, None) and not restores(checkpoint, before):
+            self.version = checkpoint.newest_version
+        moved = [problem for problem in self.listed if problem.slug == MOVED_SLUG]
+        again = self.at(checkpoint, self.version, self.options, self.engine)
+        self.checkpoint, self.listed = again.checkpoint, (*again.listed, *moved)
+        return self.version != before
+
+    def note(self, problem: Problem) -> None:
+        """Add to what is said of the listing."""
+        self.listed = (*self.listed, problem)
+
+    def _confirm_listing(self) -> None:
+        """List again as long as a listing has gaps that the one before did not have."""
+        for look in range(MORE_LOOKS):
+            before = doubts(self.listed)
+            if not before:
+                if look:
+                    self.note(listing_moved())
+                return
+            self.look_again()
+            if doubts(self.listed) == before:
+                return
 
     def facts(self, request: FactRequest = FactRequest()) -> Facts:  # noqa: B008 - frozen
         """The facts of all versions."""
-        from inspector.merge.collect import collect  # noqa: PLC0415 - as in inspector.api
 
-        tasks = self.tasks(request)
-        return collect(self._fact_batches(tasks, partitions=request.partitions))
+        def read(tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
+            return self._fact_batches(tasks, partitions=request.partitions)
+
+        return self._facts(lambda: self.tasks(request), read)
+
+    def facts_by(self, function: BatchFunction, tasks_of: Callable[[], Iterable[Task]]) -> Facts:
+        """The facts that a function of the passes makes of tasks.
+
+        Args:
+            function: emits facts.
+            tasks_of: the tasks, by what the run knows of the checkpoint when it is called.
+        """
+        return self._facts(tasks_of, lambda tasks: self.map(function, tasks))
+
+    def _facts(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
+        from inspector.merge.collect import Facts  # noqa: PLC0415 - as in inspector.api
+
+        return Facts(observed(self, tasks_of, read))
 
     def tasks(self, request: FactRequest) -> list[Task]:
         """The tasks that make the facts of a request."""
+        from inspector.discovery.plan import TaskRequest, plan  # noqa: PLC0415 - as above
+
         fields = asdict(request)
         del fields["partitions"]
         planned = TaskRequest(self.version, timeout_kind=self.options.timeout_kind, **fields)
@@ -122,21 +233,50 @@ class Run:
         from inspector.facts.registry import facts_schema  # noqa: PLC0415 - as above
 
         work = [Work(task.to_json(), task.file_bytes) for task in tasks]
-        return self.engine.map(function, facts_schema(), work, merge)
+        batches = self.engine.map(function, facts_schema(), work, merge)
+        on_spark = getattr(self.engine, "measure", None)
+        return self._watched(batches, on_spark or _reading(sum(each.weight for each in work)))
 
-    def stream(self, function: BatchFunction, specs: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    def stream(
+        self, function: BatchFunction, specs: Sequence[str], file_bytes: int = 0
+    ) -> Iterator[pa.RecordBatch]:
         """Batches of tasks one after the other, in this process: for outputs that are written here.
 
         Args:
             function: as :meth:`inspector.engines.engine.Engine.map` takes it.
             specs: tasks as JSON, of this run's checkpoint or of another that is open.
+            file_bytes: of their files; 0 if that is unknown.
         """
         reader = reader_of(self.engine)
-        yield from stream_tasks(reader.on_driver(function) if reader else function, specs)
+        batches = stream_tasks(reader.on_driver(function) if reader else function, specs)
+        return self._watched(batches, _reading(file_bytes))
+
+    def _watched(
+        self, batches: Iterable[pa.RecordBatch], measure: Callable[[], Measure]
+    ) -> Iterator[pa.RecordBatch]:
+        """Batches of tasks, while the user is told how far they are."""
+        engine = self.options.engine
+        if measure().unit == BYTES and kernel_name() == PYTHON:
+            engine.notify(f"engine: {slow_kernel_text()}")
+        with engine.watch(measure):
+            yield from batches
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
         """All that is wrong, by the listing and by the files."""
-        return (*self.listed, *facts.problems)
+        return folded((*self.listed, *facts.problems))
+
+
+def _reading(file_bytes: int) -> Callable[[], Measure]:
+    """How far this process is with files of so many bytes."""
+    before = READ.bytes
+    return lambda: Measure(READ.bytes - before, file_bytes, BYTES)
+
+
+def _thresholds(options: Options) -> Thresholds:
+    try:
+        return Thresholds.parse(options.thresholds)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
 
 
 def _opened(

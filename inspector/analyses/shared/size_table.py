@@ -45,6 +45,10 @@ SIZES = TableSpec(
     (*STORE, PARTITION_ID, VERSION, BATCH_ID, *SIZE_COLUMNS),
     empty="no store has rows of this version",
     wide=_WIDE_SIZES | {"version", "batch_id"},
+    important=(
+        "store_name partition_id rows row_bytes operator_id row_bytes_max operator_name "
+        "value_bytes key_bytes row_bytes_p50 row_bytes_p99"
+    ),
 )
 
 

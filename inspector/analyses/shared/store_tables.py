@@ -14,6 +14,7 @@ from inspector.analyses.shared.data_tables import (
     TableOptions,
     TablePlan,
     listed_problems,
+    table_work,
 )
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
@@ -94,15 +95,7 @@ def store_tasks(
 
 def work_of(tasks: Iterable[TypedTask]) -> tuple[Work, ...]:
     """The tasks of a table as an engine takes them."""
-    return tuple(
-        # What the listing showed is of any partition: it is not left out with this one.
-        Work(
-            each.to_json(),
-            each.task.file_bytes,
-            None if each.listed else each.task.partition_id,
-        )
-        for each in tasks
-    )
+    return tuple(table_work(each.task, each.to_json(), each.listed) for each in tasks)
 
 
 def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
@@ -121,7 +114,7 @@ def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
         return plan(path, options, table_options).schema
 
     own = ("from_batch",) if changes else ()
-    return DataTable(name, doc, (*own, "raw", "mode"), plan, schema)
+    return DataTable(name, doc, (*own, "raw", "mode", "key", "where"), plan, schema)
 
 
 def _plan(
@@ -149,9 +142,10 @@ def _names(stores: Mapping[StoreName, Any]) -> str:
 def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:
     schema = typed_schema(tasks[0])
     problems: list[Problem] = []
+    file_bytes = sum(each.task.file_bytes for each in tasks)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in run.stream(run_typed, [task.to_json() for task in tasks]):
+        for batch in run.stream(run_typed, [task.to_json() for task in tasks], file_bytes):
             rows = batch
             if COLUMN in schema.names:
                 problems.extend(problems_in(batch))

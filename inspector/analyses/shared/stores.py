@@ -33,23 +33,38 @@ def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
 
 
 def selected_tasks(run: Run) -> list[Task]:
-    """The tasks of a run, narrowed to the keys that its options name.
+    """The tasks of a run, narrowed to the rows that its options name.
 
     Raises:
-        CheckpointError: no store has such keys.
+        CheckpointError: no store can have such rows.
     """
-    keys = KeyFilter(run.options.key, tuple(run.options.where))
+    return narrowed(run, plan(run.checkpoint, TaskRequest(run.version)))
+
+
+def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
+    """Tasks of a run, which find only the rows that its options name.
+
+    Raises:
+        CheckpointError: no store can have such rows.
+    """
+    keys = KeyFilter(run.options.keys, tuple(run.options.where))
     if keys:
         check_filter(run.checkpoint, keys)
-    tasks = plan(run.checkpoint, TaskRequest(run.version))
     return [replace(task, key=keys.key, where=keys.where) for task in tasks]
 
 
 def live_batches(run: Run, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
-    return run.stream(run_rows, [task.to_json() for task in tasks if task.version])
+    there = [task for task in tasks if task.version]
+    return run.stream(run_rows, [task.to_json() for task in there], _file_bytes(there))
 
 
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[pa.RecordBatch]:
     """The changes of tasks, as :data:`inspector.schemas.CHANGES`; ``fields`` of their tasks."""
-    return run.stream(run_changes, [ChangesTask(task, **fields).to_json() for task in tasks])
+    tasks = list(tasks)
+    specs = [ChangesTask(task, **fields).to_json() for task in tasks]
+    return run.stream(run_changes, specs, _file_bytes(tasks))
+
+
+def _file_bytes(tasks: Iterable[Task]) -> int:
+    return sum(task.file_bytes for task in tasks)

@@ -7,9 +7,20 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, count, identity, size
+from inspector.analyses.shared.common import (
+    BATCH_ID,
+    COMPARED_TIME,
+    EXPIRY_TIME,
+    PARTITION_ID,
+    STORE,
+    count,
+    identity,
+    operator_names,
+    size,
+)
 from inspector.analyses.shared.declare import TableSpec
 from inspector.analyses.shared.leftover_words import LeftoverWords
+from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.proofs import proof_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.unknown_watermarks import held_back
@@ -18,12 +29,11 @@ from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.durations import duration_text
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
-from inspector.model import BatchClock, Problem, StoreName, TimeoutKind
-from inspector.operators.emissions import fed_by_sources
+from inspector.model import BatchClock, Problem, Redact, StoreName, TimeoutKind
+from inspector.operators.registry import fed_by_sources
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
-from inspector.render.keys import Redact
 from inspector.render.report import Column, Report, Unit
-from inspector.render.values import time_ms_text
+from inspector.render.time_text import time_ms_text
 
 _CLOCK_NAMES = {
     TimeoutKind.EVENT_TIME.value: "the watermark",
@@ -39,7 +49,7 @@ CLASS_STORY = TableSpec(
         *STORE,
         Column("watermark_ms", Unit.TIME_MS),
         Column("batch_timestamp_ms", Unit.TIME_MS),
-        Column("new_data"),
+        Column("new_data", Unit.FLAG),
         Column("certainty"),
         count("keys", "Keys that the batch found expired."),
         size("row_bytes"),
@@ -47,6 +57,7 @@ CLASS_STORY = TableSpec(
     ),
     empty="no key is a leftover of this class",
     wide=frozenset(("operator_name", "store_name")),
+    important="batch_id what keys row_bytes certainty watermark_ms",
 )
 KEY_STORY = TableSpec(
     "story",
@@ -57,12 +68,13 @@ KEY_STORY = TableSpec(
         PARTITION_ID,
         Column("key", Unit.VALUE),
         Column("event"),
-        Column("clock_ms", Unit.TIME_MS),
-        Column("threshold_ms", Unit.TIME_MS),
+        EXPIRY_TIME,
+        COMPARED_TIME,
         Column("what"),
     ),
     empty="no version that can be restored has, or had, such a key",
     wide=frozenset(("operator_name", "store_name", "partition_id")),
+    important="batch_id event what clock_ms threshold_ms key",
 )
 
 
@@ -87,6 +99,7 @@ def explain_class(
         (table,),
         problems=problems,
         footnotes=proof_notes(LeftoverClass(kind)),
+        part=part_of(checkpoint, version),
     )
 
 
@@ -103,6 +116,7 @@ def _class_row(
     return {
         "batch_id": expired - 1 if expired else None,
         "operator_id": operator_id,
+        "operator_name": operator_names(checkpoint).get(operator_id),
         "store_name": store,
         "watermark_ms": clock.watermark_ms or None if clock else None,
         "batch_timestamp_ms": clock.timestamp_ms if clock else None,
@@ -116,9 +130,9 @@ def _class_row(
 
 def _proof(clock: BatchClock | None, kind: TimeoutKind | None, *, fed: bool) -> str:
     if kind is None:
-        return "the batch's clock covered them, and they outlived it"
+        return "the batch's watermark or processing time had passed them, and they stayed"
     if fed and clock is not None and clock.has_new_data is False:
-        return "no new data could reach the operator: only their timeout can have called it"
+        return "no new data could reach the operator: only their timeout called the function"
     return "their records lie behind those of new data: their timeout called the function"
 
 
@@ -164,7 +178,12 @@ def explain_keys(
             rows[-1] |= {name: first[name] for name in ("store_name", "partition_id", "key")}
     table = KEY_STORY.table("what happened, batch by batch", rows)
     return Report(
-        "leftovers", checkpoint.root, identity(checkpoint, version), (table,), problems=problems
+        "leftovers",
+        checkpoint.root,
+        identity(checkpoint, version),
+        (table,),
+        problems=problems,
+        part=part_of(checkpoint, version),
     )
 
 
@@ -256,7 +275,7 @@ class _Narrator:
             return None
         if self._timed:
             self._kind = self._story.timer_clock(version)
-            return None if self._kind is None else clock.time_ms(TimeoutKind(self._kind))
+            return None if self._kind is None else clock.time_ms(TimeoutKind(self._kind)) or None
         by_batch = self._expiry.clock is Clock.PROCESSING_TIME
         return clock.timestamp_ms if by_batch else clock.watermark_ms or None
 

@@ -13,7 +13,7 @@ from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK
-from inspector.render.keys import Redact
+from inspector.model import Redact
 from inspector.render.report import Column, Table
 
 UNDECIDED = TableSpec(
@@ -28,13 +28,18 @@ UNDECIDED = TableSpec(
         Column("decided_by"),
     ),
     wide=frozenset(("operator_name", "store_name")),
+    important="class keys reason row_bytes operator_id decided_by",
 )
 UNDECIDED_KEYS = TableSpec(
-    "undecided_keys", "a key that may be a leftover", LEFTOVER_COLUMNS, wide=WIDE
+    "undecided_keys",
+    "a key that may be a leftover",
+    LEFTOVER_COLUMNS,
+    wide=WIDE,
+    important="key reason class value_bytes partition_id",
 )
 
-_KIND = "--timeout-kind event or --timeout-kind processing, whichever the query has"
-_HISTORY = "a longer history, by spark.sql.streaming.minBatchesToRetain"
+_KIND = "--timeout-kind event or --timeout-kind processing, as the query has it"
+_HISTORY = "a longer history, which spark.sql.streaming.minBatchesToRetain keeps"
 _DECIDED_BY: Mapping[str, str] = {
     UNKNOWN_CLOCK: _KIND,
     NEIGHBOURS: _KIND,
@@ -72,7 +77,7 @@ def undecided_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
         }
         for (operator_id, store, kind, reason), found in sorted(groups.items())
     ]
-    title = "keys that may be leftovers: the bytes do not decide it"
+    title = "keys that may be leftovers: the files do not show whether they are"
     return [UNDECIDED.table(title, rows)]
 
 

@@ -1,17 +1,379 @@
-"""One line that says what was found."""
+"""The verdict on a checkpoint: what of all that was found its user has to know first."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from inspector.findings.finding import Finding
-from inspector.model import Problem
+from inspector.analyses.shared.common import operator_names
+from inspector.analyses.shared.growth import state_growth
+from inspector.analyses.shared.heap import (
+    MemoryOptions,
+    heap_by_store,
+    usual_layout,
+)
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.estimates.heap import of_rows
+from inspector.facts.versions import VersionFacts
+from inspector.findings.finding import Finding, Group, Severity
+from inspector.findings.verdict import Cause, StateSize, Verdict, level_of
+from inspector.merge.collect import Facts
+from inspector.model import Problem, StoreName
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.operators.rule import Clock
 
 
-def verdict(findings: Sequence[Finding], problems: Sequence[Problem]) -> str:
-    """One line: what was found, by severity; and whether all could be read."""
-    severities = Counter(finding.kind.severity.word for finding in findings)
-    words = [f"{severities[s]} {s}" for s in ("error", "warning", "info") if severities[s]]
-    text = ", ".join(words) if words else "no findings"
-    return f"{text}; {len(problems)} problems" if problems else text
+def verdict_of(
+    checkpoint: Checkpoint,
+    version: int,
+    facts: Facts,
+    findings: Sequence[Finding],
+    problems: Sequence[Problem],
+) -> Verdict:
+    """The verdict on a version.
+
+    Args:
+        checkpoint: with the rules that apply to its operators.
+        version: the judged state version.
+        facts: of all tasks.
+        findings: what was judged.
+        problems: what could not be read as it should.
+    """
+    state = _State(checkpoint, version, facts, heap_by_store(checkpoint, version, facts))
+    return replace(
+        _counted(findings, problems, _cause(findings, state)),
+        growth=state_growth(checkpoint, facts, state.size),
+        size=state.size,
+        leftovers=leftover_count(checkpoint, facts),
+    )
+
+
+def leftover_count(checkpoint: Checkpoint, facts: Facts) -> int | None:
+    """Rows that should be gone; None where a store's schema is missing, and its rule with it."""
+    for operator in checkpoint.operators:
+        for store, rule in operator.rules.items():
+            if rule.unknown is not None and store not in operator.schemas and not rule.needs_none:
+                return None
+    return sum(one.fact.rows for one in facts.totals)
+
+
+def verdict_on_files(
+    checkpoint: Checkpoint,
+    version: int,
+    findings: Sequence[Finding],
+    problems: Sequence[Problem],
+) -> Verdict:
+    """The verdict of a command that looks at files alone: nothing of growth and size.
+
+    Args:
+        checkpoint: whose files were read.
+        version: the judged state version.
+        findings: what was judged.
+        problems: what could not be read as it should.
+    """
+    return _counted(findings, problems, _cause(findings, _State(checkpoint, version, Facts(), {})))
+
+
+def _counted(
+    findings: Sequence[Finding], problems: Sequence[Problem], cause: Cause | None
+) -> Verdict:
+    severities = Counter(finding.severity for finding in findings)
+    return Verdict(
+        level=level_of(findings, problems),
+        errors=severities[Severity.ERROR],
+        warnings=severities[Severity.WARNING],
+        infos=severities[Severity.INFO],
+        problems=len(problems),
+        cause=cause,
+    )
+
+
+# --- which finding explains most ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A class of findings that explain more than those of the ranks after it.
+
+    Attributes:
+        groups: what the findings are about. least: their severity, at the least.
+        reason: why they come before the others.
+    """
+
+    groups: tuple[Group, ...]
+    least: Severity
+    reason: str
+
+
+RANKS = (
+    Rank(
+        (Group.INTEGRITY,),
+        Severity.ERROR,
+        "state that cannot be restored or trusted: all else is judged by what is left of it",
+    ),
+    Rank(
+        (Group.LIFETIME,),
+        Severity.WARNING,
+        "rows that outlive their rule are why state grows, and do harm each day",
+    ),
+    Rank(
+        (Group.EFFICIENCY, Group.INTEGRITY),
+        Severity.WARNING,
+        "state that is as large as it has to be, and costs more than it has to",
+    ),
+    Rank((Group.LIFETIME,), Severity.INFO, "rows that may outlive their rule"),
+    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO, "worth knowing"),
+)
+"""From what explains most to what explains least. Within a rank the graver finding comes first, and
+of two that are as grave the one about more bytes."""
+
+
+@dataclass(frozen=True)
+class Explains:
+    """A finding that is why others are made, and so is named in their place.
+
+    Attributes:
+        root: the id of the cause. symptoms: the ids of what it causes.
+        same_store: only those of the same operator and store.
+        reason: how one follows from the other.
+    """
+
+    root: str
+    symptoms: frozenset[str]
+    reason: str
+    same_store: bool = False
+
+
+ROOT_CAUSES = (
+    Explains(
+        "SS206",
+        frozenset(("SS202", "SS204", "SS205", "SS209")),
+        "rows that go by the watermark cannot go while it stands still",
+    ),
+    Explains(
+        "SS207",
+        frozenset(("SS202", "SS204", "SS205", "SS209")),
+        "rows that go by the watermark cannot go as long as there is none",
+    ),
+    Explains(
+        "SS211",
+        frozenset(("SS202", "SS206")),
+        "a watermark in the future passes rows at once, and no data with correct times moves it",
+    ),
+    Explains(
+        "SS203",
+        frozenset(("SS204", "SS210")),
+        "a function that keeps keys after their timeout is why none goes",
+        same_store=True,
+    ),
+    Explains(
+        "SS201",
+        frozenset(("SS204",)),
+        "where no rule can remove a row none is removed",
+        same_store=True,
+    ),
+    Explains(
+        "SS105",
+        frozenset(("SS104", "SS106", "SS110")),
+        "the query cannot restart, whatever else is wrong with its files",
+    ),
+    Explains(
+        "SS101",
+        frozenset(("SS105",)),
+        "a version cannot be put together where a delta of its chain is missing",
+    ),
+    Explains(
+        "SS102",
+        frozenset(("SS105",)),
+        "a version cannot be put together where a file of its chain cannot be read",
+    ),
+)
+"""Causes before their symptoms, whatever their bytes."""
+
+_BY_WATERMARK = ("SS206", "SS207")
+"""Findings about the watermark: they are about all rows that go by it."""
+
+_REWRITTEN = ("SS303",)
+"""Findings about rows that new versions write anew, so that each retained version has its own copy:
+what the versions of a store do not share is theirs in proportion to their bytes. The rows of other
+findings lie still, and are shared."""
+
+_NOT_LIVE_ROWS = ("SS113", "SS304", "SS305")
+"""Findings that count records of the files, and no rows of the judged version."""
+
+
+def main_finding(findings: Sequence[Finding], sizes: dict[Finding, int]) -> Finding | None:
+    """The finding that explains most, by :data:`RANKS` and :data:`ROOT_CAUSES`.
+
+    Args:
+        findings: of a checkpoint.
+        sizes: the bytes of the state that each is about; none for one that counts none.
+    """
+    for rank in RANKS:
+        found = [
+            finding
+            for finding in findings
+            if finding.kind.group in rank.groups and finding.severity >= rank.least
+        ]
+        if found:
+            worst = max(found, key=lambda one: (one.severity, sizes.get(one, 0)))
+            return _root_of(worst, findings)
+    return None
+
+
+def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    for cause in ROOT_CAUSES:
+        if finding.kind.id in cause.symptoms:
+            for one in findings:
+                same = _place(one) == _place(finding)
+                if one.kind.id == cause.root and (same or not cause.same_store):
+                    return _root_of(one, findings)
+    return finding
+
+
+def _place(finding: Finding) -> tuple[int | None, str | None]:
+    return finding.operator_id, finding.store_name
+
+
+# --- what it is about ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _State:
+    """The judged version, to hold findings against."""
+
+    checkpoint: Checkpoint
+    version: int
+    facts: Facts
+    heaps: Mapping[StoreName, int]
+
+    @property
+    def stores(self) -> dict[StoreName, VersionFacts]:
+        found = self.facts.by_store(self.version)
+        return {name: versions[self.version] for name, versions in found.items()}
+
+    @property
+    def size(self) -> StateSize:
+        """All stores together that could be read."""
+        stores = self.stores
+        return StateSize(
+            sum(one.rows for one in stores.values()),
+            sum(one.row_bytes for one in stores.values()),
+            sum(self.heap_of(name) for name in stores),
+        )
+
+    def heap_of(self, store: StoreName) -> int:
+        return self.heaps.get(store, 0)
+
+    def about(self, finding: Finding) -> tuple[int, int, int] | None:
+        """Rows, row bytes and heap of the judged version that a finding is about."""
+        if finding.kind.id in _BY_WATERMARK and finding.bytes is None:
+            stores = {n: o for n, o in self.stores.items() if n in self._by_watermark()}
+            return (
+                sum(one.rows for one in stores.values()),
+                sum(one.row_bytes for one in stores.values()),
+                sum(self.heap_of(name) for name in stores),
+            )
+        if finding.kind.id in _NOT_LIVE_ROWS or finding.rows is None or finding.bytes is None:
+            return None
+        heap = self._heap(finding, finding.rows, finding.bytes)
+        counters = self._counters_of_all(finding, finding.rows)
+        if counters is None:
+            return finding.rows, finding.bytes, heap
+        counting = self.stores[counters]
+        return (
+            finding.rows + counting.rows,
+            finding.bytes + counting.row_bytes,
+            heap + self.heap_of(counters),
+        )
+
+    def _counters_of_all(self, finding: Finding, rows: int) -> StoreName | None:
+        """The store that counts the rows of a join's side, if the finding is about all of them.
+
+        A counter goes with the last row of its key, so what keeps all rows keeps it too.
+        """
+        if finding.operator_id is None or finding.store_name not in VALUE_STORES:
+            return None
+        of = StoreName(finding.operator_id, finding.store_name)
+        at = VALUE_STORES.index(finding.store_name)
+        counters = StoreName(finding.operator_id, COUNT_STORES[at])
+        stores = self.stores
+        whole = of in stores and rows >= stores[of].rows
+        return counters if whole and counters in stores else None
+
+    def _by_watermark(self) -> set[StoreName]:
+        """Stores whose rows go by the watermark, or may."""
+        found = set()
+        for operator in self.checkpoint.operators:
+            for store, rule in operator.rules.items():
+                field = rule.expiry or rule.event_time
+                if field is not None and field.clock is Clock.WATERMARK:
+                    found.add(StoreName(operator.operator_id, store))
+        return found
+
+    def _heap(self, finding: Finding, rows: int, size: int) -> int:
+        """What these rows take in the versions that Spark retains; all of it, if they are all."""
+        if finding.operator_id is None or finding.store_name is None:
+            return 0
+        name = StoreName(finding.operator_id, finding.store_name)
+        of_store = self.stores.get(name, VersionFacts())
+        if rows >= of_store.rows:
+            return self.heap_of(name)
+        # A finding has the bytes of its rows together: as much of them is keys as in all rows.
+        keys = round(size * of_store.key_bytes / max(1, of_store.row_bytes))
+        layout = usual_layout(self.checkpoint, self.version)
+        of_these = of_rows(rows, keys, size - keys, layout, MemoryOptions().retain).total
+        if finding.kind.id in _REWRITTEN:
+            values = of_store.row_bytes - of_store.key_bytes
+            of_all = of_rows(
+                of_store.rows, of_store.key_bytes, values, layout, MemoryOptions().retain
+            )
+            twice = max(0, self.heap_of(name) - of_all.total)
+            of_these += round(twice * size / max(1, of_store.row_bytes))
+        return min(of_these, self.heap_of(name))
+
+
+def _cause(findings: Sequence[Finding], state: _State) -> Cause | None:
+    about = {finding: state.about(finding) for finding in findings}
+    sizes = {finding: of[1] for finding, of in about.items() if of is not None}
+    finding = main_finding(findings, sizes)
+    if finding is None:
+        return None
+    same = [one for one in findings if _says_the_same(one, finding)]
+    found = [of for of in (about[one] for one in same) if of is not None]
+    rows, size, heap = map(sum, zip(*found, strict=True)) if found else (None, None, None)
+    total = state.size
+    return Cause(
+        finding=finding,
+        sentence=finding.cause,
+        rows_share=_share(rows, total.rows),
+        bytes_share=_share(size, total.bytes),
+        heap_share=_share(heap, total.heap_bytes),
+        to_do=_sentence(finding.next_step),
+        command=_command(finding, state.checkpoint),
+        operator_name=operator_names(state.checkpoint).get(finding.operator_id or 0)
+        if finding.operator_id is not None
+        else None,
+        store_name=finding.store_name if len(same) == 1 else None,
+    )
+
+
+def _says_the_same(one: Finding, other: Finding) -> bool:
+    """Whether two findings are one to a reader: the same is the matter with stores of a join."""
+    return (one.kind, one.cause, one.operator_id) == (other.kind, other.cause, other.operator_id)
+
+
+def _share(part: int | None, whole: int) -> float | None:
+    return None if part is None or not whole else min(1.0, part / whole)
+
+
+def _sentence(text: str) -> str:
+    text = text.strip()
+    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
+
+
+def _command(finding: Finding, checkpoint: Checkpoint) -> str:
+    if finding.operator_id is None or len(checkpoint.operators) == 1:
+        return finding.command
+    return f"{finding.command} --operator {finding.operator_id}"

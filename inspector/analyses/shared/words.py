@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem, StoreName
-from inspector.render.keys import Redact, RowWords
+from inspector.model import Problem, Redact, StoreName
+from inspector.render.keys import RowWords
 from inspector.sparktypes import widen_timeout
 
 CHUNK = 1024
@@ -24,7 +24,10 @@ class StoreWords:
         self.redact = redact
         self._keys: dict[StoreName, RowWords] = {}
         self._values: dict[StoreName, RowWords] = {}
+        self._folders: dict[int, str] = {}
         for operator in checkpoint.operators:
+            folder = checkpoint.storage.full_path(operator.layout.directory)
+            self._folders[operator.operator_id] = folder
             for store, schema in operator.schemas.items():
                 place = StoreName(operator.operator_id, store)
                 self._keys[place] = RowWords(schema.key, redact)
@@ -37,6 +40,18 @@ class StoreWords:
     def values(self, place: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Values of a store; None stays None."""
         return _words(self._values.get(place, self._unknown), rows)
+
+    def misfits(self) -> Iterator[Problem]:
+        """Of each store whose rows do not all fit its schema, how many so far do not."""
+        for place, keys in self._keys.items():
+            count = keys.misfits + self._values[place].misfits
+            if count:
+                yield Problem(
+                    "bad-row",
+                    f"keys or values of store {place.store_name!r} that do not fit the schema and "
+                    f"are null: {count:,}; the command verify names them",
+                    self._folders[place.operator_id],
+                )
 
     def hex(self, row: bytes | None) -> str | None:
         """The bytes of a row, unless they are to be hidden."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from inspector.checkpoint.names import number
+from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.model import FileKind, Version
 from inspector.providers.chain import FileNames
 
@@ -28,7 +28,7 @@ def is_state_name(name: str) -> bool:
 def classify_state_file(name: str) -> tuple[FileKind, Version | None]:
     """Delta or snapshot and its version; OTHER if it is none that Spark would read."""
     match = _STATE.fullmatch(name)
-    version = None if match is None else number(match[1])
+    version = None if match is None else number(match[1], MAX_BATCH)
     if match is None or version is None:
         return FileKind.OTHER, None
     return _KINDS[match[2].lower()], Version(version)

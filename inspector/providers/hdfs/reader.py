@@ -10,7 +10,7 @@ from inspector.decode.frames import codec_of, inflate, sniff
 from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
-from inspector.providers.provider import ReadOptions, Report
+from inspector.providers.provider import Checked, ReadOptions, Report
 from inspector.providers.read_ahead import ReadAhead
 from inspector.providers.side_checks import SideChecks
 
@@ -36,6 +36,13 @@ class HdfsReader:
         self.raw_bytes = 0
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(storage, side_files, report)
+        self._decoded: dict[str, int] = {}
+
+    @property
+    def checked(self) -> Checked:
+        """What was right so far, each file once."""
+        row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
+        return Checked(len(self._decoded), self._checks.passed, row_checksums)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -48,7 +55,7 @@ class HdfsReader:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.
         """
-        self.raw_bytes = 0
+        self.raw_bytes = records = 0
         wrong: list[tuple[int, int]] = []
         try:
             blocks = read_records(
@@ -58,17 +65,20 @@ class HdfsReader:
             )
             for block in blocks:
                 mismatches = block.checksum_mismatches
+                records += block.count
                 wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
                 yield block
         except DecodeError as error:
             raise error.at(file.path) from None
+        self._decoded[file.path] = records - len(wrong)
         if wrong:
             record, place = wrong[0]
             self._report(
                 "row-checksum",
-                f"the checksum of {len(wrong)} records is not that of their bytes, first of record "
-                f"{record} (raw offset of its key): the file was changed after Spark wrote it, or "
-                "rowChecksum.enabled was",
+                f"records whose checksum is not that of their bytes: {len(wrong)}, the first is "
+                f"record {record} (the offset is that of its key after decompression); the file "
+                "was changed after Spark wrote it, or "
+                "spark.sql.streaming.stateStore.rowChecksum.enabled was",
                 file,
                 place,
             )

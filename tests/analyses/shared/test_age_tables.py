@@ -15,7 +15,11 @@ def tables(case: str) -> dict[str, list[dict[str, Any]]]:
 
 def test_ages_cover_every_row_once() -> None:
     rows = tables("fmgws_snapshots_cleaned")["ages"]
-    assert [row["last_put"] for row in rows] == ["this batch", "1-9 batches", "before the window"]
+    assert [row["last_put"] for row in rows] == [
+        "this batch",
+        "1-9 batches",
+        "before the oldest version",
+    ]
     assert sum(row["rows"] for row in rows) == 128
 
 
@@ -29,7 +33,7 @@ def test_leftovers_by_age_add_up_to_the_classes() -> None:
 
 def test_the_retention_of_a_join_is_what_its_query_says() -> None:
     left, right = tables("join_left_outer")["retention"]
-    assert (left["oldest_behind_ms"], left["oldest_behind"]) == (20_000, "20 s")
+    assert left["oldest_behind_ms"] == 20_000
     assert (left["removed_rows"], right["removed_rows"]) == (99, 81)
 
 

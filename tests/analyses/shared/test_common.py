@@ -1,8 +1,7 @@
 """What several reports have: the head, the bytes of files."""
 
+import shutil
 from pathlib import Path
-
-import pytest
 
 from inspector.analyses.shared.common import (
     count,
@@ -10,12 +9,11 @@ from inspector.analyses.shared.common import (
     identity,
     operator_names,
     size,
-    uncommitted_text,
 )
 from inspector.discovery.checkpoint import open_checkpoint, state_file_bytes
 from inspector.model import FileKind
 from inspector.render.report import Unit
-from tests.cli.support import checkpoint_of, copy_of
+from tests.cli.support import checkpoint_of, copy_of, run
 
 
 def test_the_head_names_version_and_clocks() -> None:
@@ -41,15 +39,14 @@ def test_the_empty_version_has_no_batch() -> None:
     assert (head["batch_id"], head["committed"]) == (None, False)
 
 
-@pytest.mark.parametrize(
-    ("versions", "text"),
-    [
-        ({5: 1}, "5 (files in 1 store)"),
-        ({5: 2, 6: 1}, "5 (files in 2 stores), 6 (files in 1 store)"),
-    ],
-)
-def test_uncommitted_versions_in_words(versions: dict[int, int], text: str) -> None:
-    assert uncommitted_text(versions) == text
+def test_where_no_log_of_commits_says_it_it_is_unknown(tmp_path: Path) -> None:
+    path = copy_of("agg_update", tmp_path)
+    shutil.rmtree(path / "commits")
+    checkpoint = open_checkpoint(str(path))
+    assert checkpoint.newest_version == 10
+    head = identity(checkpoint, 10)
+    assert (head["version"], head["committed"]) == (10, None)
+    assert "batch committed       unknown" in run("info", path).out
 
 
 def test_bytes_are_those_on_disk_by_kind(tmp_path: Path) -> None:

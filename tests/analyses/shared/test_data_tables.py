@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,11 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tables
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import CheckpointError, InspectorError
+from inspector.model import Redact
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.as_arrow import arrow_table
 from inspector.render.plain import finding_row, problem_row
+from inspector.sparktypes import parse_ddl
 from tests.cli.support import checkpoint_of, copy_of
 
 Row = dict[str, Any]
@@ -127,8 +130,42 @@ def test_a_table_that_is_not_there_is_named_with_those_that_are(function: Any) -
 def test_leftovers_are_those_of_the_command(case: str) -> None:
     path = str(checkpoint_of(case))
     expected = arrow_table(api.leftovers(path)).to_pylist()
-    found = plan_table(path, "leftovers", None, STRICT)
+    found = plan_table(path, "leftovers", None, replace(STRICT, json_keys=True))
     assert in_order(rows_of(found)) == in_order(expected)
+
+
+@pytest.mark.parametrize("case", ["fmgws_event_ignore", "agg_complete"])
+def test_keys_of_leftovers_are_the_structs_that_rows_have(case: str) -> None:
+    path = str(checkpoint_of(case))
+    live = plan_table(path, "rows", None, replace(STRICT, raw=True))
+    found = plan_table(path, "leftovers", None, STRICT)
+    assert found.schema.field("key").type == live.schema.field("key").type
+    keys = {row["key_row"].hex(): (row["key"], row["value_bytes"]) for row in rows_of(live)}
+    rows = rows_of(found)
+    assert rows
+    for row in rows:
+        key, value_bytes = keys[row["key_hex"]]
+        assert (row["key"], row["value_bytes"]) == (key, value_bytes)
+        assert row["row_bytes"] == row["key_bytes"] + row["value_bytes"]
+
+
+@pytest.mark.parametrize("redact", [Redact.HASH, Redact.ALL])
+def test_hidden_keys_of_leftovers_are_text(redact: Redact) -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    found = plan_table(path, "leftovers", Options(redact=redact), STRICT)
+    assert found.schema.field("key").type == pa.string()
+    assert {row["key_hex"] for row in rows_of(found)} == {None}
+
+
+def test_keys_of_several_types_are_json() -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    run = Run.start(path, None)
+    (operator,) = run.checkpoint.operators
+    schema = replace(operator.schemas["default"], key=parse_ddl("id bigint"))
+    other = replace(operator, schemas={"default": schema})
+    both = replace(run.checkpoint, operators=(operator, other))
+    found = plan_table(replace(run, checkpoint=both), "leftovers", None, STRICT)
+    assert found.schema.field("key").type == pa.string()
 
 
 def test_some_of_those_have_leftovers() -> None:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 import pytest
 
+from inspector.analyses import load, names
+from inspector.analyses.info import info
 from inspector.analyses.shared.declare import (
     Analysis,
     Option,
@@ -16,7 +19,12 @@ from inspector.analyses.shared.declare import (
     analysis,
     parameter,
 )
+from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.run import Run
+from inspector.engines.choose import EngineOptions
+from inspector.model import Redact, TimeoutKind
 from inspector.render.report import Column
+from tests.cases import FIXTURES
 
 HELP = Option("Help.")
 
@@ -110,3 +118,54 @@ def test_a_spec_makes_its_table() -> None:
     assert [column.name for column in other.columns] == ["a", "b", "c"]
     assert (other.empty, other.wide) == ("none here", frozenset())
     assert spec.with_raw(raw=False) == spec.columns
+
+
+UNLIKE_THE_DEFAULT: dict[str, Any] = {
+    "storage_options": {"anon": "true"},
+    "batch": 3,
+    "state_version": 4,
+    "operator_id": 0,
+    "store_name": "default",
+    "partition_id": 0,
+    "redact": Redact.HASH,
+    "workers": 2,
+    "engine": EngineOptions("spark"),
+    "timeout_kind": TimeoutKind.EVENT_TIME,
+    "event_time_fields": ("key.ts",),
+    "operator_rules": ("0=never",),
+    "join_retention": ("left=1h",),
+    "key": "user=a",
+    "where": ("value.visits>1",),
+    "key_schemas": ("a string",),
+    "value_schemas": ("a string",),
+    "thresholds": {"skew_ratio": "5"},
+}
+
+
+def test_every_shared_option_is_tried() -> None:
+    assert list(UNLIKE_THE_DEFAULT) == [field.name for field in fields(Options)]
+    assert all(getattr(Options(), name) != value for name, value in UNLIKE_THE_DEFAULT.items())
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_analysis_refuses_a_shared_option_that_it_would_not_look_at(name: str) -> None:
+    declared = load(name)
+    accepted = {each.name.partition(".")[0] for each in declared.shared}
+    arguments = {each.name: "no-such-folder" for each in declared.arguments}
+    for option in UNLIKE_THE_DEFAULT.keys() - accepted:
+        options = Options(**{option: UNLIKE_THE_DEFAULT[option]})
+        with pytest.raises(TypeError, match=rf"{name}\(\) has no option '{option}'"):
+            declared.function(**arguments, options=options)
+
+
+def test_options_beside_an_open_run_are_refused_but_its_own() -> None:
+    run = Run.start(str(FIXTURES / "agg_append" / "checkpoint"), Options())
+    assert info(run, run.options).checkpoint == info(run).checkpoint
+    with pytest.raises(TypeError, match="'options'"):
+        info(run, Options(batch=3))
+
+
+def test_a_session_that_opens_files_is_accepted_by_all() -> None:
+    assert not EngineOptions("spark", io="hadoop").chooses_work
+    assert not EngineOptions("spark", session=object()).chooses_work
+    assert EngineOptions("auto", master="local[1]").chooses_work

@@ -22,10 +22,9 @@ from inspector.facts.timed_out import BY_BOTH
 from inspector.facts.versions import COUNTS
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Problem, StoreId
+from inspector.model import Problem, Redact, StoreId
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.as_arrow import record_batch_of
-from inspector.render.keys import Redact
 from tests import cases
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of
 
@@ -120,7 +119,7 @@ def key(store: Any) -> tuple[int, str, int]:
 
 def test_every_count_of_a_version_has_a_column() -> None:
     names = [column.name for column in VERSIONS.columns]
-    assert set(COUNTS) - set(names) == {"stores", "rebased"}
+    assert set(COUNTS) - set(names) == {"stores", "rebased", "empty_deltas"}
     assert len(set(names)) == len(names)
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from compare_with_spark import truth
 
 from inspector import api
 from inspector.analyses.shared.fields import fields_report
@@ -15,7 +16,6 @@ from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import RowPart
-from scripts.compare_with_spark import truth
 from tests.cli.support import copy_of
 
 FIXTURES = Path(__file__).parents[3] / "fixtures" / "4.3.0"
@@ -26,7 +26,7 @@ def test_all_fields_together_are_sparks_rows_to_the_byte(case: str) -> None:
     recorded = truth(FIXTURES / case)
     newest = recorded[max(recorded)]
     report = api.sizes(str(FIXTURES / case / "checkpoint"), by="field")
-    rows = list(report.primary.rows)
+    rows = [row for row in report.primary.rows if row.get("within") is None]
     for side, hexes in (("key", "kx"), ("value", "vx")):
         told = sum(row["bytes"] for row in rows if row["row"] == side)
         assert told == sum(len(row[hexes]) // 2 for row in newest)
@@ -74,3 +74,20 @@ def test_a_version_that_cannot_be_made_is_one_problem(tmp_path: Path) -> None:
     assert alone.summary["row_bytes"] == 0
     other = api.sizes(path, api.Options(partition_id=0), by="field")
     assert api.sizes(path, by="field").summary["row_bytes"] == other.summary["row_bytes"] > 0
+
+
+def test_fields_in_a_struct_have_lines_of_their_own() -> None:
+    path = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+    states = [row["value"]["groupState"] for row in api.rows(path).primary.rows]
+    users = [state["user"] for state in states if state is not None]
+    report = api.sizes(path, by="field")
+    rows = {row["field"]: row for row in report.primary.rows if row["row"] == "value"}
+    user, state = rows["groupState.user"], rows["groupState"]
+    assert (user["within"], state.get("within")) == ("groupState", None)
+    assert user["rows"] == len(users) == state["rows"] - state["nulls"]
+    assert user["variable_bytes"] == sum(len(name.encode()) for name in users)
+    inner = [row for row in rows.values() if row.get("within") == "groupState"]
+    # A nested row has its own null bits: 8 bytes for up to 64 fields.
+    assert sum(row["bytes"] for row in inner) + 8 * len(users) == state["variable_bytes"]
+    names = [row["field"] for row in report.primary.rows if row["row"] == "value"]
+    assert names.index("groupState.user") == names.index("groupState") + 1

@@ -12,8 +12,7 @@ from inspector.discovery.plan import TaskRequest, plan
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
-from inspector.model import Certainty, StoreId, StoreName
-from inspector.render.keys import Redact
+from inspector.model import Certainty, Redact, StoreId, StoreName
 from tests import cases
 from tests.cases import USER, user
 from tests.cli.support import checkpoint_of

@@ -11,14 +11,15 @@ from inspector.analyses.shared.options import (
     PART,
     RULES,
     SCHEMAS,
+    THRESHOLDS,
     WORK,
     Options,
     redacting,
 )
 from inspector.engines.choose import EngineOptions
-from inspector.render.keys import Redact
+from inspector.model import Redact
 
-GROUPS = (PART, AT_VERSION, SCHEMAS, KEYS, RULES, WORK, redacting(Redact.HASH))
+GROUPS = (PART, AT_VERSION, SCHEMAS, KEYS, RULES, THRESHOLDS, WORK, redacting(Redact.HASH))
 
 
 def test_every_option_is_in_one_group() -> None:
@@ -28,7 +29,7 @@ def test_every_option_is_in_one_group() -> None:
     assert set(names) - of_engine == {each.name for each in fields(Options)} - {"engine"}
     assert {name.removeprefix("engine.") for name in of_engine} == {
         each.name for each in fields(EngineOptions)
-    } - {"session", "notify", "tune_workers"}
+    } - {"session", "notify", "watch", "tune_workers"}
     assert set(ENGINE) <= set(WORK)
 
 

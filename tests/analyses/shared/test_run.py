@@ -1,11 +1,17 @@
 """What every command begins with."""
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
 
+from inspector import api
+from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
+from inspector.engines.choose import EngineOptions
+from inspector.engines.engine import Measure
 from inspector.exceptions import CheckpointError
 from tests.cli.support import checkpoint_of, copy_of
 
@@ -42,8 +48,14 @@ def test_an_uncommitted_version_is_judged_only_if_asked_for() -> None:
     [Options(operator_id=1), Options(partition_id=2), Options(store_name="default")],
 )
 def test_a_part_that_is_not_there_is_an_error(options: Options) -> None:
-    with pytest.raises(CheckpointError, match="no such operator, store or partition"):
+    there = r"it has operator 0 \(partitions 0 to 1; stores left-keyToNumValues, left-keyWith"
+    with pytest.raises(CheckpointError, match=f"no such operator, store or partition, {there}"):
         Run.start(JOIN, options)
+
+
+def test_a_run_is_one_short_line() -> None:
+    run = Run.start(JOIN, None)
+    assert repr(run) == f"<Run of {JOIN!r} at version {run.version}>"
 
 
 def test_facts_cover_the_part_that_was_asked_for() -> None:
@@ -63,3 +75,45 @@ def test_problems_of_the_listing_come_before_those_of_the_files(tmp_path: Path) 
     found = run.problems(run.facts())
     assert found[:2] == run.listed
     assert [problem.path for problem in found[2:]] == [str(path / "state/0/1/9.delta")]
+
+
+def test_whoever_runs_it_is_told_how_far_it_is_and_that_it_is_slow(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    measures: list[Measure] = []
+
+    @contextmanager
+    def watch(measure: Callable[[], Measure]) -> Iterator[None]:
+        measures.append(measure())
+        yield
+        measures.append(measure())
+
+    said: list[str] = []
+    options = Options(engine=EngineOptions("local", notify=said.append, watch=watch))
+    run = Run.start(JOIN, options)
+    file_bytes = sum(task.file_bytes for task in run.tasks(FactRequest()))
+    for kernel, notes in (("c", 0), ("python", 1)):
+        measures.clear()
+        said.clear()
+        monkeypatch.setattr("inspector.analyses.shared.run.kernel_name", lambda k=kernel: k)
+        run.facts()
+        first, last = measures
+        assert (first.done, first.total, first.unit) == (0, file_bytes, "bytes")
+        assert last.done >= last.total > 0
+        assert len(said) == notes
+        assert all(text.startswith("engine: the Python kernel") for text in said)
+
+
+def test_rows_are_watched_too() -> None:
+    totals: list[int] = []
+
+    def watch(measure: Callable[[], Measure]) -> AbstractContextManager[None]:
+        totals.append(measure().total)
+        return nullcontext()
+
+    options = Options(engine=EngineOptions("local", watch=watch))
+    for command in (api.rows, api.changes):
+        rows = list(command(JOIN, options).primary.rows)
+        assert rows
+    assert len(totals) == 2
+    assert all(totals)

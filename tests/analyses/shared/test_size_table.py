@@ -45,8 +45,8 @@ def test_a_version_that_not_every_partition_can_restore_says_so() -> None:
     path = str(checkpoint_of("snapshots_cleaned"))
     told = {row["version"]: row["history"] for row in api.sharing(path).primary.rows}
     assert (told[6], told[8], told[14]) == (
-        "rows of 1 of 2 partitions alone",
-        "1 of 2 partitions",
+        "some partitions",
+        "some changes",
         "complete",
     )
 
@@ -54,7 +54,8 @@ def test_a_version_that_not_every_partition_can_restore_says_so() -> None:
 def test_a_sum_that_lacks_a_store_says_so(tmp_path: Path) -> None:
     root = tmp_path / "checkpoint"
     shutil.copytree(checkpoint_of("agg_update"), root)
-    assert "stores_read" not in api.sizes(str(root)).summary
+    assert "partition_stores_read" not in api.sizes(str(root)).summary
     (root / "state" / "0" / "1" / "4.delta").unlink()
     for report in (api.sizes(str(root)), api.audit(str(root)), api.memory(str(root))):
-        assert report.summary["stores_read"] == "1 of 2"
+        assert report.summary["partition_stores_read"] == 1
+        assert report.summary["partition_stores"] == 2

@@ -67,6 +67,7 @@ def test_a_class_is_told_by_batch() -> None:
     rows = story("fmgws_event_ignore", "kept_without_timeout")
     assert sum(int(str(row["keys"])) for row in rows) == 68
     assert [row["new_data"] for row in rows[:2]] == [True, False]
+    assert {row["operator_name"] for row in rows} == {"flatMapGroupsWithState"}
     assert "no new data" in str(rows[1]["what"])
     assert story("fmgws_event_ignore", "rearmed") == []
 

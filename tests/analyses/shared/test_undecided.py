@@ -38,14 +38,14 @@ def query(
     """A group state, below another operator or a source."""
     confs = {"shuffle.partitions": str(len(partitions))} | ({conf: "true"} if conf == NEW else {})
     cases.write_logs(root, batches, confs)
-    cases.write_operator(root, 0, name, "default")
+    cases.write_operator(root, 0, name, "default", partitions=len(partitions))
     for number, deltas in enumerate(partitions):
         cases.write_store(root / f"state/0/{number}", deltas)
         if above is not None:
             cases.write_store(root / f"state/1/{number}", dict.fromkeys(deltas, ()))
     cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
     if above is not None:
-        cases.write_operator(root, 1, above, "default")
+        cases.write_operator(root, 1, above, "default", partitions=len(partitions))
         cases.write_schema(root / "state/1/0", cases.USER, cases.EXPIRES_AT)
     return str(root)
 
@@ -81,8 +81,8 @@ def test_below_an_outer_join_data_may_come_without_new_data_of_the_sources(tmp_p
     assert leftovers(path) == {}
     assert undecided(path)["a"][0] == "kept_without_timeout"
     report = api.leftovers(path)
-    assert report.primary.empty.startswith("none is known; of ")
-    assert "keys the bytes do not decide it, see below" in report.primary.empty
+    assert report.primary.empty.startswith("none is known, but ")
+    assert "keys may be leftovers: see below" in report.primary.empty
 
 
 @pytest.mark.parametrize("above", [None, "dedupe"])
@@ -189,7 +189,7 @@ def test_undecided_keys_are_counted_told_why_and_what_would_decide_them(tmp_path
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
     report = api.leftovers(path)
     assert report.summary["leftovers"] == 0
-    assert report.primary.empty == "none is known; of 1 keys the bytes do not decide it, see below"
+    assert report.primary.empty == "none is known, but 1 key may be a leftover: see below"
     (row,) = table(report, "undecided")
     assert (row["operator_name"], row["class"], row["keys"]) == (PANDAS, "ignored_timeout", 1)
     assert row["row_bytes"] == len(A) + len(put(A, 1)[1] or b"")
@@ -214,7 +214,7 @@ def test_undecided_keys_are_a_finding_that_alarms_nobody(tmp_path: Path) -> None
     path = query(tmp_path, IDLE, STANDS, name=PANDAS)
     for report in (api.audit(path), api.leftovers(path)):
         (found,) = [one for one in report.findings if one.kind.id == "SS210"]
-        assert (found.kind.severity, found.certainty) == (Severity.INFO, Certainty.UNDECIDED)
+        assert (found.severity, found.certainty) == (Severity.INFO, Certainty.UNDECIDED)
         assert (found.rows, UNKNOWN_CLOCK in found.evidence) == (1, True)
         assert not [one for one in report.findings if one.kind.id in ("SS202", "SS203")]
 
@@ -226,9 +226,7 @@ def test_the_command_line_shows_them_and_ends_well(tmp_path: Path, command: str)
     assert outcome.code == 0
     assert "SS210" in outcome.out
     if command == "leftovers":
-        assert "none is known; of 1 keys the bytes do not decide it" in " ".join(
-            outcome.out.split()
-        )
+        assert "none is known, but 1 key may be a leftover" in " ".join(outcome.out.split())
     tables = run(command, path, "--output", "json").json
     assert "undecided" in str(tables)
 

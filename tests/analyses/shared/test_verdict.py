@@ -1,25 +1,71 @@
-"""One line that says what was found."""
+"""Which finding explains most, and what of the state it is about."""
+
+from __future__ import annotations
+
+from typing import Any
 
 import pytest
 
-from inspector.analyses.shared.verdict import verdict
-from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
+from inspector.analyses.shared.verdict import RANKS, ROOT_CAUSES, main_finding
+from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding, Kind
-from inspector.model import Certainty, Problem
+from inspector.model import Certainty
+
+KINDS = {kind.id: kind for kind in CATALOGUE}
+
+
+def found(kind: str, **more: Any) -> Finding:
+    """A finding about the one store of operator 0, unless said otherwise."""
+    whole: dict[str, Any] = {"operator_id": 0, "store_name": "default"}
+    return Finding(KINDS[kind], Certainty.PROVEN, "evidence", "next", **(whole | more))
 
 
 @pytest.mark.parametrize(
-    ("kinds", "problems", "expected"),
+    ("kinds", "expected"),
     [
-        ((), 0, "no findings"),
-        ((), 2, "no findings; 2 problems"),
-        ((TIMEOUT_KEPT,), 0, "1 error"),
-        ((SAME_VALUE, NEVER_EXPIRES, TIMEOUT_KEPT, SAME_VALUE), 0, "1 error, 1 warning, 2 info"),
-        ((NEVER_EXPIRES,), 1, "1 warning; 1 problems"),
+        ((), None),
+        (("SS304",), "SS304"),
+        (("SS304", "SS201"), "SS201"),
+        (("SS203", "SS102"), "SS102"),
+        (("SS110", "SS202"), "SS202"),
+        (("SS205", "SS206"), "SS206"),
+        (("SS202", "SS206"), "SS206"),
+        (("SS201", "SS203"), "SS203"),
+        (("SS204", "SS201"), "SS201"),
+        (("SS105", "SS101"), "SS101"),
+        (("SS301", "SS210"), "SS210"),
     ],
 )
-def test_a_verdict_counts_by_severity(
-    kinds: tuple[Kind, ...], problems: int, expected: str
-) -> None:
-    findings = [Finding(kind, Certainty.PROVEN, "", "") for kind in kinds]
-    assert verdict(findings, [Problem("storage", "")] * problems) == expected
+def test_a_cause_comes_before_what_it_causes(kinds: tuple[str, ...], expected: str | None) -> None:
+    for order in (kinds, kinds[::-1]):
+        finding = main_finding([found(kind) for kind in order], {})
+        assert (None if finding is None else finding.kind.id) == expected
+
+
+def test_of_two_that_are_as_grave_the_one_about_more_bytes_is_named() -> None:
+    small, large = found("SS201", operator_id=0), found("SS202", operator_id=1)
+    assert main_finding([small, large], {small: 10, large: 1000}) is large
+    assert main_finding([small, large], {small: 1000, large: 10}) is small
+
+
+def test_a_cause_in_another_store_explains_nothing_here() -> None:
+    here, elsewhere = found("SS204"), found("SS201", operator_id=1)
+    assert main_finding([here, elsewhere], {here: 100, elsewhere: 1}) is here
+
+
+def test_every_kind_of_finding_has_a_rank() -> None:
+    def ranked(kind: Kind) -> bool:
+        return any(kind.group in rank.groups and kind.severity >= rank.least for rank in RANKS)
+
+    assert [kind.id for kind in CATALOGUE if not ranked(kind)] == []
+
+
+def test_causes_and_symptoms_are_in_the_catalogue_and_go_round_in_no_circle() -> None:
+    known = {kind.id for kind in CATALOGUE}
+    edges = {(each.root, symptom) for each in ROOT_CAUSES for symptom in each.symptoms}
+    assert {one for edge in edges for one in edge} <= known
+    above: set[str] = known
+    while above:
+        roots = {root for root, symptom in edges if symptom in above} & above
+        assert roots != above
+        above = roots

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from inspector.analyses.shared.words import CHUNK, StoreWords, add_problems, row_chunks
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.model import Problem, StoreId, StoreName
-from inspector.render.keys import Redact
+from inspector.model import Problem, Redact, StoreId, StoreName
 from inspector.schemas import ROWS, batch_of
 from tests import cases
 from tests.cases import small_checkpoint
@@ -53,3 +52,14 @@ def test_what_the_listing_told_is_not_told_again() -> None:
     of_file = Problem("missing-version", "no delta", "2.delta", store=stores[0])
     add_problems([again, elsewhere, of_file, elsewhere], problems)
     assert problems == [*listed, elsewhere, of_file]
+
+
+def test_rows_that_do_not_fit_are_null_and_a_problem(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    words = StoreWords(open_checkpoint(str(root)))
+    assert words.keys(PLACE, [cases.micros(1)]) != [None]
+    assert list(words.misfits()) == []
+    assert words.keys(PLACE, [b"short", b""]) == [None, None]
+    (problem,) = words.misfits()
+    assert (problem.slug, problem.path) == ("bad-row", f"{root}/state/1")
+    assert "are null: 2" in problem.message

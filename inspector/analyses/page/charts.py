@@ -1,0 +1,289 @@
+"""Charts of a page: the size ladder, versions over batches, bytes by place, leftovers by age."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from inspector.analyses.shared.age_tables import AGE_WORDS
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.facts.row_bytes import FieldSizes
+from inspector.facts.versions import VersionFacts
+from inspector.merge.collect import Facts
+from inspector.model import DEFAULT_STORE, StoreId, StoreName
+from inspector.operators.rule import RowPart
+from inspector.render.page.model import (
+    Bar,
+    BarChart,
+    Leaf,
+    LineChart,
+    Scale,
+    Series,
+    Treemap,
+)
+from inspector.render.report import Table
+from inspector.sparktypes import unique_names, widen_timeout
+
+MOST_STORES = 4
+"""Stores up to which a chart has a line for each besides their sum."""
+
+GAPS = "A gap is a version that not every partition can restore."
+_OVERHEAD = "null bits"
+
+
+# --- the ladder ------------------------------------------------------------------------------
+
+
+def ladder_chart(ladder: Table) -> BarChart:
+    """The size ladder of ``memory``, drawn."""
+    bars = [
+        Bar(row["rung"], (row["bytes"],), row["meaning"], row["counted"] == "exact")
+        for row in ladder.rows
+    ]
+    about = "The same state, counted in different ways. Numbers after ~ are estimates."
+    return BarChart("Size ladder", Scale.BYTES, "size of", ("size",), bars, about)
+
+
+# --- over batches ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Versions:
+    """The versions of all stores side by side.
+
+    Attributes:
+        by_store: store -> version -> its facts, summed over partitions.
+        names: store -> what it is called on the page.
+        versions: those of any store, oldest first.
+        times_ms, watermarks_ms: of their batches; None where unknown.
+    """
+
+    by_store: Mapping[StoreName, Mapping[int, VersionFacts]]
+    names: Mapping[StoreName, str]
+    versions: Sequence[int]
+    times_ms: Sequence[int | None]
+    watermarks_ms: Sequence[int | None]
+
+    @classmethod
+    def of(cls, checkpoint: Checkpoint, facts: Facts) -> Versions:
+        """All that can be restored in some partition."""
+        by_store = facts.by_store()
+        versions = sorted({version for of_store in by_store.values() for version in of_store})
+        clocks = [checkpoint.clock(version) for version in versions]
+        return cls(
+            by_store,
+            store_labels(checkpoint),
+            versions,
+            [None if clock is None else clock.timestamp_ms for clock in clocks],
+            [clock.watermark_ms or None if clock else None for clock in clocks],
+        )
+
+    def chart(
+        self, title: str, scale: Scale, series: Iterable[Series], about: str = ""
+    ) -> LineChart:
+        """A chart over the batches that made the versions."""
+        batches = [version - 1 for version in self.versions]
+        return LineChart(title, scale, batches, self.times_ms, list(series), about)
+
+    def of_store(
+        self,
+        store: StoreName,
+        number: Callable[[VersionFacts], int],
+        *,
+        changes: bool = False,
+    ) -> list[int | None]:
+        """A number of one store by version; None where some partition cannot say it.
+
+        Args:
+            store: which one.
+            number: of the facts of one version.
+            changes: it is about what the version changed, which needs the version before too.
+        """
+        found = self.by_store[store]
+        whole = max(one.stores for one in found.values())
+        known = (found.get(version) for version in self.versions)
+        return [
+            None if one is None or one.stores < whole or (changes and one.rebased) else number(one)
+            for one in known
+        ]
+
+    def total(
+        self, number: Callable[[VersionFacts], int], *, changes: bool = False
+    ) -> list[int | None]:
+        """The same over all stores."""
+        columns = [self.of_store(store, number, changes=changes) for store in self.by_store]
+        return [sum_or_none(row) for row in zip(*columns, strict=True)]
+
+    def series(self, number: Callable[[VersionFacts], int]) -> list[Series]:
+        """The total, and each store where there are a few."""
+        found = [Series("all stores" if len(self.by_store) > 1 else "rows", self.total(number))]
+        if 1 < len(self.by_store) <= MOST_STORES:
+            found += [
+                Series(self.names[store], self.of_store(store, number)) for store in self.by_store
+            ]
+        return found
+
+
+def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
+    """Rows, bytes and the lag of the watermark, over batches.
+
+    Args:
+        versions: of all stores.
+        batches: the table of ``timeline``, which has the heap.
+    """
+    rows = versions.series(lambda one: one.rows)
+    of_rows = [Series("row bytes", versions.total(lambda one: one.row_bytes))]
+    heap = Series("heap of two versions", _heap(versions, batches), exact=False)
+    lags = [
+        None if now is None or mark is None else now - mark
+        for now, mark in zip(versions.times_ms, versions.watermarks_ms, strict=True)
+    ]
+    gaps = GAPS if any(value is None for value in rows[0].values) else ""
+    return [
+        versions.chart("Rows in the state", Scale.COUNT, rows, gaps),
+        versions.chart(
+            "Bytes of the state", Scale.BYTES, [*of_rows, heap], "The heap is an estimate."
+        ),
+        *(
+            [
+                versions.chart(
+                    "Watermark lag",
+                    Scale.DURATION_MS,
+                    [Series("lag", lags)],
+                    "The clock of the batch less the watermark; below zero the watermark is ahead.",
+                )
+            ]
+            if any(lag is not None for lag in lags)
+            else []
+        ),
+    ]
+
+
+def _heap(versions: Versions, batches: Table) -> list[int | None]:
+    whole = versions.total(lambda one: one.rows)
+    found: dict[int, int] = {}
+    for row in batches.rows:
+        if row["heap_bytes"] is not None:
+            found[row["version"]] = found.get(row["version"], 0) + row["heap_bytes"]
+    pairs = zip(versions.versions, whole, strict=True)
+    return [None if rows is None else found.get(version) for version, rows in pairs]
+
+
+def churn_charts(versions: Versions) -> list[LineChart]:
+    """What each version changed, and what it shares with the one before."""
+
+    def changed(name: str, number: Callable[[VersionFacts], int]) -> Series:
+        return Series(name, versions.total(number, changes=True))
+
+    churn = [
+        changed("inserts", lambda one: one.inserts),
+        changed("updates", lambda one: one.updates),
+        changed("puts of the same value", lambda one: one.same_value_puts),
+        changed("removals", lambda one: one.removals),
+    ]
+    shared = [
+        Series("row bytes", versions.total(lambda one: one.row_bytes)),
+        changed("shared", lambda one: one.shared_key_bytes + one.shared_value_bytes),
+    ]
+    unknown = any(value is None for value in churn[0].values)
+    about = "Of a version that comes from a snapshot it is not known." if unknown else ""
+    return [
+        versions.chart("Changes of each version", Scale.COUNT, churn, about),
+        versions.chart("Bytes shared with the version before", Scale.BYTES, shared, about),
+    ]
+
+
+# --- bytes by place --------------------------------------------------------------------------
+
+
+def treemap(checkpoint: Checkpoint, version: int, facts: Facts) -> Treemap:
+    """Where the row bytes of the judged version are: by operator, partition and field."""
+    names = store_labels(checkpoint)
+    leaves = []
+    measured = _fields(checkpoint, facts)
+    for (store, of_version), one in sorted(facts.versions.items()):
+        if of_version != version:
+            continue
+        parts = measured.get(store)
+        if parts is None or sum(parts.values()) != one.row_bytes:
+            parts = {"key": one.key_bytes, "value": one.value_bytes}
+        place = (names[store.name], f"partition {store.partition_id}")
+        leaves += [Leaf((*place, field), amount) for field, amount in parts.items() if amount]
+    return Treemap(
+        "Row bytes by operator, partition and field",
+        ("operator", "partition", "field"),
+        (
+            ("operator and field", (0, 2)),
+            ("operator and partition", (0, 1)),
+            ("operator, partition and field", (0, 1, 2)),
+        ),
+        leaves,
+        "Key and value bytes of the judged version, exact. The tables below say the same.",
+    )
+
+
+def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int]]:
+    """Field -> bytes, by store and partition."""
+    schemas = {
+        (StoreName(operator.operator_id, name), side): schema
+        for operator in checkpoint.operators
+        for name, both in operator.schemas.items()
+        for side, schema in ((RowPart.KEY, both.key), (RowPart.VALUE, widen_timeout(both.value)))
+    }
+    found: dict[StoreId, dict[str, int]] = {}
+    for one in facts.of(FieldSizes):
+        sizes, side = one.fact.rows, one.fact.side
+        if side is None or not sizes.rows:
+            continue
+        parts = found.setdefault(one.store, {})
+        fields = unique_names(schemas[one.store.name, side].fields)
+        for name, of_field in zip(fields, sizes.fields, strict=True):
+            parts[f"{side.value}.{name}"] = of_field.bytes
+        parts[f"{side.value} {_OVERHEAD}"] = sizes.null_bit_bytes + sizes.other_bytes
+    return found
+
+
+# --- leftovers -------------------------------------------------------------------------------
+
+
+def age_chart(ages: Table) -> BarChart:
+    """Leftovers by class and by how long ago they expired, the youngest first."""
+    rows = list(ages.rows)
+    classes = list(dict.fromkeys(row["class"] for row in rows))
+    counts: dict[str, list[int]] = {}
+    for row in sorted(rows, key=lambda row: AGE_WORDS.index(row["expired"])):
+        parts = counts.setdefault(row["expired"], [0] * len(classes))
+        parts[classes.index(row["class"])] += row["keys"]
+    bars = [Bar(expired, parts) for expired, parts in counts.items()]
+    return BarChart(
+        "Leftovers by age and class", Scale.COUNT, "expired before the judged batch", classes, bars
+    )
+
+
+# --- what they share -------------------------------------------------------------------------
+
+
+def store_labels(checkpoint: Checkpoint) -> dict[StoreName, str]:
+    """What a store is called on a page: by its operator, and by its own name if it has one."""
+    one = len(checkpoint.operators) == 1
+    return {
+        StoreName(operator.operator_id, name): _label(operator, name, alone=one)
+        for operator in checkpoint.operators
+        for name in operator.layout.store_names
+    }
+
+
+def _label(operator: Operator, store: str, *, alone: bool) -> str:
+    if store == DEFAULT_STORE:
+        return operator.name if alone else f"{operator.operator_id} {operator.name}"
+    return store if alone else f"{operator.operator_id} {operator.name} {store}"
+
+
+def sum_or_none(numbers: Iterable[int | None]) -> int | None:
+    """The sum, if all are known."""
+    total = 0
+    for number in numbers:
+        if number is None:
+            return None
+        total += number
+    return total

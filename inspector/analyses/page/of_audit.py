@@ -1,0 +1,162 @@
+"""The page of an audit, from the facts of its one pass over the state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from inspector.analyses.info import info_report
+from inspector.analyses.memory import memory_report
+from inspector.analyses.page.charts import (
+    Versions,
+    age_chart,
+    churn_charts,
+    ladder_chart,
+    state_charts,
+    treemap,
+)
+from inspector.analyses.page.oldest import oldest_story
+from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
+from inspector.analyses.shared.age_tables import leftover_ages
+from inspector.analyses.shared.column_docs import doc_of
+from inspector.analyses.shared.common import STORE
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.fields import fields_report
+from inspector.analyses.shared.heap import MemoryOptions
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.size_table import size_table
+from inspector.analyses.sharing import sharing_report
+from inspector.analyses.timeline import TimelineRequest, timeline_report
+from inspector.discovery.formats import see_bytes
+from inspector.facts.rewrites import RewriteRuns
+from inspector.merge.collect import Facts
+from inspector.model import Problem, Redact
+from inspector.render.page.model import Block, Page, Section, Text
+from inspector.render.report import Column, Report, Table, Unit
+
+_HIDDEN = {
+    Redact.HASH: (Text(("Keys are shown by their hash; --redact none shows them.",)),),
+    Redact.ALL: (Text(("Keys are not shown; --redact none shows them.",)),),
+}
+
+
+def page_request(request: FactRequest) -> FactRequest:
+    """The facts that a page shows, besides those of a request."""
+    observed = dict.fromkeys((*request.observed, RewriteRuns.kind))
+    return replace(request, observed=tuple(observed), partitions=True, fields=True, expiring=True)
+
+
+def page_of(run: Run, facts: Facts, report: Report) -> Page:
+    """What the page of an audit shows below its first screen.
+
+    Args:
+        run: of the checkpoint.
+        facts: of a request that :func:`page_request` made.
+        report: of the audit.
+    """
+    tables = {table.name: table for table in report.tables}
+    problems = report.problems
+    versions = Versions.of(run.checkpoint, facts)
+    sections = (
+        Section("size", "Size of the state", list(_sizes(run, facts, problems))),
+        Section("batches", "Batch by batch", list(_batches(run, facts, problems, versions))),
+        Section("changes", "Changes and sharing", list(_changes(run, facts, problems, versions))),
+        Section("bytes", "Where the bytes are", list(_bytes(run, facts, problems))),
+        Section("leftovers", "Leftovers", list(_leftovers(run, facts, tables))),
+        Section("schemas", "Schemas and rules", list(_schemas(run, problems))),
+        Section("unknown", "What is unknown", list(_unknown(run, facts, tables))),
+    )
+    return Page([replace(each, blocks=list(map(_documented, each.blocks))) for each in sections])
+
+
+def _documented(block: Block) -> Block:
+    """A table whose columns all say what they mean."""
+    if not isinstance(block, Table):
+        return block
+    return replace(block, columns=[replace(each, doc=doc_of(each)) for each in block.columns])
+
+
+def _schemas(run: Run, problems: Sequence[Problem]) -> Iterator[Block]:
+    info = info_report(run.checkpoint, run.version, problems, see_bytes(run.checkpoint))
+    tables = {table.name: table for table in info.tables}
+    stores = list(tables["stores"].rows)
+    yield replace(tables["stores"], rows=stores, wide=frozenset(_SCHEMAS.values()))
+    rows = [
+        dict(row) | {"row": side, "schema": row[name]}
+        for row in stores
+        for side, name in _SCHEMAS.items()
+    ]
+    yield Table("schemas", "schemas", (*STORE, *_SCHEMA_COLUMNS), rows, tables["stores"].empty)
+    yield tables["formats"]
+    yield tables["confs"]
+
+
+_SCHEMAS = {"key": "key_schema", "value": "value_schema"}
+"""Part of a row -> the column of ``info`` that has its schema."""
+_SCHEMA_COLUMNS = (
+    Column("row", doc="The key or the value."),
+    Column("schema", Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),
+)
+
+
+def _without(table: Table, *names: str) -> Table:
+    return replace(table, wide=table.wide | set(names))
+
+
+def _sizes(run: Run, facts: Facts, problems: Sequence[Problem]) -> Iterator[Block]:
+    memory = memory_report(run.checkpoint, run.version, facts, problems, MemoryOptions())
+    tables = {table.name: table for table in memory.tables}
+    yield ladder_chart(tables["ladder"])
+    yield size_table(run.checkpoint, run.version, facts)
+    yield tables["what_ifs"]
+    yield Text(memory.footnotes)
+
+
+def _batches(
+    run: Run, facts: Facts, problems: Sequence[Problem], versions: Versions
+) -> Iterator[Block]:
+    timeline = timeline_report(run.checkpoint, run.version, facts, problems, TimelineRequest())
+    tables = {table.name: table for table in timeline.tables}
+    yield from state_charts(versions, tables["batches"])
+    yield _without(tables["growth"], "row_bytes")  # a line of bars, which is drawn above
+    yield tables["expiring"]
+    yield tables["batches"]
+    yield Text(timeline.footnotes)
+
+
+def _changes(
+    run: Run, facts: Facts, problems: Sequence[Problem], versions: Versions
+) -> Iterator[Block]:
+    sharing = sharing_report(run.checkpoint, run.version, facts, problems, "store")
+    yield from churn_charts(versions)
+    yield from sharing.tables
+    yield Text(sharing.footnotes)
+
+
+def _bytes(run: Run, facts: Facts, problems: Sequence[Problem]) -> Iterator[Block]:
+    yield treemap(run.checkpoint, run.version, facts)
+    yield size_table(run.checkpoint, run.version, facts, "partition")
+    fields = fields_report(run.checkpoint, run.version, facts, problems)
+    yield fields.primary
+    yield Text(fields.footnotes)
+
+
+def _leftovers(run: Run, facts: Facts, tables: dict[str, Table]) -> Iterator[Block]:
+    yield tables["classes"]
+    if facts.totals:
+        ages = leftover_ages(run.checkpoint, run.version, facts)
+        yield age_chart(ages)
+        yield ages
+    redact = run.options.redact or Redact.HASH
+    story = oldest_story(run, facts, redact)
+    if story is not None:
+        yield story
+        yield tables["leftovers"]
+        yield from _HIDDEN.get(redact, ())
+
+
+def _unknown(run: Run, facts: Facts, tables: dict[str, Table]) -> Iterator[Block]:
+    if "undecided" in tables:
+        yield tables["undecided"]
+    here = list(unknown_here(run.checkpoint, run.version, facts))
+    yield Text((*here, *NEVER_KNOWN), points=True)

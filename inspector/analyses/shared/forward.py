@@ -1,0 +1,209 @@
+"""The forward view: what will expire, and what the state will be if nothing leaks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
+
+from inspector.analyses.shared.common import STORE, count, operator_names, size
+from inspector.analyses.shared.declare import TableSpec
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.unknown_watermarks import held_back
+from inspector.facts.expiring import Expiring, Width
+from inspector.facts.versions import VersionFacts
+from inspector.merge.collect import Facts
+from inspector.model import StoreName, TimeoutKind
+from inspector.operators.rule import Clock, StoreRule
+from inspector.render.report import Column, Table, Unit
+
+MOST_LINES = 72
+"""Buckets of one store that are listed: three days of hours."""
+
+_MOST_OF = 0.05
+"""Share of the rows at either end whose times do not decide on the width: one clock may be wrong"""
+
+EXPIRING = TableSpec(
+    "expiring",
+    "rows of one store that expire within the same time",
+    (
+        *STORE,
+        Column("clock", doc="The clock that the rows go by; null where none is known."),
+        Column(
+            "fate",
+            doc="`expires`, `expired` (it had before the judged batch, and is there), `never` or "
+            "`unknown`.",
+        ),
+        Column(
+            "expires_from_ms",
+            Unit.TIME_MS,
+            doc="When the clock reads so, the first of them may go.",
+            title="expires from",
+        ),
+        Column("within_ms", Unit.DURATION_MS, doc="How long after that the last of them has gone."),
+        count("rows", "The rows that this is about."),
+        size("row_bytes", "Their key and value bytes."),
+        count("rows_left", "Rows of the store that are there afterwards, if no others come."),
+        size("row_bytes_left", "Their key and value bytes."),
+        Column(
+            "why", doc="Why they never expire, why that is not known, or why they may be there."
+        ),
+    ),
+    empty="no store has rows of this version",
+    wide=frozenset(("operator_name",)),
+    important=(
+        "expires_from_ms rows row_bytes rows_left row_bytes_left fate store_name operator_id "
+        "within_ms clock why"
+    ),
+)
+FOOTNOTE = (
+    "What expires is counted by the rows' own clocks and the rule of their operator; it is exact. "
+    "The rows that are left are those of the judged version alone: new ones come meanwhile, and "
+    "what has expired already is counted as gone. Event times go by the watermark, which follows "
+    "the newest event by the query's delay."
+)
+_BY = {
+    Width.SECOND: "second",
+    Width.MINUTE: "minute",
+    Width.HOUR: "hour",
+    Width.DAY: "day",
+    Width.MONTH: "30 days",
+}
+_CLOCKS = {TimeoutKind.EVENT_TIME: "watermark", TimeoutKind.PROCESSING_TIME: "processing time"}
+_NO_FIELD = "their field is null"
+_NO_TIMER = "no timer is set"
+
+
+def expiring_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
+    """What will expire, store by store, the soonest first.
+
+    Args:
+        checkpoint: of the state.
+        version: the judged one.
+        facts: of a request with ``expiring``.
+    """
+    merged = cast("dict[StoreName, dict[Any, Expiring]]", facts.merged(Expiring))
+    operators = {operator.operator_id: operator for operator in checkpoint.operators}
+    names = operator_names(checkpoint)
+    rows: list[dict[str, Any]] = []
+    widths: set[Width] = set()
+    for name, versions in facts.by_store(version).items():
+        store = {
+            "operator_id": name.operator_id,
+            "operator_name": names.get(name.operator_id),
+            "store_name": name.store_name,
+        }
+        operator = operators[name.operator_id]
+        rule = operator.rules[name.store_name]
+        above = held_back(checkpoint, operator, version)
+        doubt = rule.doubt or (f"downstream of {above} the watermark lags" if above else None)
+        known = rule.expiry is not None or _goes_by_key(facts, name)
+        of_store = merged.get(name, {}).values() if known else ()
+        found = _by_clock(facts, name, version, of_store)
+        for one in map(readable, found):
+            widths |= {one.width} if one.rows else set()
+            rows += (store | row for row in _rows(one, rule, doubt))
+        if not found:
+            rows += (store | row for row in _without_times(rule, versions[version]))
+    by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
+    title = "what will expire" + (f", by {by}" if by else "")
+    return EXPIRING.table(f"{title}: the state to come if nothing leaks", rows)
+
+
+def unknown_timers(version: int, facts: Facts) -> Iterator[str]:
+    """What a reader has to know where timers are listed by both clocks that they may follow."""
+    for name, by_kind in facts.merged(Expiring).items():
+        both = _by_clock(facts, name, version, cast("Iterable[Expiring]", by_kind.values()))
+        if len(both) > 1:
+            yield (
+                f"The bytes do not show which clock the timers of operator {name.operator_id} "
+                "follow: they are listed by either, and --timeout-kind says which it is."
+            )
+
+
+def readable(found: Expiring) -> Expiring:
+    """The same in buckets that people read: seconds, minutes, hours, days or months.
+
+    The shortest with which the usual rows, and all of them, take no more than so many lines.
+    """
+    ends = _usual_span(found)
+    width = next((each for each in Width if each * MOST_LINES >= ends), Width.ALL)
+    return found.at_least(width).bounded(MOST_LINES)
+
+
+def _usual_span(found: Expiring) -> int:
+    """How long the time is, in ms, in which all but the first and last few rows expire."""
+    some = int(sum(found.rows.values()) * _MOST_OF)
+    buckets = sorted(found.rows)
+    ends = [_after(found.rows, order, some) for order in (buckets, buckets[::-1])]
+    return (ends[1] - ends[0] + 1) * found.width if buckets else 0
+
+
+def _after(rows: Mapping[int, int], buckets: Iterable[int], some: int) -> int:
+    """The first bucket with which there are more than so many rows."""
+    seen = bucket = 0
+    for bucket in buckets:
+        seen += rows[bucket]
+        if seen > some:
+            break
+    return bucket
+
+
+def _by_clock(
+    facts: Facts, name: StoreName, version: int, found: Iterable[Expiring]
+) -> list[Expiring]:
+    """Those by the clock that a store's timers follow; by both where that is not known."""
+    every = sorted(found, key=lambda one: "" if one.timeout_kind is None else one.timeout_kind.name)
+    kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
+    return [one for one in every if kind is None or one.timeout_kind in (None, kind)]
+
+
+def _goes_by_key(facts: Facts, name: StoreName) -> bool:
+    """Whether the rows of a join show that they go by their event time, which is in the key."""
+    path = facts.key_times.get(name.operator_id)
+    votes = None if path is None else facts.key_time_votes.get(name, {}).get(path)
+    return votes is not None and votes.same > 0 and not votes.other
+
+
+def _rows(found: Expiring, rule: StoreRule, doubt: str | None) -> Iterator[dict[str, Any]]:
+    rows = sum(found.rows.values()) + found.due_rows + found.endless_rows
+    sizes = sum(found.bytes.values()) + found.due_bytes + found.endless_bytes
+    clock = {"clock": _clock(found, rule)}
+    parts: list[tuple[dict[str, Any], int, int]] = []
+    if found.due_rows:
+        parts.append(({"fate": "expired", "why": doubt}, found.due_rows, found.due_bytes))
+    for bucket in sorted(found.rows):
+        begin = max(bucket * found.width, -(1 << 63))
+        when = {"fate": "expires", "expires_from_ms": begin, "within_ms": int(found.width)}
+        parts.append((when, found.rows[bucket], found.bytes[bucket]))
+    for part, gone, gone_bytes in parts:
+        rows, sizes = rows - gone, sizes - gone_bytes
+        yield clock | part | _amounts(gone, gone_bytes, rows, sizes)
+    if found.endless_rows:
+        why = _NO_FIELD if found.timeout_kind is None else _NO_TIMER
+        never = {"fate": "never", "why": why}
+        yield clock | never | _amounts(found.endless_rows, found.endless_bytes, rows, sizes)
+
+
+def _without_times(rule: StoreRule, facts: VersionFacts) -> Iterator[dict[str, Any]]:
+    """All rows of a store whose rule has no time, or is not known."""
+    if facts.rows:
+        fate = "unknown" if rule.never is None else "never"
+        why = rule.never or rule.unknown or "the store has no schema"
+        amounts = _amounts(facts.rows, facts.row_bytes, facts.rows, facts.row_bytes)
+        yield {"clock": None, "fate": fate, "why": why} | amounts
+
+
+def _clock(found: Expiring, rule: StoreRule) -> str:
+    if found.timeout_kind is not None:
+        return _CLOCKS[found.timeout_kind]
+    by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
+    return _CLOCKS[TimeoutKind.EVENT_TIME if by_watermark else TimeoutKind.PROCESSING_TIME]
+
+
+def _amounts(rows: int, sizes: int, rows_left: int, bytes_left: int) -> dict[str, int]:
+    return {
+        "rows": rows,
+        "row_bytes": sizes,
+        "rows_left": rows_left,
+        "row_bytes_left": bytes_left,
+    }

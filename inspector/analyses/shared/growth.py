@@ -1,0 +1,191 @@
+"""How state grows: that of one store, and that of all together; estimates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from inspector.analyses.shared.heap import HeapByVersion
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.estimates.growth import FEWEST, MS_PER_HOUR, Growth, Trend, growth, trend
+from inspector.facts.versions import VersionFacts
+from inspector.findings.verdict import StateGrowth, StateSize
+from inspector.merge.collect import Facts
+
+
+@dataclass(frozen=True)
+class Point:
+    """What some stores hold at one version, with the clock of its batch.
+
+    Attributes:
+        version, time_ms: which, and when.
+        rows, bytes: live rows and their row bytes; exact. heap_bytes: an estimate.
+        new_rows, removed_rows: since the version before; None if that is unknown.
+    """
+
+    version: int
+    time_ms: int
+    rows: int
+    bytes: int
+    heap_bytes: int
+    new_rows: int | None
+    removed_rows: int | None
+
+    def plus(self, other: Point) -> Point:
+        """Both together, at the same version."""
+        return Point(
+            self.version,
+            self.time_ms,
+            self.rows + other.rows,
+            self.bytes + other.bytes,
+            self.heap_bytes + other.heap_bytes,
+            _sum(self.new_rows, other.new_rows),
+            _sum(self.removed_rows, other.removed_rows),
+        )
+
+
+@dataclass(frozen=True)
+class StoreGrowth:
+    """The lines through what a store, or several, held.
+
+    Attributes:
+        points: the versions, oldest first.
+        bytes: the trend of row bytes: where the lines begin, and whether the state grows.
+        rows: the line over the same versions. heap: the line of the row bytes, at the heap that a
+            byte takes in the newest version: tables double at once, which is no growth.
+    """
+
+    points: Sequence[Point] = field(repr=False)
+    bytes: Trend
+    rows: Growth
+    heap: Growth
+
+
+def store_points(
+    checkpoint: Checkpoint, versions: Mapping[int, VersionFacts], heap: Mapping[int, int]
+) -> list[Point]:
+    """What one store held, over the versions that have a clock and that all partitions can restore.
+
+    Versions that some partition cannot restore would look like growth.
+    """
+    stores = max((one.stores for one in versions.values()), default=0)
+    points = []
+    for version, one in sorted(versions.items()):
+        clock = checkpoint.clock(version)
+        if one.stores < stores or clock is None or clock.timestamp_ms is None:
+            continue
+        known = not one.rebased
+        points.append(
+            Point(
+                version,
+                clock.timestamp_ms,
+                one.rows,
+                one.row_bytes,
+                heap.get(version, 0),
+                one.new_rows if known else None,
+                one.removed_rows if known else None,
+            )
+        )
+    return points
+
+
+def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
+    """The lines through points, oldest first; None if they span no time."""
+    times = [point.time_ms for point in points]
+    of_bytes = trend(times, [point.bytes for point in points])
+    if of_bytes is None:
+        return None
+    since = points[of_bytes.start :]
+    of_rows = growth([point.time_ms for point in since], [point.rows for point in since])
+    assert of_rows is not None  # the same times as those of the bytes
+    newest = points[-1]
+    per_hour = of_bytes.line.per_hour * _per_byte(newest.heap_bytes, newest.bytes)
+    of_heap = replace(of_bytes.line, per_hour=per_hour, newest=newest.heap_bytes)
+    return StoreGrowth(points, of_bytes, of_rows, of_heap)
+
+
+def growth_together(
+    checkpoint: Checkpoint, facts: Facts, heaps: HeapByVersion
+) -> StoreGrowth | None:
+    """The lines through all stores together; None if the versions that all have span no time.
+
+    Args:
+        checkpoint: whose clocks they are.
+        facts: of all versions, which may be added up over partitions.
+        heaps: of each store by version; the lines of the heap are flat without them.
+    """
+    of_stores = [
+        store_points(checkpoint, versions, heaps.get(store, {}))
+        for store, versions in facts.by_store().items()
+    ]
+    return growth_of(_together(of_stores))
+
+
+def state_growth(checkpoint: Checkpoint, facts: Facts, size: StateSize) -> StateGrowth | None:
+    """The growth of all stores together; None if the versions that can be restored span no time.
+
+    Args:
+        checkpoint: whose clocks they are.
+        facts: of all versions, which may be added up over partitions.
+        size: of the judged version.
+    """
+    found = growth_together(checkpoint, facts, {})
+    if found is None:
+        return None
+    first = found.points[found.bytes.start]
+    since = found.points[found.bytes.start :]
+    hours = (since[-1].time_ms - first.time_ms) / MS_PER_HOUR
+    judged = len(found.points) >= FEWEST
+
+    def rate(per_hour: float) -> float:
+        # Any line through a sawtooth has a slope. A state that does not grow has none to report,
+        # to hold against a limit or to sound an alarm for.
+        return min(per_hour, 0.0) if judged and not found.bytes.growing else per_hour
+
+    return StateGrowth(
+        rows_per_hour=rate(found.rows.per_hour),
+        bytes_per_hour=rate(found.bytes.line.per_hour),
+        heap_bytes_per_hour=rate(found.bytes.line.per_hour)
+        * _per_byte(size.heap_bytes, size.bytes),
+        since_batch=first.version - 1,
+        since_ms=first.time_ms,
+        growing=found.bytes.growing,
+        since_oldest=found.bytes.start == 0 and first.version > 1,
+        versions=len(since),
+        judged=judged,
+        new_rows_per_hour=_per_hour((p.new_rows for p in since[1:]), hours),
+        removed_rows_per_hour=_per_hour((p.removed_rows for p in since[1:]), hours),
+    )
+
+
+def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
+    """The versions that all stores have."""
+    found: dict[int, list[Point]] = {}
+    for points in of_stores:
+        for point in points:
+            found.setdefault(point.version, []).append(point)
+    together = []
+    for _, points in sorted(found.items()):
+        if len(points) == len(of_stores):
+            total, *others = points
+            for other in others:
+                total = total.plus(other)
+            together.append(total)
+    return together
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return None if a is None or b is None else a + b
+
+
+def _per_byte(heap_bytes: int, row_bytes: int) -> float:
+    return heap_bytes / row_bytes if row_bytes else 0.0
+
+
+def _per_hour(counts: Iterable[int | None], hours: float) -> float | None:
+    total = 0
+    for count in counts:
+        if count is None:
+            return None
+        total += count
+    return total / hours

@@ -1,0 +1,140 @@
+"""What the partitions would be if there were more of them: the real keys, hashed as Spark does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, cast
+
+from inspector.analyses.shared.common import STORE, count, operator_names, size
+from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.heap import StoreHeap
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import partition_count
+from inspector.estimates.skew import skew
+from inspector.facts.rehashed import Rehashed
+from inspector.merge.collect import Facts
+from inspector.model import StoreName
+from inspector.render.report import Column, Table, Unit
+from inspector.render.units import bytes_text, plural_of
+
+TIMES = (1, 2, 4, 8)
+"""How many times as many partitions; divisors of :data:`inspector.facts.rehashed.TIMES`."""
+
+MORE_PARTITIONS = TableSpec(
+    "more_partitions",
+    "one store if it had so many partitions; the first is what it has",
+    (
+        *STORE,
+        count(
+            "partitions", "How many partitions there were; of a part of the state, in that part."
+        ),
+        count("max_rows"),
+        size("median_row_bytes"),
+        size("max_row_bytes"),
+        Column(
+            "max_to_median",
+            Unit.RATIO,
+            doc="The largest divided by the median; null where half of them are empty.",
+        ),
+        Column("largest_partition", Unit.ID),
+        Column(
+            "largest_heap_bytes",
+            Unit.BYTES,
+            exact=False,
+            doc="Heap of the largest: its share of the row bytes of the store's heap.",
+        ),
+    ),
+    wide=frozenset(("operator_name",)),
+    empty="by which fields Spark places the keys is not known",
+    important=(
+        "partitions max_row_bytes max_to_median store_name median_row_bytes operator_id "
+        "largest_heap_bytes max_rows largest_partition"
+    ),
+)
+_HELPS = 0.75
+"""With twice the partitions the largest should be half; above this share it stays."""
+
+
+def more_partitions(
+    checkpoint: Checkpoint, version: int, facts: Facts, stores: Sequence[StoreHeap]
+) -> Table:
+    """Sizes of partitions for multiples of their number, exact but for the heap.
+
+    Args:
+        checkpoint: of the state.
+        version: the judged one.
+        facts: of a request with ``rehashed``.
+        stores: the heaps of all stores of all partitions.
+    """
+    names, partitions = operator_names(checkpoint), partition_count(checkpoint, version)
+    heaps: dict[StoreName, int] = {}
+    there: dict[StoreName, list[int]] = {}
+    for one in stores:
+        name = one.store.name
+        heaps[name] = heaps.get(name, 0) + one.held.total
+        there.setdefault(name, []).append(one.store.partition_id)
+    rows = []
+    for name, found in _rehashed(facts).items():
+        store = {
+            "operator_id": name.operator_id,
+            "operator_name": names.get(name.operator_id),
+            "store_name": name.store_name,
+        }
+        for times in TIMES:
+            ids = [p + n * partitions for n in range(times) for p in sorted(there[name])]
+            among = found.among(partitions * times)
+            rows.append(store | _row(among, ids, heaps[name]))
+    return MORE_PARTITIONS.table("more partitions: where Spark's hash sends the keys", rows)
+
+
+def partition_notes(
+    checkpoint: Checkpoint, version: int, facts: Facts, table: Table
+) -> Iterator[str]:
+    """What the table shows: partitions that stay as large, and what it takes to have more."""
+    known = _rehashed(facts)
+    rows = list(table.rows)
+    for name in known:
+        mine = [row for row in rows if (row["operator_id"], row["store_name"]) == name]
+        now, most = mine[0]["max_row_bytes"], mine[-1]["max_row_bytes"]
+        if now and most > _HELPS * now:
+            yield (
+                f"More partitions do not help store {name.store_name} of operator "
+                f"{name.operator_id}: with {TIMES[-1]} times as many the largest still has "
+                f"{bytes_text(most)} of {bytes_text(now)}. A key, or a row, is never divided."
+            )
+    names = operator_names(checkpoint)
+    without = sorted({name.operator_id for name in facts.by_store(version)} - {n[0] for n in known})
+    if without:
+        which = ", ".join(f"{each} ({names.get(each)})" for each in without)
+        yield (
+            f"How the keys of {'operator' if len(without) == 1 else plural_of('operator')} {which} "
+            "would be spread over more partitions is not known: it takes a schema, keys that are "
+            "hashed by fields of which the hash is known, and an offset log that says so "
+            "(useStrictDistribution, Spark 3.3)."
+        )
+    if rows:
+        yield (
+            "A query keeps the number of partitions that it began with: another takes "
+            "spark.sql.shuffle.partitions and a new checkpoint."
+        )
+
+
+def _rehashed(facts: Facts) -> Mapping[StoreName, Rehashed]:
+    merged = cast("dict[StoreName, dict[Any, Rehashed]]", facts.merged(Rehashed))
+    found = {name: one for name, by_key in sorted(merged.items()) for one in by_key.values()}
+    return {name: one for name, one in found.items() if one.rows}
+
+
+def _row(found: Rehashed, ids: Sequence[int], heap: int) -> dict[str, Any]:
+    amounts = [found.bytes[each] for each in ids]
+    spread, total = skew(amounts), sum(amounts)
+    assert spread is not None  # a store with rows has a partition
+    return {
+        "partitions": spread.partitions,
+        "max_rows": max(found.rows.values()),
+        "median_row_bytes": round(spread.median),
+        "max_row_bytes": spread.max,
+        "max_to_median": None if spread.ratio is None else round(spread.ratio, 2),
+        "largest_partition": ids[spread.largest],
+        "largest_heap_bytes": round(heap * spread.max / total) if total else 0,
+    }

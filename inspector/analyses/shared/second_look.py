@@ -1,0 +1,142 @@
+"""Damage, or a query that runs: what looks like the one is looked at again before it is said.
+
+Spark's cleanup removes old files while they are listed and read, and a query that restarts writes
+some anew. So wherever a file is gone, or the files of a listing do not make a whole, the checkpoint
+is listed again and what was in doubt is read again. What both looks say is damage. If the version
+that was judged can no longer be restored, the newest one takes its place and all is read anew:
+every number of a report is of one version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.tasks import Task
+from inspector.findings.quantities import counted
+from inspector.model import Problem
+from inspector.providers.chain import restorable_versions
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from inspector.facts.fact import Observed
+
+MORE_LOOKS = 3
+"""Further looks at most: of a query whose cleanup is faster than that, some files are missed."""
+
+Place: TypeAlias = tuple[int, int]
+"""Operator and partition: what a task is about."""
+
+Read: TypeAlias = "Callable[[Sequence[Task]], Iterable[pa.RecordBatch]]"
+
+
+class Looked(Protocol):
+    """A run, as far as it can be looked at again."""
+
+    @property
+    def can_look_again(self) -> bool:
+        """Whether the checkpoint can be opened again."""
+
+    def look_again(self) -> bool:
+        """Open the checkpoint again; whether another version is judged now."""
+
+    def note(self, problem: Problem) -> None:
+        """Add to what the report says."""
+
+
+def observed(
+    run: Looked, tasks_of: Callable[[], Iterable[Task]], read: Read
+) -> Iterator[Observed[Any]]:
+    """What tasks observe; those whose files moved under them, by a later look.
+
+    Args:
+        run: is looked at again, and told what has moved.
+        tasks_of: the tasks by what the run has seen last.
+        read: runs tasks.
+    """
+    from inspector.facts.registry import facts_in  # noqa: PLC0415 - imports every fact
+
+    found: list[Observed[Any]] = []
+    again: set[Place] | None = None
+    doubted: set[Place] = set()
+    looks = MORE_LOOKS if run.can_look_again else 0
+    before = version = None
+    for left in range(looks, -1, -1):
+        tasks = [
+            replace(task, look_again=left > 0)
+            for task in tasks_of()
+            if again is None or (task.operator_id, task.partition_id) in again
+        ]
+        version = tasks[0].version if tasks else version
+        before = before or version
+        new = [one for batch in read(tasks) for one in facts_in(batch)]
+        again = {_place(one) for one in new if _is_doubt(one)} if left else set()
+        found += [one for one in new if not _is_problem_of(one, again)]
+        if not again:
+            break
+        doubted |= again
+        if run.look_again():
+            found.clear()
+            again = None
+    settled = doubted - {_place(one) for one in found if _is_doubt(one)}
+    if settled or before != version:
+        run.note(_moved(len(settled), before, version))
+    return iter(found)
+
+
+def doubts(problems: Iterable[Problem]) -> list[Problem]:
+    """Those that a second look may not confirm."""
+    return [problem for problem in problems if problem.slug in DOUBTFUL]
+
+
+def restores(checkpoint: Checkpoint, version: int) -> bool:
+    """Whether every store of a checkpoint can restore a version that is committed."""
+    files = checkpoint.store_files.values()
+    return version <= checkpoint.newest_version and all(
+        version in restorable_versions(each) for each in files
+    )
+
+
+def listing_moved() -> Problem:
+    """The report's word on a listing that a second one did not confirm."""
+    return Problem(
+        MOVED_SLUG,
+        "files came and went while they were listed: they were listed again, and nothing is missing"
+        " from this report",
+    )
+
+
+def _moved(partitions: int, before: int | None, version: int | None) -> Problem:
+    read = (
+        f"{counted(partitions, 'partition')} lost files while they were being read, and "
+        f"{'was' if partitions == 1 else 'were'} listed and read again"
+    )
+    if before == version or before is None or version is None:
+        return Problem(MOVED_SLUG, f"{read}; nothing is missing from this report")
+    return Problem(
+        MOVED_SLUG,
+        f"the files of batch {before - 1} went while they were being read: batch {version - 1}, "
+        "the newest since, is judged in its place",
+    )
+
+
+def _place(one: Observed[Any]) -> Place:
+    return one.store.operator_id, one.store.partition_id
+
+
+def _is_doubt(one: Observed[Any]) -> bool:
+    return _is_problem(one) and one.fact.slug in DOUBTFUL
+
+
+def _is_problem_of(one: Observed[Any], places: set[Place]) -> bool:
+    return _is_problem(one) and _place(one) in places
+
+
+def _is_problem(one: Observed[Any]) -> bool:
+    from inspector.facts.problems import ReadProblem  # noqa: PLC0415 - as above
+
+    return isinstance(one.fact, ReadProblem)

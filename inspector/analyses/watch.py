@@ -1,0 +1,199 @@
+"""``watch``: follows a running query, a line for each batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from time import monotonic
+from typing import Annotated, Any
+
+from inspector.analyses.shared.common import BATCH_ID, VERSION, count, identity, size
+from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.following import BatchSeen, Following, Pace
+from inspector.analyses.shared.heap import heap_by_store
+from inspector.analyses.shared.options import HERE, PART, RULES, SCHEMAS, THRESHOLDS, Options
+from inspector.analyses.shared.part import part_of
+from inspector.analyses.shared.verdict import verdict_of
+from inspector.discovery.checkpoint import state_file_bytes
+from inspector.facts.versions import VersionFacts
+from inspector.findings.finding import Finding
+from inspector.findings.judge import judge
+from inspector.findings.metrics import values_of
+from inspector.findings.verdict import level_of
+from inspector.operators.user_rules import parse_duration
+from inspector.render.plain import finding_row
+from inspector.render.report import Column, Report, Unit
+
+BATCHES = TableSpec(
+    "batches",
+    "the state of all stores after one batch",
+    (
+        BATCH_ID,
+        VERSION,
+        Column("batch_timestamp_ms", Unit.TIME_MS),
+        Column("watermark_ms", Unit.TIME_MS),
+        Column("lag_ms", Unit.DURATION_MS, title="watermark lag"),
+        Column("new_data", Unit.FLAG),
+        count("rows"),
+        size("row_bytes"),
+        *map(count, ("puts", "inserts", "updates", "same_value_puts", "removals")),
+        size("delta_bytes"),
+        count("leftovers", doc="Keys that have expired and are still there."),
+        Column("level", doc="How bad it is: `ok`, `info`, `warning`, `error`, `unreadable`."),
+        Column(
+            "findings_new",
+            Unit.VALUE,
+            doc="Findings that the batch before did not have, or of another severity; of the first "
+            "batch all.",
+        ),
+        Column("findings_gone", Unit.VALUE, doc="Findings that the batch before had."),
+        count("stores_read", doc="Stores that could be replayed up to the batch."),
+        count("stores", doc="Stores that the query has, one for each partition."),
+    ),
+    empty="no batch was committed",
+    wide=frozenset(("version", "inserts", "updates", "same_value_puts", "stores_read", "stores")),
+    important=(
+        "batch_id rows row_bytes leftovers removals lag_ms puts batch_timestamp_ms level "
+        "findings_new findings_gone watermark_ms delta_bytes new_data"
+    ),
+)
+_FINDING = (
+    "id",
+    "severity",
+    "certainty",
+    "title",
+    "cause",
+    "operator_id",
+    "store_name",
+    "evidence",
+)
+"""What is told of a finding that came or went."""
+
+_Findings = Mapping[tuple[Any, ...], Finding]
+
+
+def _check(parsed: Mapping[str, Any]) -> str | None:
+    if parsed["interval"] <= 0:
+        return "--interval has to be more than 0"
+    try:
+        _seconds(parsed["for"])
+    except ValueError as error:
+        return f"--for: {error}"
+    return None
+
+
+@analysis(
+    uses=(RULES, THRESHOLDS, HERE, SCHEMAS, PART), tables=(BATCHES,), follows=True, check=_check
+)
+def watch(
+    path: str,
+    options: Options | None = None,
+    *,
+    interval: Annotated[
+        float, Option("Seconds between two looks at the checkpoint.", metavar="SECONDS")
+    ] = 10.0,
+    until: Annotated[
+        int | None, Option("End after this batch.", minimum=0, metavar="BATCH")
+    ] = None,
+    duration: Annotated[
+        str | None,
+        Option("End after this time: 90s, 10m, 2h.", metavar="DURATION", flag="--for"),
+    ] = None,
+    last: Annotated[
+        int,
+        Option("Begin with so many of the batches that are there and can be restored.", minimum=0),
+    ] = 1,
+) -> Iterator[Report]:
+    """Follow a running query: a line for each batch, and findings as they appear and go.
+
+    The state is replayed once, when it begins; from then on only the files of new batches are
+    read, and the keys of all stores are held in memory. A batch is shown when it is committed,
+    each once; a query that is restarted is followed on. Snapshots that only confirm what the
+    deltas made are not read: ``verify`` does that.
+
+    It ends after --until or --for, when the checkpoint is gone, or by Ctrl-C.
+
+    Returns:
+        A report for each batch, as soon as it was committed; waiting is part of the iteration.
+
+    Raises:
+        NotACheckpointError, UnsupportedProviderError, CheckpointError, OSError: it cannot be
+            read, or no longer; a storage that does not answer is asked again a few times.
+        ValueError: the duration is misspelt.
+    """
+    length = _seconds(duration)
+    ends = None if length is None else monotonic() + length
+    following = Following(path, options or Options(), last)
+    known: _Findings = {}
+    for seen in following.batches(Pace(interval, until, ends)):
+        report, known = _report(seen, known)
+        yield report
+
+
+def _seconds(duration: str | None) -> float | None:
+    return None if duration is None else parse_duration(duration) / 1000
+
+
+def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
+    """The report on a batch; and its findings, for the next one."""
+    run, facts = seen.run, seen.facts
+    problems = run.problems(facts)
+    limited = run.thresholds.heap_bytes is not None
+    heap = sum(heap_by_store(run.checkpoint, run.version, facts).values()) if limited else None
+    findings = judge(run.checkpoint, run.version, facts, problems, run.thresholds, heap)
+    found = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}
+    new = [f for at, f in found.items() if at not in known or known[at].severity != f.severity]
+    row = _row(seen) | {
+        "level": level_of(findings, problems).value,
+        "findings_new": _short(new),
+        "findings_gone": _short(f for at, f in known.items() if at not in found),
+    }
+    verdict = verdict_of(run.checkpoint, run.version, facts, findings, problems)
+    report = Report(
+        "watch",
+        run.checkpoint.root,
+        identity(run.checkpoint, run.version),
+        (BATCHES.table(f"batch {seen.batch_id}", [row]),),
+        findings=findings,
+        problems=problems,
+        notes=seen.notes,
+        judged=True,
+        verdict=verdict,
+        metrics=values_of(
+            verdict,
+            file_bytes=state_file_bytes(run.checkpoint),
+            leftover_bytes=sum(one.fact.row_bytes for one in facts.totals),
+            lag_ms=row["lag_ms"],
+        ),
+        part=part_of(run.checkpoint, run.version),
+    )
+    return report, found
+
+
+def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
+    rows = map(finding_row, findings)
+    return [{name: row[name] for name in _FINDING} for row in rows]
+
+
+def _row(seen: BatchSeen) -> dict[str, Any]:
+    checkpoint, version = seen.run.checkpoint, seen.run.version
+    clock = checkpoint.clock(version)
+    watermark = clock.watermark_ms if clock and clock.watermark_ms else None
+    now = clock.timestamp_ms if clock else None
+    stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
+    of_version = [one for (_, v), one in seen.facts.versions.items() if v == version]
+    total = sum(of_version, VersionFacts())
+    changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
+    return {
+        "batch_id": version - 1,
+        "version": version,
+        "batch_timestamp_ms": now,
+        "watermark_ms": watermark,
+        "lag_ms": None if watermark is None or now is None else now - watermark,
+        "new_data": clock.has_new_data if clock else None,
+        # Of a store that begins with a snapshot nobody knows what the batch changed.
+        **{name: getattr(total, name) if not total.rebased else None for name in changes},
+        **{name: getattr(total, name) if of_version else None for name in ("rows", "row_bytes")},
+        "leftovers": sum(one.fact.rows for one in seen.facts.totals),
+        "stores_read": len(of_version),
+        "stores": stores,
+    }

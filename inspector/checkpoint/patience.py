@@ -1,0 +1,124 @@
+"""Requests to a remote storage: none is waited for without end, and some are made again.
+
+A connection that was accepted and then is silent would hold a read for ever: not every driver has a
+limit of time, and none says a word meanwhile. What failed for a moment (a timeout, a closed
+connection, ``429``, ``5xx``) is tried again after a pause that doubles.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from inspector.checkpoint.faults import is_for_a_moment
+from inspector.credentials import redact
+from inspector.model import LIMITS, Limits
+
+T = TypeVar("T")
+
+LOG = logging.getLogger("inspector.storage")
+"""Python writes its warnings to stderr, unless whoever imports this package says otherwise."""
+
+WORD_AFTER_S = 10.0
+"""Seconds of silence after which it is said what is waited for."""
+
+FIRST_PAUSE_S = 0.5
+
+GIVEN_UP = 3
+"""Requests in a row that failed at every attempt; later ones are made once, until one succeeds.
+
+A storage that is down would hold a checkpoint of 80,000 files for hours otherwise.
+"""
+
+
+@dataclass
+class Outage:
+    """Whether the storage is down, as far as the last requests of this process tell.
+
+    Attributes:
+        failed: requests in a row that failed at every attempt.
+    """
+
+    failed: int = 0
+
+    @property
+    def is_known(self) -> bool:
+        """Whether so many failed that one attempt is enough."""
+        return self.failed >= GIVEN_UP
+
+
+OUTAGE = Outage()
+
+
+@dataclass
+class _Answer:
+    """What a request came to, in the thread that made it."""
+
+    ready: threading.Event = field(default_factory=threading.Event)
+    value: Any = None
+    error: BaseException | None = None
+
+
+def patiently(call: Callable[[], T], place: str, limits: Limits = LIMITS) -> T:
+    """The answer to a request, which is made again if it failed for a moment.
+
+    Args:
+        call: makes the request; anew each time.
+        place: what is requested, for messages; without secrets.
+        limits: ``request_seconds`` and ``attempts``.
+
+    Raises:
+        TimeoutError: no answer came in time, at any attempt.
+        Exception: what the call raised at its last attempt.
+    """
+    pause = FIRST_PAUSE_S
+    attempts = 1 if OUTAGE.is_known else limits.attempts
+    for left in range(attempts - 1, -1, -1):
+        try:
+            answer = _in_time(call, place, limits.request_seconds)
+        except Exception as error:
+            if not is_for_a_moment(error):
+                OUTAGE.failed = 0  # that is an answer too
+                raise
+            if not left:
+                OUTAGE.failed += 1
+                raise
+            LOG.warning("%s: %s; asked again in %.1f s", place, _words(error), pause)
+        else:
+            OUTAGE.failed = 0
+            return answer
+        time.sleep(pause)
+        pause *= 2
+    raise AssertionError("there is at least one attempt")
+
+
+def _in_time(call: Callable[[], T], place: str, seconds: float) -> T:
+    """The answer of a call, whose thread is left behind if it comes too late."""
+    answer = _Answer()
+
+    def make() -> None:
+        try:
+            answer.value = call()
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            answer.error = error
+        answer.ready.set()
+
+    # A daemon: what is stuck for good keeps no process from its end.
+    threading.Thread(target=make, name="request", daemon=True).start()
+    if not answer.ready.wait(min(WORD_AFTER_S, seconds)) and seconds > WORD_AFTER_S:
+        LOG.warning("%s: no answer for %.0f s, still waiting", place, WORD_AFTER_S)
+        answer.ready.wait(seconds - WORD_AFTER_S)
+    if not answer.ready.is_set():
+        raise TimeoutError(f"no answer within {seconds:g} s")
+    if answer.error is not None:
+        raise answer.error
+    value: T = answer.value
+    return value
+
+
+def _words(error: Exception) -> str:
+    return redact(str(error) or type(error).__name__)

@@ -1,0 +1,193 @@
+"""Finds the checkpoints that a pattern or a folder means, by listings alone, on any storage.
+
+A pattern has ``*``, ``?`` and ``[...]`` within a folder's name, and ``**`` for any folders; whoever
+searches a folder for all that lies in it gives ``**`` as its end. Nothing below a checkpoint is
+looked into. What a hostile or huge tree can cost is bounded: folders deeper than :data:`DEEPEST`
+are passed by, a local folder that several links lead to is entered once, and the search ends at
+:data:`MOST_FOLDERS`, which is an error in its answer and never a silent end.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from itertools import islice
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.roots import is_root_with
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.urls import is_local, translate
+from inspector.exceptions import InspectorError, LimitError, NotACheckpointError
+
+ANY_FOLDERS = "**"
+"""The part of a pattern that stands for any number of folders, also for none."""
+
+DEEPEST = 32
+"""Folders below the one where the search begins."""
+
+MOST_FOLDERS = 100_000
+"""Folders that are listed at most."""
+
+_AT_ONCE = 64
+"""Folders listed between two answers: an interrupt waits for no more than these."""
+
+_MAGIC = re.compile(r"[*[]|\?(?![\w.-]+=)")
+"""Not the ``?`` before the parameters of a URL."""
+
+_HOLD_NO_CHECKPOINT = frozenset({"_delta_log", "_spark_metadata", "_temporary", "__pycache__"})
+"""Folders with very many files, in which no query has its checkpoint."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A checkpoint, or a place where the search failed.
+
+    Attributes:
+        path: as the user would spell it.
+        error: why nothing is known of it; None for a checkpoint.
+    """
+
+    path: str
+    error: OSError | InspectorError | None = None
+
+
+def is_pattern(url: str) -> bool:
+    """Whether a path means several; a local one that is there as it is spelled does not."""
+    return bool(_MAGIC.search(url)) and not (is_local(url) and os.path.lexists(url))
+
+
+def search(
+    url: str,
+    options: Mapping[str, str] | None = None,
+    *,
+    recursive: bool = False,
+    most_folders: int = MOST_FOLDERS,
+) -> Iterator[Found]:
+    """The checkpoints that a path means, those nearest to it first, each level by name.
+
+    Args:
+        url: a folder, or a pattern.
+        options: the storage's options.
+        recursive: also those anywhere below.
+        most_folders: listed at most.
+
+    Yields:
+        Checkpoints and failures; at least one of them.
+
+    Raises:
+        EngineError: no driver for the URL.
+        OSError: the driver refuses the URL or the options.
+    """
+    base, pattern = _split(url)
+    if recursive and pattern[-1:] != [ANY_FOLDERS]:
+        pattern.append(ANY_FOLDERS)
+    storage = Storage.open(base, options)
+    found = False
+    for each in _Search(storage, pattern, most_folders).run():
+        found = True
+        yield each
+    if not found:
+        there = "no checkpoint" if storage.exists("") else "nothing"
+        where = "at this path or below" if recursive else "by this pattern"
+        yield Found(url, NotACheckpointError(f"got {there} {where}", url))
+
+
+def _split(url: str) -> tuple[str, list[str]]:
+    """The folder where a search begins, and the pattern of the folders below it."""
+    if not is_pattern(url):
+        return url, []
+    parts = url.rstrip("/").split("/")
+    first = next(i for i, part in enumerate(parts) if _MAGIC.search(part))
+    if "://" in url and first < 3:
+        raise NotACheckpointError("got a pattern in the name of a bucket or host", url)
+    base = "/".join(parts[:first])
+    return base or ("/" if first else "."), parts[first:]
+
+
+@dataclass
+class _Search:
+    """A search, breadth first. A frontier maps a folder to how far into the pattern it is."""
+
+    storage: Storage
+    pattern: Sequence[str]
+    most_folders: int
+    listed: int = 0
+    entered: set[str] = field(default_factory=set)
+
+    def run(self) -> Iterator[Found]:
+        frontier: dict[str, set[int]] = {"": self._reached({0})}
+        for _ in range(DEEPEST + 1):
+            below: dict[str, set[int]] = {}
+            folders = iter(sorted(frontier))
+            while some := list(islice(filter(self._is_new, folders), _AT_ONCE)):
+                if self.listed + len(some) > self.most_folders:
+                    error = LimitError(
+                        f"got more than {self.most_folders:,} folders, the search ended there: "
+                        "name a folder nearer to the checkpoints"
+                    )
+                    yield Found(self.storage.root, error.at(self.storage.root))
+                    return
+                self.listed += len(some)
+                yield from self._look_into(some, frontier, below)
+            frontier = below
+            if not frontier:
+                return
+
+    def _look_into(
+        self, folders: Sequence[str], frontier: Mapping[str, set[int]], below: dict[str, set[int]]
+    ) -> Iterator[Found]:
+        errors: dict[str, OSError] = {}
+        listings = self.storage.list_many(folders, missing_ok=True, errors=errors)
+        for folder in folders:
+            reached = frontier[folder]
+            try:
+                if folder in errors:
+                    raise errors[folder]
+                if is_root_with(self.storage, listings[folder]):
+                    if len(self.pattern) in reached:
+                        yield Found(self.storage.full_path(folder))
+                    continue
+            except (OSError, InspectorError) as error:
+                yield Found(self.storage.full_path(folder), error)
+                continue
+            self._add_below(listings[folder], reached, below)
+
+    def _add_below(
+        self, entries: Sequence[Entry], reached: set[int], below: dict[str, set[int]]
+    ) -> None:
+        for entry in entries:
+            if not entry.is_dir:
+                continue
+            matched = {i for i in reached if self._matches(entry.name, i)}
+            further = {i if self.pattern[i] == ANY_FOLDERS else i + 1 for i in matched}
+            if further:
+                below.setdefault(entry.path, set()).update(self._reached(further))
+
+    def _matches(self, name: str, index: int) -> bool:
+        if index == len(self.pattern):
+            return False
+        part = self.pattern[index]
+        if part == ANY_FOLDERS:
+            return name[0] != "." and name not in _HOLD_NO_CHECKPOINT
+        return fnmatchcase(name, part)
+
+    def _reached(self, indexes: set[int]) -> set[int]:
+        """With those behind every ``**``, which may stand for no folder."""
+        found = set(indexes)
+        for i in sorted(indexes):
+            while i < len(self.pattern) and self.pattern[i] == ANY_FOLDERS:
+                i += 1
+                found.add(i)
+        return found
+
+    def _is_new(self, folder: str) -> bool:
+        """Whether a folder is entered for the first time; on a local disk, by whatever links."""
+        place = self.storage.full_path(folder)
+        if is_local(place):
+            place = os.path.realpath(translate(place).target)
+        known = place in self.entered
+        self.entered.add(place)
+        return not known

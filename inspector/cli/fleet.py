@@ -1,0 +1,165 @@
+"""Commands on many checkpoints: one document about all of them, and the gravest exit code."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from threading import Lock
+from typing import Any, NoReturn
+
+import click
+
+from inspector.analyses.shared.baseline import read_baseline
+from inspector.analyses.shared.declare import Analysis
+from inspector.analyses.shared.fleet import Outcome, find_all, run_all
+from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.run import Run
+from inspector.checkpoint.search import Found, is_pattern
+from inspector.cli.command import code_of, failing_on
+from inspector.cli.exits import Exit, exit_of
+from inspector.cli.options import NEVER, api_options, own_options
+from inspector.cli.pages import HTML, Pages
+from inspector.cli.terminal import display_of
+from inspector.cli.writing import destination, outside, write
+from inspector.credentials import redact
+from inspector.exceptions import InspectorError
+from inspector.render.cells import escape
+from inspector.render.fleet import Form, Member, document
+
+_IN_MEMORY = 1 << 20
+_PIECE = 1 << 16
+_ENCODING = ("utf-8", "surrogatepass")
+"""Names of files may hold bytes that are no UTF-8."""
+
+
+def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
+    """Run an analysis on all checkpoints that the paths mean, write one document, and exit.
+
+    Raises:
+        click.UsageError: the format is of one checkpoint.
+    """
+    if parsed["output"] in analysis.formats:
+        raise click.UsageError(f"-o {parsed['output']} is for one checkpoint, got several")
+    pages = Pages(analysis, parsed, many=True)
+    options = api_options(parsed)
+    found = find_all(parsed["paths"], options, recursive=parsed["recursive"])
+    places: Iterable[Found] = _checked(found, (parsed["output_file"], parsed.get("html")))
+    if not parsed["recursive"] and not any(map(is_pattern, parsed["paths"])):
+        places = list(places)
+    with Spool() as spool:
+        form = Form(
+            analysis.name,
+            parsed["output"],
+            display_of(parsed),
+            parsed["details"],
+            spool.keep,
+        )
+        fleet = _Fleet(analysis, parsed, form, pages)
+        members = list(fleet.members(places, options))
+        gone = fleet.gone(parsed.get("baseline"))
+        pages.write()
+        with destination(parsed["output_file"], force=parsed["force"]) as file:
+            own = parsed["output"] == HTML and pages.wanted
+            write(pages.page() if own else document(form, members, gone), file)
+    sys.exit(max((member.row["exit_code"] for member in members), default=Exit.OK))
+
+
+def _checked(places: Iterable[Found], outputs: Iterable[str | None]) -> Iterator[Found]:
+    """The places, none of which holds one of the output files."""
+    files = [output for output in outputs if output is not None]
+    for place in places:
+        for file in files:
+            outside(place.path, file)
+        yield place
+
+
+class _Fleet:
+    """The run of an analysis on many checkpoints."""
+
+    def __init__(
+        self, analysis: Analysis, parsed: dict[str, Any], form: Form, pages: Pages
+    ) -> None:
+        self._analysis = analysis
+        self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
+        self._pages = pages
+        self._fail_on: str = parsed.get("fail_on", NEVER)
+        self._form = form
+        self._at_once: int | None = parsed["at_once"]
+        self._found: list[tuple[str, str | None]] = []
+
+    def members(self, places: Iterable[Found], options: Options) -> Iterator[Member]:
+        """What is kept of each checkpoint, as they are ready."""
+
+        def make(run: Run) -> Member:
+            report = self._analysis.function(run, **self._own)
+            self._found.append((report.checkpoint, report.summary.get("query_id")))
+            report = failing_on(report, self._fail_on)
+            self._pages.add(report)
+            return self._form.member(report, lambda: code_of(report, self._fail_on))
+
+        for outcome in run_all(places, options, make, self._at_once):
+            yield outcome.result or self._failure(outcome)
+
+    def _failure(self, outcome: Outcome[Member]) -> Member:
+        error, path = outcome.error, redact(outcome.path)
+        assert error is not None
+        self._found.append((path, None))
+        self._pages.fail(path, error)
+        code = exit_of(error)
+        kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
+        message = redact(str(error))
+        if code is Exit.INTERNAL:
+            message = redact(f"internal error: {type(error).__name__}: {error}")
+        click.echo(f"error: {escape(message)}", err=True)
+        message = message.removeprefix(f"{path}: ")
+        return self._form.failure(path, message, kind, code)
+
+    def gone(self, baseline: str | None) -> list[str]:
+        """Checkpoints of the baseline that were not found."""
+        if baseline is None:
+            return []
+        earlier = read_baseline(baseline)
+        there = [earlier.earlier(path, query_id) for path, query_id in self._found]
+        return [one.checkpoint for one in earlier if one not in there]
+
+
+class Spool:
+    """Texts on disk until they are wanted, in one file, so that memory does not grow with them."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self._lock = Lock()
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._file.close()
+
+    def keep(self, pieces: Iterator[str]) -> Callable[[], Iterator[str]]:
+        """Write a text, whatever other threads write, and give what reads it.
+
+        Args:
+            pieces: of the text; they are made before the file is waited for.
+        """
+        with tempfile.SpooledTemporaryFile(_IN_MEMORY) as own:
+            for piece in pieces:
+                own.write(piece.encode(*_ENCODING))
+            size = own.tell()
+            own.seek(0)
+            with self._lock:
+                begin = self._file.seek(0, os.SEEK_END)
+                shutil.copyfileobj(own, self._file)
+        return lambda: self._read(begin, size)
+
+    def _read(self, begin: int, size: int) -> Iterator[str]:
+        decoder = codecs.getincrementaldecoder(_ENCODING[0])(_ENCODING[1])
+        while size > 0:
+            self._file.seek(begin)
+            piece = self._file.read(min(size, _PIECE))
+            begin, size = begin + len(piece), size - len(piece)
+            yield decoder.decode(piece, final=not size)

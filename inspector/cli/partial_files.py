@@ -1,0 +1,92 @@
+"""Files that get their name when they are complete, and leave nothing behind if they never are."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import click
+
+_PARTIAL: set[Path] = set()
+"""Files under way, and folders that were made for them, in this process."""
+
+_CREATING = threading.RLock()
+"""Held while a file is created; who ends the process never gives it back."""
+
+_CREATION_SECONDS = 0.5
+"""A storage that takes longer to create a file keeps no process from ending."""
+
+
+@contextmanager
+def partial_file(target: Path) -> Iterator[Path]:
+    """A hidden file beside a target, which takes the target's name when the block has ended well.
+
+    A new file has the rights that the umask leaves it; the target may be there.
+
+    Raises:
+        click.UsageError: none can be made there.
+    """
+    made = not target.parent.exists()
+    partial = target.parent / f".{target.name}.{secrets.token_hex(4)}"
+    try:
+        # Its name is known before it is there: a signal finds every file that there is.
+        with _CREATING:
+            if made:
+                _PARTIAL.add(target.parent)
+                target.parent.mkdir()
+            _PARTIAL.add(partial)
+            os.close(os.open(partial, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+    except OSError as error:
+        _PARTIAL.difference_update((partial, target.parent))
+        raise click.UsageError(f"{target} cannot be made: {error.strerror}") from None
+    try:
+        yield partial
+        os.replace(partial, target)
+    except BaseException:
+        remove(partial)
+        if made:
+            remove(target.parent)
+        raise
+    _PARTIAL.difference_update((partial, target.parent))
+
+
+def remove_all() -> None:
+    """Remove what is under way: the process ends here and now, so no other file is begun."""
+    _CREATING.acquire(timeout=_CREATION_SECONDS)
+    for path in sorted(_PARTIAL, key=lambda p: len(p.parts), reverse=True):
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder that is empty; no matter if it cannot be done."""
+    with suppress(OSError):
+        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+    _PARTIAL.discard(path)
+
+
+def is_written_through(target: Path) -> bool:
+    """Whether a target is a device or a pipe: it is written to, and nothing takes its place.
+
+    Raises:
+        click.UsageError: it is a folder, or something that no text can be written to.
+    """
+    if not target.exists():
+        return False
+    mode = target.stat().st_mode
+    if stat.S_ISDIR(mode):
+        raise click.UsageError(f"{target} is a folder, expected a file")
+    if stat.S_ISCHR(mode) or stat.S_ISFIFO(mode):
+        return True
+    if not stat.S_ISREG(mode):
+        raise click.UsageError(f"{target} is no regular file, so nothing is written over it")
+    return False
+
+
+def real_target(path: str) -> Path:
+    """The file that a name means: a symbolic link keeps its place, and its file is written."""
+    return Path(os.path.realpath(path)) if os.path.islink(path) else Path(path)

@@ -1,0 +1,73 @@
+"""What stdout is: a terminal with a width and colours, or a pipe that keeps everything."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, TextIO
+
+import click
+
+from inspector.render.display import Display
+
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+UNKNOWN_WIDTH = 80
+DUMB = ("dumb", "unknown")
+"""Values of TERM that mean a terminal without colours."""
+
+
+def display_options() -> Iterator[click.Option]:
+    """How text for people is shown."""
+    yield click.Option(
+        ["--wide"],
+        is_flag=True,
+        help="Show every column of tables, even if the terminal is narrower.",
+    )
+    yield click.Option(
+        ["--color"],
+        type=click.Choice([AUTO, ALWAYS, NEVER]),
+        default=AUTO,
+        show_default=True,
+        help="Colours for severities; auto: on a terminal, unless NO_COLOR is set.",
+    )
+
+
+def display_of(parsed: Mapping[str, Any]) -> Display:
+    """The display for a report that goes where the options say.
+
+    Args:
+        parsed: what the command line has; a report that goes to a file is on no terminal.
+    """
+    stdout = sys.stdout if parsed.get("output_file") is None else None
+    terminal = stdout is not None and stdout.isatty()
+    return Display(
+        width=width_of(stdout) if stdout is not None and terminal else None,
+        color=has_color(parsed.get("color", AUTO), terminal=terminal),
+        wide=bool(parsed.get("wide")),
+    )
+
+
+def width_of(terminal: TextIO) -> int:
+    """The columns of a terminal; COLUMNS of the environment goes before what it says itself."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(terminal.fileno()).columns or UNKNOWN_WIDTH
+    except OSError:
+        return UNKNOWN_WIDTH
+
+
+def echo_message(text: str) -> None:
+    """Write a message to stderr, wrapped where that is a terminal."""
+    width = width_of(sys.stderr) if sys.stderr.isatty() else None
+    for line in Display(width).text(text):
+        click.echo(line, nl=False, err=True)
+
+
+def has_color(choice: str, *, terminal: bool) -> bool:
+    """Whether there are colours, by ``--color`` and the environment."""
+    if choice != AUTO:
+        return choice == ALWAYS
+    return terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") not in DUMB

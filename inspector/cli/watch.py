@@ -1,0 +1,85 @@
+"""``inspector watch``: a line for each batch of a running query, as soon as it was committed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from inspector.analyses.shared.declare import Analysis
+from inspector.cli.exits import Exit
+from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
+from inspector.cli.terminal import display_of, display_options
+from inspector.cli.writing import destination, outside, write
+from inspector.render.formats import render
+from inspector.render.report import Report
+from inspector.render.text import problem_line
+from inspector.render.watch_lines import batch_lines, head_line
+
+
+def watch_options() -> Iterator[click.Option]:
+    """How the batches are written."""
+    yield click.Option(
+        ["-o", "--output"],
+        type=click.Choice(["table", "ndjson"]),
+        default="table",
+        show_default=True,
+        help="A line of text for each batch, or a JSON object.",
+    )
+    yield click.Option(
+        ["--prometheus"],
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write the metrics of the newest batch to this file, anew for each; for the textfile "
+        "collector of Prometheus' node exporter. A file of this name is replaced, without --force "
+        "too.",
+    )
+    yield from display_options()
+    yield quiet_option()
+    yield no_progress_option()
+
+
+def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
+    """Write the batches of a running query until told to end, and end the process."""
+    reports = analysis.function(
+        parsed["path"], api_options(parsed), **own_options(analysis, parsed)
+    )
+    place = parsed["prometheus"]
+    if place is not None:
+        outside(parsed["path"], place)  # before the state is replayed, which may take long
+    complete, said = True, set[str]()
+    with destination(None, force=False) as file:
+        display = display_of(parsed)
+        for number, report in enumerate(reports):
+            if place is not None:
+                outside(report.checkpoint, place)  # the path may be that of a part
+            if parsed["output"] == "ndjson":
+                write(render(report, "ndjson"), file)
+            else:
+                write([] if number else [head_line(display)], file)
+                write(batch_lines(report, display), file)
+            file.flush()
+            _export(report, place)
+            complete &= report.complete
+            said |= _say(report, said, parsed)
+    sys.exit(Exit.OK if complete else Exit.INCOMPLETE)
+
+
+def _export(report: Report, place: str | None) -> None:
+    """Renamed into its place, so that who reads it never sees half of it."""
+    if place is None:
+        return
+    with destination(place, force=True) as file:
+        write(render(report, "prometheus"), file)
+
+
+def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
+    """Problems, each once, and notes on stderr."""
+    problems = {problem_line(problem): None for problem in report.problems}
+    for line in problems.keys() - said:
+        click.echo(f"problem: {line}", err=True)
+    for note in report.notes if not parsed["quiet"] else ():
+        click.echo(f"note: {note}", err=True)
+    return set(problems)

@@ -1,0 +1,165 @@
+"""Blots passwords, signatures and tokens out of whatever a person reads; the one place for it.
+
+What is secret is known in two ways. By its shape: the part of a URL before ``@``, parameters of a
+URL with telling names, headers of HTTP. And by its value: :func:`learn` keeps, for the life of the
+process, the secrets of every URL and option that was given, so that they are found wherever a
+driver, Java or a report repeats them, also as JSON, HTML or a URL spells them.
+
+Errors of this package blot out what they say when they are made; the command line once more,
+whatever it writes.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from threading import Lock
+from urllib.parse import quote, unquote
+
+HIDDEN = "***"
+
+SHORTEST = 4
+"""Shorter values are not blotted out of messages: they would take half of the words with them."""
+
+_USERINFO = re.compile(
+    r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]*)://(?P<user>[^\s/@:'\"]*)"
+    r"(?P<password>:(?!\d+(?:/|$))[^\s'\"<>]*?)?@(?=[^\s@]*(?:[\s'\"<>,]|$))"
+)
+"""``scheme://user:password@``; a port and a later ``@`` are none. A secret may hold ``/``, ``@``
+and whatever else nobody has encoded: all up to the last ``@`` is taken for it."""
+
+_WHOLE_URL = re.compile(
+    r"([A-Za-z][A-Za-z0-9+.-]*)://([^\s/@:]*)(?::(?!\d+(?:/|$))(.*))?@", re.DOTALL
+)
+"""The same of a text that is one URL, so that it may hold quotes too."""
+
+_USER_IS_NO_SECRET = frozenset(("abfs", "abfss", "wasb", "wasbs", "hdfs", "sftp", "ssh"))
+"""Schemes in which what stands alone before ``@`` is a container's or a person's name."""
+
+_TELLING = (
+    r"(?:[\w.%-]*(?:key|secret|token|pass(?:word|wd)?|signature|credential|connection_?string|"
+    r"session|authorization)[\w.%-]*|sig|auth|pwd)"
+)
+_URL_PARAMETER = re.compile(
+    rf"([?&;]{_TELLING}=)[^&;\s'\"<>]+?(?=:?(?:[&;\s'\"<>]|$))", re.IGNORECASE
+)
+_PLAIN_PARAMETER = re.compile(
+    r"((?:^|[\s'\"(,{])(?:sig|token|AccountKey|SharedAccessSignature|SharedAccessKey|password|"
+    r"X-Amz-[\w-]+|aws_secret_access_key|aws_session_token)['\"]?\s*[=:]\s*['\"]?)[^&;\s'\",})<>]+",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(r"\b((?:Bearer|Basic|SharedKey|AWS4-HMAC-SHA256)\s+)[^\s,'\"]{4,}")
+_SECRET_NAME = re.compile(r"key|secret|token|pass|pwd|sas|sig|credential|connection|auth", re.I)
+_HARMLESS_NAME = re.compile(r"keytab|path|provider|enable|keepalive|key[_-]?schema", re.I)
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
+_OPENING = ("--storage-option", "--conf")
+
+_lock = Lock()
+_known: dict[str, None] = {}
+
+
+def redact(text: str, options: Mapping[str, str] | None = None) -> str:
+    """The text without what is secret by its shape, was learnt, or is an option's secret value."""
+    return _by_shape(_without(text, [*_known, *_of_options(options or {})]))
+
+
+def without_known(text: str) -> str:
+    """The text without the secrets that were learnt: for reports, whose data has any shape."""
+    return _without(text, _known) if _known else text
+
+
+def learn(*urls: str, options: Mapping[str, str] | None = None) -> None:
+    """Keep the secrets of URLs and options, to find them in whatever is written from now on."""
+    found = {*_of_options(options or {}), *(one for url in urls for one in _of_url(url))}
+    fresh = [spelled for one in found for spelled in _spellings(one)]
+    with _lock:
+        merged = sorted({*_known, *fresh}, key=lambda one: (-len(one), one))
+        if len(merged) > len(_known):
+            _known.clear()
+            _known.update(dict.fromkeys(merged))
+
+
+def learn_arguments(arguments: Sequence[str]) -> None:
+    """Keep the secrets among the arguments of a command line, before any of it is understood.
+
+    Args:
+        arguments: URLs anywhere, and ``NAME=VALUE`` of the options that open storages and sessions.
+    """
+    for before, argument in zip(("", *arguments), arguments, strict=False):
+        learn(*_URL.findall(argument))
+        option, _, joined = argument.partition("=")
+        pair = argument if before in _OPENING else joined if option in _OPENING else ""
+        name, _, value = pair.partition("=")
+        learn(options={name: value})
+
+
+def is_secret(name: str) -> bool:
+    """Whether an option of this name holds a secret."""
+    return bool(_SECRET_NAME.search(name)) and not _HARMLESS_NAME.search(name)
+
+
+def _by_shape(text: str) -> str:
+    text = _USERINFO.sub(_userinfo, text)
+    for pattern in (_URL_PARAMETER, _PLAIN_PARAMETER, _HEADER):
+        text = pattern.sub(rf"\g<1>{HIDDEN}", text)
+    return text
+
+
+def _userinfo(match: re.Match[str]) -> str:
+    if match["password"] is None and match["scheme"].lower() in _USER_IS_NO_SECRET:
+        return match[0]
+    return f"{match['scheme']}://{HIDDEN}@"
+
+
+def _without(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    return text
+
+
+def _of_url(url: str) -> Iterator[str]:
+    match = _WHOLE_URL.match(url)
+    if match is not None:
+        scheme, user, password = match.groups()
+        if password is not None:
+            yield from (password, password.partition("@")[0])  # a path may have an "@" too
+        elif scheme.lower() not in _USER_IS_NO_SECRET:
+            yield user
+    for found in _URL_PARAMETER.finditer(url):
+        yield found[0][len(found[1]) :]
+
+
+def _of_options(options: Mapping[str, str]) -> set[str]:
+    found = {leaf for name, value in options.items() for leaf in _leaves(name, value)}
+    urls = {
+        one
+        for value in options.values()
+        for url in _URL.findall(str(value))
+        for one in _of_url(url)
+    }
+    return {text for text in found | urls if len(text) >= SHORTEST}
+
+
+def _leaves(name: str, value: object) -> Iterator[str]:
+    if isinstance(value, str) and value[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            value = json.loads(value)
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from _leaves(str(key), item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _leaves(name, item)
+    elif isinstance(value, str) and is_secret(name) and value.lower() not in ("true", "false"):
+        yield value
+
+
+def _spellings(secret: str) -> Iterator[str]:
+    """A secret as it stands, and as URLs, JSON and HTML spell it."""
+    for plain in {secret, unquote(secret)}:
+        if len(plain) >= SHORTEST:
+            yield from (plain, quote(plain), quote(plain, safe=""), html.escape(plain))
+            yield from (json.dumps(plain)[1:-1], json.dumps(plain, ensure_ascii=False)[1:-1])

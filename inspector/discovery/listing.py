@@ -1,0 +1,61 @@
+"""What is wrong with a checkpoint by the names of its files alone; no file is read for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from inspector.checkpoint.layout import StoreLayout
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import impossible_partitions
+from inspector.discovery.state_checks import ranges_text, state_problems
+from inspector.model import Problem
+from inspector.providers.chain import restorable_versions
+
+
+def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
+    """What is wrong with files and folders by their names alone: what is missing, or too many.
+
+    Args:
+        checkpoint: what was found.
+        version: the judged version; every store has to be able to restore it.
+    """
+    yield from impossible_partitions(checkpoint, version)
+    yield from state_problems(checkpoint, version)
+    for operator in checkpoint.operators:
+        for store in operator.layout.stores:
+            yield from _gaps(checkpoint, store, version)
+
+
+def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator[Problem]:
+    files = checkpoint.store_files[layout.directory]
+    restorable = restorable_versions(files)
+    place = checkpoint.storage.full_path(layout.directory)
+    if version and version not in restorable:
+        yield Problem(
+            "missing-version",
+            f"state version {version} (batch {version - 1}) cannot be restored from these files, "
+            f"which can restore {_restorable_text(restorable)}",
+            place,
+            store=layout.store,
+            version=version,
+        )
+    oldest = restorable[0] if restorable else 1
+    known = [v for v in sorted({*files.deltas, *files.snapshots}) if oldest <= v <= version]
+    points = [*([] if restorable else [0]), *known, version + 1]
+    holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
+    lost = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in holes)
+    single = len(holes) == 1 and holes[0][0] == holes[0][1]
+    if lost:
+        yield Problem(
+            "missing-delta",
+            f"{'the delta of version' if single else 'the deltas of versions'} {lost} "
+            f"{'is' if single else 'are'} missing, expected one for every version",
+            place,
+            store=layout.store,
+        )
+
+
+def _restorable_text(versions: Sequence[int]) -> str:
+    noun = "version" if len(versions) == 1 else "versions"
+    return f"{noun} {ranges_text(versions)}" if versions else "no version"

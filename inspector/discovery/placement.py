@@ -1,0 +1,66 @@
+"""By which fields of its key Spark chooses the partition of a row, where that can be said.
+
+``StatefulOperatorPartitioning`` requires the hash of exactly the grouping columns or join keys if
+``statefulOperator.useStrictDistribution`` is true: it is for queries that began with Spark 3.3 or
+later, and the offset log records it. Before, rows that came partitioned by some of these columns
+stayed where they were, so that nothing can be said. Nor can it of an operator that is not known, of
+one that runs in a single partition, and where the schema is not the checkpoint's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.user_schemas import GIVEN
+from inspector.model import LIMITS, Problem, above_limit
+from inspector.operators.join import VALUE_STORES
+from inspector.operators.registry import EMITS
+from inspector.operators.session_window import NAMES as SESSION
+
+STRICT = "statefulOperator.useStrictDistribution"
+PARTITIONS = "shuffle.partitions"
+_DIGITS = 9
+
+
+def partition_count(checkpoint: Checkpoint, version: int) -> int:
+    """How many partitions the state of a version has, by the offset log; 0 if it does not say.
+
+    Nor does a number above the limit ``partitions``, which :func:`impossible_partitions` reports.
+    """
+    count = _recorded_count(checkpoint, version)
+    return count if count <= LIMITS.partitions else 0
+
+
+def impossible_partitions(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
+    """That the log says a number of partitions which is above the limit."""
+    count = _recorded_count(checkpoint, version)
+    if count > LIMITS.partitions:
+        error = above_limit("partitions", f"got {count:,} as spark.sql.{PARTITIONS}")
+        path = checkpoint.storage.full_path(f"offsets/{version - 1}")
+        yield Problem(error.slug, error.message, path, version=version)
+
+
+def _recorded_count(checkpoint: Checkpoint, version: int) -> int:
+    conf = checkpoint.logs.conf_for(version - 1, PARTITIONS).value
+    return int(conf) if conf and conf.isdecimal() and len(conf) <= _DIGITS else 0
+
+
+def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, version: int) -> int:
+    """The first so many fields of a store's key decide on the partition; 0 if that is not known.
+
+    Args:
+        checkpoint: with its logs.
+        operator: which.
+        store: which of its stores.
+        version: the judged state version.
+    """
+    schema = operator.schemas.get(store)
+    strict = checkpoint.logs.conf_for(version - 1, f"streaming.{STRICT}")
+    if schema is None or schema.version == GIVEN or operator.single_partition:
+        return 0
+    if strict.origin != "recorded" or strict.value != "true" or operator.name not in EMITS:
+        return 0
+    # The last field is a session's start, or a row's index among those of its join key.
+    beside = operator.name in SESSION or store in VALUE_STORES
+    return len(schema.key.fields) - beside

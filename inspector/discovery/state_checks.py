@@ -1,0 +1,171 @@
+"""Which operators, partitions and stores there should be, held against those that there are.
+
+* Spark numbers the stateful operators of a query from 0 on (``IncrementalExecution``), and each has
+  its folder from its first batch on.
+* The partitions of an operator are those of its metadata (4.0 on) and, before, of
+  ``spark.sql.shuffle.partitions`` in the offset log, which a restart takes over
+  (``OffsetSeqMetadata``). An operator that needs all rows in one place has partition 0 alone,
+  whatever both say.
+* Each partition has every store of its operator, from its first task on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import pairwise
+
+from inspector.checkpoint.layout import PartitionLayout
+from inspector.checkpoint.logfile import UNSEEN
+from inspector.checkpoint.roots import STATE, Selection
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.placement import partition_count
+from inspector.model import LIMITS, BatchId, Problem
+
+MISSING_OPERATOR = "missing-operator"
+MISSING_PARTITION = "missing-partition"
+EXTRA_PARTITION = "extra-partition"
+PARTITION_COUNTS = "partition-counts"
+
+
+def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
+    """What is missing or too many among the folders of a checkpoint's state.
+
+    Args:
+        checkpoint: what was found.
+        version: the judged version; before the first batch is committed nothing has to be there.
+    """
+    if not version:
+        return
+    if checkpoint.selection == Selection():
+        yield from _missing_operators(checkpoint)
+    for operator in checkpoint.operators:
+        yield from _partitions(checkpoint, operator, version)
+        for partition in operator.layout.partitions:
+            yield from _missing_stores(checkpoint, operator, partition)
+
+
+def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
+    numbers = {operator.operator_id for operator in checkpoint.operators}
+    numbers |= {int(name) for name in _unseen(checkpoint, STATE) if name.isdecimal()}
+    state = checkpoint.storage.full_path(STATE)
+    if numbers:
+        absent = _absent(numbers, max(numbers))
+        if absent:
+            single = len(absent) == 1 and absent[0][0] == absent[0][1]
+            message = (
+                f"{'operator' if single else 'operators'} {_runs_text(absent)} "
+                f"{'is' if single else 'are'} missing, "
+                f"expected 0 to {max(numbers)}: Spark numbers them one by one"
+            )
+            yield Problem(MISSING_OPERATOR, message, state)
+    elif checkpoint.layout.has_state:
+        message = "got no operator in it, expected the state of at least one"
+        yield Problem(MISSING_OPERATOR, message, state)
+    elif (batch := _batch_for_state_alone(checkpoint)) is not None:
+        message = (
+            f"it is missing, though the query has state: batch {batch} ran without new data, "
+            "which Spark does for stateful operators alone"
+        )
+        yield Problem(MISSING_OPERATOR, message, state)
+
+
+def _batch_for_state_alone(checkpoint: Checkpoint) -> int | None:
+    """A batch that ran for no other reason than a watermark that rose since the batch before.
+
+    ``MicroBatchExecution.constructNextBatch``: without new data only
+    ``lastExecution.shouldRunAnotherBatch`` makes one, which asks the stateful operators.
+    """
+    for clock in checkpoint.logs.clocks.values():
+        before = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
+        rose = before is not None and (before.watermark_ms or 0) < (clock.watermark_ms or 0)
+        control = clock.batch_id in checkpoint.logs.control_batches
+        if clock.committed and clock.has_new_data is False and rose and not control:
+            return clock.batch_id
+    return None
+
+
+def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[Problem]:
+    if checkpoint.selection.partition_id is not None:
+        return
+    by_log, by_metadata = partition_count(checkpoint, version), _by_metadata(operator)
+    source = "spark.sql.shuffle.partitions in the offset log"
+    if operator.single_partition:
+        count, source = 1, "the operator needs all rows in one place"
+    elif by_log:
+        count = by_log
+    else:
+        count, source = by_metadata, "numPartitions in the operator's metadata"
+    if not count:
+        return
+    have = {partition.partition_id for partition in operator.layout.partitions}
+    have |= {
+        int(name) for name in _unseen(checkpoint, operator.layout.directory) if name.isdecimal()
+    }
+    place = checkpoint.storage.full_path(operator.layout.directory)
+    highest = f"0 to {count - 1}" if count > 1 else "0 alone"
+    for slug, numbers, what in (
+        (MISSING_PARTITION, _absent(have, count), "missing"),
+        (EXTRA_PARTITION, [(n, n) for n in sorted(have) if n >= count], "too many"),
+    ):
+        if numbers:
+            single = len(numbers) == 1 and numbers[0][0] == numbers[0][1]
+            message = (
+                f"{'partition' if single else 'partitions'} {_runs_text(numbers)} "
+                f"{'is' if single else 'are'} {what}, expected {highest} ({source})"
+            )
+            yield Problem(slug, message, place)
+    if by_log and by_metadata and by_log != by_metadata and not operator.single_partition:
+        message = (
+            f"got numPartitions {by_metadata} in the operator's metadata, the offset log says "
+            f"{by_log} (spark.sql.shuffle.partitions)"
+        )
+        yield Problem(PARTITION_COUNTS, message, place)
+
+
+def _by_metadata(operator: Operator) -> int:
+    """How many partitions the metadata says; 0 where it does not, or gives several numbers."""
+    stores = operator.metadata.stores if operator.metadata else ()
+    numbers = {store.num_partitions for store in stores}
+    count = (numbers.pop() or 0) if len(numbers) == 1 else 0
+    return count if count <= LIMITS.partitions else 0
+
+
+def _unseen(checkpoint: Checkpoint, directory: str) -> set[str]:
+    """Names of what is in a folder of the state, and could not be listed: it is not missing."""
+    above = f"{checkpoint.storage.full_path(directory)}/"
+    paths = (problem.path or "" for problem in checkpoint.problems if problem.slug in UNSEEN)
+    return {path.removeprefix(above) for path in paths if path.startswith(above)}
+
+
+def _missing_stores(
+    checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout
+) -> Iterator[Problem]:
+    have = {store.store.store_name for store in partition.stores}
+    have |= _unseen(checkpoint, partition.directory)
+    for name in sorted({*operator.layout.expected_stores, *operator.layout.store_names} - have):
+        yield Problem(
+            "missing-version",
+            f"store {name!r} is missing, expected it in every partition of the operator",
+            checkpoint.storage.full_path(partition.directory),
+        )
+
+
+def _absent(have: Collection[int], count: int) -> list[tuple[int, int]]:
+    """The runs of numbers from 0 to ``count`` - 1 that are not there; a log may claim millions."""
+    points = [-1, *sorted(n for n in have if n < count), count]
+    return [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
+
+
+def _runs_text(runs: Sequence[tuple[int, int]]) -> str:
+    return ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in runs)
+
+
+def ranges_text(numbers: Sequence[int]) -> str:
+    """``0-3, 7``: sorted numbers, runs drawn together."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    return ", ".join("-".join(map(str, run)) for run in runs)

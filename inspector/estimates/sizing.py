@@ -1,0 +1,123 @@
+"""How many executors hold a state, and how large they have to be; estimates.
+
+The state lies on the heap of executors, in objects that Spark's memory manager does not count. Of
+a heap Spark reserves 300 MiB and leaves ``spark.memory.fraction`` of the rest to execution and
+storage (``UnifiedMemoryManager``), which take it when a batch needs it. So what is surely left to
+the state is the remainder; whatever else the executor's code holds lies there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import NamedTuple
+
+RESERVED_BYTES = 300 << 20
+"""``UnifiedMemoryManager.RESERVED_SYSTEM_MEMORY_BYTES``."""
+
+MANAGED_PERCENT = 60
+"""``spark.memory.fraction`` by default (Spark 2.0 and later)."""
+
+_ALL = 100
+
+
+class Shape(NamedTuple):
+    """An executor: its maximal heap in bytes, and how many tasks it runs at a time."""
+
+    heap_bytes: int
+    cores: int
+
+
+SHAPES = tuple(
+    Shape(gib << 30, cores) for gib, cores in ((2, 1), (4, 2), (8, 4), (16, 4), (32, 8), (64, 16))
+)
+"""Executors that are usual."""
+
+
+def room_bytes(heap_bytes: int, percent: int | None = None) -> int:
+    """What the state may take of an executor's heap.
+
+    Args:
+        heap_bytes: its maximal heap (``spark.executor.memory``).
+        percent: how much of the heap is left to the state; None: what Spark's defaults leave.
+    """
+    if percent is not None:
+        return heap_bytes * percent // _ALL
+    return max(0, heap_bytes - RESERVED_BYTES) * (_ALL - MANAGED_PERCENT) // _ALL
+
+
+def heap_bytes_for(room: int, percent: int | None = None) -> int:
+    """The smallest heap that leaves so much to the state; the inverse of :func:`room_bytes`."""
+    if percent is not None:
+        return -(-room * _ALL // percent)
+    return RESERVED_BYTES + -(-room * _ALL // (_ALL - MANAGED_PERCENT))
+
+
+class Spread(NamedTuple):
+    """Bytes on one executor: partitions spread evenly, and the largest of them together."""
+
+    even: int
+    worst: int
+
+
+class Load:
+    """What the partitions of a state take, to be spread over executors.
+
+    Args:
+        retained_bytes: of every partition between batches.
+        peak_bytes: of the same during one.
+    """
+
+    def __init__(self, retained_bytes: Sequence[int], peak_bytes: Sequence[int]) -> None:
+        pairs = zip(retained_bytes, peak_bytes, strict=True)
+        self._usual = _largest_first(retained_bytes)
+        self._more = _largest_first([max(0, most - usual) for usual, most in pairs])
+
+    @property
+    def partitions(self) -> int:
+        """How many there are."""
+        return len(self._usual) - 1
+
+    def spread(self, executors: int, cores: int) -> Spread:
+        """What an executor needs while it works on as many partitions as it has cores.
+
+        Args:
+            executors: that share the partitions, each as many.
+            cores: tasks that one executor runs at a time.
+        """
+        share = -(-self.partitions // executors)
+        at_work = min(cores, share)
+        mean_more = self._more[-1] * at_work // self.partitions if self.partitions else 0
+        even = self._usual[-1] // executors + mean_more
+        return Spread(even, max(even, self._usual[share] + self._more[at_work]))
+
+    def executors_for(self, room: int, cores: int, *, evenly: bool) -> int | None:
+        """The fewest executors of which each holds what it has to.
+
+        Args:
+            room: bytes that the state may take of each.
+            cores: tasks that each runs at a time.
+            evenly: partitions are spread evenly; else the largest may meet on one executor.
+
+        Returns:
+            None if it takes more than one for each partition.
+        """
+        least, most = 1, max(1, self.partitions)
+        if self._need(most, cores, evenly=evenly) > room:
+            return None
+        while least < most:
+            middle = (least + most) // 2
+            if self._need(middle, cores, evenly=evenly) > room:
+                least = middle + 1
+            else:
+                most = middle
+        return least
+
+    def _need(self, executors: int, cores: int, *, evenly: bool) -> int:
+        spread = self.spread(executors, cores)
+        return spread.even if evenly else spread.worst
+
+
+def _largest_first(amounts: Sequence[int]) -> list[int]:
+    """Sums of the largest none, one, two, ... of them."""
+    return [0, *accumulate(sorted(amounts, reverse=True))]

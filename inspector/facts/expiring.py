@@ -1,0 +1,212 @@
+"""When the live rows will expire, by their own clocks: the state to come if nothing leaks.
+
+A row's expiry time is the first reading of its clock at which the operator's rule lets it go: for
+``field <= watermark`` the field itself, for a timeout, ``field < clock``, one millisecond later,
+and behind a delay (the retention of a join's side) so much later.
+
+Times are counted in buckets. Their width is the finest of :class:`Width` that makes at most
+:data:`MOST_BUCKETS` of them; that depends on the rows alone and not on how they are split, since
+the buckets of each width are whole buckets of the next.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.facts.fact import Fact, fact
+from inspector.model import NO_TIMEOUT, BatchClock, TimeoutKind
+from inspector.operators.rule import Clock, ExpiryField
+from inspector.state.replay import NO_CLOCK, StateMap
+
+MOST_BUCKETS = 1024
+"""Buckets of one fact: 42 days of hours."""
+
+_LATEST = int(np.iinfo(np.int64).max)
+_DAY = 86_400_000
+
+
+class Width(enum.IntEnum):
+    """How long a bucket is, in ms; each is a multiple of the one before.
+
+    Those of more than a month are for clocks that no healthy query writes: with the last one, all
+    the times of 64 bits make six buckets.
+    """
+
+    SECOND = 1_000
+    MINUTE = 60_000
+    HOUR = 3_600_000
+    DAY = _DAY
+    MONTH = 30 * _DAY
+    YEARS = 3_600 * _DAY
+    AGES = 3_600_000 * _DAY
+    ALL = 36_000_000_000 * _DAY
+
+    @property
+    def coarser(self) -> Width:
+        """The next one; the last has none and gives itself."""
+        wider = [width for width in Width if width > self]
+        return wider[0] if wider else self
+
+
+@fact("expiring")
+@dataclass(frozen=True)
+class Expiring(Fact):
+    """Live rows and their bytes by when they expire. Adds; the zero is empty.
+
+    Attributes:
+        timeout_kind: the clock that the timers of a group state are taken to follow; None for
+            rules without timers.
+        width: of the buckets.
+        rows, bytes: by bucket, of rows that expire after the judged batch; bucket ``n`` begins at
+            ``n * width`` in epoch ms.
+        due_rows, due_bytes: the clock of the judged batch had come so far, and they are there.
+        endless_rows, endless_bytes: without a time: their field is null, or no timer is set.
+    """
+
+    timeout_kind: TimeoutKind | None = None
+    width: Width = Width.SECOND
+    rows: Counter[int] = field(default_factory=Counter)
+    bytes: Counter[int] = field(default_factory=Counter)
+    due_rows: int = 0
+    due_bytes: int = 0
+    endless_rows: int = 0
+    endless_bytes: int = 0
+
+    def __add__(self, other: Expiring) -> Expiring:
+        width = max(self.width, other.width)
+        mine, others = self._by(width), other._by(width)
+        return Expiring(
+            self.timeout_kind or other.timeout_kind,
+            width,
+            mine.rows + others.rows,
+            mine.bytes + others.bytes,
+            self.due_rows + other.due_rows,
+            self.due_bytes + other.due_bytes,
+            self.endless_rows + other.endless_rows,
+            self.endless_bytes + other.endless_bytes,
+        ).bounded(MOST_BUCKETS)
+
+    def merge_key(self, _version: int) -> Hashable:
+        """Those by the same clock add."""
+        return "" if self.timeout_kind is None else self.timeout_kind.value
+
+    def bounded(self, most: int) -> Expiring:
+        """The same in so many buckets at the most, which are as short as they can be."""
+        found = self
+        while len(found.rows) > most and found.width.coarser is not found.width:
+            found = found._by(found.width.coarser)
+        return found
+
+    def at_least(self, width: Width) -> Expiring:
+        """The same in buckets that are not shorter than ``width``."""
+        return self._by(max(width, self.width))
+
+    def _by(self, width: Width) -> Expiring:
+        if width is self.width:
+            return self
+        many = width // self.width
+        rows: Counter[int] = Counter()
+        sizes: Counter[int] = Counter()
+        for found, made in ((self.rows, rows), (self.bytes, sizes)):
+            for bucket, amount in found.items():
+                made[bucket // many] += amount
+        return Expiring(
+            self.timeout_kind,
+            width,
+            rows,
+            sizes,
+            self.due_rows,
+            self.due_bytes,
+            self.endless_rows,
+            self.endless_bytes,
+        )
+
+    @classmethod
+    def observe(
+        cls,
+        state: StateMap,
+        expiry: ExpiryField,
+        batch: BatchClock | None,
+        kind: TimeoutKind | None = None,
+    ) -> Expiring:
+        """Measure the live rows at the version that was replayed last.
+
+        Args:
+            state: the map; it follows the field of the rule.
+            expiry: the rule.
+            batch: clocks of the judged batch; None if its log entry is gone: then nothing is due.
+            kind: of group-state timers, the clock that they are taken to follow.
+        """
+        now = _now(expiry, batch, kind)
+        total = cls(kind)
+        for some in state.portions():
+            live = state.live[some]
+            clock = state.clock[some][live]
+            sizes = np.add(state.key_size[some], state.value_size[some], dtype=np.int64)[live]
+            timed = clock != NO_CLOCK
+            if kind is not None:
+                timed &= clock != NO_TIMEOUT
+            times = expiry_ms(clock[timed], expiry)
+            weights, due = sizes[timed], np.zeros(len(times), np.bool_)
+            if now is not None:
+                due = times <= now
+            total += cls._counted(kind, times[~due], weights[~due]) + cls(
+                kind,
+                due_rows=int(due.sum()),
+                due_bytes=int(weights[due].sum()),
+                endless_rows=int((~timed).sum()),
+                endless_bytes=int(sizes[~timed].sum()),
+            )
+        return total
+
+    @classmethod
+    def _counted(cls, kind: TimeoutKind | None, times: Int64s, sizes: Int64s) -> Expiring:
+        """Rows by buckets as short as they can be: their times and sizes."""
+        for width in Width:
+            buckets, places = np.unique(times // int(width), return_inverse=True)
+            if len(buckets) <= MOST_BUCKETS:
+                break
+        counts = np.bincount(places, minlength=len(buckets))
+        # bincount adds in doubles, which are exact up to 2^53 bytes.
+        weights = np.bincount(places, sizes, len(buckets)).astype(np.int64)
+        listed = buckets.tolist()
+        return cls(
+            kind,
+            width,
+            Counter(dict(zip(listed, counts.tolist(), strict=True))),
+            Counter(dict(zip(listed, weights.tolist(), strict=True))),
+        )
+
+
+def expiry_ms(clock: Int64s, expiry: ExpiryField) -> Int64s:
+    """The first reading of the clock, in ms, at which the rule lets each row go.
+
+    Clocks beyond what 64 bits of ms hold stay at the last of them.
+
+    Args:
+        clock: the rule's field of each row, in its own units.
+        expiry: the rule.
+    """
+    if expiry.inclusive:
+        times, later = -(-clock // expiry.per_ms), expiry.delay_ms
+    else:
+        times, later = clock // expiry.per_ms, expiry.delay_ms + 1
+    if later < 0:
+        return np.maximum(times, -_LATEST - later) + later
+    return np.minimum(times, _LATEST - later) + later
+
+
+def _now(expiry: ExpiryField, batch: BatchClock | None, kind: TimeoutKind | None) -> int | None:
+    """What the rule's clock read in a batch; None if that is not known, or it had not begun."""
+    if batch is None:
+        return None
+    if expiry.clock is Clock.TIMEOUT and kind is not None:
+        return batch.time_ms(kind)
+    by_watermark = expiry.clock is Clock.WATERMARK
+    return (batch.watermark_ms if by_watermark else batch.timestamp_ms) or None

@@ -1,0 +1,81 @@
+"""Keys held against the partition that Spark's hash sends them to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.arrays import Bools, Int64s
+from inspector.decode.spark_hash import RowHash
+from inspector.facts.fact import Fact, fact
+from inspector.state.replay import StateMap
+
+KEYS_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where the keys of a store belong.
+
+    Attributes:
+        hash: of their grouping columns. partitions: of the state. partition_id: the store's own.
+    """
+
+    hash: RowHash
+    partitions: int
+    partition_id: int
+
+
+@fact("misplaced_keys")
+@dataclass(frozen=True)
+class MisplacedKeys(Fact):
+    """Live keys of a store by whether they belong to its partition. Adds; the zero is empty.
+
+    Attributes:
+        checked: keys whose partition is known. misplaced: those that belong to another.
+        misplaced_bytes: key and value bytes of these.
+    """
+
+    by_partition = True
+
+    checked: int = 0
+    misplaced: int = 0
+    misplaced_bytes: int = 0
+
+    def __add__(self, other: MisplacedKeys) -> MisplacedKeys:
+        return MisplacedKeys(
+            self.checked + other.checked,
+            self.misplaced + other.misplaced,
+            self.misplaced_bytes + other.misplaced_bytes,
+        )
+
+    def merge_key(self, version: int) -> int:
+        """Those of one version add."""
+        return version
+
+    @classmethod
+    def observe(cls, state: StateMap, placement: Placement) -> MisplacedKeys:
+        """Hold the live keys of a map against their partition."""
+        checked = misplaced = size = 0
+        for ids, where, known in placed(state, placement.hash, placement.partitions):
+            wrong = ids[known & (where != placement.partition_id)]
+            checked += int(known.sum())
+            misplaced += len(wrong)
+            size += int(state.key_size[wrong].sum(dtype=np.int64))
+            size += int(state.value_size[wrong].sum(dtype=np.int64))
+        return cls(checked, misplaced, size)
+
+
+def placed(
+    state: StateMap, row_hash: RowHash, partitions: int
+) -> Iterator[tuple[Int64s, Int64s, Bools]]:
+    """The live keys of a map, the partition of each among so many, and whether that is known."""
+    live = state.where(lambda some: state.live[some])
+    for start in range(0, len(live), KEYS_AT_ONCE):
+        ids = live[start : start + KEYS_AT_ONCE]
+        ends = np.zeros(len(ids) + 1, np.int64)
+        data = state.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
+        where, known = row_hash.partitions(data, ends[:-1], np.diff(ends), partitions)
+        yield ids, where, known

@@ -1,0 +1,317 @@
+"""An earlier audit held against this one: what got better, worse, what is new and what is gone."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.metrics import METRICS, Metric, Value, Values
+from inspector.findings.quantities import counted
+
+TOLERANCE = 0.1
+"""By how much of its earlier value a number may differ and still count as the same: a query that
+runs is never twice the same."""
+
+USUAL_GROWTH = 0.01
+"""Growth that differs by less than so much of the state per hour is the same growth."""
+
+USUAL_LAG_SECONDS = 600
+"""A watermark's lag goes up and down by minutes with the batches."""
+
+_GROWS = {
+    "growth.rows_per_hour": "state.rows",
+    "growth.bytes_per_hour": "state.bytes",
+    "growth.heap_bytes_per_hour": "heap.bytes",
+}
+_MOST = 1 << 63
+
+
+class Trend(enum.Enum):
+    """How something stands against the baseline, the worst first."""
+
+    NEW = "new"
+    WORSE = "worse"
+    GONE = "gone"
+    BETTER = "better"
+    SAME = "same"
+
+    @property
+    def is_bad(self) -> bool:
+        """Whether it is what a gate fails for."""
+        return self in (Trend.NEW, Trend.WORSE)
+
+
+class Place(NamedTuple):
+    """What makes two findings the same one."""
+
+    id: str
+    operator_id: int | None
+    store_name: str | None
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """What an earlier audit found of a checkpoint.
+
+    Attributes:
+        checkpoint, query_id: by which it is recognised.
+        batch_id: that was judged.
+        complete: whether everything could be read; if not, what is new may have been there.
+        metrics: by name.
+        findings: by place: severity, rows and bytes of each, summed where there are several.
+    """
+
+    checkpoint: str
+    query_id: str | None
+    batch_id: int | None
+    complete: bool
+    metrics: Values
+    findings: Mapping[Place, Amount]
+
+
+@dataclass(frozen=True)
+class Amount:
+    """How much a finding is about."""
+
+    severity: Severity
+    rows: int | None = None
+    bytes: int | None = None
+
+    def __add__(self, other: Amount) -> Amount:
+        """Both together; a finding of one id may be reported several times of one store."""
+        return Amount(
+            max(self.severity, other.severity),
+            _sum(self.rows, other.rows),
+            _sum(self.bytes, other.bytes),
+        )
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        if self.rows is None:
+            return self.severity.word
+        return f"{self.severity.word}, {counted(self.rows, 'row')}"
+
+
+@dataclass(frozen=True)
+class FindingTrend:
+    """A finding now and then; None where it is not."""
+
+    place: Place
+    title: str
+    before: Amount | None
+    now: Amount | None
+    trend: Trend
+
+
+@dataclass(frozen=True)
+class MetricTrend:
+    """A metric now and then."""
+
+    metric: Metric
+    before: Value
+    now: Value
+    trend: Trend
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A checkpoint against its baseline.
+
+    Attributes:
+        earlier: None if the baseline does not have the checkpoint: all is new then.
+        findings, metrics: the worst first. Metrics that one of the two lacks are left out.
+    """
+
+    earlier: Earlier | None
+    findings: tuple[FindingTrend, ...]
+    metrics: tuple[MetricTrend, ...]
+
+    def count(self, trend: Trend) -> int:
+        """Findings and metrics of a trend."""
+        return self.trends.count(trend)
+
+    @property
+    def trends(self) -> list[Trend]:
+        """Of all findings and metrics."""
+        return [*(one.trend for one in self.findings), *(one.trend for one in self.metrics)]
+
+    @property
+    def worse_metrics(self) -> tuple[MetricTrend, ...]:
+        """Those that are a reason to fail."""
+        return tuple(each for each in self.metrics if each.trend.is_bad)
+
+    def is_bad(self, finding: Finding) -> bool:
+        """Whether a finding is new or worse."""
+        return any(each.place == place_of(finding) and each.trend.is_bad for each in self.findings)
+
+
+def compare(
+    findings: Sequence[Finding],
+    metrics: Values,
+    earlier: Earlier | None,
+    tolerance: float = TOLERANCE,
+) -> Comparison:
+    """Hold an audit against an earlier one.
+
+    Args:
+        findings: of now.
+        metrics: of now.
+        earlier: what was then.
+        tolerance: by how much of its earlier value a number may differ and count as the same.
+    """
+    now = amounts_of((place_of(each), amount_of(each)) for each in findings)
+    titles = {each.kind.id: each.kind.title for each in findings}
+    before = {} if earlier is None else earlier.findings
+    trends = [
+        FindingTrend(
+            place,
+            titles.get(place.id, ""),
+            before.get(place),
+            now.get(place),
+            _trend_of(before.get(place), now.get(place), tolerance),
+        )
+        for place in {**now, **before}
+    ]
+    of_metrics = (
+        [] if earlier is None else list(_metric_trends(earlier.metrics, metrics, tolerance))
+    )
+    return Comparison(
+        earlier,
+        tuple(sorted(trends, key=lambda each: _order(each.trend))),
+        tuple(sorted(of_metrics, key=lambda each: _order(each.trend))),
+    )
+
+
+def place_of(finding: Finding) -> Place:
+    """What makes a finding the same one in another audit."""
+    return Place(finding.kind.id, finding.operator_id, finding.store_name)
+
+
+def amount_of(finding: Finding) -> Amount:
+    """How much a finding is about."""
+    return Amount(finding.severity, finding.rows, finding.bytes)
+
+
+def amounts_of(found: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
+    """The amounts of each place together."""
+    sums: dict[Place, Amount] = {}
+    for place, amount in found:
+        sums[place] = sums[place] + amount if place in sums else amount
+    return sums
+
+
+def _metric_trends(before: Values, now: Values, tolerance: float) -> Iterator[MetricTrend]:
+    for metric in METRICS:
+        then, current = before.get(metric.name), now.get(metric.name)
+        if then is not None and current is not None:
+            least = _least_difference(metric, now)
+            # State that shrinks is not worse for shrinking more slowly.
+            pair = max(0, then), max(0, current)
+            trend = _trend_of_numbers(*pair, max(least, tolerance * pair[0]))
+            yield MetricTrend(metric, then, current, trend)
+
+
+def _least_difference(metric: Metric, now: Values) -> float:
+    """Differences that come and go by themselves, however large they are to what was before."""
+    if metric.name == "watermark.lag_seconds":
+        return USUAL_LAG_SECONDS
+    state = now.get(_GROWS.get(metric.name, ""))
+    return 0 if state is None else USUAL_GROWTH * state
+
+
+def _trend_of(before: Amount | None, now: Amount | None, tolerance: float) -> Trend:
+    if before is None:
+        return Trend.NEW
+    if now is None:
+        return Trend.GONE
+    if now.severity != before.severity:
+        return Trend.WORSE if now.severity > before.severity else Trend.BETTER
+    for then, current in ((before.bytes, now.bytes), (before.rows, now.rows)):
+        if then is not None and current is not None:
+            return _trend_of_numbers(then, current, tolerance * then)
+    return Trend.SAME
+
+
+def _trend_of_numbers(before: float, now: float, least: float) -> Trend:
+    if abs(now - before) <= least:
+        return Trend.SAME
+    return Trend.WORSE if now > before else Trend.BETTER
+
+
+def _order(trend: Trend) -> int:
+    return list(Trend).index(trend)
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else a + b
+
+
+def failing(
+    findings: Sequence[Finding], least: Severity | None, comparison: Comparison | None
+) -> tuple[Finding, ...]:
+    """The findings that a gate fails for.
+
+    Args:
+        findings: of an audit.
+        least: the severity from which on a finding counts; None: none does.
+        comparison: with a baseline; if there is one, only what is new or worse counts.
+    """
+    if least is None:
+        return ()
+    return tuple(
+        each
+        for each in findings
+        if each.severity >= least and (comparison is None or comparison.is_bad(each))
+    )
+
+
+def earlier_of(report: Mapping[str, Any]) -> Earlier:
+    """What a JSON report of an audit says of its checkpoint.
+
+    Args:
+        report: the parsed envelope of one checkpoint.
+
+    Raises:
+        ValueError: it is none.
+    """
+    try:
+        summary = report["summary"]
+        found = amounts_of(_placed(one) for one in report["findings"])
+        metrics = {m.name: _number(report["metrics"].get(m.name)) for m in METRICS}
+        checkpoint, query_id = report["checkpoint"], summary.get("query_id")
+        batch_id, complete = summary.get("batch_id"), bool(report["complete"])
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"got no report of an audit: {error!r}") from None
+    if not isinstance(checkpoint, str):
+        raise ValueError("got a report without its path")  # noqa: TRY004 - a value of the file
+    query_id = query_id if isinstance(query_id, str) else None
+    return Earlier(checkpoint, query_id, _count(batch_id), complete, metrics, found)
+
+
+def _placed(one: Mapping[str, Any]) -> tuple[Place, Amount]:
+    store = one["store_name"]
+    place = Place(str(one["id"]), _count(one["operator_id"]), None if store is None else str(store))
+    severity = Severity[str(one["severity"]).upper()]
+    return place, Amount(severity, _count(one["rows"]), _count(one["bytes"]))
+
+
+def _count(value: Any) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise TypeError(f"{value!r:.40} is no count")
+    return None if value is None else int(_bounded(value))
+
+
+def _number(value: Any) -> Value:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+        raise TypeError(f"{value!r:.40} is no number")
+    return None if value is None else _bounded(value)
+
+
+def _bounded(value: float) -> float:
+    if not -_MOST < value < _MOST:  # nor NaN
+        raise TypeError("a number is beyond all that can be counted")
+    return value

@@ -1,0 +1,234 @@
+"""SS202, SS203 and SS210: expired keys that are still there, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from inspector.facts.expired import LeftoverClass
+from inspector.findings.catalogue import PAST_WATERMARK, TIMEOUT_KEPT, UNDECIDED
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.quantities import counted
+from inspector.model import Certainty
+
+PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
+
+
+@dataclass(frozen=True)
+class LeftoverTotal:
+    """How many leftovers of one class a store has, and since which version; adds by hand.
+
+    Attributes:
+        oldest_version: the oldest whose batch proves of one of them that it had expired.
+        fired: the longest run of timeouts of any of them.
+        by_change: keys by what became of their state.
+        before_window: they expired before the window of proof.
+        reason: what the judgement rests on.
+        first_version: of the first timeout in the runs with which their histories end; None where
+            it is not known.
+    """
+
+    kind: LeftoverClass
+    certainty: Certainty
+    rows: int
+    bytes: int
+    oldest_version: int
+    fired: int = 1
+    by_change: Mapping[str, int] = field(default_factory=dict)
+    before_window: bool = False
+    reason: str = ""
+    first_version: int | None = None
+
+    @property
+    def keys(self) -> str:
+        """``1 key``, ``68 keys``."""
+        return counted(self.rows, "key")
+
+    @property
+    def them(self) -> str:
+        """The pronoun for them."""
+        return "it" if self.rows == 1 else "them"
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where leftovers are, and what their user can do.
+
+    Attributes:
+        operator_id, store_name: which store.
+        advice: what helps against leftovers of its rule; empty if that is not known.
+    """
+
+    operator_id: int
+    store_name: str
+    advice: str
+
+
+def judge_leftovers(place: Place, leftovers: Sequence[LeftoverTotal]) -> Iterator[Finding]:
+    """A finding for each class and certainty that there is."""
+    for total in leftovers:
+        if total.rows and total.certainty is not Certainty.UNDECIDED:
+            yield Finding(
+                PAST_WATERMARK if total.kind in PAST else TIMEOUT_KEPT,
+                total.certainty,
+                _evidence(total),
+                _advice(place, total),
+                place.operator_id,
+                place.store_name,
+                total.rows,
+                total.bytes,
+                _cause(total),
+                _severity(total),
+            )
+
+
+def judge_undecided(
+    place: Place, leftovers: Sequence[LeftoverTotal], *, said: bool
+) -> Iterator[Finding]:
+    """Keys that may be stuck; one that has a new timer is judged again when that runs out.
+
+    Args:
+        place: where they are.
+        leftovers: of the store.
+        said: that keys without a timer since before the window can never expire is a finding.
+    """
+    found = [
+        total
+        for total in leftovers
+        if total.certainty is Certainty.UNDECIDED
+        and not (said and total.before_window)
+        and not (total.kind is LeftoverClass.REARMED and not total.by_change.get("untouched"))
+    ]
+    rows = sum(total.rows for total in found)
+    if rows:
+        reasons = "; ".join(sorted({total.reason for total in found}))
+        yield Finding(
+            UNDECIDED,
+            Certainty.UNDECIDED,
+            f"{counted(rows, 'key')}: {reasons}",
+            UNDECIDED.to_do,
+            place.operator_id,
+            place.store_name,
+            rows,
+            sum(total.bytes for total in found),
+            f"The files do not show whether a timeout left {counted(rows, 'key')} behind.",
+        )
+
+
+def _severity(total: LeftoverTotal) -> Severity:
+    """An error only where keys are proven to be stuck; a new timer may be what is meant."""
+    if total.kind in PAST:
+        return PAST_WATERMARK.severity
+    if total.kind is LeftoverClass.REARMED:
+        idle = total.fired > 1 and total.by_change.get("untouched")
+        return Severity.WARNING if idle else Severity.INFO
+    return Severity.ERROR if total.certainty is Certainty.PROVEN else Severity.WARNING
+
+
+def _advice(place: Place, total: LeftoverTotal) -> str:
+    if total.kind is LeftoverClass.REARMED:
+        return (
+            "where a key has had its last timeout, call state.remove() in place of setting "
+            "another; if a timer that comes again and again is meant, nothing has to be done"
+        )
+    return place.advice or "inspector leftovers lists the keys"
+
+
+def _cause(total: LeftoverTotal) -> str:
+    keys, them = total.keys, total.them
+    sure = total.certainty is Certainty.PROVEN
+    if total.kind is LeftoverClass.PAST_WATERMARK:
+        rows = counted(total.rows, "row")
+        kept = "" if sure else ", as complete output mode keeps every group"
+        return f"The watermark has passed {rows} that the operator still keeps{kept}."
+    if total.kind is LeftoverClass.PAST_PROCESSING_TIME:
+        return (
+            f"The time to remove {counted(total.rows, 'row')} has come and the state still has "
+            f"{them}."
+        )
+    likely = "The timeout of" if sure else "Most likely the timeout of"
+    if total.kind is LeftoverClass.IGNORED_TIMEOUT:
+        return (
+            f"{likely} {keys} fired and the function did nothing about it, so that it fires "
+            "again in every batch."
+        )
+    if total.kind is LeftoverClass.REARMED:
+        often = f" (up to {total.fired:,} times in a row)" if total.fired > 1 else ""
+        return (
+            f"{likely} {keys} fired{often}, and the function set a new one instead of removing "
+            f"{them}."
+        )
+    return (
+        f"{likely} {keys} fired and the function kept {them} without a timeout, so nothing will "
+        f"ever remove {them}."
+    )
+
+
+def _evidence(total: LeftoverTotal) -> str:
+    what = "row" if total.kind in PAST else "key"
+    return f"{counted(total.rows, what)}: {_said(total)}{_details(total)}; {_since(total)}"
+
+
+def _said(total: LeftoverTotal) -> str:
+    one = total.rows == 1
+    if total.before_window:
+        return (
+            "without a timeout, so that only new data can call the function for "
+            f"{'it' if one else 'them'}"
+        )
+    return _WORDS[total.kind][0 if one else 1]
+
+
+def _since(total: LeftoverTotal) -> str:
+    if total.before_window:
+        return (
+            f"since before version {total.oldest_version}, the oldest that can be read: what "
+            f"happened to {total.them} then is not known"
+        )
+    if total.kind is LeftoverClass.REARMED:
+        if total.first_version is None:
+            return f"these timeouts fired in batch {total.oldest_version - 1} or later"
+        return f"the first of these timeouts fired in batch {total.first_version - 1}"
+    return f"the oldest since batch {total.oldest_version - 1}"
+
+
+def _details(total: LeftoverTotal) -> str:
+    changes = [f"{n:,} {_CHANGES[word]}" for word, n in total.by_change.items() if n]
+    if total.kind is LeftoverClass.IGNORED_TIMEOUT:
+        changes = []
+    words = [", ".join(changes)] if changes else []
+    if total.fired > 1:
+        words.append(f"up to {total.fired:,} times in a row")
+    if total.reason:
+        words.append(total.reason)
+    return f" ({'; '.join(words)})" if words else ""
+
+
+_WORDS = {
+    LeftoverClass.PAST_WATERMARK: (
+        "a batch ran with a watermark that covered it, and it stayed",
+        "a batch ran with a watermark that covered them, and they stayed",
+    ),
+    LeftoverClass.PAST_PROCESSING_TIME: (
+        "a batch ran after the time at which it should have gone, and it stayed",
+        "a batch ran after the time at which they should have gone, and they stayed",
+    ),
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT: (
+        "its timeout fired and it was kept without one",
+        "their timeout fired and they were kept without one",
+    ),
+    LeftoverClass.IGNORED_TIMEOUT: (
+        "its timeout fired and was not answered",
+        "their timeout fired and was not answered",
+    ),
+    LeftoverClass.REARMED: (
+        "its timeout fired and was set again",
+        "their timeout fired and was set again",
+    ),
+}
+"""What happened to one row, and to several."""
+_CHANGES = {
+    "untouched": "with their state unchanged",
+    "changed": "with their state changed",
+    "empty": "with no state left but the empty row",
+}

@@ -1,0 +1,212 @@
+"""The numbers of a checkpoint that gates, comparisons and monitoring watch, under fixed names.
+
+A name never changes its meaning. More of each is worse. The values of an audit stand in its JSON
+under ``metrics``; a value that a checkpoint does not show is None, and nothing is held against it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from inspector.findings.durations import duration_text
+from inspector.findings.quantities import bytes_text, number_of
+from inspector.findings.verdict import StateGrowth, Verdict
+from inspector.operators.user_rules import parse_duration
+
+Value = float | int | None
+Values = Mapping[str, Value]
+"""Name of a metric -> its value."""
+
+
+class Quantity(enum.Enum):
+    """What a metric measures, and so how its values are written."""
+
+    COUNT = "count"
+    BYTES = "bytes"
+    SHARE = "share"
+    COUNT_PER_HOUR = "count per hour"
+    BYTES_PER_HOUR = "bytes per hour"
+    SECONDS = "seconds"
+
+
+_EXAMPLES = {
+    Quantity.COUNT: "1000",
+    Quantity.BYTES: "8GiB",
+    Quantity.SHARE: "1%",
+    Quantity.COUNT_PER_HOUR: "50000",
+    Quantity.BYTES_PER_HOUR: "100MiB",
+    Quantity.SECONDS: "2h",
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One number of a checkpoint.
+
+    Attributes:
+        name: in options, JSON and comparisons.
+        quantity: what it measures.
+        doc: what it means.
+        exact: counted from bytes; False for an estimate.
+    """
+
+    name: str
+    quantity: Quantity
+    doc: str
+    exact: bool = True
+
+    @property
+    def example(self) -> str:
+        """A value as an option takes it."""
+        return _EXAMPLES[self.quantity]
+
+    def parse(self, text: str) -> float:
+        """A value such as ``8GiB``, ``1%``, ``2h`` or ``1000``.
+
+        Raises:
+            ValueError: it is none.
+        """
+        text = text.strip().removesuffix("/h") if self._is_rate else text.strip()
+        value = number_of(text) if self._has_unit(text) else None
+        if value is None and self.quantity is Quantity.SECONDS:
+            try:
+                return parse_duration(text) / 1000
+            except ValueError:
+                value = None
+        if value is None:
+            raise ValueError(f"{self.name} is no {text!r}, expected a value such as {self.example}")
+        return value
+
+    def _has_unit(self, text: str) -> bool:
+        """Whether the unit of a text is one that this quantity has."""
+        if text.endswith("%"):
+            return self.quantity is Quantity.SHARE
+        of_bytes = self.quantity in (Quantity.BYTES, Quantity.BYTES_PER_HOUR)
+        return of_bytes or text.replace(".", "", 1).isdecimal()
+
+    @property
+    def _is_rate(self) -> bool:
+        return self.quantity in (Quantity.COUNT_PER_HOUR, Quantity.BYTES_PER_HOUR)
+
+    def text(self, value: Value) -> str:
+        """A value for people; an estimate has a ``~`` before it."""
+        if value is None:
+            return "unknown"
+        about, sign = "" if self.exact else "~", "-" if value < 0 else ""
+        return f"{about}{sign}{self._amount(abs(value))}{'/h' if self._is_rate else ''}"
+
+    def _amount(self, value: float) -> str:
+        if self.quantity in (Quantity.BYTES, Quantity.BYTES_PER_HOUR):
+            return bytes_text(round(value))
+        if self.quantity is Quantity.SHARE:
+            return f"{100 * value:.4g} %"
+        if self.quantity is Quantity.SECONDS:
+            return duration_text(round(value * 1000))
+        return f"{value:,.0f}"
+
+
+_NO_TREND = (
+    "0 where that is no trend, as in a state that has just filled its window; negative if it "
+    "shrinks; unknown where fewer than 6 batches can be read."
+)
+
+METRICS: tuple[Metric, ...] = (
+    Metric("state.rows", Quantity.COUNT, "Live rows of the judged version."),
+    Metric("state.bytes", Quantity.BYTES, "Key and value bytes (UnsafeRow) of the live rows."),
+    Metric("files.bytes", Quantity.BYTES, "All files in the folders of the stores, as they lie."),
+    Metric(
+        "heap.bytes",
+        Quantity.BYTES,
+        "What the two versions that Spark retains by default take of the executors' heaps, all "
+        "partitions together.",
+        exact=False,
+    ),
+    Metric("leftovers.rows", Quantity.COUNT, "Expired keys that are still there."),
+    Metric("leftovers.bytes", Quantity.BYTES, "Key and value bytes of expired keys."),
+    Metric("leftovers.ratio", Quantity.SHARE, "Share of the live rows that are expired keys."),
+    Metric(
+        "growth.rows_per_hour",
+        Quantity.COUNT_PER_HOUR,
+        "By how many rows the state grows, per hour of batch clock. " + _NO_TREND,
+        exact=False,
+    ),
+    Metric(
+        "growth.bytes_per_hour",
+        Quantity.BYTES_PER_HOUR,
+        "By how many key and value bytes the state grows, per hour of batch clock. " + _NO_TREND,
+        exact=False,
+    ),
+    Metric(
+        "growth.heap_bytes_per_hour",
+        Quantity.BYTES_PER_HOUR,
+        "By how many bytes heap.bytes grows, per hour of batch clock. " + _NO_TREND,
+        exact=False,
+    ),
+    Metric(
+        "watermark.lag_seconds",
+        Quantity.SECONDS,
+        "The clock of the judged batch less its watermark.",
+    ),
+    Metric("findings.errors", Quantity.COUNT, "Findings of severity error."),
+    Metric("findings.warnings", Quantity.COUNT, "Findings of severity warning."),
+    Metric("problems", Quantity.COUNT, "What could not be read as it should."),
+)
+BY_NAME: Mapping[str, Metric] = {metric.name: metric for metric in METRICS}
+
+
+def metric_of(name: str) -> Metric:
+    """The metric of a name.
+
+    Raises:
+        ValueError: there is none; lists them all, and the one that may have been meant.
+    """
+    if name in BY_NAME:
+        return BY_NAME[name]
+    near = difflib.get_close_matches(name, BY_NAME, 1)
+    meant = f", did you mean {near[0]}?" if near else ","
+    raise ValueError(f"no metric is called {name!r}{meant} There are: {', '.join(BY_NAME)}")
+
+
+def values_of(
+    verdict: Verdict, *, file_bytes: int, leftover_bytes: int, lag_ms: int | None
+) -> dict[str, Value]:
+    """All metrics of a checkpoint, as its audit found them.
+
+    Args:
+        verdict: on the checkpoint.
+        file_bytes: of the stores' files.
+        leftover_bytes: key and value bytes of all leftovers.
+        lag_ms: the batch clock less the watermark; None where one of them is unknown.
+    """
+    size, growth = verdict.size, verdict.growth
+    rows = None if size is None else size.rows
+    return {
+        "state.rows": rows,
+        "state.bytes": None if size is None else size.bytes,
+        "files.bytes": file_bytes,
+        "heap.bytes": None if size is None else size.heap_bytes,
+        "leftovers.rows": verdict.leftovers,
+        "leftovers.bytes": None if verdict.leftovers is None else leftover_bytes,
+        "leftovers.ratio": _ratio(verdict.leftovers, rows),
+        "growth.rows_per_hour": _rate(growth, "rows_per_hour"),
+        "growth.bytes_per_hour": _rate(growth, "bytes_per_hour"),
+        "growth.heap_bytes_per_hour": _rate(growth, "heap_bytes_per_hour"),
+        "watermark.lag_seconds": None if lag_ms is None else lag_ms / 1000,
+        "findings.errors": verdict.errors,
+        "findings.warnings": verdict.warnings,
+        "problems": verdict.problems,
+    }
+
+
+def _rate(growth: StateGrowth | None, name: str) -> int | None:
+    rate = None if growth is None else growth.held_against(getattr(growth, name))
+    return None if rate is None else round(rate)
+
+
+def _ratio(part: int | None, rows: int | None) -> float | None:
+    if part is None or rows is None:
+        return None
+    return part / rows if rows else 0.0

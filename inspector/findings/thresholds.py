@@ -1,0 +1,125 @@
+"""From which numbers on something is worth a finding; every one of them can be set.
+
+``--threshold NAME=VALUE`` of the commands that judge, ``thresholds`` of
+:class:`inspector.api.Options`. A name is a field of :class:`Thresholds`, or the id of a finding:
+then the value is the least number of rows (of occurrences, where it counts none) from which on
+that finding is reported at all.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from inspector.findings.quantities import number_of
+
+_ID = re.compile(r"SS[123]\d\d")
+
+
+def _at(default: Any, ids: str, doc: str) -> Any:
+    return field(default=default, metadata={"ids": ids, "doc": doc})
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """The numbers that the rules compare with; the defaults are silent on sound queries.
+
+    Attributes:
+        at_least: id of a finding -> the least rows or occurrences from which on it is reported.
+    """
+
+    window_versions: int = _at(
+        5,
+        "SS201 SS204 SS205 SS209",
+        "Versions whose changes must be known before what did not happen in them says anything.",
+    )
+    data_batches: int = _at(
+        3,
+        "SS206 SS207 SS211",
+        "Batches with new data without which a watermark that does not move is no surprise.",
+    )
+    replay_deltas: int = _at(
+        100,
+        "SS103",
+        "Deltas that a restart has to replay in one partition. Spark makes a snapshot from 10 "
+        "deltas on, but looks only once a minute, so that a query with a batch each second has "
+        "up to 70.",
+    )
+    ahead_hours: float = _at(
+        24.0,
+        "SS211",
+        "Hours by which the watermark is ahead of the batch clock. A wrong time zone makes 14 at "
+        "most, and the event times of a replay lie in the past.",
+    )
+    skew_ratio: float = _at(
+        3.0, "SS302", "Rows of the largest partition over those of the smaller half."
+    )
+    skew_rows: int = _at(
+        100, "SS302", "Rows that the largest partition has at least; fewer are uneven by chance."
+    )
+    value_ratio: float = _at(100.0, "SS303", "Bytes of the largest value over the median value.")
+    value_bytes: int = _at(4096, "SS303", "Bytes that the largest value has at least.")
+    same_value_share: float = _at(
+        0.5, "SS304", "Share of all updates that write the value that is there already."
+    )
+    empty_share: float = _at(0.5, "SS305", "Share of the deltas that change nothing.")
+    empty_deltas: int = _at(100, "SS305", "Deltas that change nothing, over all partitions.")
+    heap_bytes: int | None = _at(
+        None,
+        "SS306",
+        "Bytes of heap that the state may take in all executors together, in the two versions "
+        "that Spark retains; not judged unless it is given.",
+    )
+    at_least: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str | float]) -> Thresholds:
+        """Those of a user, ``NAME=VALUE`` each, and the defaults of all others.
+
+        Raises:
+            ValueError: no threshold is called so, or the value is no number for it.
+        """
+        found: dict[str, Any] = {}
+        ids: dict[str, int] = {}
+        numbers = {f.name: f for f in fields(cls) if f.name != "at_least"}
+        for name, value in given.items():
+            amount = number_of(value) if isinstance(value, str) else value
+            if _ID.fullmatch(name):
+                ids[name] = int(_whole(name, value, amount))
+            elif name not in numbers:
+                raise ValueError(
+                    f"no threshold is called {name!r}; there are {', '.join(sorted(numbers))}, "
+                    "and the ids of findings (SS202=100: reported from 100 rows on)"
+                )
+            elif isinstance(numbers[name].default, float):
+                found[name] = _amount(name, value, amount)
+            else:
+                found[name] = int(_whole(name, value, amount))
+        return cls(**found, at_least=ids)
+
+    def reports(self, id_: str, count: int | None) -> bool:
+        """Whether a finding about so many rows, or occurrences, is to be reported.
+
+        Args:
+            id_: of the finding.
+            count: rows or occurrences; None for a finding that counts none, which occurs once.
+        """
+        return (1 if count is None else count) >= self.at_least.get(id_, 0)
+
+
+def _amount(name: str, value: object, amount: float | None) -> float:
+    if amount is None:
+        raise ValueError(f"{value!r} is no number for the threshold {name}, expected one like 0.5")
+    return float(amount)
+
+
+def _whole(name: str, value: object, amount: float | None) -> float:
+    if amount is None or amount != int(amount):
+        raise ValueError(f"{value!r} is no whole number for the threshold {name}")
+    return amount
+
+
+DEFAULTS = Thresholds()
+"""What is compared with where nobody sets anything."""

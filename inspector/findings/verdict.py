@@ -1,0 +1,153 @@
+"""The verdict on a checkpoint: how bad it is, whether its state grows, and the main cause."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inspector.findings.finding import Finding, Severity
+from inspector.model import READABLE, Problem
+
+
+class Level(enum.Enum):
+    """How much a checkpoint needs a person, from least to most."""
+
+    OK = "ok"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+    UNREADABLE = "unreadable"
+
+    @property
+    def rank(self) -> int:
+        """Its place from the least to the most urgent."""
+        return list(Level).index(self)
+
+
+@dataclass(frozen=True)
+class StateSize:
+    """What the judged version holds, over all stores that could be read.
+
+    Attributes:
+        rows: live rows. bytes: their UnsafeRow bytes; both exact.
+        heap_bytes: what the versions that an executor retains by default take of its heap, all
+            partitions together; an estimate.
+    """
+
+    rows: int
+    bytes: int
+    heap_bytes: int
+
+
+@dataclass(frozen=True)
+class StateGrowth:
+    """How the state of all stores grows over the versions that every partition can restore.
+
+    Attributes:
+        rows_per_hour, bytes_per_hour, heap_bytes_per_hour: per hour of batch clock, by a robust
+            line (:mod:`inspector.estimates.growth`); estimates. Bytes are UnsafeRow bytes. Not
+            above 0 where the state was judged not to grow.
+        since_batch, since_ms: where that line begins: the batch and its clock, epoch ms.
+        growing: that it goes up by more than what one batch's changes explain.
+        since_oldest: the line begins with the oldest version that can be read, and may have begun
+            before it.
+        versions: through which the line is drawn.
+        judged: that there are enough versions to tell a trend; if not, ``growing`` is False.
+        new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
+            versions, by exact counts; None if what the versions changed is unknown.
+    """
+
+    rows_per_hour: float
+    bytes_per_hour: float
+    heap_bytes_per_hour: float
+    since_batch: int
+    since_ms: int
+    growing: bool
+    since_oldest: bool = True
+    versions: int = 0
+    judged: bool = True
+    new_rows_per_hour: float | None = None
+    removed_rows_per_hour: float | None = None
+
+    def held_against(self, per_hour: float) -> float | None:
+        """One of the rates, as limits and alerts look at it.
+
+        None of them may go off for a healthy state: of one that only fluctuates, or has just filled
+        its window, the line goes up too.
+
+        Returns:
+            0 for a rise that is no trend; None where too few versions are there to tell.
+        """
+        if not self.judged:
+            return None
+        return per_hour if self.growing else min(per_hour, 0)
+
+
+@dataclass(frozen=True)
+class Cause:
+    """The finding that explains most, in words for a person who has never seen this tool.
+
+    Attributes:
+        finding: the finding.
+        sentence: the cause in one plain sentence.
+        rows_share, bytes_share, heap_share: of the rows, row bytes and heap of the judged version
+            that the finding is about, 0 to 1; None where it counts none. ``heap_share`` is an
+            estimate, the others are exact.
+        to_do: what to change, a sentence.
+        command: the command that shows more, without the program's name and path: ``leftovers``,
+            or ``top --operator 1``.
+        operator_name: of the finding's operator; None if it is about no single one.
+        store_name: of the finding's store; None if it is about no single one: where the same is the
+            matter with several stores of an operator, the shares are of all of them.
+    """
+
+    finding: Finding
+    sentence: str
+    rows_share: float | None
+    bytes_share: float | None
+    heap_share: float | None
+    to_do: str
+    command: str
+    operator_name: str | None = None
+    store_name: str | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a person has to know first.
+
+    Attributes:
+        level: how much the checkpoint needs a person; ``UNREADABLE``: part of it could not be read.
+        errors, warnings, infos: findings of each severity. problems: things that could not be read
+            as they should.
+        growth: None if the versions span no time.
+        cause: None if there is nothing to explain.
+        size: None from a command that looks at files alone.
+        leftovers: rows that should be gone and are there; exact. None if the rule of a store is not
+            known because it has no schema.
+    """
+
+    level: Level
+    errors: int
+    warnings: int
+    infos: int
+    problems: int
+    growth: StateGrowth | None = None
+    cause: Cause | None = None
+    size: StateSize | None = None
+    leftovers: int | None = 0
+
+
+def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
+    """The gravest of what was found; unreadable parts are graver than any finding."""
+    if any(problem.slug not in READABLE for problem in problems):
+        return Level.UNREADABLE
+    worst = max((finding.severity for finding in findings), default=None)
+    by_severity = {
+        None: Level.OK,
+        Severity.INFO: Level.INFO,
+        Severity.WARNING: Level.WARNING,
+        Severity.ERROR: Level.ERROR,
+    }
+    return by_severity[worst]

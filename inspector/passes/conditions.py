@@ -1,0 +1,247 @@
+"""Conditions on the fields of keys and values: read from what a user typed, held against rows.
+
+A name is looked for in this order: after ``key.`` or ``value.`` in that row; else, as it stands,
+among the fields of the key, then among those of the value. A dot leads into a struct. A null is met
+by ``= null`` alone, and by no other comparison.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import reduce
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.arrays import Bools
+from inspector.decode.arrow_types import arrow_type
+from inspector.exceptions import CheckpointError
+from inspector.passes.key_values import plain_value, text_value
+from inspector.sparktypes import DataType, StructType, storage_type, to_ddl, unique_names
+
+KEY, VALUE = "key", "value"
+SHOWN = 60
+"""Characters of what a user typed that an error repeats."""
+
+_LISTED = 24
+_DEEPEST = 4
+_TERM = re.compile(r"(?s)([^=<>!]+?)(\s*)(==|=|!=|<>|<=|>=|<|>)(.*)")
+_SAME = {"==": "=", "<>": "!="}
+_ORDER = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One field and what it has to be.
+
+    Attributes:
+        path: ordinals from the row inwards.
+        value: an Arrow scalar; None looks for null.
+        present: look for anything but null instead.
+        compare: how the field stands to the value: ``= != < <= > >=``.
+    """
+
+    path: tuple[int, ...]
+    value: Any = None
+    present: bool = False
+    compare: str = "="
+
+    def holds(self, rows: Any) -> Bools:
+        """Which rows of an Arrow array of structs meet it; a null row meets none."""
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+
+        # A field within a null struct is null: struct_field lets the struct's null through.
+        field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
+        found = pc.and_(rows.is_valid(), pc.fill_null(self._met(field, pc), False))
+        met: Bools = found.to_numpy(zero_copy_only=False)
+        return met
+
+    def _met(self, field: Any, pc: Any) -> Any:
+        if self.present or self.value is None:
+            is_null = pc.is_null(field)
+            return pc.invert(is_null) if self.present or self.compare == "!=" else is_null
+        if self.compare in _ORDER:
+            met = getattr(pc, _ORDER[self.compare])(field, self.value)
+            # Spark orders NaN above every number.
+            nan_too = pa.types.is_floating(field.type) and self.compare[0] == ">"
+            return pc.or_(met, pc.is_nan(field)) if nan_too else met
+        if pa.types.is_nested(field.type):
+            same = pa.array([_same(each, self.value) for each in field], pa.bool_())
+        elif _is_nan(self.value):
+            same = pc.is_nan(field)
+        else:
+            same = pc.equal(field, self.value)
+        return pc.invert(same) if self.compare == "!=" else same
+
+
+def _same(cell: Any, value: Any) -> bool | None:
+    return bool(cell.equals(value)) if cell.is_valid else None
+
+
+def _is_nan(value: Any) -> bool:
+    return pa.types.is_floating(value.type) and value.as_py() != value.as_py()
+
+
+@dataclass(frozen=True)
+class Term:
+    """``NAME<=VALUE``, as it was typed."""
+
+    name: str
+    compare: str
+    text: str
+
+    @classmethod
+    def parse(cls, text: str) -> Term:
+        """Read one; spaces around the comparison do not count where there is one before it.
+
+        Raises:
+            CheckpointError: it is none.
+        """
+        match = _TERM.fullmatch(text)
+        if match is None:
+            raise CheckpointError(
+                f"got {text[:SHOWN]!r}, expected NAME=VALUE, or another comparison "
+                "(!= < <= > >=), such as value.count>10"
+            )
+        name, space, sign, value = match.groups()
+        return cls(name, _SAME.get(sign, sign), value.strip() if space else value)
+
+    def conditions(self, data_type: DataType, path: tuple[int, ...]) -> Iterator[Condition]:
+        """What it says of the field at ``path``.
+
+        Raises:
+            CheckpointError: no value of the field's type, or one that has no order.
+        """
+        try:
+            given = text_value(data_type, self.text)
+        except ValueError as error:
+            raise _misfit(self.name, self.text, str(error)) from None
+        if self.compare == "=":
+            yield from _conditions_of(data_type, given, path, self.name)
+            return
+        condition = Condition(path, _scalar(data_type, given, self.name), compare=self.compare)
+        if self.compare in _ORDER:
+            self._check_order(condition)
+        yield condition
+
+    def _check_order(self, condition: Condition) -> None:
+        value = condition.value
+        if value is None or pa.types.is_nested(value.type) or _is_nan(value):
+            raise _misfit(self.name, self.text, f"which {self.compare} cannot compare with")
+
+
+def condition_of(
+    term: Term, sides: Mapping[str, StructType | None]
+) -> tuple[str, tuple[Condition, ...]]:
+    """The side of a row that a term is about, and what it says of it.
+
+    Args:
+        term: what was typed.
+        sides: the schemas of key and value as far as they are known; those that may be named.
+
+    Raises:
+        CheckpointError: no such field, or no value of its type.
+    """
+    side, _, rest = term.name.partition(".")
+    places = [(side, rest)] if rest else []
+    for place, name in (*places, *((side, term.name) for side in (KEY, VALUE))):
+        schema = sides.get(place)
+        found = None if schema is None else _find(schema, name.split("."))
+        if found is not None:
+            path, data_type = found
+            return place, tuple(term.conditions(data_type, path))
+    raise no_field(term.name, sides)
+
+
+def conditions_of_object(
+    schema: StructType, requested: Mapping[str, Any], prefix: str = "", path: tuple[int, ...] = ()
+) -> Iterator[Condition]:
+    """What a JSON object says of a row, field by field.
+
+    Raises:
+        CheckpointError: no such field, or no value of its type.
+    """
+    names = unique_names(schema.fields)
+    for name, value in requested.items():
+        if name not in names:
+            raise no_field(prefix + name, {KEY: schema}, prefix)
+        ordinal = names.index(name)
+        data_type = storage_type(schema.fields[ordinal].data_type)
+        yield from _conditions_of(data_type, value, (*path, ordinal), prefix + name)
+
+
+def no_field(
+    name: str, sides: Mapping[str, StructType | None], prefix: str = ""
+) -> CheckpointError:
+    """The error for a field that is not there: what there is, and what may have been meant."""
+    known = {
+        (prefix or f"{side}." * (len(sides) > 1)) + each: to_ddl(data_type)
+        for side, schema in sides.items()
+        if schema is not None
+        for each, data_type in _fields(schema)
+    }
+    spelled = {each.casefold(): each for each in reversed(known)}
+    spelled |= {each.partition(".")[2].casefold(): each for each in known if len(sides) > 1}
+    near = get_close_matches(name.casefold(), spelled, n=1)
+    hint = f"; did you mean {spelled[near[0]]}?" if near else "."
+    listed = [f"{each} {words}" for each, words in known.items()]
+    more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
+    those = "The field is" if len(listed) == 1 else "The fields are"
+    what = "rows have" if len(sides) > 1 else "keys have"
+    return CheckpointError(
+        f"{what} no field {name[:SHOWN]!r}{hint} {those} "
+        f"{', '.join(listed[:_LISTED]) or 'none'}{more}"
+    )
+
+
+def _fields(schema: StructType, depth: int = _DEEPEST) -> Iterator[tuple[str, DataType]]:
+    """Names with dots, and types, of all fields that are no structs."""
+    for name, field in zip(unique_names(schema.fields), schema.fields, strict=True):
+        data_type = storage_type(field.data_type)
+        if isinstance(data_type, StructType) and data_type.fields and depth:
+            for inner, of_inner in _fields(data_type, depth - 1):
+                yield f"{name}.{inner}", of_inner
+        else:
+            yield name, field.data_type
+
+
+def _find(schema: StructType, parts: Sequence[str]) -> tuple[tuple[int, ...], DataType] | None:
+    """The field of a dotted name: the longest name that fits first, for names may have dots."""
+    names = unique_names(schema.fields)
+    for size in range(len(parts), 0, -1):
+        head = ".".join(parts[:size])
+        if head not in names:
+            continue
+        ordinal = names.index(head)
+        data_type = storage_type(schema.fields[ordinal].data_type)
+        if size == len(parts):
+            return (ordinal,), data_type
+        inner = _find(data_type, parts[size:]) if isinstance(data_type, StructType) else None
+        if inner is not None:
+            return (ordinal, *inner[0]), inner[1]
+    return None
+
+
+def _conditions_of(
+    data_type: DataType, value: Any, path: tuple[int, ...], name: str
+) -> Iterator[Condition]:
+    if isinstance(data_type, StructType) and isinstance(value, dict):
+        yield Condition(path, present=True)
+        yield from conditions_of_object(data_type, value, f"{name}.", path)
+        return
+    yield Condition(path, _scalar(data_type, value, name))
+
+
+def _scalar(data_type: DataType, value: Any, name: str) -> Any:
+    try:
+        plain = plain_value(data_type, value)
+        return None if plain is None else pa.scalar(plain, arrow_type(data_type))
+    except (ValueError, OverflowError, pa.ArrowException) as error:
+        raise _misfit(name, value, str(error)) from None
+
+
+def _misfit(name: str, value: Any, message: str) -> CheckpointError:
+    return CheckpointError(f"{name[:SHOWN]}: got {str(value)[:SHOWN]!r}, {message}")

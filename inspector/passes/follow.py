@@ -1,0 +1,134 @@
+"""The pass of a query that runs: what was replayed is kept, and a later task reads what is new.
+
+:class:`Followed` has the signature of :func:`inspector.passes.run.run_tasks`, and its facts are the
+same; but it remembers the map of every store and the facts of the versions that it has passed, so
+that a task for a newer version reads the deltas that came since.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+
+from inspector.checkpoint.logfile import UNSEEN
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.fact import Observed
+from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import fact_batches
+from inspector.model import Problem, StoreFile, StoreId
+from inspector.passes.joins import OF_JOIN, emit_sides
+from inspector.passes.observe import StorePass
+from inspector.passes.run import tasks_in
+from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.providers.chain import Step, StoreFiles, replay_steps
+from inspector.state.replay import StateMap
+
+KEPT_VERSIONS = 100
+"""Versions whose facts are kept, as many as Spark retains by default
+(``spark.sql.streaming.minBatchesToRetain``)."""
+
+MOST_DEAD_KEYS = 1 << 18
+"""A map never forgets a key. It is made anew from the files when it has twice the keys that it had
+after it was made, and so many besides."""
+
+
+@dataclass
+class _Kept:
+    """One store between two tasks.
+
+    Attributes:
+        store: the task it was opened by, without its files.
+        pass_: its map and what follows it.
+        facts: of the versions that it passed, oldest first.
+        problems: what was met on the way.
+        reached: the version of the last step. last: the file that it applied.
+        keys: distinct keys when it was opened.
+    """
+
+    store: StoreTask
+    pass_: StorePass
+    facts: list[Observed[Any]] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    reached: int = 0
+    last: StoreFile | None = None
+    keys: int = 0
+
+    def continues(self, store: StoreTask, files: StoreFiles, version: int) -> bool:
+        """Whether the version can be reached from here, and by the same rules."""
+        if self.store != _shape(store) or self.reached > version:
+            return False
+        if any(problem.slug in UNSEEN for problem in self.problems):
+            return False  # the storage did not answer, and may do so now
+        if len(self.pass_.state) > 2 * self.keys + MOST_DEAD_KEYS:
+            return False
+        # A query that was set back has written the version once more.
+        found = (files.deltas.get(self.reached), files.snapshots.get(self.reached))
+        there = {file.path: file for file in found if file is not None}
+        return self.last is None or there.get(self.last.path, self.last) == self.last
+
+
+class Followed:
+    """Reads the partitions of tasks, and what they have more than at the last call."""
+
+    def __init__(self) -> None:
+        self._stores: dict[StoreId, _Kept] = {}
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The facts of some tasks.
+
+        Args:
+            batches: as :func:`inspector.passes.run.run_tasks` takes them. Tasks of one partition
+                come one after the other; a version that is not newer is replayed from its files.
+        """
+        for task in tasks_in(batches):
+            yield from fact_batches(self._each_store(task))
+
+    def _each_store(self, task: Task) -> Iterator[Observed[Any]]:
+        states: dict[str, StateMap] = {}
+        for store, reader in open_stores(task):
+            kept = self._reach(task, store, reader)
+            yield from kept.facts
+            state = yield from kept.pass_.emit_judged()
+            for problem in kept.problems:
+                yield ReadProblem.observe(problem, reader.store, task.version)
+            if state is not None and store.store_name in OF_JOIN:
+                states[store.store_name] = state
+        yield from emit_sides(task, states)
+
+    def _reach(self, task: Task, store: StoreTask, reader: StoreReader) -> _Kept:
+        """A store at the version of a task, or as near as its files lead."""
+        files = reader.provider.files_of(store.files)
+        kept = self._stores.get(reader.store)
+        if kept is None or not kept.continues(store, files, task.version):
+            kept = _Kept(_shape(store), StorePass(task, store, reader, confirm=False))
+            self._stores[reader.store] = kept
+            self._advance(kept, replay_steps(files, task.version), reader)
+            kept.keys = len(kept.pass_.state)
+        else:
+            kept.pass_.resume(task, store, reader)
+            self._advance(kept, replay_steps(files, task.version), reader)
+        there = {file.path for file in store.files}
+        kept.problems = [one for one in kept.problems if one.path in there]
+        oldest = task.version - KEPT_VERSIONS
+        kept.facts = [one for one in kept.facts if one.version > oldest]
+        return kept
+
+    def _advance(self, kept: _Kept, steps: list[Step], reader: StoreReader) -> None:
+        """Take the steps that are new."""
+        steps = [step for step in steps if step.version > kept.reached]
+        applied = [step.base or step.delta for step in steps]
+        reader.expect([file for file in applied if file is not None])
+        for step, file in zip(steps, applied, strict=True):
+            change = kept.pass_.advance(step)
+            if change is not None:
+                kept.facts += kept.pass_.emit_version(change, step)
+            kept.reached, kept.last = step.version, file
+        kept.problems += reader.problems
+
+
+def _shape(store: StoreTask) -> StoreTask:
+    """What makes a map of another kind: schemas and rules, but not what comes with each batch."""
+    return replace(store, files=(), side_files=(), processing_versions=(), reason="")

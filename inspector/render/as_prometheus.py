@@ -1,0 +1,176 @@
+"""Metrics in Prometheus' text format, for the textfile collector of its node exporter.
+
+Every metric is a gauge ``spark_state_...`` in base units (bytes, seconds, ratios) with the labels
+``checkpoint`` and ``query_id``; nothing of keys and values is in a label. An unknown value is
+absent. A checkpoint that could not be read has ``spark_state_level`` 4 and nothing else.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.gates import Passed
+from inspector.findings.metrics import BY_NAME
+from inspector.findings.verdict import Level, level_of
+from inspector.render.cells import escape
+from inspector.render.report import Report
+
+SECONDS_PER_HOUR = 3600
+LABELS = ("checkpoint", "query_id")
+
+NAMES: dict[str, tuple[str, float]] = {
+    "state.rows": ("spark_state_rows", 1),
+    "state.bytes": ("spark_state_bytes", 1),
+    "files.bytes": ("spark_state_files_bytes", 1),
+    "heap.bytes": ("spark_state_heap_bytes", 1),
+    "leftovers.rows": ("spark_state_leftover_rows", 1),
+    "leftovers.bytes": ("spark_state_leftover_bytes", 1),
+    "leftovers.ratio": ("spark_state_leftover_ratio", 1),
+    "growth.rows_per_hour": ("spark_state_growth_rows_per_second", 1 / SECONDS_PER_HOUR),
+    "growth.bytes_per_hour": ("spark_state_growth_bytes_per_second", 1 / SECONDS_PER_HOUR),
+    "growth.heap_bytes_per_hour": (
+        "spark_state_growth_heap_bytes_per_second",
+        1 / SECONDS_PER_HOUR,
+    ),
+    "watermark.lag_seconds": ("spark_state_watermark_lag_seconds", 1),
+    "findings.errors": ("spark_state_errors", 1),
+    "findings.warnings": ("spark_state_warnings", 1),
+    "problems": ("spark_state_problems", 1),
+}
+"""Metric -> its name here, and what its values are multiplied by."""
+
+_LEVEL = "0 ok, 1 info, 2 warning, 3 error, 4 a part of the checkpoint could not be read."
+
+
+@dataclass(frozen=True)
+class Observed:
+    """What is exported of one checkpoint: few numbers, so that many can be held.
+
+    Attributes:
+        checkpoint, query_id: its labels.
+        level: the gravest that was found.
+        values: metric -> value.
+        batch_id, batch_seconds: of the judged version; epoch seconds.
+        findings: rule and severity -> how many; 0 for rules that found nothing.
+        gates: name and limit of metrics -> whether the limit is exceeded.
+    """
+
+    checkpoint: str
+    query_id: str
+    level: Level
+    values: dict[str, float | int | None] = field(default_factory=dict)
+    batch_id: int | None = None
+    batch_seconds: float | None = None
+    findings: dict[tuple[str, str], int] = field(default_factory=dict)
+    gates: tuple[tuple[str, bool], ...] = ()
+
+
+def observed(report: Report) -> Observed:
+    """What is exported of a report."""
+    summary = report.summary
+    found = Counter((each.kind.id, each.severity.word) for each in report.findings)
+    if report.judged:
+        ids = {each.kind.id for each in report.findings}
+        none = {(kind.id, kind.severity.word): 0 for kind in CATALOGUE if kind.id not in ids}
+        found.update(none)
+    timestamp = summary.get("batch_timestamp_ms")
+    level = level_of(report.findings, report.problems)
+    return Observed(
+        escape(report.checkpoint),
+        escape(str(summary.get("query_id") or "")),
+        level,
+        dict(report.metrics),
+        summary.get("batch_id"),
+        None if timestamp is None else timestamp / 1000,
+        dict(sorted(found.items())),
+        tuple((gate.metric.name, gate.passed is Passed.EXCEEDED) for gate in report.gates),
+    )
+
+
+def unreadable(checkpoint: str) -> Observed:
+    """What is exported of a checkpoint that could not be read at all."""
+    return Observed(escape(checkpoint), "", Level.UNREADABLE)
+
+
+def render_prometheus(report: Report) -> Iterator[str]:
+    """The report's metrics."""
+    yield prometheus_text([observed(report)])
+
+
+def prometheus_text(checkpoints: Sequence[Observed], now: float | None = None) -> str:
+    """The metrics of checkpoints, in the text format 0.0.4.
+
+    Args:
+        checkpoints: of one run.
+        now: the time of the run, epoch seconds.
+    """
+    # Not every command needs it: it takes a while to import.
+    from prometheus_client import CollectorRegistry, generate_latest  # noqa: PLC0415
+
+    registry = CollectorRegistry(auto_describe=False)
+    registry.register(_Collector(checkpoints, time.time() if now is None else now))
+    return generate_latest(registry).decode()
+
+
+class _Collector:
+    """Gives the client library the families of a run."""
+
+    def __init__(self, checkpoints: Sequence[Observed], now: float) -> None:
+        self._checkpoints = checkpoints
+        self._now = now
+
+    def collect(self) -> Iterator[Any]:
+        yield from self._of_checkpoints()
+        yield from self._of_metrics()
+        written = _gauge(
+            "spark_state_inspected_timestamp_seconds",
+            "When this was written; alert if it grows old.",
+            (),
+        )
+        written.add_metric((), self._now)
+        yield written
+
+    def _of_checkpoints(self) -> Iterator[Any]:
+        level = _gauge("spark_state_level", _LEVEL)
+        batch = _gauge("spark_state_batch_id", "The judged batch.")
+        clock = _gauge("spark_state_batch_timestamp_seconds", "Clock of the judged batch.")
+        findings = _gauge(
+            "spark_state_findings", "Findings of each rule.", (*LABELS, "id", "severity")
+        )
+        gates = _gauge(
+            "spark_state_gate_exceeded",
+            "1 if the metric is above the limit that was given with --max.",
+            (*LABELS, "metric"),
+        )
+        for one in self._checkpoints:
+            labels = (one.checkpoint, one.query_id)
+            level.add_metric(labels, one.level.rank)
+            for family, value in ((batch, one.batch_id), (clock, one.batch_seconds)):
+                if value is not None:
+                    family.add_metric(labels, value)
+            for (rule, severity), count in one.findings.items():
+                findings.add_metric((*labels, rule, severity), count)
+            for metric, exceeded in one.gates:
+                gates.add_metric((*labels, metric), exceeded)
+        yield from (level, batch, clock, findings, gates)
+
+    def _of_metrics(self) -> Iterator[Any]:
+        for metric, (name, factor) in NAMES.items():
+            about = "" if BY_NAME[metric].exact else " An estimate."
+            family = _gauge(name, BY_NAME[metric].doc.replace("per hour", "per second") + about)
+            for one in self._checkpoints:
+                value = one.values.get(metric)
+                if value is not None:
+                    family.add_metric((one.checkpoint, one.query_id), value * factor)
+            yield family
+
+
+def _gauge(name: str, doc: str, labels: Sequence[str] = LABELS) -> Any:
+    from prometheus_client.core import GaugeMetricFamily  # noqa: PLC0415 - as above
+
+    return GaugeMetricFamily(name, doc, labels=labels)

@@ -1,0 +1,104 @@
+"""Single values of a report as text for people: with units, and without control characters."""
+
+from __future__ import annotations
+
+import json
+import unicodedata
+from collections.abc import Callable
+from typing import Any
+
+from inspector.render.report import Column, Unit
+from inspector.render.time_text import time_ms_text
+from inspector.render.units import (
+    bytes_rate_text,
+    bytes_text,
+    duration_text,
+    percent_text,
+    rate_text,
+)
+
+NUMBERS = (
+    *(Unit.COUNT, Unit.BYTES, Unit.ID, Unit.SHARE, Unit.RATIO, Unit.DURATION_MS),
+    *(Unit.PER_HOUR, Unit.BYTES_PER_HOUR),
+)
+"""Units of columns that stand to the right."""
+
+UNKNOWN = "-"
+"""What stands for null."""
+
+_WORDS: dict[Unit, Callable[[Any], str]] = {
+    Unit.COUNT: lambda value: f"{value:,}",
+    Unit.BYTES: bytes_text,
+    Unit.SHARE: percent_text,
+    Unit.RATIO: lambda value: f"{value:,.2f}",
+    Unit.DURATION_MS: duration_text,
+    Unit.PER_HOUR: rate_text,
+    Unit.BYTES_PER_HOUR: bytes_rate_text,
+    Unit.TIME_MS: time_ms_text,
+}
+
+
+def cell_text(column: Column, value: Any) -> str:
+    """A value of a column; estimates have a ``~`` before them."""
+    if value is None:
+        return UNKNOWN
+    words = _WORDS.get(column.unit)
+    if words is not None and not isinstance(value, str):
+        about = "" if column.exact or column.unit is Unit.TIME_MS else "~"
+        return about + words(value)
+    if isinstance(value, (dict, list)):
+        return escape(json.dumps(value, ensure_ascii=False))
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return escape(str(value))
+
+
+def summary_text(name: str, value: Any) -> str:
+    """A value of a report's summary; its name says its unit."""
+    if value is None:
+        return "unknown"
+    if name.endswith("_ms"):
+        return time_ms_text(value)
+    if name.endswith("_estimate_bytes"):
+        return f"~{bytes_text(value)}"
+    if name.endswith("_bytes"):
+        exact = f" ({value:,} bytes)" if abs(value) >= 1024 else ""
+        return f"{bytes_text(value)}{exact}"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return escape(", ".join(map(str, value))) or "none"
+    return f"{value:,}" if isinstance(value, int) else escape(str(value))
+
+
+_LABELS = {
+    "two_versions_bytes": "two versions together",
+    "two_versions_unshared_bytes": "two versions without sharing",
+    "committed": "batch committed",
+    "batch_timestamp_ms": "batch time",
+    "raw_bytes": "bytes after decompression",
+    "heap_estimate_bytes": "heap",
+    "heap_peak_estimate_bytes": "heap at most in a batch",
+    "largest_partition_estimate_bytes": "heap of the largest partition",
+    "largest_partition_peak_estimate_bytes": "its most in a batch",
+    "median_partition_estimate_bytes": "heap of the median partition",
+    "heap_needed_estimate_bytes": "heap that an executor needs",
+    "executors_needed": "executors that are needed",
+    "batches_with_watermark": "batches with a watermark",
+    "watermark_moves": "batches that moved it on",
+}
+"""Names of a report's summary that do not say plainly what they are, in words."""
+
+
+def summary_name(name: str) -> str:
+    """The name of a value of a report's summary, for people."""
+    return _LABELS.get(name) or name.removesuffix("_ms").replace("_", " ")
+
+
+def escape(text: str) -> str:
+    """Text without control, format or surrogate characters: they are shown as escapes."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(
+        c if c == " " or unicodedata.category(c)[0] not in "CZ" else repr(c)[1:-1] for c in text
+    )

@@ -1,0 +1,102 @@
+"""Where text for people is shown: how wide it is, and whether it has colours.
+
+rich wraps, draws and colours. Without a width nothing is wrapped and no column left out, so that
+what is piped can be searched line by line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+NO_LIMIT = 1_000_000
+"""A width that nothing reaches."""
+
+STYLES = {
+    "error": "bold red",
+    "unreadable": "bold red",
+    "warning": "bold yellow",
+    "info": "cyan",
+    "ok": "bold green",
+    "heading": "bold",
+    "quiet": "dim",
+}
+"""A level or a part of a report -> how rich shows it where there are colours."""
+
+
+@dataclass(frozen=True)
+class Display:
+    """How text is shown.
+
+    Attributes:
+        width: columns of the terminal; None where there is none, and nothing is wrapped.
+        color: whether severities and headings have colours.
+        wide: whether tables keep every column, at any width.
+    """
+
+    width: int | None = None
+    color: bool = False
+    wide: bool = False
+
+    @property
+    def every_column(self) -> bool:
+        """Whether no column of a table is left out."""
+        return self.wide or self.width is None
+
+    def text(self, text: str, style: str = "", *, before: str = "") -> Iterator[str]:
+        """A paragraph, wrapped to the width.
+
+        Args:
+            text: without control characters.
+            style: a name of :data:`STYLES`.
+            before: stands before its first line; as many spaces stand before the others.
+        """
+        if self.width is None and not self.color:
+            yield f"{before}{text}\n"
+            return
+        from rich.text import Text  # noqa: PLC0415 - slow to import, and not every report needs it
+
+        limit = self.width or NO_LIMIT
+        if len(before) > limit // 2:
+            # A narrow terminal keeps its width for the words.
+            before, text = "  ", before.strip() + " " + text
+        shown = Text(text, STYLES.get(style, ""))
+        for line in shown.wrap(self.console, max(limit - len(before), 1), overflow="fold"):
+            line.rstrip()
+            yield from self.drawn(Text(before).append_text(line))
+            before = " " * len(before)
+
+    def drawn(self, *renderables: RenderableType) -> Iterator[str]:
+        """What rich makes of something, line by line."""
+        with self.console.capture() as capture:
+            for each in renderables:
+                self.console.print(each)
+        for line in capture.get().splitlines():
+            yield line.rstrip() + "\n"
+
+    def without_width(self) -> Display:
+        """The same display, for what may be as wide as it is."""
+        return replace(self, width=None)
+
+    @cached_property
+    def console(self) -> Console:
+        """rich, told all that it would otherwise look for in the environment."""
+        from rich.console import Console  # noqa: PLC0415 - as above
+
+        return Console(
+            width=self.width or NO_LIMIT,
+            height=25,
+            force_jupyter=False,
+            color_system="standard" if self.color else None,
+            force_terminal=self.color,
+            no_color=not self.color,
+            legacy_windows=False,
+            highlight=False,
+            markup=False,
+            emoji=False,
+        )

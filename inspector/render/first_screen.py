@@ -1,0 +1,249 @@
+"""The first screen: the verdict in plain sentences, the same in every form that people read.
+
+Each line has a kind, so that a renderer can style it; the text is neither wrapped nor escaped.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from inspector.findings.gates import Passed
+from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
+from inspector.render.report import Part, Report
+from inspector.render.time_text import time_ms_text
+from inspector.render.units import (
+    bytes_rate_text,
+    bytes_text,
+    counted,
+    share_text,
+)
+
+_WORDS = {
+    Level.OK: "Healthy",
+    Level.INFO: "For information",
+    Level.WARNING: "Warning",
+    Level.ERROR: "Error",
+    Level.UNREADABLE: "Unreadable in part",
+}
+
+UNKNOWN_NAME = "unknown"
+"""The name of an operator that the checkpoint does not name (Spark 3.0 and older)."""
+_LEAST_SHARE = 0.01
+"""From here on a share is a number, which may be an estimate; below it is words."""
+_OF_NEW_KEYS = (
+    "If so many keys are not expected, look for one that takes a new value in each row, such as "
+    "an id or an exact time; if they are, a shorter window, watermark delay or timeout keeps fewer."
+)
+_OF_LARGE_VALUES = (
+    "If the values are not expected to grow, bound the lists and maps in them, or keep a count or "
+    "a sketch in their place."
+)
+
+
+class Line(NamedTuple):
+    """A line of the first screen.
+
+    Attributes:
+        kind: ``part``, ``verdict``, ``gates``, ``growth``, ``share``, ``to_do`` or ``more``.
+        text: one or two whole sentences; that of ``more`` ends with a command line.
+        code: that command line.
+    """
+
+    kind: str
+    text: str
+    code: str = ""
+
+
+def first_screen(report: Report) -> list[Line]:
+    """What stands above all else: that a part was read, and the verdict if there is one."""
+    return list(_lines(report))
+
+
+def command_line(command: str, report: Report) -> str:
+    """A command that shows more, as one types it into a shell; for the same part of a checkpoint.
+
+    Args:
+        command: of :class:`~inspector.findings.verdict.Cause`.
+        report: that its user has seen.
+    """
+    name, _, own = command.partition(" ")
+    words = ["inspector", name, shlex.quote(report.checkpoint), *own.split()]
+    if report.part is not None:
+        for option, value in _selectors(report.part).items():
+            words += [] if option in words else [option, shlex.quote(str(value))]
+    return " ".join(words)
+
+
+def _selectors(part: Part) -> dict[str, str | int]:
+    """The options that select a part."""
+    selected = {
+        "--operator": part.operator_id,
+        "--partition": part.partition_id,
+        "--store": part.store_name,
+        "--state-version": part.version,
+    }
+    return {option: value for option, value in selected.items() if value is not None}
+
+
+def part_text(part: Part) -> str:
+    """What of a checkpoint was read, and how much of it that is."""
+    share = part.file_bytes / part.of_file_bytes if part.of_file_bytes else 0
+    version = ""
+    if part.version is not None:
+        version = f", at state version {part.version} (batch {part.version - 1}) of the file named"
+    return (
+        f"This is a part of the checkpoint: {_selected(part)}{version}. It has "
+        f"{part.partitions:,} of {counted(part.of_partitions, 'partition')}, "
+        f"{part.stores:,} of {counted(part.of_stores, 'store')} and {share_text(share)} of the "
+        f"bytes of state files ({bytes_text(part.file_bytes)} of {bytes_text(part.of_file_bytes)})."
+    )
+
+
+def _selected(part: Part) -> str:
+    words = [
+        f"{what} {value}"
+        for what, value in (
+            ("store", part.store_name),
+            ("partition", part.partition_id),
+            ("operator", part.operator_id),
+        )
+        if value is not None
+    ]
+    return " of ".join(words) or "one version"
+
+
+def _lines(report: Report) -> Iterator[Line]:
+    if report.part is not None:
+        yield Line("part", part_text(report.part))
+    verdict = report.verdict
+    if verdict is None:
+        return
+    cause, growth = verdict.cause, verdict.growth
+    growing = growth is not None and growth.growing
+    yield Line("verdict", _first(verdict, report))
+    yield from _gates(report)
+    if verdict.size is not None and (cause is not None or growing):
+        yield Line("growth", _growth(growth, verdict.size, verdict.level))
+    if cause is not None:
+        share = _share(cause, report.part)
+        if share:
+            yield Line("share", share)
+        yield from _next(cause.to_do, cause.command, report)
+    elif growth is not None and growing and verdict.level is not Level.UNREADABLE:
+        to_do, command = _of_growth(growth)
+        yield from _next(to_do, command, report)
+
+
+def _next(to_do: str, command: str, report: Report) -> Iterator[Line]:
+    yield Line("to_do", f"What to do: {to_do}")
+    code = command_line(command, report)
+    yield Line("more", f"To see more: {code}", code)
+
+
+def _of_growth(growth: StateGrowth) -> tuple[str, str]:
+    """What to do about a state that grows without a leak, and the command that shows more."""
+    if round(growth.rows_per_hour) <= 0:
+        return _OF_LARGE_VALUES, "top --by value"
+    return _OF_NEW_KEYS, "timeline"
+
+
+def _first(verdict: Verdict, report: Report) -> str:
+    cause, growth = verdict.cause, verdict.growth
+    if verdict.level is Level.UNREADABLE:
+        what = f"{_WORDS[verdict.level]}, {counted(verdict.problems, 'problem')}"
+        return f"{what}: {cause.sentence}{_place(cause)}" if cause is not None else f"{what}."
+    if cause is not None:
+        return f"{_WORDS[verdict.level]}: {cause.sentence}{_place(cause)}"
+    if growth is not None and growth.growing:
+        return growth_text(growth)
+    standing = "" if verdict.size is None else f"; {_standing(growth, verdict.size)}"
+    healthy = "Healthy" if report.part is None else "Healthy as far as this part shows"
+    return f"{healthy}: no findings{standing}."
+
+
+def _gates(report: Report) -> Iterator[Line]:
+    """The limits that are exceeded, which fail a checkpoint without findings too."""
+    exceeded = [gate.sentence for gate in report.gates if gate.passed is Passed.EXCEEDED]
+    if exceeded:
+        of_all = f"{len(exceeded)} of {counted(len(report.gates), 'limit')}"
+        verb = "is" if len(exceeded) == 1 else "are"
+        yield Line("gates", f"{of_all} {verb} exceeded: {'; '.join(exceeded)}.")
+
+
+def _place(cause: Cause) -> str:
+    """Where it is; behind the cause, which is what people read first."""
+    operator = cause.finding.operator_id
+    if operator is None:
+        return ""
+    known = cause.operator_name not in (None, UNKNOWN_NAME)
+    name = f", {cause.operator_name}" if known else ""
+    store = cause.store_name
+    of_store = "" if store in (None, "default") else f", store {store}"
+    return f" (Operator {operator}{name}{of_store}.)"
+
+
+def _held(size: StateSize) -> str:
+    return f"{counted(size.rows, 'row')}, {bytes_text(size.bytes)}"
+
+
+def _standing(growth: StateGrowth | None, size: StateSize) -> str:
+    if not size.rows:
+        return "the state is empty"
+    if growth is None or not growth.judged:
+        return f"too few batches can be read to see whether it grows ({_held(size)})"
+    return f"the state does not grow ({_held(size)})"
+
+
+def growth_text(growth: StateGrowth) -> str:
+    """A state that grows, and no finding: nothing in it should be gone."""
+    new, gone = growth.new_rows_per_hour, growth.removed_rows_per_hour
+    if round(growth.rows_per_hour) <= 0:
+        what = "by larger values only: the number of rows does not grow"
+    elif new is None or gone is None:
+        what = f"by new keys only: ~{_rows(growth)} more per hour"
+    else:
+        come = "comes" if round(new) == 1 else "come"
+        # A share, as the difference of two averages is not the slope of the line told below.
+        removed = f"~{share_text(gone / new)} as many go" if gone and new else "none has gone yet"
+        what = f"by new keys only: ~{counted(round(new), 'key')} {come} per hour, {removed}"
+    return f"Growing {what}, and nothing that has expired is left."
+
+
+def _growth(growth: StateGrowth | None, size: StateSize, level: Level) -> str:
+    read = ", as far as it could be read" if level is Level.UNREADABLE else ""
+    if not size.rows:
+        return f"The state is empty{read}."
+    holds = f"It holds {_held(size)} now{read}."
+    if growth is None or not growth.judged:
+        return f"Too few batches can be read to see whether the state grows. {holds}"
+    if not growth.growing:
+        return f"The state does not grow. {holds}"
+    since = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"
+    if growth.since_oldest:
+        since += " or before, which can no longer be read"
+    rows = f"~{_rows(growth)} and " if round(growth.rows_per_hour) else ""
+    return (
+        f"The state grows by {rows}~{bytes_text(growth.bytes_per_hour)} per hour "
+        f"(~{bytes_rate_text(growth.heap_bytes_per_hour)} of heap) {since}. {holds}"
+    )
+
+
+def _rows(growth: StateGrowth) -> str:
+    return counted(round(growth.rows_per_hour), "row")
+
+
+def _share(cause: Cause, part: Part | None) -> str:
+    if cause.rows_share == 1:
+        return f"All rows of {'the state' if part is None else 'this part'} are concerned."
+    words = [
+        f"{mark if share >= _LEAST_SHARE else ''}{share_text(share)} of {what}"
+        for share, what, mark in (
+            (cause.rows_share, "all rows" if part is None else "the rows of this part", ""),
+            (cause.bytes_share, "their bytes", ""),
+            (cause.heap_share, "the heap", "~"),
+        )
+        if share is not None
+    ]
+    return f"The rows concerned are {', '.join(words)}." if words else ""

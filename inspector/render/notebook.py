@@ -1,0 +1,143 @@
+"""What a notebook shows of a report: its verdict and findings, and the head of its own table.
+
+State is hostile input: Jinja2 escapes what HTML would read, and control and bidirectional
+characters are shown as their escapes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from inspector.findings.finding import Finding
+from inspector.render.cells import NUMBERS, cell_text, escape
+from inspector.render.first_screen import first_screen
+from inspector.render.report import Column, Report, Table
+from inspector.render.streamed import StreamedRows
+
+HEAD_ROWS = 10
+_MOST_FINDINGS = 5
+_MOST_CHARS = 120
+_LISTED = ("findings", "problems")
+"""Tables whose rows stand above the table, in words."""
+
+_TEMPLATE = """\
+<div class="inspector-report">
+<p><b>{{ command }}</b> <code>{{ checkpoint }}</code>{% if where %}<br>{{ where }}{% endif %}</p>
+{% for line in lines %}<p>{{ line }}</p>
+{% endfor -%}
+{% if findings %}<ul>
+{% for each in findings %}<li><b>{{ each.head }}</b> {{ each.evidence }}</li>
+{% endfor %}{% if more_findings %}<li>and {{ more_findings }} more</li>
+{% endif %}</ul>
+{% endif -%}
+<table border="1">
+<caption>{{ title }}</caption>
+{% if rows %}<thead><tr>
+{%- for name, _ in columns %}<th scope="col">{{ name }}</th>{% endfor %}</tr></thead>
+<tbody>
+{% for row in rows %}<tr>
+{%- for cell in row %}<td style="text-align: {{ columns[loop.index0][1] }}">{{ cell }}</td>
+{%- endfor %}</tr>
+{% endfor %}</tbody>
+{% endif %}</table>
+<p>{{ footer }}</p>
+</div>
+"""
+
+
+def html_head(report: Report) -> str:
+    """A report as a short piece of HTML, without scripts and without a page around it.
+
+    Rows of a table that are read when they are needed stay there for whoever reads the report.
+    """
+    table = next((t for t in report.tables if t.shown and t.name not in _LISTED), report.primary)
+    head, total = _head(table)
+    columns = [column for column in table.columns if column.name not in table.wide]
+    shown = report.findings[:_MOST_FINDINGS]
+    return str(
+        _template().render(
+            command=report.command,
+            checkpoint=_text(report.checkpoint),
+            where=_where(report.summary),
+            lines=_lines(report),
+            findings=[_finding(each) for each in shown],
+            more_findings=len(report.findings) - len(shown),
+            title=_text(table.title),
+            columns=[
+                (_text(column.head), "right" if column.unit in NUMBERS else "left")
+                for column in columns
+            ],
+            rows=[[_cell(column, row.get(column.name)) for column in columns] for row in head],
+            footer=_footer(report, table, len(head), total),
+        )
+    )
+
+
+@cache
+def _template() -> Any:
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415 - only notebooks need it
+
+    return Environment(autoescape=True, undefined=StrictUndefined).from_string(_TEMPLATE)
+
+
+def _head(table: Table) -> tuple[Sequence[Mapping[str, Any]], int | None]:
+    """The first rows, and how many there are, if that is known."""
+    rows = table.rows
+    if isinstance(rows, StreamedRows):
+        if rows.gone:
+            return [], None
+        head = rows.head(HEAD_ROWS + 1)
+        known = rows.count if rows.count is not None else len(head)
+        return head[:HEAD_ROWS], None if rows.count is None and len(head) > HEAD_ROWS else known
+    listed = list(rows)
+    return listed[:HEAD_ROWS], len(listed)
+
+
+def _footer(report: Report, table: Table, shown: int, total: int | None) -> str:
+    parts = []
+    if not shown and total is None:
+        parts.append("Its rows have been read and are not kept: call the analysis again.")
+    elif total is None:
+        parts.append(f"The first {shown} rows; the others are read by to_arrow() or to_pandas().")
+    elif not total:
+        parts.append(f"No rows: {_text(table.empty)}.")
+    elif total > shown:
+        parts.append(f"The first {shown} of {total:,} rows; to_pandas() has all.")
+    others = [each.name for each in report.tables if each is not table]
+    if others:
+        parts.append(f"Other tables: {', '.join(others)}.")
+    if report.problems:
+        number = len(report.problems)
+        noun = "problem" if number == 1 else "problems"
+        whole = "" if report.complete else ": not all could be read"
+        parts.append(f"{number} {noun}{whole}; to_dict()['problems'] lists them.")
+    return " ".join(parts)
+
+
+def _where(summary: Mapping[str, Any]) -> str:
+    batch = summary.get("batch_id")
+    return "" if batch is None else f"batch {batch}"
+
+
+def _lines(report: Report) -> list[str]:
+    lines = [_text(line.text, 8 * _MOST_CHARS) for line in first_screen(report)]
+    if report.judged and not report.findings and report.verdict is None:
+        lines.append("No findings.")
+    return lines
+
+
+def _finding(finding: Finding) -> dict[str, str]:
+    kind = finding.kind
+    head = f"{kind.id} {finding.severity.word}, {finding.certainty.value}: {kind.title}."
+    return {"head": _text(head), "evidence": _text(finding.evidence, 4 * _MOST_CHARS)}
+
+
+def _cell(column: Column, value: Any) -> str:
+    text = cell_text(column, value)
+    return text if len(text) <= _MOST_CHARS else text[:_MOST_CHARS] + "…"
+
+
+def _text(text: str, most: int = _MOST_CHARS) -> str:
+    return escape(text if len(text) <= most else text[:most] + "…")

@@ -1,0 +1,166 @@
+"""What a page shows, as plain values: sections of text, tables and charts."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from inspector.render.report import Table
+
+MOST_ROWS = 400
+"""Rows of one table in a page; a page says how many it leaves out, so that it stays small."""
+
+MOST_LEAVES = 300
+"""Rectangles of a treemap, the largest; the others are one rectangle for each of their groups."""
+
+
+class Scale(enum.Enum):
+    """What the numbers of a chart are."""
+
+    COUNT = "count"
+    BYTES = "bytes"
+    DURATION_MS = "duration_ms"
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a chart.
+
+    Attributes:
+        name: what it is.
+        values: one for each batch of the chart; None where it is not known.
+        exact: counted from bytes; False for an estimate.
+    """
+
+    name: str
+    values: Sequence[int | None]
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """Numbers over batches.
+
+    Attributes:
+        title: what is drawn. about: what a reader must know of it; may be empty.
+        scale: what the numbers are.
+        batches: batch ids, oldest first. times_ms: their clocks, where they are known.
+        series: the lines.
+    """
+
+    title: str
+    scale: Scale
+    batches: Sequence[int]
+    times_ms: Sequence[int | None]
+    series: Sequence[Series]
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One bar.
+
+    Attributes:
+        label: what it stands for. note: what that means; may be empty.
+        parts: numbers, one for each part of the chart.
+        exact: counted from bytes; False for an estimate.
+    """
+
+    label: str
+    parts: Sequence[int]
+    note: str = ""
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class BarChart:
+    """Bars one below the other, each with its number; a bar may have several parts.
+
+    Attributes:
+        title: what is drawn. about: what a reader must know of it; may be empty.
+        scale: what the numbers are.
+        label: what the bars are by, as the head of their column.
+        parts: the names of the parts; one name if bars have but one.
+        bars: in order.
+    """
+
+    title: str
+    scale: Scale
+    label: str
+    parts: Sequence[str]
+    bars: Sequence[Bar]
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """The smallest rectangle of a treemap: the bytes of one place on every level."""
+
+    places: tuple[str, ...]
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Treemap:
+    """Rectangles in rectangles, as large as the bytes they stand for.
+
+    Attributes:
+        title: what is drawn. about: what a reader must know of it; may be empty.
+        levels: what the places of a leaf are, outermost first.
+        views: chosen levels, as places in ``levels``, by the name of the choice; the first is
+            shown first.
+        leaves: what there is.
+    """
+
+    title: str
+    levels: Sequence[str]
+    views: Sequence[tuple[str, Sequence[int]]]
+    leaves: Sequence[Leaf]
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs, or points of a list."""
+
+    lines: Sequence[str]
+    points: bool = False
+
+
+Block = Table | LineChart | BarChart | Treemap | Text
+"""What a section consists of."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page.
+
+    Attributes:
+        name: in links. title: its heading.
+        blocks: what it shows, in order.
+    """
+
+    name: str
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page shows below the first screen, which is that of its report."""
+
+    sections: Sequence[Section]
+
+
+@dataclass(frozen=True)
+class FailedCheckpoint:
+    """A checkpoint that could not be read at all: a row of a fleet's page.
+
+    Attributes:
+        checkpoint: its path, as the user spelled it.
+        message: what went wrong.
+    """
+
+    checkpoint: str
+    message: str

@@ -1,0 +1,301 @@
+"""What the templates of a page fill in: every value in words, with the bare number behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby, islice
+
+from inspector.render.cells import NUMBERS
+from inspector.render.page.cells import Cell, cell, number_cell, number_text
+from inspector.render.page.model import (
+    MOST_LEAVES,
+    MOST_ROWS,
+    BarChart,
+    Block,
+    LineChart,
+    Scale,
+    Text,
+    Treemap,
+)
+from inspector.render.report import Column, Table, Unit
+
+_LEAST_BAR = 0.4
+"""Percent that a bar of anything but zero is drawn wide, so that one sees it."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """The head of a column: its words, and whether numbers stand below it."""
+
+    text: str
+    number: bool = False
+
+
+@dataclass(frozen=True)
+class TableView:
+    """A table: its rows are as many as a page has.
+
+    Attributes:
+        more: what is said of rows that are left out.
+        docs: head and meaning of the columns that have one.
+    """
+
+    title: str
+    heads: Sequence[Head]
+    rows: Sequence[Sequence[Cell]]
+    empty: str = ""
+    more: str = ""
+    docs: Sequence[tuple[str, str]] = ()
+    kind: str = "table"
+
+
+@dataclass(frozen=True)
+class ChartView:
+    """Lines over batches: the numbers are a table, from which the script draws them."""
+
+    title: str
+    about: str
+    said: str
+    scale: str
+    table: TableView
+
+
+@dataclass(frozen=True)
+class ChartsView:
+    """Lines side by side, where there is room."""
+
+    charts: Sequence[ChartView]
+    kind: str = "lines"
+
+
+@dataclass(frozen=True)
+class Rect:
+    """A part of a bar, in percent of the widest bar."""
+
+    part: int
+    x: float
+    width: float
+
+
+@dataclass(frozen=True)
+class BarView:
+    """A bar with its numbers."""
+
+    label: str
+    rects: Sequence[Rect]
+    cells: Sequence[Cell]
+    note: str
+    exact: bool
+
+
+@dataclass(frozen=True)
+class BarsView:
+    """Bars: a table that has a drawing in it."""
+
+    title: str
+    about: str
+    label: str
+    parts: Sequence[str]
+    bars: Sequence[BarView]
+    kind: str = "bars"
+
+
+@dataclass(frozen=True)
+class TreeView:
+    """A treemap: each choice of levels is a table, from which the script draws it."""
+
+    title: str
+    about: str
+    said: str
+    views: Sequence[TreeChoice]
+    kind: str = "tree"
+
+
+@dataclass(frozen=True)
+class TreeChoice:
+    """One choice of levels."""
+
+    name: str
+    table: TableView
+
+
+@dataclass(frozen=True)
+class TextView:
+    """Paragraphs or points."""
+
+    lines: Sequence[str]
+    points: bool
+    kind: str = field(default="text", init=False)
+
+
+View = TableView | ChartsView | BarsView | TreeView | TextView
+
+
+def views_of(blocks: Iterable[Block]) -> Iterator[View]:
+    """What a template needs of the blocks of a section; lines that follow each other are one."""
+    for are_lines, some in groupby(blocks, lambda block: isinstance(block, LineChart)):
+        if are_lines:
+            yield ChartsView([chart_view(block) for block in some if isinstance(block, LineChart)])
+        else:
+            yield from (_view_of(block) for block in some if not isinstance(block, LineChart))
+
+
+def _view_of(block: Table | BarChart | Treemap | Text) -> View:
+    if isinstance(block, Table):
+        return table_view(block)
+    if isinstance(block, BarChart):
+        return bars_view(block)
+    if isinstance(block, Treemap):
+        return tree_view(block)
+    return TextView(block.lines, block.points)
+
+
+def table_view(table: Table) -> TableView:
+    """A table with the columns that are for people."""
+    columns = [column for column in table.columns if column.name not in table.wide]
+    rows = list(islice(iter(table.rows), MOST_ROWS + 1))
+    more = f"Only the first {MOST_ROWS:,} rows are on this page." if len(rows) > MOST_ROWS else ""
+    return TableView(
+        _sentence(table.title),
+        [Head(column.head, column.unit in NUMBERS) for column in columns],
+        [[cell(column, row.get(column.name)) for column in columns] for row in rows[:MOST_ROWS]],
+        _sentence(table.empty) + ".",
+        more,
+        [(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
+    )
+
+
+# --- lines -----------------------------------------------------------------------------------
+
+
+def chart_view(chart: LineChart) -> ChartView:
+    """Lines over batches, the newest of which a page has at most :data:`MOST_ROWS`."""
+    newest = slice(-MOST_ROWS, None)
+    columns = [Column("time_ms", Unit.TIME_MS), *(Column(one.name) for one in chart.series)]
+    lines = zip(*(one.values[newest] for one in chart.series), strict=True)
+    rows = [
+        [
+            Cell(str(batch), batch),
+            cell(columns[0], time),
+            *(
+                number_cell(chart.scale, value, exact=one.exact)
+                for one, value in zip(chart.series, line, strict=True)
+            ),
+        ]
+        for batch, time, line in zip(
+            chart.batches[newest], chart.times_ms[newest], lines, strict=True
+        )
+    ]
+    heads = [Head("batch", number=True), Head("time")]
+    heads += [Head(one.name, number=True) for one in chart.series]
+    more = ""
+    if len(chart.batches) > MOST_ROWS:
+        more = f"Only the newest {MOST_ROWS:,} batches are on this page."
+    table = TableView(chart.title, heads, rows, "No version can be restored.", more)
+    return ChartView(chart.title, chart.about, _said(chart), chart.scale.value, table)
+
+
+def _said(chart: LineChart) -> str:
+    """What the chart shows, for those who do not see it."""
+    sentences = []
+    for one in chart.series:
+        known = [
+            (batch, value)
+            for batch, value in zip(chart.batches, one.values, strict=True)
+            if value is not None
+        ]
+        if not known:
+            sentences.append(f"{_sentence(one.name)}: not known.")
+            continue
+        about = "" if one.exact else "about "
+        (first, begin), (last, end) = known[0], known[-1]
+        least, most = min(value for _, value in known), max(value for _, value in known)
+        text = f"{_sentence(one.name)}: {about}{number_text(chart.scale, end)} after batch {last}"
+        if len(known) > 1:
+            text += f", {number_text(chart.scale, begin)} after batch {first}"
+            text += f"; least {number_text(chart.scale, least)}"
+            text += f", most {number_text(chart.scale, most)}"
+        sentences.append(f"{text}.")
+    return " ".join(sentences)
+
+
+# --- bars ------------------------------------------------------------------------------------
+
+
+def bars_view(chart: BarChart) -> BarsView:
+    """Bars, drawn in percent of the longest."""
+    longest = max((sum(bar.parts) for bar in chart.bars), default=0)
+    bars = [
+        BarView(
+            bar.label,
+            list(_rects(bar.parts, longest)),
+            [number_cell(chart.scale, part, exact=bar.exact) for part in bar.parts],
+            _sentence(bar.note),
+            bar.exact,
+        )
+        for bar in chart.bars
+    ]
+    return BarsView(chart.title, chart.about, chart.label, chart.parts, bars)
+
+
+def _rects(parts: Sequence[int], longest: int) -> Iterator[Rect]:
+    x = 0.0
+    for part, amount in enumerate(parts):
+        width = max(100 * amount / longest, _LEAST_BAR) if amount > 0 else 0.0
+        width = min(width, 100 - x)
+        if width > 0:
+            yield Rect(part, round(x, 2), round(width, 2))
+        x += width
+
+
+# --- rectangles ------------------------------------------------------------------------------
+
+
+def tree_view(tree: Treemap) -> TreeView:
+    """A treemap: for each choice of levels the places with their bytes, the largest first."""
+    choices = [TreeChoice(name, _choice(tree, name, levels)) for name, levels in tree.views]
+    total = sum(leaf.bytes for leaf in tree.leaves)
+    largest = []
+    for choice in choices[:1]:
+        for row in choice.table.rows[:3]:
+            words = ", ".join(one.text for one in row[:-1])
+            share = f"{100 * (row[-1].number or 0) / total:.0f} %"
+            largest.append(f"{words}: {row[-1].text} ({share})")
+    said = f"The largest: {'; '.join(largest)}." if largest else "There are no rows."
+    return TreeView(tree.title, tree.about, said, choices)
+
+
+def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
+    sums: dict[tuple[str, ...], int] = {}
+    for leaf in tree.leaves:
+        places = tuple(leaf.places[level] for level in levels)
+        sums[places] = sums.get(places, 0) + leaf.bytes
+    rows = sorted(sums.items(), key=lambda item: (-item[1], item[0]))
+    kept, small = dict(rows[:MOST_LEAVES]), rows[MOST_LEAVES:]
+    for places, amount in small:
+        # Of many partitions the fields are still told.
+        last = places[2:] or ("others",)
+        others = (places[0], "others", *last)[: len(places)]
+        kept[others] = kept.get(others, 0) + amount
+    more = ""
+    if small:
+        more = f"The {len(small):,} smallest are summed up as “others”, each within its operator."
+    heads = [Head(tree.levels[level]) for level in levels]
+    return TableView(
+        f"Bytes by {name}",
+        [*heads, Head("bytes", number=True)],
+        [
+            [*(Cell(place) for place in places), number_cell(Scale.BYTES, amount)]
+            for places, amount in kept.items()
+        ],
+        "There are no rows.",
+        more,
+    )
+
+
+# --- words -----------------------------------------------------------------------------------
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]

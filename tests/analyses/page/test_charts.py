@@ -1,0 +1,166 @@
+"""What the charts of a page draw is what the tables of the commands say."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.analyses.page.charts import (
+    Versions,
+    age_chart,
+    churn_charts,
+    ladder_chart,
+    state_charts,
+    sum_or_none,
+    treemap,
+)
+from inspector.analyses.page.of_audit import page_request
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.run import Run
+from inspector.merge.collect import Facts
+from inspector.render.page.model import LineChart
+from tests.cli.support import checkpoint_of, copy_of
+
+LEAK, JOIN = "fmgws_event_ignore", "join_left_outer"
+
+
+@cache
+def opened(path: Path) -> tuple[Run, Facts]:
+    run = Run.start(str(path), None)
+    return run, run.facts(page_request(FactRequest()))
+
+
+def versions_of(path: Path) -> Versions:
+    run, facts = opened(path)
+    return Versions.of(run.checkpoint, facts)
+
+
+def charts_of(path: Path) -> dict[str, LineChart]:
+    timeline = api.timeline(str(path)).primary
+    return {chart.title: chart for chart in state_charts(versions_of(path), timeline)}
+
+
+@pytest.mark.parametrize("case", [LEAK, JOIN])
+def test_lines_are_the_sums_of_timeline(case: str) -> None:
+    path = checkpoint_of(case)
+    charts = charts_of(path)
+    table = [r for r in api.timeline(str(path)).primary.rows if r["operator_id"] is not None]
+    for title, place, column in (
+        ("Rows in the state", 0, "rows"),
+        ("Bytes of the state", 0, "row_bytes"),
+        ("Bytes of the state", 1, "heap_bytes"),
+    ):
+        chart = charts[title]
+        sums = [sum(r[column] for r in table if r["batch_id"] == b) for b in chart.batches]
+        assert chart.series[place].values == sums
+    lags = {row["batch_id"]: row["lag_ms"] for row in table}
+    assert charts["Watermark lag"].series[0].values == list(lags.values())
+    assert not charts["Bytes of the state"].series[1].exact
+
+
+def test_a_few_stores_have_a_line_each() -> None:
+    total, *stores = charts_of(checkpoint_of(JOIN))["Rows in the state"].series
+    assert [one.name for one in stores] == [
+        "left-keyToNumValues",
+        "left-keyWithIndexToValue",
+        "right-keyToNumValues",
+        "right-keyWithIndexToValue",
+    ]
+    by_batch = zip(*(one.values for one in stores), strict=True)
+    assert total.values == [sum_or_none(some) for some in by_batch]
+    (alone,) = charts_of(checkpoint_of(LEAK))["Rows in the state"].series
+    assert alone.name == "rows"
+
+
+def test_stores_of_several_operators_are_called_by_them() -> None:
+    names = versions_of(checkpoint_of("dedup_after_join")).names.values()
+    assert {name.split(" ")[0] for name in names} == {"0", "1"}
+
+
+def test_a_version_that_a_partition_lacks_is_a_gap(tmp_path: Path) -> None:
+    path = copy_of(JOIN, tmp_path)
+    (path / "state/0/0/left-keyWithIndexToValue/5.delta").unlink()
+    chart = charts_of(path)["Rows in the state"]
+    total = dict(zip(chart.batches, chart.series[0].values, strict=True))
+    assert total[3] is not None
+    assert [total[batch] for batch in range(4, 10)] == [None] * 6
+    assert chart.series[1].values[-1] == 44
+    assert "A gap is a version" in chart.about
+
+
+def test_changes_are_the_sums_of_sharing() -> None:
+    path = checkpoint_of(JOIN)
+    churn, shared = churn_charts(versions_of(path))
+    rows = list(api.sharing(str(path)).primary.rows)
+    for one, column in zip(
+        churn.series, ("inserts", "updates", "same_value_puts", "removals"), strict=True
+    ):
+        assert one.values == [
+            sum(r[column] for r in rows if r["batch_id"] == batch) for batch in churn.batches
+        ]
+    assert shared.series[1].values == [
+        sum(r["shared_key_bytes"] + r["shared_value_bytes"] for r in rows if r["batch_id"] == batch)
+        for batch in shared.batches
+    ]
+    assert any(churn.series[3].values)
+
+
+def test_changes_before_the_oldest_version_are_not_known() -> None:
+    churn, _ = churn_charts(versions_of(checkpoint_of("snapshots_cleaned")))
+    assert churn.series[0].values[0] is None
+    assert churn.series[0].values[-1] is not None
+    assert "it is not known" in churn.about
+
+
+@pytest.mark.parametrize("case", [LEAK, JOIN, "agg_global", "wide_value"])
+def test_rectangles_are_all_row_bytes(case: str) -> None:
+    run, facts = opened(checkpoint_of(case))
+    tree = treemap(run.checkpoint, run.version, facts)
+    newest = [one for (_, version), one in facts.versions.items() if version == run.version]
+    assert sum(leaf.bytes for leaf in tree.leaves) == sum(one.row_bytes for one in newest)
+    assert all(len(leaf.places) == len(tree.levels) == 3 for leaf in tree.leaves)
+
+
+def test_rectangles_are_the_fields_of_sizes() -> None:
+    path = checkpoint_of(JOIN)
+    run, facts = opened(path)
+    sums: dict[tuple[str, str], int] = {}
+    for leaf in treemap(run.checkpoint, run.version, facts).leaves:
+        store, _, field = leaf.places
+        sums[store, field] = sums.get((store, field), 0) + leaf.bytes
+    for row in api.sizes(str(path), by="field").primary.rows:
+        if not row["field"].startswith("("):
+            assert sums[row["store_name"], f"{row['row']}.{row['field']}"] == row["bytes"]
+
+
+def test_rows_without_a_schema_are_keys_and_values(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    (path / "state/0/0/_metadata/schema").unlink()
+    run, facts = opened(path)
+    fields = {leaf.places[2] for leaf in treemap(run.checkpoint, run.version, facts).leaves}
+    assert fields == {"key", "value"}
+
+
+def test_the_ladder_is_that_of_memory() -> None:
+    table = api.memory(str(checkpoint_of(LEAK))).primary
+    bars, rungs = ladder_chart(table).bars, list(table.rows)
+    assert [(bar.label, *bar.parts) for bar in bars] == [(r["rung"], r["bytes"]) for r in rungs]
+    assert [bar.exact for bar in bars] == [rung["counted"] == "exact" for rung in rungs]
+    assert {bar.exact for bar in bars} == {True, False}
+
+
+def test_ages_are_counted_by_class_the_youngest_first() -> None:
+    report = api.leftovers(str(checkpoint_of("fmgws_event_rearm")))
+    ages = next(table for table in report.tables if table.name == "leftover_ages")
+    chart = age_chart(ages)
+    assert sum(sum(bar.parts) for bar in chart.bars) == report.summary["leftovers"]
+    assert chart.bars[0].label == "this batch"
+    assert set(chart.parts) == {row["class"] for row in ages.rows}
+
+
+def test_what_is_not_known_makes_no_sum() -> None:
+    assert sum_or_none([1, None]) is None
+    assert sum_or_none([1, 2]) == 3

@@ -1,0 +1,113 @@
+"""The page of an audit: all its parts, from one pass, and nothing that ought to be hidden."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.analyses.page.of_audit import page_request
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.run import Run
+from inspector.merge.collect import Facts
+from inspector.model import Redact
+from inspector.render.cells import summary_name
+from inspector.render.formats import render
+from inspector.render.page.model import Page, Text
+from inspector.render.report import Table
+from tests.cli.support import checkpoint_of, copy_of
+
+SECTIONS = ["size", "batches", "changes", "bytes", "leftovers", "schemas", "unknown"]
+
+
+def page_of(path: Path, options: api.Options | None = None) -> Page:
+    page = api.audit(str(path), options, page=True).page
+    assert page is not None
+    return page
+
+
+def tables_of(page: Page) -> dict[str, Table]:
+    return {b.name: b for each in page.sections for b in each.blocks if isinstance(b, Table)}
+
+
+@pytest.mark.parametrize("case", ["fmgws_event_ignore", "join_left_outer", "task_failed"])
+def test_a_page_has_all_its_sections(case: str) -> None:
+    page = page_of(checkpoint_of(case))
+    assert [section.name for section in page.sections] == SECTIONS
+    assert all(section.blocks for section in page.sections)
+    assert all(column.doc for table in tables_of(page).values() for column in table.columns)
+
+
+def test_without_it_a_report_has_no_page_and_asks_for_no_more() -> None:
+    assert api.audit(str(checkpoint_of("agg_append"))).page is None
+
+
+def test_a_page_replays_the_state_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[FactRequest] = []
+    facts = Run.facts
+
+    def recorded(run: Run, request: FactRequest) -> Facts:
+        asked.append(request)
+        return facts(run, request)
+
+    monkeypatch.setattr(Run, "facts", recorded)
+    page_of(checkpoint_of("fmgws_event_ignore"))
+    assert len(asked) == 1
+    assert asked[0] == page_request(asked[0])
+    assert asked[0].fields
+    assert asked[0].partitions
+
+
+def test_the_report_is_the_same_with_and_without_a_page() -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    texts = ["".join(render(api.audit(path, page=page), "json")) for page in (False, True)]
+    assert texts[0] == texts[1]
+
+
+@pytest.mark.parametrize("case", ["fmgws_event_ignore", "join_left_outer"])
+def test_the_numbers_of_a_page_are_those_of_the_json(case: str) -> None:
+    report = api.audit(str(checkpoint_of(case)), page=True)
+    text = "".join(render(report, "html"))
+    shown = dict(re.findall(r"<dt>([^<]*)</dt><dd><data value=\"([^\"]*)\">", text))
+    summary = report.to_dict()["summary"]
+    for name in ("rows", "row_bytes", "leftovers", "state_file_bytes", "watermark_ms"):
+        assert int(shown[summary_name(name)]) == summary[name]
+    (embedded,) = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', text)
+    assert json.loads(embedded) == report.to_dict()
+
+
+def test_keys_are_hashed_unless_they_are_asked_for() -> None:
+    path = checkpoint_of("fmgws_event_ignore")
+    for redact, shown in ((None, False), (Redact.ALL, False), (Redact.NONE, True)):
+        options = api.Options(redact=redact)
+        report = api.audit(str(path), options, page=True)
+        assert ("once-000" in "".join(render(report, "html"))) is shown
+        leftovers = page_of(path, options).sections[4]
+        texts = [line for b in leftovers.blocks if isinstance(b, Text) for line in b.lines]
+        told = [line.endswith("--redact none shows them.") for line in texts]
+        assert told == [True] * (not shown)
+
+
+def test_schemas_are_shown_in_full() -> None:
+    rows = list(tables_of(page_of(checkpoint_of("join_left_outer")))["schemas"].rows)
+    assert len(rows) == 8
+    assert {row["row"] for row in rows} == {"key", "value"}
+    assert any("clickedAd" in row["schema"] for row in rows)
+
+
+def test_undecided_keys_are_among_what_is_unknown() -> None:
+    unknown = page_of(checkpoint_of("fmgws_snapshots_cleaned")).sections[-1]
+    assert any(isinstance(block, Table) and block.name == "undecided" for block in unknown.blocks)
+
+
+def test_a_damaged_checkpoint_has_a_page(tmp_path: Path) -> None:
+    path = copy_of("join_left_outer", tmp_path)
+    for file in (path / "state").rglob("*.delta"):
+        file.write_bytes(b"")
+    report = api.audit(str(path), page=True)
+    assert not report.complete
+    text = "".join(render(report, "html"))
+    assert "Unreadable" in text

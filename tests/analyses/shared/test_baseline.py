@@ -1,0 +1,108 @@
+"""Baselines: files of earlier reports, and anything else that may be given for one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.analyses.shared import baseline as module
+from inspector.analyses.shared.baseline import read_baseline
+from inspector.render.report import SCHEMA_VERSION
+
+
+def report(checkpoint: str, query_id: str | None = None, batch: int = 1) -> dict[str, Any]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "command": "audit",
+        "checkpoint": checkpoint,
+        "summary": {"query_id": query_id, "batch_id": batch},
+        "complete": True,
+        "metrics": {},
+        "findings": [],
+    }
+
+
+def written(folder: Path, document: Any) -> str:
+    file = folder / "old.json"
+    file.write_text(document if isinstance(document, str) else json.dumps(document))
+    return str(file)
+
+
+def fleet(*reports: dict[str, Any]) -> dict[str, Any]:
+    head = {"schema_version": SCHEMA_VERSION, "command": "audit"}
+    return head | {"fleet": [], "reports": list(reports)}
+
+
+def test_a_checkpoint_is_recognised_by_its_query_then_by_its_path(tmp_path: Path) -> None:
+    failed = {"checkpoint": "/d", "error": {}}
+    found = read_baseline(
+        written(tmp_path, fleet(report("/a", "q1", 5), report("/b/", None, 6), failed))
+    )
+    batches = {
+        place: earlier and earlier.batch_id
+        for place in (("/moved", "q1"), ("/b", "q9"), ("/b", None), ("/c", "q2"), ("/d", None))
+        for earlier in (found.earlier(*place),)
+    }
+    assert batches == {
+        ("/moved", "q1"): 5,
+        ("/b", "q9"): 6,
+        ("/b", None): 6,
+        ("/c", "q2"): None,
+        ("/d", None): None,
+    }
+    assert [one.checkpoint for one in found] == ["/a", "/b/"]
+
+
+def test_copies_of_a_query_are_told_apart_by_their_paths(tmp_path: Path) -> None:
+    found = read_baseline(written(tmp_path, fleet(report("/a", "q", 1), report("/b", "q", 2))))
+    earlier = found.earlier("/b", "q")
+    assert earlier is not None
+    assert earlier.batch_id == 2
+
+
+def test_a_report_of_one_checkpoint_is_a_baseline(tmp_path: Path) -> None:
+    assert [one.checkpoint for one in read_baseline(written(tmp_path, report("/a")))] == ["/a"]
+
+
+def test_a_file_that_has_changed_is_read_again(tmp_path: Path) -> None:
+    for path in ("/a", "/another"):
+        assert [one.checkpoint for one in read_baseline(written(tmp_path, report(path)))] == [path]
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ("", "no JSON"),
+        ("[" * 200_000, "no JSON"),
+        ("\xff\x00", "no JSON"),
+        ([], "something else than a report"),
+        ({"schema_version": 1, "command": "audit"}, "got schema_version 1, expected"),
+        ({**report("/a"), "schema_version": "x" * 1000}, "got schema_version xxx"),
+        ({**report("/a"), "command": "info"}, "a report of 'info'"),
+        ({**report("/a"), "metrics": None}, "no report of an audit"),
+        ({**fleet(), "reports": {}}, "no list"),
+        ({**fleet(), "reports": [3]}, "no report"),
+    ],
+)
+def test_what_is_no_baseline_is_refused(tmp_path: Path, document: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said) as caught:
+        read_baseline(written(tmp_path, document))
+    assert str(tmp_path / "old.json") in str(caught.value)
+    assert len(str(caught.value)) < 400
+
+
+def test_a_file_that_is_too_large_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "LARGEST_BYTES", 10)
+    with pytest.raises(ValueError, match="more than 10 bytes"):
+        read_baseline(written(tmp_path, report("/a")))
+
+
+@pytest.mark.parametrize("place", ["missing.json", "."])
+def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, place: str) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_baseline(str(tmp_path / place))

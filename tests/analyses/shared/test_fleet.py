@@ -1,0 +1,115 @@
+"""Many checkpoints by one analysis."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+
+import pytest
+
+from inspector.analyses.shared.fleet import find_all, means_many, run_all
+from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.run import Run
+from inspector.checkpoint.search import Found
+from inspector.engines.choose import LOCAL, EngineOptions
+from inspector.engines.engine import CHECKPOINTS, HADOOP, Measure
+from inspector.exceptions import EngineError, NotACheckpointError
+from tests.cli.support import FIXTURES, checkpoint_of
+
+PATHS = [str(checkpoint_of(case)) for case in ("agg_update", "agg_v1", "agg_append", "agg_global")]
+
+
+@pytest.mark.parametrize(
+    ("paths", "recursive", "many"),
+    [(["a"], False, False), (["a"], True, True), (["a*"], False, True), (["a", "b"], False, True)],
+)
+def test_what_means_many(paths: list[str], recursive: bool, many: bool) -> None:
+    assert means_many(paths, recursive=recursive) is many
+
+
+def test_each_place_is_found_once() -> None:
+    found = find_all(
+        [PATHS[0], f"{PATHS[0]}/", str(FIXTURES / "agg_u*/*")], Options(), recursive=False
+    )
+    assert [place.path for place in found] == [PATHS[0]]
+
+
+def test_one_place_in_two_spellings_is_found_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(checkpoint_of("agg_append").parent)
+    found = find_all(["checkpoint", "./*"], Options(), recursive=False)
+    assert [place.path for place in found] == ["checkpoint"]
+
+
+def test_a_place_that_cannot_be_searched_is_a_failure() -> None:
+    places = find_all(["unheard-of://x/*", "s3://buck*/y"], Options(), recursive=False)
+    assert [type(place.error) for place in places] == [EngineError, NotACheckpointError]
+    spark = Options(engine=EngineOptions(LOCAL, io=HADOOP))
+    with pytest.raises(EngineError, match="name each checkpoint"):
+        list(find_all(["/x/*"], spark, recursive=False))
+
+
+def test_so_many_run_at_the_same_time_and_no_more() -> None:
+    running, highest = 0, 0
+    lock, two = threading.Lock(), threading.Event()
+
+    def make(run: Run) -> str:
+        nonlocal running, highest
+        with lock:
+            running += 1
+            highest = max(highest, running)
+            if running == 2:
+                two.set()
+        two.wait(10)
+        with lock:
+            running -= 1
+        return run.checkpoint.root
+
+    outcomes = list(run_all(map(Found, PATHS), Options(), make, at_once=2))
+    assert sorted(str(outcome.result) for outcome in outcomes) == sorted(PATHS)
+    assert highest == 2
+
+
+def test_what_fails_is_an_outcome(tmp_path: Path) -> None:
+    def make(run: Run) -> int:
+        if run.checkpoint.root == PATHS[1]:
+            raise ZeroDivisionError
+        return run.version
+
+    lost = Found("/lost", PermissionError("no"))
+    places = [Found(PATHS[0]), lost, Found(PATHS[1]), Found(str(tmp_path)), Found(PATHS[2])]
+    outcomes = {o.path: o for o in run_all(iter(places), Options(), make)}
+    assert {path: type(o.error) for path, o in outcomes.items()} == {
+        PATHS[0]: type(None),
+        "/lost": PermissionError,
+        PATHS[1]: ZeroDivisionError,
+        str(tmp_path): NotACheckpointError,
+        PATHS[2]: type(None),
+    }
+    assert outcomes[PATHS[2]].result == 10
+
+
+def test_an_interrupt_is_not_one_checkpoints_failure() -> None:
+    def make(_run: Run) -> int:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        list(run_all(map(Found, PATHS), Options(), make))
+
+
+def test_progress_counts_checkpoints() -> None:
+    measures: list[Callable[[], Measure]] = []
+
+    def watch(measure: Callable[[], Measure]) -> AbstractContextManager[None]:
+        measures.append(measure)
+        return nullcontext()
+
+    options = Options(engine=EngineOptions(LOCAL, watch=watch))
+    listed = run_all([*map(Found, PATHS)], options, lambda run: run.version, at_once=1)
+    seen = [measures[0]() for _ in listed]
+    assert seen == [Measure(done, 4, CHECKPOINTS) for done in (1, 2, 3, 4)]
+    found = run_all(map(Found, PATHS), options, lambda run: run.version, at_once=4)
+    seen = [measures[1]() for _ in found]
+    assert len(measures) == 2
+    assert seen[-1] == Measure(4, 4, CHECKPOINTS)

@@ -1,0 +1,248 @@
+"""A checkpoint that grows: each batch once, none missed, and only what is new is read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.analyses.shared import following
+from inspector.analyses.shared.following import PATIENCE, BatchSeen, Following, Pace
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import CheckpointError, NotACheckpointError
+from inspector.facts.versions import VersionFacts
+from tests.growing import Growing
+
+CASE = "trouble_kept_timeouts"
+
+
+@pytest.fixture
+def query(tmp_path: Path) -> Growing:
+    """A query that has made three batches."""
+    found = Growing(CASE, tmp_path)
+    for batch in range(3):
+        found.run(batch)
+    return found
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The files that are opened, in order."""
+    paths: list[str] = []
+    for name in ("stream", "_fetch"):
+        monkeypatch.setattr(Storage, name, _counting(getattr(Storage, name), paths))
+    return paths
+
+
+def _counting(method: Callable[..., Any], paths: list[str]) -> Callable[..., Any]:
+    def counted(storage: Storage, relative: str, *more: Any) -> Any:
+        paths.append(relative)
+        return method(storage, relative, *more)
+
+    return counted
+
+
+def rows(seen: BatchSeen) -> int:
+    facts = seen.facts.versions.items()
+    return sum((one for (_, v), one in facts if v == seen.run.version), VersionFacts()).rows
+
+
+def ids(batches: Iterator[BatchSeen]) -> list[int]:
+    return [seen.batch_id for seen in batches]
+
+
+def test_it_begins_with_the_newest_batch_and_sees_each_that_follows_once(query: Growing) -> None:
+    followed = Following(str(query.root), Options())
+    assert ids(followed.look()) == [2]
+    assert ids(followed.look()) == []
+    query.run(3)
+    assert ids(followed.look()) == [3]
+    for batch in (4, 5, 6):
+        query.run(batch)
+    assert ids(followed.look()) == [4, 5, 6]
+    assert ids(followed.look()) == []
+
+
+@pytest.mark.parametrize(("last", "first"), [(0, []), (2, [1, 2]), (99, [0, 1, 2])])
+def test_as_many_earlier_batches_as_one_wants(query: Growing, last: int, first: list[int]) -> None:
+    followed = Following(str(query.root), Options(), last)
+    assert ids(followed.look()) == first
+    query.run(3)
+    assert ids(followed.look()) == [3]
+
+
+def test_rows_are_those_of_each_batch(query: Growing) -> None:
+    followed = Following(str(query.root), Options(), 99)
+    assert [rows(seen) for seen in followed.look()] == [9, 17, 25]
+    query.run(3)
+    query.run(4)
+    assert [rows(seen) for seen in followed.look()] == [33, 41]
+
+
+def test_a_batch_counts_when_it_is_committed(query: Growing) -> None:
+    followed = Following(str(query.root), Options())
+    assert ids(followed.look()) == [2]
+    query.plan(3)
+    assert ids(followed.look()) == []
+    (query.root / "state/0/0/.4.delta.3f2a.tmp").write_bytes(b"half a fi")
+    query.write_state(3)
+    assert ids(followed.look()) == []
+    (query.root / "commits/.3.crc").write_bytes(b"crc")
+    query.commit(3)
+    (seen,) = followed.look()
+    assert (seen.batch_id, rows(seen), seen.run.problems(seen.facts)) == (3, 33, ())
+
+
+def test_only_new_files_are_opened(query: Growing, opened: list[str]) -> None:
+    followed = Following(str(query.root), Options())
+    list(followed.look())
+    assert {"metadata", "offsets/0", "commits/2", "state/0/1/1.delta"} <= set(opened)
+    assert len(opened) == len(set(opened))
+    opened.clear()
+    list(followed.look())
+    assert opened == []
+    query.run(3)
+    list(followed.look())
+    assert sorted(opened) == ["commits/3", "offsets/3", "state/0/0/4.delta", "state/0/1/4.delta"]
+
+
+def test_files_that_the_query_cleans_up_do_no_harm(query: Growing) -> None:
+    followed = Following(str(query.root), Options())
+    for batch in range(3, 12):
+        query.run(batch)
+    list(followed.look())
+    for batch in range(9):
+        for name in ("offsets", "commits"):
+            (query.root / name / str(batch)).unlink()
+        for partition in "01":
+            (query.root / f"state/0/{partition}/{batch + 1}.delta").unlink()
+    query.run(12)
+    (seen,) = followed.look()
+    assert (seen.batch_id, rows(seen)) == (12, 105)
+    assert sum(one.fact.rows for one in seen.facts.totals) == 72
+
+
+def test_a_query_that_is_set_back_is_followed_again(query: Growing) -> None:
+    for batch in (3, 4):
+        query.run(batch)
+    followed = Following(str(query.root), Options())
+    assert ids(followed.look()) == [4]
+    for batch in (3, 4):
+        for name in ("offsets", "commits"):
+            (query.root / name / str(batch)).unlink()
+    assert ids(followed.look()) == []
+    query.run(3)
+    (seen,) = followed.look()
+    assert (seen.batch_id, rows(seen)) == (3, 33)
+    (note,) = seen.notes
+    assert note.startswith("the query was set back from batch 4 to batch 2;")
+    query.run(4)
+    (seen,) = followed.look()
+    assert (seen.batch_id, rows(seen), seen.notes) == (4, 41, ())
+
+
+def test_another_query_in_the_same_place_is_begun_anew(query: Growing) -> None:
+    followed = Following(str(query.root), Options())
+    list(followed.look())
+    was = json.loads((query.root / "metadata").read_text())["id"]
+    shutil.rmtree(query.root)
+    other = Growing("healthy_kept_timeouts", query.root.parent)
+    (other.root / "metadata").write_text('{"id":"another"}')
+    other.run(0)
+    (seen,) = followed.look()
+    assert (seen.batch_id, rows(seen)) == (0, 9)
+    assert seen.notes == (f"another query has begun here: another, it was {was}",)
+
+
+def test_a_checkpoint_that_goes_ends_it(query: Growing) -> None:
+    followed = Following(str(query.root), Options())
+    list(followed.look())
+    shutil.rmtree(query.root)
+    with pytest.raises(NotACheckpointError):
+        list(followed.batches(Pace(0.01)))
+
+
+def test_a_storage_that_does_not_answer_is_asked_again(
+    query: Growing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = Following(str(query.root), Options())
+    list(followed.look())
+    listing, failures = Storage._listing, iter(range(PATIENCE - 1))
+
+    def moody(storage: Storage, relative: str) -> Any:
+        if next(failures, None) is not None:
+            raise TimeoutError("timed out")
+        return listing(storage, relative)
+
+    monkeypatch.setattr(Storage, "_listing", moody)
+    query.run(3)
+    (seen,) = followed.batches(Pace(0.01, until=3))
+    assert seen.batch_id == 3
+    assert 1 <= len(seen.notes) < PATIENCE  # a look makes more than one listing
+    assert seen.notes[0].startswith("the storage did not answer, and was asked again: ")
+    assert seen.notes[0].endswith("timed out")
+
+
+def test_a_storage_that_never_answers_is_an_error(
+    query: Growing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    followed = Following(str(query.root), Options())
+
+    def refused(*_: Any) -> Any:
+        raise TimeoutError("timed out")
+
+    monkeypatch.setattr(Storage, "_listing", refused)
+    with pytest.raises(TimeoutError):
+        list(followed.batches(Pace(0.001)))
+
+
+def test_a_part_is_followed_alone(query: Growing, opened: list[str]) -> None:
+    followed = Following(str(query.root), Options(partition_id=1))
+    (seen,) = followed.look()
+    assert {store.partition_id for store, _ in seen.facts.versions} == {1}
+    assert not [path for path in opened if path.startswith("state/0/0/") and "_meta" not in path]
+    with pytest.raises(CheckpointError):
+        list(Following(str(query.root), Options(operator_id=9)).look())
+
+
+# --- pace ------------------------------------------------------------------------------------
+
+
+def test_batches_come_as_they_are_committed(
+    query: Growing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits: list[float] = []
+
+    def committing(seconds: float) -> None:
+        waits.append(seconds)
+        query.run(2 + len(waits))
+
+    monkeypatch.setattr(following, "sleep", committing)
+    batches = Following(str(query.root), Options()).batches(Pace(7, until=8))
+    assert ids(batches) == [2, 3, 4, 5, 6, 7, 8]
+    assert waits == [7] * 6
+
+
+def test_a_batch_that_is_past_ends_at_once(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(following, "sleep")
+    assert ids(Following(str(query.root), Options()).batches(Pace(7, until=1))) == [2]
+    assert ids(Following(str(query.root), Options(), 0).batches(Pace(7, until=2))) == []
+
+
+def test_time_ends_it_too(query: Growing, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    waits: list[float] = []
+
+    def waiting(seconds: float) -> None:
+        waits.append(seconds)
+        now[0] += seconds
+
+    monkeypatch.setattr(following, "sleep", waiting)
+    monkeypatch.setattr(following, "monotonic", lambda: now[0])
+    assert ids(Following(str(query.root), Options()).batches(Pace(4, ends=110))) == [2]
+    assert waits == [4, 4, 2]

@@ -1,0 +1,65 @@
+"""What an audit is held against, as tables of its report."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.gating import HeldAgainst, wrong_options
+from inspector.exceptions import CheckpointError
+from inspector.findings.baseline import Trend
+from inspector.findings.gates import Passed
+from inspector.render.formats import render
+from tests.cli.support import checkpoint_of
+
+LEAK = str(checkpoint_of("fmgws_event_ignore"))
+
+
+def test_the_api_has_gates_too(tmp_path: Path) -> None:
+    report = api.audit(LEAK, maximum={"state.rows": "1", "leftovers.ratio": "90%"})
+    assert [(gate.metric.name, gate.passed) for gate in report.gates] == [
+        ("state.rows", Passed.EXCEEDED),
+        ("leftovers.ratio", Passed.PASSED),
+    ]
+    assert report.fails
+    assert [table.name for table in report.tables][:3] == ["findings", "gates", "sizes"]
+    old = tmp_path / "old.json"
+    old.write_text("".join(render(api.audit(LEAK), "json")))
+    same = api.audit(LEAK, baseline=str(old))
+    assert same.comparison is not None
+    assert {each.trend for each in same.comparison.findings} == {Trend.SAME}
+    assert not same.fails
+
+
+def test_what_is_unknown_exceeds_nothing() -> None:
+    held = HeldAgainst.parse({"heap.bytes": "1"}, None, "10%")
+    report = api.audit(LEAK)
+    unknown = held.judged(type(report)("audit", "/ck", {}, report.tables))
+    assert [gate.passed for gate in unknown.gates] == [Passed.UNKNOWN]
+    assert not unknown.fails
+
+
+def test_an_incomplete_baseline_is_said(tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    document = json.loads("".join(render(api.audit(LEAK), "json")))
+    old.write_text(json.dumps(document | {"complete": False}))
+    report = api.audit(LEAK, baseline=str(old))
+    (title,) = (table.title for table in report.tables if table.name == "comparison")
+    assert "then a part of it could not be read" in title
+
+
+@pytest.mark.parametrize(
+    ("maximum", "baseline", "tolerance"),
+    [({"x": "1"}, None, "10%"), ({}, "/nowhere", "10%"), ({}, None, "-")],
+)
+def test_options_that_cannot_be_are_an_error_before_anything_is_read(
+    maximum: dict[str, str | float], baseline: str | None, tolerance: str
+) -> None:
+    parsed = {"max": maximum, "baseline": baseline, "tolerance": tolerance}
+    assert wrong_options(parsed)
+    with pytest.raises(CheckpointError):
+        api.audit("/nowhere", maximum=maximum, baseline=baseline, tolerance=tolerance)
+    assert wrong_options({"max": {}, "baseline": None, "tolerance": "0%"}) is None

@@ -1,0 +1,125 @@
+"""The growth of one store, and of all together."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.growth import Point, growth_of
+from inspector.estimates.growth import MS_PER_HOUR
+from inspector.findings.verdict import StateGrowth
+from inspector.merge import combine
+from tests.cli.support import FIXTURES, checkpoint_of
+
+
+def growth(path: Path) -> StateGrowth | None:
+    verdict = api.audit(str(path)).verdict
+    assert verdict is not None
+    return verdict.growth
+
+
+def certain(path: Path) -> StateGrowth:
+    found = growth(path)
+    assert found is not None
+    return found
+
+
+def by_spark(case: str) -> list[tuple[int, int]]:
+    """Rows of all operators after each batch, and rows removed by it, as Spark's progress said."""
+    lines = (FIXTURES / case / "progress.jsonl").read_text().splitlines()
+    found = []
+    for progress in map(json.loads, lines):
+        of = progress["stateOperators"]
+        found.append((sum(o["numRowsTotal"] for o in of), sum(o["numRowsRemoved"] for o in of)))
+    return found
+
+
+@pytest.mark.parametrize("case", ["dedup_no_watermark", "agg_update", "trouble_kept_timeouts"])
+def test_what_came_and_went_is_what_spark_counted(case: str) -> None:
+    found, told = certain(checkpoint_of(case)), by_spark(case)
+    assert found.since_batch == 0
+    clocks = [
+        row["batch_timestamp_ms"] for row in api.timeline(str(checkpoint_of(case))).primary.rows
+    ]
+    hours = (clocks[-1] - clocks[0]) / MS_PER_HOUR
+    removed = sum(gone for _, gone in told[1:])
+    # A key that is removed and comes again in one batch is removed for Spark, and changed for us.
+    assert found.removed_rows_per_hour == pytest.approx(removed / hours, rel=0.01)
+    assert found.new_rows_per_hour == pytest.approx(
+        (told[-1][0] - told[0][0] + removed) / hours, rel=0.01
+    )
+
+
+def test_all_stores_of_a_join_grow_together() -> None:
+    path = checkpoint_of("trouble_join_without_range")
+    found = certain(path)
+    rows = list(api.arrow_table(api.timeline(str(path)), "growth").to_pylist())
+    assert len(rows) == 4
+    assert found.growing
+    assert found.rows_per_hour == pytest.approx(sum(row["rows_per_hour"] for row in rows), rel=0.01)
+    assert found.bytes_per_hour == pytest.approx(
+        sum(row["bytes_per_hour"] for row in rows), rel=0.01
+    )
+
+
+def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
+    path = checkpoint_of("healthy_skew")
+    found = certain(path)
+    assert (found.judged, found.growing) == (True, False)
+    assert found.bytes_per_hour <= 0
+    assert found.rows_per_hour <= 0
+    assert found.heap_bytes_per_hour <= 0
+    # The line itself goes up: the state filled, and the window is too short to level it.
+    growths = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
+    assert max(row["bytes_per_hour"] for row in growths) > 0
+
+
+def test_versions_that_some_partition_cannot_restore_are_no_growth() -> None:
+    found = certain(checkpoint_of("snapshots_cleaned"))
+    # Batch 10 is the oldest whose clock the offset log still has.
+    assert (found.since_batch, found.since_oldest, found.growing) == (10, True, False)
+    assert found.removed_rows_per_hour is not None
+
+
+def test_one_batch_has_no_growth() -> None:
+    assert growth(Path(checkpoint_of("agg_update"), "state/0/0/1.delta")) is None
+
+
+def test_a_few_batches_tell_no_trend() -> None:
+    found = certain(Path(checkpoint_of("dedup_no_watermark"), "state/0/0/3.delta"))
+    assert (found.versions, found.judged, found.growing) == (3, False, False)
+
+
+def test_a_single_snapshot_with_a_clock_has_no_growth(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("snapshots_cleaned"), root)
+    for delta in root.glob("state/*/*/*.delta"):
+        if not delta.with_suffix(".snapshot").exists():
+            delta.unlink()
+    # Only one of the snapshots is of a batch whose clock the offset log still has.
+    assert growth(root) is None
+
+
+def test_the_lines_of_all_sizes_begin_where_the_bytes_begin_to_grow() -> None:
+    sizes = [100, 102, 99, 101, 100, 150, 200, 250, 300, 350]
+    points = [Point(i + 1, 60_000 * i, n, 10 * n, 30 * n, None, None) for i, n in enumerate(sizes)]
+    found = growth_of(points)
+    assert found is not None
+    assert found.bytes.start == 4
+    lines = (found.rows, found.bytes.line, found.heap)
+    assert [line.points for line in lines] == [6] * 3
+    assert [line.per_hour for line in lines] == pytest.approx([3000, 30_000, 90_000])
+
+
+@pytest.mark.parametrize("case", ["session_window", "join_left_outer", "trouble_kept_timeouts"])
+def test_partitions_that_are_added_up_on_the_way_grow_alike(
+    case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = checkpoint_of(case)
+    apart = certain(path)
+    monkeypatch.setattr(combine, "MANY", 0)
+    assert certain(path) == apart

@@ -1,0 +1,86 @@
+"""Leftovers by key and by value, against the whole list and the live rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.data_tables import TableOptions, plan_table
+from tests.cli.support import checkpoint_of
+
+LEAK = str(checkpoint_of("fmgws_event_ignore"))
+WHOLE = list(api.leftovers(LEAK).primary.rows)
+USER = 28  # of once-010
+
+
+def found(**options: Any) -> list[Any]:
+    return list(api.leftovers(LEAK, api.Options(**options)).primary.rows)
+
+
+def test_every_name_of_a_key_finds_its_leftover() -> None:
+    one = WHOLE[USER]
+    hashed = list(api.leftovers(LEAK, api.Options(redact=api.Redact.HASH)).primary.rows)[USER]
+    user = one["key"]["value"]
+    for key in (
+        f"value={user}",
+        f'{{"value": "{user}"}}',
+        f"hex:{one['key_hex']}",
+        one["key_hex"],
+        hashed["key"],
+    ):
+        assert found(key=key) == [one], key
+    assert found(where=(f"value={user}",)) == [one]
+
+
+def test_a_value_finds_the_leftovers_whose_live_row_has_it() -> None:
+    live = {
+        row["key"]["value"]: row["value"]["groupState"]["lastSeenMs"]
+        for row in api.rows(LEAK).primary.rows
+    }
+    middle = sorted(live[row["key"]["value"]] for row in WHOLE)[len(WHOLE) // 2]
+    expected = [row for row in WHOLE if live[row["key"]["value"]] > middle]
+    assert 0 < len(expected) < len(WHOLE)
+    assert found(where=(f"value.groupState.lastSeenMs>{middle}",)) == expected
+    both = (f"value.groupState.lastSeenMs>{middle}", "key.value>once-05")
+    assert found(where=both) == [row for row in expected if row["key"]["value"] > "once-05"]
+
+
+def test_the_summary_counts_those_that_are_looked_for_and_all() -> None:
+    report = api.leftovers(LEAK, api.Options(where=("value>=once-01",)), limit=2)
+    number = sum(row["key"]["value"] >= "once-01" for row in WHOLE)
+    assert report.summary["leftovers"] == number
+    assert report.summary["all_leftovers"] == len(WHOLE)
+    assert len(list(report.primary.rows)) == 2
+    assert f"2 of {number} listed" in report.primary.title
+    none = api.leftovers(LEAK, api.Options(key="value=nobody"))
+    assert list(none.primary.rows) == []
+    assert none.primary.empty == "none of the 68 leftovers is such a key"
+
+
+def test_undecided_keys_are_looked_for_too() -> None:
+    path = str(checkpoint_of("fmgws_snapshots_cleaned"))
+    tables = {table.name: list(table.rows) for table in api.leftovers(path).tables}
+    one = tables["undecided_keys"][0]
+    report = api.leftovers(path, api.Options(key=one["key_hex"]))
+    assert [row for t in report.tables if t.name == "undecided_keys" for row in t.rows] == [one]
+
+
+def test_the_table_of_spark_finds_the_same() -> None:
+    options = api.Options(where=("value.groupState.visits>=1",), key="value=once-010")
+    plan = plan_table(LEAK, "leftovers", options, TableOptions())
+    rows = [
+        row
+        for batch in plan.run.stream(plan.function, [each.spec for each in plan.work])
+        for row in batch.to_pylist()
+    ]
+    (expected,) = found(key="value=once-010")
+    assert [row["key_hex"] for row in rows] == [expected["key_hex"]]
+    with pytest.raises(api.CheckpointError, match="has no keys"):
+        plan_table(LEAK, "versions", api.Options(key="value=a"), TableOptions())
+
+
+def test_a_field_that_is_not_there_is_refused() -> None:
+    with pytest.raises(api.CheckpointError, match=r"no field 'valuex'; did you mean value\?"):
+        found(key="valuex=a")

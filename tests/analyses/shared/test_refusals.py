@@ -1,0 +1,84 @@
+"""What a storage refuses is neither missing nor damaged, and is said once."""
+
+from __future__ import annotations
+
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.refusals import folded
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.storage import Storage
+from inspector.model import Problem, StoreId
+from tests.cli.support import checkpoint_of
+from tests.faults import before_each_read
+
+STORE, OTHER = StoreId(0, "default", 0), StoreId(0, "default", 1)
+EXPIRED = "An error occurred (ExpiredToken) when calling the {} operation: The token has expired"
+
+
+def test_one_reason_is_one_problem() -> None:
+    denied = [
+        Problem("denied", EXPIRED.format("GetObject"), f"/c/{n}.delta", None, STORE, n)
+        for n in range(3)
+    ]
+    listing = Problem("denied", EXPIRED.format("ListObjectsV2"), "/c/1", None, OTHER)
+    cut = Problem("truncated", "got 3 bytes", "/c/9.delta", 3, STORE, 9)
+    (one, other) = folded([*denied, cut, listing, cut])
+    assert one.path == "/c/0.delta"
+    assert one.message.endswith("(and so refused for 3 other files and folders)")
+    assert (one.store, one.version) == (None, None)
+    assert other == cut
+
+
+def test_other_reasons_are_other_problems() -> None:
+    problems = [
+        Problem("storage", "timed out", "/c/1", None, STORE),
+        Problem("storage", "connection reset", "/c/2", None, STORE),
+        Problem("denied", "timed out", "/c/3", None, STORE),
+    ]
+    assert folded(problems) == tuple(problems)
+
+
+def ids(report: Any) -> set[str]:
+    return {found.kind.id for found in report.findings if found.kind.id < "SS2"}
+
+
+def test_a_partition_that_is_denied_is_not_missing() -> None:
+    listing = Storage._listing
+
+    def denied(self: Storage, relative: str) -> tuple[Entry, ...]:
+        if relative == "state/0/1":
+            raise PermissionError("403 Forbidden")
+        return listing(self, relative)
+
+    with mock.patch.object(Storage, "_listing", denied):
+        report = api.audit(str(checkpoint_of("agg_update")))
+    assert ids(report) == {"SS116"}
+    assert [problem.slug for problem in report.problems] == ["denied"]
+
+
+@pytest.mark.parametrize("case", ["agg_update", "join_left_outer"])
+@pytest.mark.parametrize(
+    ("error", "id_"),
+    [
+        (PermissionError(EXPIRED.format("GetObject")), "SS116"),
+        (TimeoutError("no answer within 60 s"), "SS117"),
+        (ConnectionResetError("Connection reset by peer"), "SS117"),
+    ],
+)
+def test_credentials_that_run_out_are_one_problem(case: str, error: OSError, id_: str) -> None:
+    def act(storage: Storage, relative: str) -> None:
+        if relative.startswith("state/") and relative.endswith((".delta", ".snapshot", ".crc")):
+            raise type(error)(f"{storage.full_path(relative)}: {error}")
+
+    with before_each_read(act):
+        report = api.audit(str(checkpoint_of(case)))
+    assert ids(report) == {id_}
+    assert len(report.problems) == 1
+    (finding,) = report.findings
+    assert "backup" not in finding.next_step
+    assert "stale" not in finding.next_step
+    assert not report.complete

@@ -1,0 +1,78 @@
+"""Executors that hold a state: tables and sentences, of loads made by hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.analyses.shared.heap import MemoryOptions
+from inspector.analyses.shared.sizing import Sizing
+from inspector.estimates.sizing import Load
+
+GIB = 1 << 30
+USUAL, MOST = [GIB] * 40, [3 * GIB // 2] * 40
+
+
+def sizing(usual: list[int] = USUAL, most: list[int] = MOST, **options: Any) -> Sizing:
+    """Of partitions whose heaps do not depend on the executor's."""
+    return Sizing(lambda _: Load(usual, most), usual, most, MemoryOptions(**options))
+
+
+def shapes(found: Sizing) -> dict[int, Any]:
+    """Heap in GiB -> executors."""
+    (table,) = found.tables()
+    return {row["executor_heap_bytes"] // GIB: row["executors"] for row in table.rows}
+
+
+def test_larger_executors_are_fewer_and_small_ones_do_not_do() -> None:
+    # 2 GiB leave 0.7 to the state: not one partition. 8 GiB leave 3.1: two, both at work.
+    assert shapes(sizing()) == {2: None, 4: None, 8: 20, 16: 10, 32: 5, 64: 3}
+    assert "About 20 executors of 8.0 GiB with 4 cores would hold it." in list(sizing().notes())
+
+
+def test_the_cores_of_the_heap_that_is_given_count() -> None:
+    assert shapes(sizing(heap_bytes=16 * GIB)) == {16: 8}
+    assert shapes(sizing(heap_bytes=16 * GIB, cores=4)) == {16: 10}
+    assert sizing(heap_bytes=16 * GIB, cores=4).summary["executors_needed"] == 10
+
+
+def test_one_large_partition_makes_the_difference_between_even_and_worst() -> None:
+    usual = [GIB // 8] * 39 + [2 * GIB]
+    found = sizing(usual, usual, heap_bytes=8 * GIB)
+    (note,) = (note for note in found.notes() if note.startswith("About"))
+    assert note == (
+        "About 5 executors of 8.0 GiB with 1 core would hold it; 3 if the partitions are "
+        "spread evenly."
+    )
+    assert found.summary["fits_at_worst"] is True
+
+
+@pytest.mark.parametrize(
+    ("executors", "heap", "end"),
+    [
+        (1, 8, "however it is spread."),
+        (4, 16, "however it is spread."),
+        (10, 16, "that fits into a heap of 16.0 GiB."),
+        (10, None, "a heap of 11.5 GiB has room for that."),
+    ],
+)
+def test_executors_are_answered_in_a_sentence(executors: int, heap: int | None, end: str) -> None:
+    size = None if heap is None else heap * GIB
+    _, note, _ = sizing(executors=executors, heap_bytes=size).notes()
+    assert note.startswith("Each of " if executors > 1 else "The executor ")
+    assert note.endswith(end)
+
+
+def test_only_an_even_spread_may_fit() -> None:
+    usual = [0] * 9 + [2 * GIB]
+    found = sizing(usual, usual, executors=10, heap_bytes=4 * GIB)
+    assert (found.summary["fits_if_even"], found.summary["fits_at_worst"]) == (True, False)
+    assert "only if it is spread evenly" in list(found.notes())[1]
+
+
+def test_nothing_is_said_of_no_state() -> None:
+    found = sizing([], [])
+    assert list(found.notes()) == []
+    assert found.summary["partitions"] == found.summary["largest_partition_estimate_bytes"] == 0
+    assert set(shapes(found).values()) == {1}

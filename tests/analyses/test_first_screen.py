@@ -1,0 +1,181 @@
+"""What an audit says first, on what Spark wrote: the cause of every trouble, and health."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import FIXTURES, checkpoint_of, copy_of, flip, run
+
+TROUBLES = {
+    "complete_mode": ("SS202", r"Warning: .*watermark has passed 85 rows.* complete output mode"),
+    "dedup_without_time": ("SS201", r"Warning: .*None of the columns of dropDuplicates carries"),
+    "future_watermark": ("SS211", r"Error: Event times in the future moved the watermark"),
+    "huge_value": ("SS303", r"For information: .*1 value far larger .*779 times the median"),
+    "idle_source": ("SS206", r"Warning: The watermark stands still .*source 1 .*since batch 3"),
+    "ignored_timeouts": ("SS203", r"Error: .*timeout of 45 keys fired and the function did "),
+    "join_without_range": ("SS205", r"Neither side of the join removes rows.* no time range"),
+    "kept_timeouts": ("SS203", r"Error: .*timeout of 80 keys fired and the function kept them"),
+    "new_keys": (
+        None,
+        r"Growing by new keys only: ~9,886 keys come per hour, ~56 % as many go",
+    ),
+    "rearmed_timeouts": ("SS203", r"Warning: .*timeout of 80 keys fired .*set a new one"),
+    "skew": ("SS302", r"The state is skewed: partition 0 of 5 holds 95 % of its rows"),
+    "unchanged_updates": ("SS304", r"100 % of the updates of this store do not change"),
+}
+"""Trouble -> the finding that is its cause, if it is one, and what the first line says."""
+
+STEADY = ("future_watermark", "skew", "unchanged_updates")
+"""Troubles whose state does not grow."""
+
+
+def first_lines(path: Path) -> list[str]:
+    """What people read before the summary."""
+    return run("audit", path).out.split("\n\n")[0].splitlines()
+
+
+def test_every_trouble_has_a_twin_and_is_tried() -> None:
+    for kind in ("trouble", "healthy"):
+        found = {path.name.split("_", 1)[1] for path in FIXTURES.glob(f"{kind}_*")}
+        assert found == set(TROUBLES)
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None:
+    path = checkpoint_of(f"trouble_{trouble}")
+    first, second, *rest = first_lines(path)
+    finding, words = TROUBLES[trouble]
+    assert re.search(words, first), first
+    grows = trouble not in STEADY
+    assert second.startswith("The state grows by ~" if grows else "The state does not grow."), (
+        second
+    )
+    verdict = run("audit", path, "-o", "json").json["verdict"]
+    assert verdict["growth"]["growing"] is grows
+    if finding is None:
+        assert (verdict["level"], verdict["cause"]) == ("ok", None)
+        assert rest[0].startswith("What to do: ")
+        return
+    assert any(line.startswith("What to do: ") for line in rest)
+    assert verdict["cause"]["finding"] == finding
+    assert verdict["cause"]["sentence"] in first
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_a_healthy_twin_says_so_on_its_first_line(trouble: str) -> None:
+    path = checkpoint_of(f"healthy_{trouble}")
+    (line,) = first_lines(path)
+    assert re.fullmatch(
+        r"Healthy: no findings; the state does not grow \([\d,]+ rows, [\d.]+ KiB\)\.", line
+    )
+    assert run("audit", path).code == 0
+
+
+@pytest.mark.parametrize("trouble", [name for name, (cause, _) in TROUBLES.items() if cause])
+def test_the_command_that_shows_more_runs(trouble: str) -> None:
+    more = first_lines(checkpoint_of(f"trouble_{trouble}"))[-1]
+    words = shlex.split(more.removeprefix("To see more: "))
+    assert words[0] == "inspector"
+    outcome = run(*words[1:])
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "\n\n" in outcome.out
+
+
+@pytest.mark.parametrize("trouble", TROUBLES)
+def test_the_findings_follow_the_worst_first_in_every_form(trouble: str) -> None:
+    path = checkpoint_of(f"trouble_{trouble}")
+    findings = run("audit", path, "-o", "json").json["findings"]
+    ranks = [["error", "warning", "info"].index(finding["severity"]) for finding in findings]
+    assert ranks == sorted(ranks)
+    ids = [finding["id"] for finding in findings]
+    assert [row["id"] for row in run("audit", path, "-o", "ndjson").ndjson] == ids
+    assert [row["id"] for row in run("audit", path, "-o", "csv").csv] == ids
+    for form in ("table", "markdown"):
+        text = run("audit", path, "-o", form).out
+        assert re.findall(r"^(?:\*\*)?(SS\d{3}) ", text, re.MULTILINE) == ids
+
+
+def test_a_share_is_that_of_the_rows_found() -> None:
+    document = run("audit", checkpoint_of("trouble_kept_timeouts"), "-o", "json").json
+    cause, size = document["verdict"]["cause"], document["verdict"]["size"]
+    assert (document["verdict"]["leftovers"], size["rows"]) == (80, 113)
+    assert cause["rows_share"] == pytest.approx(80 / 113)
+    (finding,) = document["findings"]
+    assert cause["bytes_share"] == pytest.approx(finding["bytes"] / size["row_bytes"])
+    classes = document["tables"]["classes"]
+    assert cause["heap_share"] == pytest.approx(
+        sum(row["heap_bytes"] for row in classes) / size["heap_bytes"], rel=0.02
+    )
+
+
+def test_what_waits_for_a_watermark_is_the_share_of_one_that_stands_still() -> None:
+    document = run("audit", checkpoint_of("trouble_idle_source"), "-o", "json").json
+    assert document["verdict"]["cause"]["rows_share"] == 1
+
+
+def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
+    first, second, to_do, more = first_lines(checkpoint_of("fmgws_no_timeout"))
+    assert first == (
+        "Growing by new keys only: ~3,420 keys come per hour, ~21 % as many go, and nothing that "
+        "has expired is left."
+    )
+    assert to_do.startswith("What to do: If so many keys are not expected, ")
+    assert more.startswith("To see more: inspector timeline ")
+    assert second.startswith("The state grows by ~2,631 rows and ~229.7 KiB per hour")
+
+
+def test_a_join_is_told_of_as_a_whole_where_the_same_is_the_matter_with_both_sides() -> None:
+    for case in ("trouble_join_without_range", "join_no_watermark"):
+        cause = run("audit", checkpoint_of(case), "-o", "json").json["verdict"]["cause"]
+        # The counters of the rows too: they go with the last row that they count.
+        assert (cause["store_name"], cause["rows_share"], cause["bytes_share"]) == (None, 1, 1)
+        assert cause["heap_share"] == pytest.approx(1)
+    one_sided = checkpoint_of("join_one_sided")
+    cause = run("audit", one_sided, "-o", "json").json["verdict"]["cause"]
+    assert cause["store_name"] == "left-keyWithIndexToValue"
+    assert 0.5 < cause["rows_share"] < 1
+
+
+def test_a_value_that_every_batch_writes_anew_has_a_copy_in_each_retained_version() -> None:
+    cause = run("audit", checkpoint_of("trouble_huge_value"), "-o", "json").json["verdict"]["cause"]
+    assert cause["heap_share"] > 0.8
+
+
+def test_a_file_that_cannot_be_read_is_the_first_thing_said(tmp_path: Path) -> None:
+    path = copy_of("trouble_kept_timeouts", tmp_path)
+    flip(path / "state/0/1/13.delta", 40)
+    first, *_ = first_lines(path)
+    assert re.match(r"Unreadable in part, .*: Reading \S*state/0/1/13.delta.* failed: ", first)
+    verdict = run("audit", path, "-o", "json").json["verdict"]
+    assert verdict["level"] == "unreadable"
+    assert verdict["cause"]["finding"] in ("SS102", "SS105")
+
+
+def test_a_missing_delta_is_why_no_version_can_be_restored(tmp_path: Path) -> None:
+    path = copy_of("trouble_kept_timeouts", tmp_path)
+    (path / "state/0/1/13.delta").unlink()
+    verdict = run("audit", path, "-o", "json").json["verdict"]
+    assert verdict["cause"]["finding"] == "SS101"
+
+
+def test_a_query_without_state_is_healthy(tmp_path: Path) -> None:
+    path = copy_of("agg_update", tmp_path)
+    shutil.rmtree(path / "state")
+    for batch in range(5, 10):  # a batch without new data, as 5 is, shows that there was state
+        (path / "offsets" / str(batch)).unlink()
+        (path / "commits" / str(batch)).unlink()
+    (line,) = first_lines(path)
+    assert line == "Healthy: no findings; the state is empty."
+
+
+def test_state_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
+    path = copy_of("agg_update", tmp_path)
+    shutil.rmtree(path / "state")
+    first, second, *_ = first_lines(path)
+    assert first.startswith("Unreadable in part, 1 problem: The operators or partitions in state/ ")
+    assert second == "The state is empty, as far as it could be read."

@@ -1,0 +1,44 @@
+"""Audits of many checkpoints by the API."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.exceptions import NotACheckpointError
+from tests.cases import FIXTURES
+
+
+def test_each_checkpoint_has_its_report_or_its_error(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    leak, other = FIXTURES / "fmgws_event_ignore" / "checkpoint", tmp_path / "other"
+    found = {each.path: each for each in api.audit_many([leak, str(other)])}
+    assert set(found) == {str(leak), str(other)}
+    report = found[str(leak)].result
+    assert report is not None
+    assert [each.kind.id for each in report.findings] == ["SS203", "SS201"]
+    assert isinstance(found[str(other)].error, NotACheckpointError)
+
+
+@pytest.mark.parametrize(
+    ("path", "recursive"),
+    [(FIXTURES / "agg_*d" / "checkpoint", False), (FIXTURES / "agg_append", True)],
+)
+def test_patterns_and_folders_are_searched(path: Path, recursive: bool) -> None:
+    found = list(api.audit_many(path, api.Options(batch=4), recursive=recursive))
+    assert [each.path for each in found] == [str(FIXTURES / "agg_append" / "checkpoint")]
+    assert found[0].result is not None
+    assert found[0].result.summary["batch_id"] == 4
+
+
+def test_what_an_audit_takes_by_keyword_each_of_them_takes() -> None:
+    path = FIXTURES / "agg_append" / "checkpoint"
+    (found,) = api.audit_many(path, maximum={"state.rows": "1"})
+    assert found.result is not None
+    assert [gate.passed.value for gate in found.result.gates] == ["exceeded"]
+    with pytest.raises(TypeError, match="limit"):
+        api.audit_many(path, limit=3)
+    with pytest.raises(TypeError, match="'key'"):
+        api.audit_many(path, api.Options(key="user=a"))

@@ -1,0 +1,83 @@
+"""What tests of pages in a browser share: a Chromium, and pages loaded in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
+PHONE, DESKTOP = (390, 844), (1440, 900)
+
+
+def chromium() -> str:
+    """The program. Without one these tests fail: they must not be forgotten silently."""
+    for name in PROGRAMS:
+        found = shutil.which(name)
+        if found is not None:
+            return found
+    pytest.fail("there is no Chromium: apt-get install chromium; or leave out -m browser")
+
+
+@contextmanager
+def browser() -> Iterator[Browser]:
+    """A headless Chromium."""
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        pytest.fail("there is no playwright: pip install -e '.[browser]'")
+    with sync_playwright() as driver:
+        started = driver.chromium.launch(executable_path=chromium())
+        yield started
+        started.close()
+
+
+@dataclass
+class Loaded:
+    """A page as it was loaded.
+
+    Attributes:
+        page: what to ask. said: what the console and the policy said. requested: every URL that
+            was asked for. dialogs: what popped up.
+    """
+
+    page: Page
+    said: list[str] = field(default_factory=list)
+    requested: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+
+    def evaluate(self, script: str) -> Any:
+        """What a script gives."""
+        return self.page.evaluate(script)
+
+
+@contextmanager
+def loaded(
+    started: Browser, file: Path, size: tuple[int, int] = DESKTOP, scheme: Any = "light"
+) -> Iterator[Loaded]:
+    """A file in a tab of its own."""
+    context = started.new_context(
+        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, offline=True
+    )
+    page = context.new_page()
+    found = Loaded(page)
+    page.on("console", lambda message: found.said.append(message.text))
+    page.on("pageerror", lambda error: found.said.append(str(error)))
+    page.on("request", lambda request: found.requested.append(request.url))
+
+    def dismiss(dialog: Any) -> None:
+        found.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    page.on("dialog", dismiss)
+    page.goto(file.as_uri())
+    yield found
+    context.close()

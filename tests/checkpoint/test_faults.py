@@ -1,0 +1,54 @@
+"""Whatever a driver raises is one of four words."""
+
+from __future__ import annotations
+
+import asyncio
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.faults import family_of, same_reason, translated
+
+
+def with_(**attributes: Any) -> Exception:
+    error = RuntimeError("refused by the storage")
+    for name, value in attributes.items():
+        setattr(error, name, value)
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "family"),
+    [
+        (FileNotFoundError("x"), FileNotFoundError),
+        (PermissionError("x"), PermissionError),
+        (with_(status=403), PermissionError),
+        (with_(response={"ResponseMetadata": {"HTTPStatusCode": 401}}), PermissionError),
+        (with_(response=SimpleNamespace(status_code=403)), PermissionError),
+        (with_(status=500, args=("AccessDenied?",)), OSError),
+        (OSError("An error occurred (ExpiredToken) when calling GetObject"), PermissionError),
+        (RuntimeError("Unable to locate credentials"), PermissionError),
+        (OSError("AuthenticationFailed: Server failed to authenticate"), PermissionError),
+        (asyncio.TimeoutError(), TimeoutError),
+        (TimeoutError("403 bytes were read"), TimeoutError),
+        (ConnectionResetError(), ConnectionError),
+        (RuntimeError("HTTP 503 Slow Down"), OSError),
+        (ValueError("got 4031 bytes"), OSError),
+    ],
+)
+def test_errors_have_families(error: Exception, family: type[OSError]) -> None:
+    assert family_of(error) is family
+
+
+def test_an_error_is_worded_with_its_place_and_without_secrets() -> None:
+    error = translated(RuntimeError("key s3cret refused"), "s3a://b/x", {"secret": "s3cret"})
+    assert str(error) == "s3a://b/x: key *** refused"
+    assert str(translated(KeyError(), "/x", {})) == "/x: KeyError"
+
+
+def test_the_same_reason_has_other_paths_and_operations() -> None:
+    one = "An error occurred (ExpiredToken) when calling the GetObject operation: of s3://b/1.delta"
+    other = "An error occurred (ExpiredToken) when calling the HeadObject operation: of s3://b/2"
+    assert same_reason(one) == same_reason(other)
+    assert same_reason("timed out") != same_reason("connection reset")

@@ -1,0 +1,23 @@
+"""Bytes that have been read, by any thread."""
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from inspector.checkpoint.meter import READ, Meter
+from inspector.checkpoint.storage import Storage
+
+
+def test_threads_add() -> None:
+    meter = Meter()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(meter.add, [3] * 1000))
+    assert meter.bytes == 3000
+
+
+def test_every_way_to_read_counts(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"x" * 1000)
+    storage = Storage.open(str(tmp_path))
+    before = READ.bytes
+    assert sum(map(len, storage.stream("a", 300))) == 1000
+    assert len(storage.read("a", 2000)) == 1000
+    assert READ.bytes - before == 2000

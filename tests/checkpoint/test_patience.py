@@ -1,0 +1,117 @@
+"""No request is waited for without end or without a word."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from typing import Any
+
+import fsspec
+import pytest
+from fsspec.implementations.memory import MemoryFileSystem
+
+from inspector.checkpoint import patience
+from inspector.checkpoint.patience import patiently
+from inspector.checkpoint.storage import Storage
+from inspector.model import Limits
+
+QUICK = Limits(request_seconds=1, attempts=3)
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "WORD_AFTER_S", 0.05)
+    monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.01)
+
+
+class Answers:
+    """Gives its answers one after the other; an error is raised, an event is waited for."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.left = list(answers)
+
+    def __call__(self) -> Any:
+        answer = self.left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, threading.Event):
+            answer.wait()
+        return answer
+
+
+def test_a_storage_that_is_down_is_not_asked_again_and_again() -> None:
+    down = [ConnectionResetError("reset")] * 20
+    call = Answers(*down)
+    for _ in range(patience.GIVEN_UP):
+        with pytest.raises(ConnectionResetError):
+            patiently(call, "x", QUICK)
+    assert len(call.left) == 20 - 3 * patience.GIVEN_UP
+    with pytest.raises(ConnectionResetError):
+        patiently(call, "x", QUICK)
+    assert len(call.left) == 19 - 3 * patience.GIVEN_UP
+    assert patiently(Answers(1), "x", QUICK) == 1
+    assert patiently(Answers(ConnectionResetError("reset"), 2), "x", QUICK) == 2
+
+
+def test_what_is_silent_ends_with_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    stuck = threading.Event()
+    call = Answers(stuck, stuck, stuck)
+    with pytest.raises(TimeoutError, match="no answer within 1 s"):
+        patiently(call, "s3a://b/x", QUICK)
+    stuck.set()
+    assert call.left == []
+    assert "s3a://b/x: no answer for 0 s, still waiting" in caplog.messages
+    assert "s3a://b/x: no answer within 1 s; asked again in 0.0 s" in caplog.messages
+
+
+@pytest.mark.parametrize(
+    "error", [TimeoutError(), ConnectionResetError("reset"), OSError("HTTP 503 Slow Down")]
+)
+def test_what_fails_for_a_moment_is_asked_again(error: Exception) -> None:
+    assert patiently(Answers(error, error, 5), "x", QUICK) == 5
+    with pytest.raises(type(error)):
+        patiently(Answers(error, error, error, 5), "x", QUICK)
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("x"), PermissionError("x"), ValueError("x")])
+def test_what_will_not_change_is_asked_once(error: Exception) -> None:
+    call = Answers(error, 5)
+    with pytest.raises(type(error)):
+        patiently(call, "x", QUICK)
+    assert call.left == [5]
+
+
+class Broken(MemoryFileSystem):  # type: ignore[misc]
+    """A storage of which every second request breaks off."""
+
+    protocol = "broken"
+    requests = 0
+
+    @classmethod
+    def _strip_protocol(cls, path: str) -> str:
+        return str(super()._strip_protocol(path.replace("broken://", "memory://")))
+
+    def _break(self) -> None:
+        Broken.requests += 1
+        if Broken.requests % 2:
+            raise ConnectionResetError("Connection reset by peer")
+
+    def ls(self, *args: Any, **kwargs: Any) -> Any:
+        self._break()
+        return super().ls(*args, **kwargs)
+
+    def open(self, *args: Any, **kwargs: Any) -> Any:
+        self._break()
+        return super().open(*args, **kwargs)
+
+
+def test_a_file_is_whole_though_the_connection_breaks_off(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.ERROR)
+    fsspec.register_implementation("broken", Broken, clobber=True)
+    MemoryFileSystem().pipe_file("/ck/a", b"0123456789")
+    storage = Storage.open("broken://ck")
+    assert b"".join(storage.stream("a", 3)) == b"0123456789"
+    assert [entry.name for entry in storage.list()] == ["a"]
+    MemoryFileSystem().rm("/ck", recursive=True)

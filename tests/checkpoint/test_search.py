@@ -1,0 +1,147 @@
+"""Checkpoints are found by folders and patterns, also in a hostile tree."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from inspector.checkpoint import search as searching
+from inspector.checkpoint.search import is_pattern, search
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import LimitError, NotACheckpointError
+
+
+def make(root: Path) -> Path:
+    for folder in ("offsets", "commits", "state/0/0"):
+        (root / folder).mkdir(parents=True)
+    (root / "metadata").write_bytes(b"{}")
+    return root
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name in ("a/ck1", "a/ck2", "b/deep/er/ck3", "table/_checkpoints/q", "b/_delta_log/ck"):
+        make(tmp_path / name)
+    make(tmp_path / "a/ck1/state/0/0/inner")
+    (tmp_path / "only_state/state/0").mkdir(parents=True)
+    (tmp_path / "state/notes").mkdir(parents=True)
+    (tmp_path / "a/file").write_bytes(b"")
+    return tmp_path
+
+
+def found(url: str | Path, *, recursive: bool = False) -> list[str]:
+    answer = list(search(str(url), recursive=recursive))
+    assert [each.error for each in answer] == [None] * len(answer)
+    return [each.path for each in answer]
+
+
+def test_all_below_a_folder_are_found_and_none_within_another(tree: Path) -> None:
+    names = [os.path.relpath(path, tree) for path in found(tree, recursive=True)]
+    assert names == ["only_state", "a/ck1", "a/ck2", "table/_checkpoints/q", "b/deep/er/ck3"]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "expected"),
+    [
+        ("a/*", ["a/ck1", "a/ck2"]),
+        ("a/ck?", ["a/ck1", "a/ck2"]),
+        ("a/ck[2]", ["a/ck2"]),
+        ("*/ck*", ["a/ck1", "a/ck2"]),
+        ("**/ck*", ["a/ck1", "a/ck2", "b/deep/er/ck3"]),
+        ("b/**", ["b/deep/er/ck3"]),
+        ("only*", ["only_state"]),
+    ],
+)
+def test_a_pattern_means_the_checkpoints_that_match(
+    tree: Path, pattern: str, expected: list[str]
+) -> None:
+    for prefix in ("", "file://"):
+        paths = found(f"{prefix}{tree}/{pattern}")
+        assert paths == [f"{prefix}{tree}/{name}" for name in expected]
+
+
+def test_a_pattern_is_relative_as_a_path_is(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree)
+    assert found("a/*1") == ["a/ck1"]
+    assert found("*/ck1") == ["./a/ck1"]
+
+
+def test_a_pattern_and_what_lies_below_it(tree: Path) -> None:
+    assert found(f"{tree}/[b]", recursive=True) == [f"{tree}/b/deep/er/ck3"]
+
+
+def test_a_name_with_brackets_that_is_there_is_no_pattern(tmp_path: Path) -> None:
+    place = make(tmp_path / "ck[1]")
+    assert not is_pattern(str(place))
+    assert is_pattern(str(tmp_path / "ck[2]"))
+    assert found(place, recursive=True) == [str(place)]
+
+
+def test_any_storage_is_searched() -> None:
+    memory = fsspec.filesystem("memory")
+    for name in ("ck1", "x/ck2"):
+        memory.pipe(f"/search/{name}/metadata", b"{}")
+        memory.pipe(f"/search/{name}/offsets/0", b"v1")
+    try:
+        assert found("memory://search", recursive=True) == [
+            "memory://search/ck1",
+            "memory://search/x/ck2",
+        ]
+        assert found("memory://search/*/ck?") == ["memory://search/x/ck2"]
+    finally:
+        memory.rm("/search", recursive=True)
+
+
+def test_links_in_a_circle_are_entered_once(tree: Path) -> None:
+    (tree / "b/loop").symlink_to(tree)
+    (tree / "a/zz").symlink_to(tree / "a/ck1")
+    (tree / "b/nowhere").symlink_to(tree / "missing")
+    names = [os.path.relpath(path, tree) for path in found(tree, recursive=True)]
+    assert names == ["only_state", "a/ck1", "a/ck2", "table/_checkpoints/q", "b/deep/er/ck3"]
+
+
+def test_a_search_has_an_end_and_says_so(tree: Path) -> None:
+    *some, last = search(str(tree), recursive=True, most_folders=8)
+    assert all(each.error is None for each in some)
+    assert isinstance(last.error, LimitError)
+    assert "more than 8 folders" in str(last.error)
+
+
+def test_folders_that_lie_very_deep_are_passed_by(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "DEEPEST", 2)
+    assert f"{tree}/b/deep/er/ck3" not in found(tree, recursive=True)
+
+
+def test_a_folder_that_cannot_be_listed_keeps_no_other_from_being_found(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = Storage._listing
+
+    def refused(self: Storage, relative: str) -> object:
+        if relative == "b":
+            raise PermissionError("not yours")
+        return listed(self, relative)
+
+    monkeypatch.setattr(Storage, "_listing", refused)
+    answer = list(search(str(tree), recursive=True))
+    (failed,) = (each for each in answer if each.error is not None)
+    assert (failed.path, type(failed.error)) == (f"{tree}/b", PermissionError)
+    assert len(answer) == 5
+
+
+@pytest.mark.parametrize("recursive", [False, True])
+def test_nothing_found_is_a_failure(tmp_path: Path, recursive: bool) -> None:
+    path = str(tmp_path / "missing" / "*")
+    (only,) = search(path, recursive=recursive)
+    assert isinstance(only.error, NotACheckpointError)
+    assert str(only.error).startswith(f"{path}: got nothing")
+
+
+def test_a_bucket_has_no_pattern() -> None:
+    with pytest.raises(NotACheckpointError, match="name of a bucket"):
+        list(search("s3://buck*/x"))

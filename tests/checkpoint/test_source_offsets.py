@@ -1,0 +1,41 @@
+"""Where the sources stood, batch by batch."""
+
+from __future__ import annotations
+
+from inspector.checkpoint.source_offsets import (
+    MOST_SOURCES,
+    NAME_CHARS,
+    OFFSET_CHARS,
+    SourceOffset,
+    source_offsets,
+)
+
+
+def test_a_source_moves_or_stands_still() -> None:
+    before = {"0": "7", "1": '{"logOffset":3}', "2": None}
+    now = {"0": "9", "1": '{"logOffset":3}', "2": None}
+    found = source_offsets(now, before)
+    assert [(one.called, one.offset, one.moved) for one in found] == [
+        ("source 0", "9", True),
+        ("source 1", '{"logOffset":3}', False),
+        ("source 2", None, False),
+    ]
+    assert [one.moved for one in source_offsets(now, None)] == [None] * 3
+    assert [one.moved for one in source_offsets(now, {})] == [True, True, False]
+
+
+def test_a_topic_is_named() -> None:
+    assert SourceOffset("1", '{"orders":{"0":23,"1":42}}', None).called == (
+        "source 1 (Kafka topic orders)"
+    )
+    assert SourceOffset("1", '{"reservoir":{"id":"x"}}', None).called == "source 1"
+
+
+def test_of_long_ones_the_beginning_is_kept_and_the_whole_is_compared() -> None:
+    long = "9" * 10 * OFFSET_CHARS
+    many = {f"{n:0100}": f"{long}{n}" for n in range(10 * MOST_SOURCES)}
+    found = source_offsets(many, {name: f"{offset}1" for name, offset in many.items()})
+    assert len(found) == MOST_SOURCES
+    assert {len(one.offset or "") for one in found} == {OFFSET_CHARS}
+    assert {len(one.name) for one in found} == {NAME_CHARS}
+    assert all(one.moved for one in found)

@@ -1,0 +1,273 @@
+"""Commands on several checkpoints."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from junitparser import JUnitXml
+from prometheus_client.parser import text_string_to_metric_families
+
+from inspector.analyses.shared.run import Run
+from inspector.cli.fleet import Spool
+from inspector.cli.main import commands
+from tests.cli.support import OUTPUTS, checkpoint_of, copy_of, flip, run, tree
+
+HEALTHY, LEAK, WARNED = map(checkpoint_of, ("agg_update", "fmgws_event_ignore", "agg_complete"))
+MANY = [
+    name
+    for name in commands()
+    if name not in ("rows", "history", "diff", "export", "explain", "watch")
+]
+
+
+@pytest.fixture
+def fleet(tmp_path: Path) -> Path:
+    """Four checkpoints, of which one is healthy, one leaks, one is spoilt and one is of RocksDB."""
+    folder = tmp_path / "fleet"
+    shutil.copytree(HEALTHY, folder / "team-a/healthy")
+    shutil.copytree(LEAK, folder / "team-a/leak")
+    flip(copy_of("agg_append", folder / "team-b") / "state/0/1/10.delta", 40)
+    return folder
+
+
+def levels(outcome: Any) -> list[tuple[str, str]]:
+    return [(Path(row["checkpoint"]).name, row["level"]) for row in outcome.json["fleet"]]
+
+
+def test_those_below_a_folder_are_judged_the_worst_first(fleet: Path) -> None:
+    outcome = run("audit", "--recursive", fleet, "-o", "json")
+    assert outcome.code == 4
+    assert levels(outcome) == [
+        ("checkpoint", "unreadable"),
+        ("leak", "error"),
+        ("healthy", "ok"),
+    ]
+    assert [report["checkpoint"] for report in outcome.json["reports"]] == [
+        row["checkpoint"] for row in outcome.json["fleet"]
+    ]
+    assert outcome.json["complete"] is False
+    assert [row["exit_code"] for row in outcome.json["fleet"]] == [4, 1, 0]
+
+
+def test_a_pattern_means_what_matches(fleet: Path) -> None:
+    outcome = run("audit", f"{fleet}/*/h*", "-o", "json")
+    assert (outcome.code, levels(outcome)) == (0, [("healthy", "ok")])
+    assert run("audit", f"{fleet}/*/x*").code == 3
+
+
+def test_people_get_a_table_and_the_first_screens_of_those_that_need_one() -> None:
+    outcome = run("audit", HEALTHY, LEAK, WARNED)
+    assert outcome.code == 1
+    first, *_ = outcome.out.splitlines()
+    assert first == "3 checkpoints: 1 with errors, 1 with warnings, 1 ok"
+    assert outcome.out.count("What to do: ") == 2
+    assert outcome.out.index(f"\n{LEAK}\nError") < outcome.out.index(f"\n{WARNED}\nWarning")
+    assert f"\n{HEALTHY}\n" not in outcome.out
+    assert "sizes of version" not in outcome.out
+    assert "--details" in outcome.out
+    details = run("audit", HEALTHY, LEAK, "--details").out
+    assert details.count("sizes of version") == 2
+
+
+@pytest.mark.parametrize("output", sorted({*OUTPUTS, "html", "junit", "prometheus"}))
+def test_what_failed_and_what_is_clean_is_in_every_format(tmp_path: Path, output: str) -> None:
+    missing = tmp_path / "missing"
+    outcome = run("audit", HEALTHY, missing, LEAK, "-o", output)
+    assert outcome.code == 3
+    for path in (HEALTHY, missing, LEAK):
+        assert str(path) in outcome.out.replace("\\_", "_")
+    assert outcome.err == (
+        f"error: {missing}: got nothing at this path, expected a checkpoint folder with "
+        "'metadata', 'offsets', 'commits' and 'state'\n"
+    )
+
+
+def test_lines_have_a_row_for_every_checkpoint(tmp_path: Path) -> None:
+    missing = str(tmp_path / "missing")
+    args = ("audit", HEALTHY, missing, LEAK)
+    for rows in (run(*args, "-o", "ndjson").ndjson, run(*args, "-o", "csv").csv):
+        assert [(row["checkpoint"], row["level"], row.get("id") or None) for row in rows] == [
+            (missing, "unreadable", None),
+            (str(LEAK), "error", "SS203"),
+            (str(LEAK), "error", "SS201"),
+            (str(HEALTHY), "ok", None),
+        ]
+        assert rows[0]["message"].startswith("got nothing")
+
+
+def test_a_failed_checkpoint_is_an_object_among_the_reports(tmp_path: Path) -> None:
+    document = run("audit", tmp_path / "missing", HEALTHY, "-o", "json").json
+    failed, report = document["reports"]
+    assert failed["error"]["kind"] == "not-a-checkpoint"
+    assert failed["error"]["exit_code"] == 3
+    assert report["schema_version"] == document["schema_version"] == failed["schema_version"]
+    assert report["metrics"]["state.rows"] == 100
+
+
+@pytest.mark.parametrize("command", MANY)
+def test_a_command_takes_several_paths(command: str, tmp_path: Path) -> None:
+    outcome = run(command, HEALTHY, tmp_path / "missing", WARNED, "-o", "json")
+    assert outcome.code == 3
+    assert len(outcome.json["fleet"]) == len(outcome.json["reports"]) == 3
+    assert outcome.json["fleet"][0]["level"] == "unreadable"
+    table = run(command, HEALTHY, WARNED).out
+    assert table.startswith("2 checkpoints: ")
+    alone = run(command, HEALTHY, "-o", "json").json
+    (report,) = (r for r in outcome.json["reports"] if r["checkpoint"] == str(HEALTHY))
+    assert report == alone
+
+
+def test_a_checkpoint_that_is_named_twice_is_read_once() -> None:
+    outcome = run("info", HEALTHY, f"{HEALTHY}/", LEAK, "-o", "json")
+    assert len(outcome.json["fleet"]) == 2
+
+
+def test_whatever_goes_wrong_in_one_ends_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    tasks = Run.tasks
+
+    def broken(self: Run, request: Any) -> Any:
+        if self.checkpoint.root == str(WARNED):
+            raise ZeroDivisionError("of ours")
+        return tasks(self, request)
+
+    monkeypatch.setattr(Run, "tasks", broken)
+    outcome = run("audit", LEAK, WARNED, HEALTHY, "-o", "json")
+    assert outcome.code == 70
+    assert levels(outcome)[0] == ("checkpoint", "unreadable")
+    assert outcome.json["fleet"][0]["message"] == "internal error: ZeroDivisionError: of ours"
+    assert len(outcome.json["fleet"]) == 3
+
+
+@pytest.mark.parametrize("at_once", ["1", "2", "16"])
+def test_how_many_are_read_at_once_changes_nothing(at_once: str) -> None:
+    paths = (HEALTHY, LEAK, WARNED, checkpoint_of("agg_v1"))
+    assert run("audit", *paths, "--at-once", at_once, "-o", "json").json == (
+        run("audit", *paths, "-o", "json").json
+    )
+
+
+def test_one_file_holds_them_all_and_lies_in_none(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.json"
+    assert run("audit", HEALTHY, LEAK, "-O", file).code == 1
+    assert file.read_text() == run("audit", HEALTHY, LEAK, "-o", "json").out
+    place = copy_of("agg_update", tmp_path)
+    before = tree(place)
+    outcome = run("audit", HEALTHY, place, "-O", place / "x.json")
+    assert outcome.code == 2
+    assert "never written to" in outcome.err
+    assert tree(place) == before
+
+
+def test_a_page_is_written_beside_the_document(tmp_path: Path) -> None:
+    page, report = tmp_path / "page.html", tmp_path / "report.json"
+    outcome = run("audit", HEALTHY, LEAK, tmp_path / "none", "--html", page, "-O", report)
+    assert outcome.code == 3
+    text = page.read_text()
+    assert all(str(path) in text for path in (HEALTHY, LEAK, tmp_path / "none"))
+    assert report.read_text().startswith('{"schema_version"')
+
+
+def test_parquet_is_of_one_checkpoint(tmp_path: Path) -> None:
+    outcome = run("leftovers", HEALTHY, LEAK, "-o", "parquet", "-O", tmp_path / "x.parquet")
+    assert outcome.code == 2
+    assert "is for one checkpoint" in outcome.err
+
+
+def test_patterns_are_not_searched_by_spark() -> None:
+    outcome = run("info", "--recursive", HEALTHY)
+    assert outcome.code == 0
+    outcome = run("audit", "--recursive", HEALTHY, "--io", "hadoop", "--engine", "local")
+    assert outcome.code == 2
+
+
+def test_no_key_of_the_state_is_in_any_format() -> None:
+    for output in (*OUTPUTS, "junit", "prometheus"):
+        text = run("audit", LEAK, HEALTHY, "-o", output, "--details").out
+        assert "once-000" not in text
+        assert "once-000" in run("leftovers", LEAK, "--redact", "none").out
+
+
+# --- the formats of other tools ------------------------------------------------------------------
+
+
+def test_junit_has_a_case_for_each_rule_and_checkpoint(tmp_path: Path) -> None:
+    file = tmp_path / "report.xml"
+    assert run("audit", HEALTHY, LEAK, tmp_path / "missing", "-O", file).code == 3
+    suites = list(JUnitXml.fromfile(str(file)))
+    assert [suite.name for suite in suites] == [
+        str(tmp_path / "missing"),
+        str(LEAK),
+        str(HEALTHY),
+    ]
+    missing, leak, healthy = suites
+    assert (missing.errors, missing.tests) == (1, 1)
+    assert leak.failures == 2
+    assert healthy.failures == healthy.errors == 0
+    assert healthy.tests == leak.tests > 20
+
+
+def test_junit_fails_where_the_exit_code_does(tmp_path: Path) -> None:
+    only_errors = run("audit", LEAK, HEALTHY, "-o", "junit", "--fail-on", "error")
+    document = JUnitXml.fromstring(only_errors.out)
+    assert (only_errors.code, document.failures) == (1, 1)
+    never = run("audit", LEAK, HEALTHY, "-o", "junit", "--fail-on", "never")
+    assert (never.code, JUnitXml.fromstring(never.out).failures) == (0, 0)
+    old = tmp_path / "old.json"
+    run("audit", LEAK, HEALTHY, "-O", old)
+    same = run("audit", LEAK, HEALTHY, "-o", "junit", "--baseline", old)
+    assert (same.code, JUnitXml.fromstring(same.out).failures) == (0, 0)
+
+
+def test_prometheus_reads_it_and_a_file_takes_its_name_at_the_end(tmp_path: Path) -> None:
+    file = tmp_path / "state.prom"
+    file.write_text("old")
+    assert run("audit", HEALTHY, LEAK, tmp_path / "no", "-O", file, "--force").code == 3
+    assert list(tmp_path.iterdir()) == [file]
+    samples = [
+        sample
+        for family in text_string_to_metric_families(file.read_text())
+        for sample in family.samples
+    ]
+    level = {s.labels["checkpoint"]: s.value for s in samples if s.name == "spark_state_level"}
+    assert level == {str(HEALTHY): 0, str(LEAK): 3, str(tmp_path / "no"): 4}
+    assert file.stat().st_mode & 0o044
+
+
+# --- baseline ------------------------------------------------------------------------------------
+
+
+def test_a_fleet_is_held_against_a_fleet(tmp_path: Path) -> None:
+    old = tmp_path / "old.json"
+    run("audit", HEALTHY, LEAK, tmp_path / "missing", "-O", old)
+    same = run("audit", LEAK, HEALTHY, "--baseline", old, "-o", "json")
+    assert same.code == 0
+    assert [row["new_or_worse"] for row in same.json["fleet"]] == [0, 0]
+    new = run("audit", LEAK, WARNED, "--baseline", old, "-o", "json")
+    assert new.code == 1
+    assert {row["new_or_worse"] for row in new.json["fleet"]} == {0, 1}
+    assert new.json["gone"] == [str(HEALTHY)]
+    text = run("audit", LEAK, WARNED, "--baseline", old).out
+    assert f"{HEALTHY} is in the baseline and was not found now." in text
+
+
+# --- the texts on disk ---------------------------------------------------------------------------
+
+
+def test_a_spool_gives_back_what_it_keeps() -> None:
+    texts = ["", "a", "é\udcff\n" * 40_000, "€" * 70_000]
+    with Spool() as spool:
+        kept = [spool.keep(iter((text[:3], text[3:]))) for text in texts]
+        for text, read in zip(texts, kept, strict=True):
+            assert "".join(read()) == "".join(read()) == text
+
+
+@pytest.mark.parametrize("command", ["audit", "verify", "leftovers"])
+def test_a_misspelt_threshold_is_told_once_and_before_anything_is_read(
+    command: str, fleet: Path
+) -> None:
+    outcome = run(command, "-r", fleet, "--threshold", "window_version=3")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.count("no threshold is called 'window_version'") == 1

@@ -1,0 +1,129 @@
+"""One way to name a key: the hash that an audit prints leads to the key in every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.support import checkpoint_of, run
+
+LEAK = checkpoint_of("fmgws_event_ignore")
+KEY = {"value": "once-000"}
+
+
+@pytest.fixture(scope="module")
+def hashed() -> str:
+    """A key as the report of an audit names it."""
+    tables = run("audit", LEAK, "-o", "json").json["tables"]
+    first: str = tables["leftovers"][0]["key"]
+    assert first.startswith("sha256:")
+    return first
+
+
+@pytest.fixture(scope="module")
+def forms(hashed: str) -> list[str]:
+    """All names of one key."""
+    (row,) = run("rows", LEAK, "--key", hashed, "-o", "json", "--raw").rows
+    assert row["key"] == KEY
+    return [
+        *(hashed, hashed[:13], "value=once-000", '{"value": "once-000"}'),
+        *(row["key_hex"], f"hex:{row['key_hex']}", f"0x{row['key_hex']}"),
+    ]
+
+
+@pytest.mark.parametrize("command", ["rows", "history", "leftovers", "diff"])
+def test_every_name_finds_the_same_key(command: str, forms: list[str]) -> None:
+    more = ("--from-batch", "0") if command == "diff" else ()
+    found = [run(command, LEAK, "--key", form, *more, "-o", "json").json for form in forms]
+    assert all(report["rows"] == found[0]["rows"] != [] for report in found)
+    assert all(row["key"] == KEY for row in found[0]["rows"])
+    assert not any("ambiguous" in note for note in found[1]["notes"])
+
+
+def test_every_name_tells_the_story(forms: list[str]) -> None:
+    told = [run("leftovers", LEAK, "--explain", form, "-o", "json").rows for form in forms]
+    assert all(rows == told[0] != [] for rows in told)
+
+
+def test_an_export_is_narrowed_too(forms: list[str], tmp_path: Path) -> None:
+    place = tmp_path / "rows.ndjson"
+    assert run("export", "rows", LEAK, "-O", place, "--key", forms[0]).code == 0
+    assert place.read_text("utf-8").count("\n") == 1
+
+
+def test_a_key_of_several_fields_is_named_by_each() -> None:
+    path = checkpoint_of("agg_append")
+    rows = run("rows", path, "-o", "json").rows
+    one = rows[0]["key"]
+    options = ("--key", f"user={one['user']}", "--key", f"window.end={one['window']['end']}")
+    found = run("rows", path, *options, "-o", "json").rows
+    assert [row["key"] for row in found] == [one]
+
+
+def test_a_value_is_looked_for_by_comparison() -> None:
+    rows = run("rows", LEAK, "-o", "json").rows
+    visits = {row["key"]["value"]: row["value"]["groupState"]["visits"] for row in rows}
+    for where, expected in {
+        "value.groupState.visits>1": [key for key, n in visits.items() if n > 1],
+        "groupState.visits != 1": [key for key, n in visits.items() if n != 1],
+        "value.groupState.visits=1": [key for key, n in visits.items() if n == 1],
+    }.items():
+        found = run("rows", LEAK, "--where", where, "-o", "json").rows
+        assert [row["key"]["value"] for row in found] == expected != []
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--key", "valuex=a"), "keys have no field 'valuex'; did you mean value?"),
+        (("--where", "visit=1"), "The fields are key.value string, value.groupState.user string"),
+        (("--key", "nobody"), "the hash of a redacted key (sha256:...)"),
+        (("--key", "sha256:"), "1 to 64 hex digits"),
+        (("--operator", "9"), "it has operator 0 (partitions 0 to 1; stores default)"),
+    ],
+)
+def test_what_there_is_is_listed(options: tuple[str, ...], words: str) -> None:
+    outcome = run("rows", LEAK, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("word", "words"),
+    [
+        ("kept_without_timeot", "did you mean kept_without_timeout? the classes are"),
+        ("unheard-of", "the classes are past_watermark, past_processing_time"),
+    ],
+)
+def test_a_class_that_there_is_not_is_said_with_those_that_are(word: str, words: str) -> None:
+    outcome = run("leftovers", LEAK, "--explain", word)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert words in outcome.err
+    assert "a key is named by a field and its value" in outcome.err
+
+
+def test_an_ambiguous_hash_is_said_to_be_one() -> None:
+    outcome = run("rows", LEAK, "--key", "sha256:2")
+    assert "sha256:2 is ambiguous" in outcome.out
+    assert outcome.code == 0
+    none = run("rows", LEAK, "--key", "sha256:" + "0" * 16).out
+    assert "history looks for it in older versions too" in none
+
+
+def test_a_key_that_is_gone_is_found_by_its_hash_in_older_versions() -> None:
+    path = checkpoint_of("fmgws_event_remove")
+    rows: list[dict[str, Any]] = run(
+        "history", path, "--where", "value>a", "-o", "json", "--redact", "hash"
+    ).rows
+    gone = next(row["key"] for row in rows if row["event"] == "removal")
+    assert run("rows", path, "--key", gone, "-o", "json").rows == []
+    life = run("history", path, "--key", gone, "-o", "json").rows
+    assert [row["event"] for row in life][-1] == "removal"
+
+
+def test_several_names_in_the_environment_stand_on_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INSPECTOR_ROWS_KEY", '{"value": "once-000"}\nvalue=once-000')
+    (row,) = run("rows", LEAK, "-o", "json").rows
+    assert row["key"] == KEY

@@ -1,0 +1,98 @@
+"""``--html`` and ``-o html``."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import COMMANDS, checkpoint_of, copy_of, run, tree
+
+PATH = checkpoint_of("fmgws_event_ignore")
+HEALTHY = checkpoint_of("agg_append")
+MOST_BYTES = 1_000_000
+
+
+def test_a_page_is_written_beside_the_report(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    outcome = run("audit", PATH, "--html", file)
+    assert (outcome.code, outcome.out) == (1, run("audit", PATH).out)
+    text = file.read_text("ascii")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "Size ladder" in text
+    assert file.stat().st_size < MOST_BYTES
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_a_page_is_a_format(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    run("audit", PATH, "--html", file)
+    outcome = run("audit", PATH, "-o", "html")
+    assert (outcome.code, outcome.out) == (1, file.read_text("ascii"))
+    assert run("audit", PATH, "-o", "html", "-O", tmp_path / "other.html").out == ""
+    assert (tmp_path / "other.html").read_text("ascii") == outcome.out
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_a_page(command: str) -> None:
+    outcome = run(command, PATH, "-o", "html")
+    assert outcome.out.startswith("<!DOCTYPE html>")
+    assert outcome.out.endswith("</html>\n")
+
+
+def test_several_checkpoints_are_one_page(tmp_path: Path) -> None:
+    file = tmp_path / "fleet.html"
+    gone = tmp_path / "gone"
+    outcome = run("audit", HEALTHY, gone, PATH, "-o", "html", "--html", file)
+    assert outcome.code == 3
+    assert outcome.out == file.read_text("ascii")
+    assert outcome.out.count("<!DOCTYPE html>") == 1
+    rows = re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', outcome.out)
+    assert rows[:3] == [str(gone), str(PATH), str(HEALTHY)]
+
+
+def test_a_page_is_of_whatever_part_is_audited(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    run("audit", checkpoint_of("join_left_outer"), "--partition", "1", "--html", file)
+    assert "partition 1" in file.read_text("ascii")
+    assert "partition 0" not in file.read_text("ascii")
+
+
+# --- what is refused, before a long audit ----------------------------------------------------
+
+
+def refused(*args: str | Path) -> str:
+    begun = time.monotonic()
+    outcome = run("audit", *args)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert time.monotonic() - begun < 5
+    return outcome.err
+
+
+def test_a_file_that_is_there_is_kept_unless_forced(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    file.write_text("mine")
+    assert f"{file} exists; --force overwrites it" in refused(PATH, "--html", file)
+    assert file.read_text() == "mine"
+    assert run("audit", PATH, "--html", file, "--force").code == 1
+    assert file.read_text("ascii").startswith("<!DOCTYPE html>")
+
+
+def test_no_page_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    before = tree(path)
+    said = refused(HEALTHY, path, "--html", path / "report.html")
+    assert "lies in the checkpoint, which is never written to" in said
+    assert tree(path) == before
+
+
+def test_the_report_and_its_page_are_two_files(tmp_path: Path) -> None:
+    file = tmp_path / "report.html"
+    said = refused(PATH, "-o", "html", "-O", file, "--html", file)
+    assert "--html and --output-file name the same file" in said
+
+
+def test_only_audit_has_a_page_of_its_own(tmp_path: Path) -> None:
+    assert run("sizes", PATH, "--html", tmp_path / "report.html").code == 2

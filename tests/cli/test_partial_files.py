@@ -1,0 +1,99 @@
+"""Files that appear whole or not at all."""
+
+import os
+import stat
+import threading
+from pathlib import Path
+
+import click
+import pytest
+
+from inspector.cli import partial_files
+from inspector.cli.partial_files import (
+    is_written_through,
+    partial_file,
+    real_target,
+    remove_all,
+)
+from tests.cli.support import checkpoint_of, run
+
+PATH = checkpoint_of("agg_update")
+
+
+def test_a_file_gets_its_name_at_the_end(tmp_path: Path) -> None:
+    target = tmp_path / "report"
+    with partial_file(target) as partial:
+        partial.write_text("whole")
+        assert not target.exists()
+    assert target.read_text() == "whole"
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_failure_leaves_neither_file_nor_folder(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), partial_file(tmp_path / "new" / "report"):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_under_way_is_removed_when_the_process_ends(tmp_path: Path) -> None:
+    def ends_half_way() -> None:
+        with partial_file(tmp_path / "new" / "report") as partial:
+            partial.write_text("half")
+            remove_all()
+            partial_files._CREATING.release()
+            assert list(tmp_path.iterdir()) == []
+
+    with pytest.raises(FileNotFoundError):
+        ends_half_way()
+
+
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_a_new_file_has_the_rights_of_the_umask(mask: int, mode: int, tmp_path: Path) -> None:
+    before = os.umask(mask)
+    try:
+        assert run("info", PATH, "-O", tmp_path / "report.json").code == 0
+        assert run("export", "rows", PATH, "-O", tmp_path / "rows.parquet").code == 0
+    finally:
+        os.umask(before)
+    modes = {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.iterdir()}
+    assert modes == {mode}
+
+
+def test_a_device_is_written_to_and_stays_one(tmp_path: Path) -> None:
+    null = Path("/dev/null")
+    assert run("info", PATH, "-O", null).code == 0
+    assert run("info", PATH, "-O", null, "--force").code == 0
+    assert stat.S_ISCHR(null.stat().st_mode)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text("utf-8")))
+    reader.start()
+    assert run("info", PATH, "-O", pipe).code == 0
+    reader.join()
+    assert read == [run("info", PATH).out]
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_data_goes_to_no_device(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    outcome = run("export", "rows", PATH, "-O", pipe, "--format", "parquet", "--force")
+    assert outcome.code == 2
+    assert "is no regular file" in outcome.err
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_link_keeps_its_place(tmp_path: Path) -> None:
+    link, file = tmp_path / "link", tmp_path / "file"
+    link.symlink_to(file)
+    assert real_target(str(link)) == file
+    assert run("info", PATH, "-O", link).code == 0
+    assert link.is_symlink()
+    assert file.read_text("utf-8") == run("info", PATH).out
+
+
+def test_folders_are_no_files(tmp_path: Path) -> None:
+    with pytest.raises(click.UsageError, match="is a folder, expected a file"):
+        is_written_through(tmp_path)
+    assert not is_written_through(tmp_path / "missing")

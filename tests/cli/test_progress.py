@@ -1,0 +1,92 @@
+"""Progress: what it says, and where it is shown."""
+
+import io
+import itertools
+import os
+import pty
+import sys
+import time
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from inspector.cli.progress import progress_text, shown, watch_of
+from inspector.engines.engine import BYTES, TASKS, Measure
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("measure", "seconds", "expected"),
+    [
+        (Measure(0, 100 * MIB, BYTES), 2, "0 B of 100.0 MiB"),
+        (Measure(20 * MIB, 100 * MIB, BYTES), 2, "20.0 MiB of 100.0 MiB, 10.0 MiB/s, 8 s left"),
+        (Measure(MIB, 0, BYTES), 2, "1.0 MiB, 512.0 KiB/s"),
+        (Measure(5, 1000, TASKS), 60, "5 of 1,000 tasks, 3 h 19 min left"),
+        (Measure(0, 0, TASKS), 60, "0 tasks"),
+    ],
+)
+def test_bytes_rate_and_remaining_time(measure: Measure, seconds: float, expected: str) -> None:
+    assert progress_text(measure, seconds) == expected
+
+
+def _console(width: int) -> tuple[Console, io.StringIO]:
+    text = io.StringIO()
+    return Console(file=text, width=width, force_terminal=True), text
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_it_is_shown_while_something_runs_and_gone_afterwards(width: int) -> None:
+    console, text = _console(width)
+    done = itertools.count()
+
+    def measure() -> Measure:
+        return Measure(next(done) * MIB, 2 * MIB, BYTES)
+
+    with shown(measure, 0, console):
+        while next(done) < 4 or "2.0 MiB of" not in text.getvalue():
+            time.sleep(0.01)
+    # What is read twice is not more than all, and the cursor is back.
+    assert "3.0 MiB" not in text.getvalue()
+    assert text.getvalue().count("\x1b[?25h") == 1
+
+
+def test_what_is_quick_shows_nothing() -> None:
+    console, text = _console(80)
+    with shown(lambda: Measure(0, 1, BYTES), 3600, console):
+        pass
+    assert text.getvalue() == ""
+
+
+def test_an_error_goes_through() -> None:
+    console, _ = _console(80)
+    with pytest.raises(ZeroDivisionError), shown(lambda: Measure(0, 1, BYTES), 0, console):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(
+    ("parsed", "terminals", "expected"),
+    [
+        ({"output": "table"}, ("stdout", "stderr"), True),
+        ({"output": "table"}, ("stderr",), True),
+        ({"output": "table"}, ("stdout",), False),
+        ({"output": "table", "quiet": True}, ("stderr",), False),
+        ({"output": "table", "no_progress": True}, ("stderr",), False),
+        ({"output": "ndjson"}, ("stdout", "stderr"), False),
+        ({"output": "ndjson"}, ("stderr",), True),
+        ({"output": "ndjson", "output_file": "x"}, ("stdout", "stderr"), True),
+    ],
+)
+def test_it_is_for_whoever_watches_a_terminal(
+    parsed: dict[str, Any],
+    terminals: tuple[str, ...],
+    expected: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as file:
+        for name in ("stdout", "stderr"):
+            monkeypatch.setattr(sys, name, file if name in terminals else io.StringIO())
+        watch = watch_of(parsed)
+        assert (getattr(watch, "func", None) is shown) == expected

@@ -1,0 +1,153 @@
+"""What a terminal shows, at its width and with its colours; and what a pipe gets."""
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from inspector.cli.terminal import UNKNOWN_WIDTH, display_of, width_of
+from tests.cli.support import COMMANDS, FIXTURES, checkpoint_of, run
+
+ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+LEAK = checkpoint_of("fmgws_event_ignore")
+
+
+def on_terminal(width: int, *args: str | Path, **environment: str) -> tuple[int, str]:
+    """The exit code of the program on a terminal of a width, and all that it shows."""
+    shown, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    inherited = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "NO_COLOR")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "inspector", *map(str, args)],
+        stdin=terminal,
+        stdout=terminal,
+        stderr=terminal,
+        env={**inherited, "TERM": "xterm-256color", **environment},
+        cwd=FIXTURES.parents[1],
+    )
+    os.close(terminal)
+    said = b""
+    with os.fdopen(shown, "rb", buffering=0) as screen:
+        while piece := _piece(screen.fileno()):
+            said += piece
+    return process.wait(), said.decode().replace("\r\n", "\n")
+
+
+def _piece(screen: int) -> bytes:
+    try:
+        return os.read(screen, 1 << 16)
+    except OSError:  # how Linux says that nobody writes to it any more
+        return b""
+
+
+@contextmanager
+def terminal_of(monkeypatch: pytest.MonkeyPatch, columns: int) -> Iterator[None]:
+    """A terminal as stdout and stderr of this process."""
+    _, terminal = pty.openpty()
+    with os.fdopen(terminal, "w") as file:
+        monkeypatch.setenv("COLUMNS", str(columns))
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.delenv("NO_COLOR", raising=False)
+        monkeypatch.setattr(sys, "stdout", file)
+        yield
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_the_audit_fits_its_terminal(width: int) -> None:
+    code, shown = on_terminal(width, "audit", LEAK)
+    lines = ANSI.sub("", shown).split("\n")
+    assert code == 1
+    assert "SS203" in shown
+    assert max(map(cell_len, lines)) <= width
+    assert "\x1b[1;31m" in shown, "an error is red"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("width", ["40", "80", "120"])
+def test_every_report_fits_its_terminal(
+    name: str, width: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from inspector.cli import command
+    from inspector.render.display import Display
+
+    monkeypatch.setattr(command, "display_of", lambda _: Display(int(width)))
+    for case in ("fmgws_event_ignore", "join_left_outer"):
+        outcome = run(name, checkpoint_of(case))
+        assert outcome.out
+        assert max(map(cell_len, outcome.out.split("\n"))) <= int(width)
+
+
+def test_wide_shows_every_column_on_a_narrow_terminal() -> None:
+    _, shown = on_terminal(60, "sizes", LEAK, "--wide", "--color", "never")
+    assert "\x1b" not in shown
+    assert all(name in shown for name in ("KEY", "P50", "P99", "MAX"))
+    assert "with --wide" not in shown
+    _, narrow = on_terminal(60, "sizes", LEAK, "--color", "never")
+    assert "more columns with --wide)" in narrow
+
+
+def test_what_is_piped_has_every_column_and_no_colour() -> None:
+    table = run("sizes", LEAK).out
+    names = run("sizes", LEAK, "-o", "csv").out.splitlines()[0].split(",")
+    assert all(name.upper() in table for name in names)
+    assert "\x1b" not in table
+    assert run("audit", LEAK, "--color", "always").out.startswith("\x1b[1;31mError")
+
+
+@pytest.mark.parametrize(
+    ("choice", "environment", "expected"),
+    [
+        ("auto", {}, True),
+        ("auto", {"NO_COLOR": "1"}, False),
+        ("auto", {"TERM": "dumb"}, False),
+        ("always", {"NO_COLOR": "1"}, True),
+        ("never", {}, False),
+    ],
+)
+def test_colours_are_as_the_environment_and_the_option_say(
+    choice: str, environment: dict[str, str], expected: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with terminal_of(monkeypatch, 70):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        display = display_of({"color": choice})
+        assert (display.width, display.color) == (70, expected)
+        # A file is no terminal, even if stdout is one.
+        to_file = display_of({"color": choice, "output_file": "x"})
+        assert (to_file.width, to_file.color) == (None, choice == "always")
+
+
+def test_the_width_is_that_of_the_terminal_unless_columns_says_another(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    with (tmp_path / "file").open("w") as file:
+        assert width_of(file) == UNKNOWN_WIDTH
+    _, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 33, 0, 0))
+    with os.fdopen(terminal, "w") as file:
+        assert width_of(file) == 33
+        monkeypatch.setenv("COLUMNS", "44")
+        assert width_of(file) == 44
+        monkeypatch.setenv("COLUMNS", "none")
+        assert width_of(file) == 33
+
+
+def test_a_closed_stdout_is_one_sentence() -> None:
+    done = subprocess.run(
+        ["sh", "-c", f"exec {sys.executable} -m inspector info {LEAK} >&-"],
+        cwd=FIXTURES.parents[1],
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (6, b"error: standard output is closed\n")

@@ -1,0 +1,203 @@
+"""Damages that keep every checksum true: whole records changed, files exchanged, logs edited.
+
+Each is made from a seed alone, so that a case that failed can be made again. Checksum files of
+Hadoop are removed: what is changed here could have been written so.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from inspector.decode.frames import inflate, sniff
+from tests import encode
+from tests.encode import Record
+
+EXTREMES = (
+    *(0, 1, -1, (1 << 63) - 1, -(1 << 63), 1 << 40, 0x7FFFFFFF, (8 << 32) | 0x7FFFFFF8),
+    *(253_402_300_800_000_000, 253_402_300_800_000, -62_135_596_900_000_000, 1 << 62),
+)
+"""Words for a row: ends of the number ranges, offsets beyond the row, years 10000 and 0."""
+
+LARGE_NAMES = ("9223372036854775807", "9223372036854775808", "9223372036854775806", "2147483648")
+_STATE = re.compile(r"[0-9]+\.(delta|snapshot)")
+
+
+def damage(root: Path, seed: int) -> str:
+    """Change something in a checkpoint; says what."""
+    chance = random.Random(seed)
+    for path in sorted(root.rglob(".*.crc")):
+        path.unlink()
+    done = []
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        made = chance.choice(_DAMAGES)
+        done.append(f"{made.__name__.strip('_')}: {made(root, chance)}")
+    return "; ".join(done)
+
+
+def read_state(path: Path) -> tuple[list[Record], str]:
+    """The records of a state file, and its codec."""
+    data = path.read_bytes()
+    codec = sniff(data) or "lz4"
+    raw = b"".join(bytes(part) for part in inflate(iter([data]), codec))
+    found: list[Record] = []
+    at = 0
+    while (size := _size(raw, at)) >= 0:
+        key = raw[at + 4 : at + 4 + size]
+        at += 4 + size
+        length = _size(raw, at)
+        found.append((key, None if length < 0 else raw[at + 4 : at + 4 + length]))
+        at += 4 + max(length, 0)
+    return found, codec
+
+
+def _size(raw: bytes, at: int) -> int:
+    return int(struct.unpack_from(">i", raw, at)[0])
+
+
+def _state_files(root: Path) -> list[Path]:
+    return sorted(p for p in root.rglob("*") if _STATE.fullmatch(p.name) and p.is_file())
+
+
+def _named(root: Path, chance: random.Random, pattern: str) -> Path | None:
+    found = sorted(path for path in root.glob(pattern) if path.is_file())
+    return chance.choice(found) if found else None
+
+
+def _records(root: Path, chance: random.Random) -> str:
+    """Change some records of one state file, or of all of one store's."""
+    path = chance.choice(_state_files(root))
+    every = [p for p in _state_files(path.parent) if p.parent == path.parent]
+    change = chance.choice(_CHANGES)
+    for one in every if chance.random() < 0.3 else [path]:
+        records, codec = read_state(one)
+        for _ in range(chance.choice((1, 2, 8))):
+            if records:
+                change(records, chance)
+        one.write_bytes(encode.state_file(records, codec if codec != "none" else "lz4"))
+    return f"{change.__name__.strip('_')} in {path.relative_to(root)}"
+
+
+def _word(records: list[Record], chance: random.Random) -> None:
+    """Another number in an 8-byte word of a key or a value."""
+    at = chance.randrange(len(records))
+    key, value = records[at]
+    of_value = value is not None and chance.random() < 0.7
+    row = bytearray((value or b"") if of_value else key)
+    if len(row) >= 8:
+        place = chance.randrange(len(row) // 8) * 8
+        row[place : place + 8] = struct.pack("<q", chance.choice(EXTREMES))
+    records[at] = (key, bytes(row)) if of_value else (bytes(row), value)
+
+
+def _length(records: list[Record], chance: random.Random) -> None:
+    """A row that is shorter or longer."""
+    at = chance.randrange(len(records))
+    key, value = records[at]
+    of_value = value is not None and chance.random() < 0.5
+    row = (value or b"") if of_value else key
+    size = chance.choice((0, 1, 7, 8, max(0, len(row) - 8), len(row) + 8, len(row) + 3))
+    row = row[:size].ljust(size, b"\x01")
+    records[at] = (key, row) if of_value else (row, value)
+
+
+def _drop(records: list[Record], chance: random.Random) -> None:
+    """A record that is not there any more."""
+    del records[chance.randrange(len(records))]
+
+
+def _again(records: list[Record], chance: random.Random) -> None:
+    """A record that comes twice."""
+    records.insert(chance.randrange(len(records)), chance.choice(records))
+
+
+def _remove(records: list[Record], chance: random.Random) -> None:
+    """A put that became a removal; in a snapshot Spark writes none."""
+    at = chance.randrange(len(records))
+    records[at] = (records[at][0], None)
+
+
+def _exchange(root: Path, chance: random.Random) -> str:
+    """Two files of one kind exchanged: state files or schemas, of whatever stores."""
+    patterns = ("state/**/*.delta", "state/**/*.snapshot", "state/**/schema", "state/**/metadata")
+    pattern = chance.choice((*patterns, "offsets/*", "commits/*"))
+    one, other = _named(root, chance, pattern), _named(root, chance, pattern)
+    if one is None or other is None:
+        return "nothing"
+    mine, theirs = one.read_bytes(), other.read_bytes()
+    one.write_bytes(theirs)
+    other.write_bytes(mine)
+    return f"{one.relative_to(root)} and {other.relative_to(root)}"
+
+
+def _stores(root: Path, chance: random.Random) -> str:
+    """Two folders of stores, partitions or operators exchanged."""
+    folders = sorted(p for p in root.glob("state/**/") if p.name[:1] not in "._" and p != root)
+    folders = [p for p in folders if p.parent != root]
+    if len(folders) < 2:
+        return "nothing"
+    one, other = chance.sample(folders, 2)
+    if one in other.parents or other in one.parents:
+        return "nothing"
+    aside = root / "aside"
+    one.rename(aside)
+    other.rename(one)
+    aside.rename(other)
+    return f"{one.relative_to(root)} and {other.relative_to(root)}"
+
+
+def _name(root: Path, chance: random.Random) -> str:
+    """A file of a version or batch that no query reaches, or of another one."""
+    path = chance.choice([*_state_files(root), *sorted(root.glob("[oc]*/[0-9]*"))])
+    number = chance.choice((*LARGE_NAMES, "0", "3"))
+    new = path.with_name(number + path.suffix)
+    path.rename(new)
+    return f"{path.relative_to(root)} to {new.name}"
+
+
+def _number(root: Path, chance: random.Random) -> str:
+    """Another number in a log entry, in metadata or in a schema, in one or in all of a folder."""
+    pattern = chance.choice(("offsets/*", "commits/*", "state/*/_metadata/metadata"))
+    path = _named(root, chance, pattern)
+    if path is None:
+        return "nothing"
+    number = str(chance.choice(EXTREMES)).encode()
+    every = sorted(path.parent.iterdir()) if chance.random() < 0.5 else [path]
+    which = chance.choice((rb"WatermarkMs\":", rb"TimestampMs\":", rb"artitions\":\"?", rb"\":"))
+    for one in every:
+        if one.is_file():
+            one.write_bytes(
+                re.sub(rb"(" + which + rb")-?[0-9]+", rb"\g<1>" + number, one.read_bytes())
+            )
+    return f"{which!r} {number!r} in {path.relative_to(root)}"
+
+
+def _type(root: Path, chance: random.Random) -> str:
+    """A schema with another type of as many letters, so that it can be read."""
+    path = _named(root, chance, "state/**/schema")
+    if path is None:
+        return "nothing"
+    pairs = (
+        (b"long", b"date"),
+        (b"long", b"byte"),
+        (b"string", b"binary"),
+        (b"integer", b"boolean"),
+    )
+    data, made = path.read_bytes(), []
+    for old, new in (*pairs, (b"timestamp", b"timestamq"), (b"groupState", b"groupStbte")):
+        if len(old) == len(new) and old in data and chance.random() < 0.5:
+            data = data.replace(old, new)
+            made.append(f"{old!r} to {new!r}")
+    path.write_bytes(data)
+    return f"{', '.join(made)} in {path.relative_to(root)}"
+
+
+_CHANGES: tuple[Callable[[list[Record], random.Random], None], ...] = (
+    *(_word, _word, _word, _length, _drop, _again, _remove),
+)
+_DAMAGES: tuple[Callable[[Path, random.Random], str], ...] = (
+    *(_records, _records, _records, _exchange, _stores, _name, _number, _type),
+)

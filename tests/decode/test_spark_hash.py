@@ -1,0 +1,130 @@
+"""Spark's hash of rows. Keys that Spark placed itself are in tests/facts/test_misplaced.py."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from inspector.decode.spark_hash import RowHash
+from inspector.engines.bin_packing import partition_of
+from inspector.kernel._hashes import MOST_BYTES
+from inspector.sparktypes import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    StringType,
+    StructField,
+    StructType,
+)
+from tests import encode
+
+WINDOW = StructType(
+    (
+        StructField("start", AtomicType("timestamp", "timestamp")),
+        StructField("end", AtomicType("timestamp", "timestamp")),
+    )
+)
+
+
+def atomic(kind: str) -> AtomicType:
+    return AtomicType(kind, kind)
+
+
+def hashes(types: list[DataType], *rows: tuple[Any, ...], fields: int | None = None) -> list[int]:
+    """The hashes, by way of the partition of so many that each hash has its own."""
+    schema = StructType(tuple(StructField(f"f{n}", one) for n, one in enumerate(types)))
+    row_hash = RowHash.of(schema, len(types) if fields is None else fields)
+    assert row_hash is not None
+    encoded = [b"before", *(encode.row(schema, row) for row in rows)]
+    lengths = np.array([len(row) for row in encoded])
+    offsets = np.cumsum(lengths) - lengths
+    found, known = row_hash.partitions(b"".join(encoded), offsets[1:], lengths[1:], 1 << 32)
+    assert known.all()
+    return [n - (1 << 32) if n >= 1 << 31 else n for n in found.tolist()]
+
+
+def test_an_int_is_hashed_as_the_partitioning_of_groups_does() -> None:
+    found = hashes([atomic("integer")], *((n,) for n in range(-50, 50)))
+    assert [n % 7 for n in found] == [partition_of(n, 7) for n in range(-50, 50)]
+
+
+# Spark: SELECT hash(...), in documentation and tests of the function.
+@pytest.mark.parametrize(
+    ("types", "row", "expected"),
+    [
+        ([atomic("integer")], (1,), -559580957),
+        ([atomic("integer")], (2,), 1765031574),
+        ([atomic("integer")], (0,), 933211791),
+        ([atomic("long")], (1,), -1712319331),
+        ([StringType()], ("Spark",), 228093765),
+        ([StringType()], ("",), 142593372),
+        ([atomic("integer")], (None,), 42),
+    ],
+)
+def test_a_value_has_the_hash_that_spark_gives_it(
+    types: list[DataType], row: tuple[Any, ...], expected: int
+) -> None:
+    assert hashes(types, row) == [expected]
+
+
+def test_null_leaves_the_hash_as_it_is() -> None:
+    types: list[DataType] = [atomic("integer"), atomic("long"), atomic("void")]
+    assert hashes(types, (None, 1, None)) == hashes([atomic("long")], (1,))
+    assert hashes(types, (None, None, None)) == [42]
+
+
+def test_a_struct_is_its_fields() -> None:
+    flat: list[DataType] = [atomic("long"), atomic("long"), StringType()]
+    assert hashes([WINDOW, StringType()], ((7, 9), "x")) == hashes(flat, (7, 9, "x"))
+
+
+def test_only_the_first_fields_count() -> None:
+    types: list[DataType] = [StringType(), atomic("long")]
+    assert hashes(types, ("a", 7), fields=1) == hashes([StringType()], ("a",))
+
+
+def test_zeros_and_nans_are_one_each() -> None:
+    for kind in ("float", "double"):
+        plus, minus, nan = hashes([atomic(kind)], (0.0,), (-0.0,), (math.nan,))
+        assert plus == minus != nan
+
+
+def test_narrow_numbers_hash_as_ints_and_decimals_as_longs() -> None:
+    (of_int,) = hashes([atomic("integer")], (-3,))
+    assert [hashes([atomic(kind)], (-3,))[0] for kind in ("byte", "short", "date")] == [of_int] * 3
+    assert hashes([atomic("boolean")], (True,)) == hashes([atomic("integer")], (1,))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        ArrayType(atomic("integer")),
+        StringType("UTF8_LCASE"),
+        atomic("interval"),
+        atomic("variant"),
+        StructType((StructField("a", ArrayType(atomic("integer"))),)),
+    ],
+)
+def test_what_spark_hashes_otherwise_is_not_guessed(kind: DataType) -> None:
+    schema = StructType((StructField("a", DecimalType(38)), StructField("b", kind)))
+    assert RowHash.of(schema, 2) is None
+    assert RowHash.of(schema, 1) is not None
+    assert RowHash.of(schema, 0) is None
+    assert RowHash.of(schema, 3) is None
+
+
+def test_of_a_row_that_does_not_fit_nothing_is_known() -> None:
+    schema = StructType((StructField("a", StringType()),))
+    row_hash = RowHash.of(schema, 1)
+    assert row_hash is not None
+    good = encode.row(schema, ("abc",))
+    far = good[:8] + (3).to_bytes(4, "little") + (1 << 20).to_bytes(4, "little") + good[16:]
+    long = encode.row(schema, ("x" * (MOST_BYTES + 1),))
+    rows = [good, b"", good[:8], far, long, b"\xff" * 16]
+    lengths = np.array([len(row) for row in rows])
+    _, known = row_hash.partitions(b"".join(rows), np.cumsum(lengths) - lengths, lengths, 5)
+    assert known.tolist() == [True, False, False, False, False, True]  # the last one is null

@@ -1,0 +1,111 @@
+"""Tests of what the names of files alone show to be wrong."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.roots import Selection
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.listing import listing_problems
+from inspector.model import Problem, StoreId
+from inspector.sparktypes import parse_ddl
+from tests import cases
+from tests.cases import Batch, small_checkpoint
+
+
+def problems(root: Path, version: int = 4) -> list[Problem]:
+    return list(listing_problems(open_checkpoint(str(root)), version))
+
+
+def test_a_whole_checkpoint_has_no_problem(tmp_path: Path) -> None:
+    assert problems(small_checkpoint(tmp_path)) == []
+
+
+def test_a_gap_names_every_missing_delta_and_what_can_be_restored(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    for version in (2, 3):
+        (root / f"state/1/0/{version}.delta").unlink()
+    place = StoreId(1, "default", 0)
+    folder = str(root / "state/1/0")
+    missing, gap = problems(root)
+    assert (missing.slug, missing.path, missing.store, missing.version) == (
+        *("missing-version", folder, place, 4),
+    )
+    assert "which can restore version 1" in missing.message
+    assert (gap.slug, gap.path, gap.store) == ("missing-delta", folder, place)
+    assert "versions 2-3 are missing" in gap.message
+    # The judged version is whole, and what is newer is not looked at.
+    assert problems(root, 1) == []
+
+
+def test_a_gap_that_a_snapshot_bridges_is_still_a_missing_delta(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/1/2.delta").unlink()
+    (gap,) = problems(root)
+    assert (gap.slug, gap.store) == ("missing-delta", StoreId(1, "default", 1))
+    assert "the delta of version 2 is missing" in gap.message
+
+
+def test_files_that_spark_has_cleaned_up_are_not_missed(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    for version in (1, 2, 3):
+        (root / f"state/1/1/{version}.delta").unlink()
+    assert problems(root) == []
+
+
+def test_a_store_without_any_file_lacks_everything(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/1/2")
+    (root / "state/1/2").mkdir()
+    missing, gap = problems(root)
+    assert "which can restore no version" in missing.message
+    assert "versions 1-4 are missing" in gap.message
+
+
+def test_missing_partitions_are_named_by_the_recorded_number(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/1/2")
+    shutil.rmtree(root / "state/1/1")
+    (missing,) = problems(root)
+    assert (missing.slug, missing.path) == ("missing-partition", str(root / "state/1"))
+    assert "partitions 1-2 are missing, expected 0 to 2" in missing.message
+    selected = open_checkpoint(str(root), selection=Selection(partition_id=0))
+    assert list(listing_problems(selected, 4)) == []
+
+
+def test_without_a_recorded_number_no_partition_is_missed(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/1/2")
+    cases.write_logs(root, [Batch(0, n, n) for n in range(4)])
+    (missing,) = problems(root)
+    assert "(numPartitions in the operator's metadata)" in missing.message
+    shutil.rmtree(root / "state/1/_metadata")
+    assert problems(root) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value"),
+    [("globalLimit", "key void", "value long"), ("stateStoreSave", "", "count long")],
+)
+@pytest.mark.parametrize("with_metadata", [True, False])
+def test_operators_of_one_partition_miss_no_other(
+    tmp_path: Path, name: str, key: str, value: str, with_metadata: bool
+) -> None:
+    root = cases.write_logs(tmp_path, [Batch(0, 1, 1)], {"shuffle.partitions": "5"})
+    if with_metadata:
+        cases.write_operator(root, 0, name, "default")
+    cases.write_schema(root / "state/0/0", parse_ddl(key), parse_ddl(value))
+    cases.write_store(root / "state/0/0", {1: []})
+    assert open_checkpoint(str(root)).operators[0].name == name
+    assert problems(root, 1) == []
+
+
+def test_a_store_that_one_partition_lacks_is_missed(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    shutil.rmtree(root / "state/0/1" / cases.JOIN_STORES[0])
+    (missing,) = problems(root)
+    assert (missing.slug, missing.path) == ("missing-version", str(root / "state/0/1"))
+    assert repr(cases.JOIN_STORES[0]) in missing.message

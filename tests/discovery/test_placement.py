@@ -1,0 +1,51 @@
+"""By which fields of its key a row has its partition."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.placement import hashed_fields, partition_count
+from inspector.discovery.user_schemas import GIVEN
+from tests.cases import FIXTURES
+
+
+@pytest.mark.parametrize(
+    ("case", "store", "fields"),
+    [
+        ("4.3.0/agg_update", "default", 2),
+        ("4.3.0/session_window", "default", 1),
+        ("4.3.0/dedup_no_watermark", "default", 2),
+        ("4.3.0/join_time_key", "left-keyToNumValues", 1),
+        ("4.3.0/join_time_key", "left-keyWithIndexToValue", 1),
+        ("4.3.0/agg_global", "default", 0),
+        ("3.1.3/agg_update", "default", 0),
+        ("2.4.8/agg_update", "default", 0),
+    ],
+)
+def test_the_grouping_columns_or_join_keys_decide(case: str, store: str, fields: int) -> None:
+    found = open_checkpoint(str(FIXTURES.parent / case / "checkpoint"))
+    assert hashed_fields(found, found.operators[0], store, found.newest_version) == fields
+
+
+def test_nothing_is_said_by_a_schema_of_the_user_or_of_an_unknown_operator() -> None:
+    found = open_checkpoint(str(FIXTURES / "agg_update" / "checkpoint"))
+    (operator,) = found.operators
+    given = {name: replace(one, version=GIVEN) for name, one in operator.schemas.items()}
+    version = found.newest_version
+    for other in (
+        replace(operator, schemas=given),
+        replace(operator, schemas={}),
+        replace(operator, name="unknown"),
+        replace(operator, name="globalLimit"),
+    ):
+        assert hashed_fields(found, other, "default", version) == 0
+
+
+def test_the_number_of_partitions_is_the_logs() -> None:
+    found = open_checkpoint(str(FIXTURES / "agg_update" / "checkpoint"))
+    assert partition_count(found, found.newest_version) == 2
+    silent = replace(found, logs=replace(found.logs, confs={}))
+    assert partition_count(silent, found.newest_version) == 0

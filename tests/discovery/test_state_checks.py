@@ -1,0 +1,92 @@
+"""Operators, partitions and stores that are missing or too many."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.roots import Selection
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.state_checks import ranges_text, state_problems
+from tests import cases
+from tests.cases import Batch, small_checkpoint
+
+
+def found(root: Path, version: int = 4, partition_id: int | None = None) -> list[tuple[str, str]]:
+    checkpoint = open_checkpoint(str(root), selection=Selection(partition_id=partition_id))
+    return [(one.slug, one.message) for one in state_problems(checkpoint, version)]
+
+
+def _one_too_many(root: Path) -> None:
+    shutil.copytree(root / "state/1/0", root / "state/1/7")
+
+
+def _join_gone(root: Path) -> None:
+    shutil.rmtree(root / "state/0")
+
+
+def _emptied(root: Path) -> None:
+    shutil.rmtree(root / "state")
+    (root / "state").mkdir()
+
+
+def _state_gone(root: Path) -> None:
+    shutil.rmtree(root / "state")
+
+
+def _other_number(root: Path) -> None:
+    path = root / "state/1/_metadata/metadata"
+    path.write_text(path.read_text().replace('"numPartitions": 3', '"numPartitions": 4'))
+
+
+def _store_gone(root: Path) -> None:
+    for partition in range(cases.PARTITIONS):
+        shutil.rmtree(root / f"state/0/{partition}/{cases.JOIN_STORES[0]}")
+
+
+@pytest.mark.parametrize(
+    ("damage", "slug", "words"),
+    [
+        (_one_too_many, "extra-partition", "partition 7 is too many, expected 0 to 2"),
+        (_join_gone, "missing-operator", "operator 0 is missing, expected 0 to 1"),
+        (_emptied, "missing-operator", "got no operator in it"),
+        (_state_gone, "missing-operator", "batch 2 ran without new data"),
+        (_other_number, "partition-counts", "got numPartitions 4 in the operator's metadata"),
+        (_store_gone, "missing-version", "store 'left-keyToNumValues' is missing"),
+    ],
+)
+def test_what_metadata_and_log_say_is_held_against_the_folders(
+    tmp_path: Path, damage: Callable[[Path], None], slug: str, words: str
+) -> None:
+    root = small_checkpoint(tmp_path)
+    assert found(root) == []
+    damage(root)
+    problems = found(root)
+    assert {one for one, _ in problems} == {slug}
+    assert words in problems[0][1]
+
+
+def test_before_the_first_commit_nothing_has_to_be_there(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    _emptied(root)
+    assert found(root, 0) == []
+
+
+def test_a_query_without_state_lacks_nothing(tmp_path: Path) -> None:
+    root = cases.write_logs(tmp_path, [Batch(0, 1, 1), Batch(1, 2, 2)], {"shuffle.partitions": "3"})
+    (root / "state").rmdir()
+    assert found(root, 2) == []
+
+
+def test_a_part_is_not_held_against_the_whole(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    _join_gone(root)
+    _one_too_many(root)
+    assert found(root, partition_id=0) == []
+
+
+def test_runs_of_numbers_are_drawn_together() -> None:
+    assert ranges_text([0, 1, 2, 3, 7]) == "0-3, 7"

@@ -1,0 +1,53 @@
+"""The engines that runs share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.engines import shared as module
+from inspector.engines.choose import AUTO, LOCAL, LOCAL_SPARK_BYTES, EngineOptions
+from inspector.engines.local import LocalEngine
+from inspector.engines.shared import AT_ONCE_LOCAL, AT_ONCE_SPARK, SharedEngines
+from inspector.engines.together import Limited, Together
+
+
+def test_one_run_has_an_engine_of_its_own() -> None:
+    assert isinstance(SharedEngines(EngineOptions(LOCAL), 1, shared=False).requested, LocalEngine)
+
+
+def test_runs_in_this_process_are_limited_together() -> None:
+    engines = SharedEngines(EngineOptions(LOCAL), 1)
+    assert isinstance(engines.requested, Limited)
+    assert (engines.together, engines.at_once) == (None, AT_ONCE_LOCAL)
+
+
+def test_a_spark_is_shared_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    spark: Any = object()
+    monkeypatch.setattr(module, "requested_engine", lambda *_: spark)
+    engines = SharedEngines(EngineOptions(), None)
+    assert isinstance(engines.requested, Together)
+    assert engines.together is engines.requested
+    assert engines.at_once == AT_ONCE_SPARK
+
+
+def test_an_engine_that_is_chosen_is_said_and_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    chosen: list[int] = []
+
+    def choose(_options: EngineOptions, _workers: int | None, size: int) -> Any:
+        chosen.append(size)
+        return object()
+
+    monkeypatch.setattr(module, "requested_engine", lambda *_: None)
+    monkeypatch.setattr(module, "choose", choose)
+    engines = SharedEngines(EngineOptions(AUTO, notify=said.append), None)
+    assert engines.requested is None
+    small = engines.choose(5)
+    assert isinstance(small, Limited)
+    assert engines.choose(6) is small
+    assert said == ["engine: local (no Spark is given)"]
+    large = engines.choose(LOCAL_SPARK_BYTES)
+    assert engines.choose(LOCAL_SPARK_BYTES + 1) is large is not small
+    assert chosen == [LOCAL_SPARK_BYTES]

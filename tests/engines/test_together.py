@@ -1,0 +1,164 @@
+"""Engines that several analyses share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark import cloudpickle
+
+from inspector.engines.engine import BatchFunction, Merge, Work
+from inspector.engines.local import LocalEngine
+from inspector.engines.together import Limited, Together
+from inspector.schemas import ROWS, batch_of
+
+
+def echo(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for spec in batch.column("spec").to_pylist():
+            if spec == "bad":
+                raise ValueError("a bad task")
+            yield batch_of(ROWS, [{"message": spec, "operator_id": 1}])
+
+
+def shout(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in echo(batches):
+        yield batch_of(ROWS, [{"message": text.upper()} for text in texts([batch])])
+
+
+def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
+    return [str(text) for batch in batches for text in batch.column("message").to_pylist()]
+
+
+class Cluster:
+    """Stands for Spark: pickles what it runs, and mixes the results of all tasks into one batch."""
+
+    def __init__(self) -> None:
+        self.jobs: list[list[str]] = []
+        self.reader: Any = object()
+
+    def map(
+        self,
+        function: BatchFunction,
+        schema: pa.Schema,
+        work: Sequence[Work],
+        merge: Merge | None = None,
+    ) -> Iterator[pa.RecordBatch]:
+        self.jobs.append([each.spec for each in work])
+        for step in (function, *([] if merge is None else [merge.function])):
+            assert cloudpickle.dumps(step)  # type: ignore[no-untyped-call]
+        results: Iterable[pa.RecordBatch] = list(LocalEngine(1).map(function, schema, work))
+        results = results if merge is None else [_mixed(results, schema)]
+        results = results if merge is None else list(merge.function(results))
+        yield _mixed(results, schema)
+
+
+def _mixed(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatch:
+    rows = [row for batch in batches for row in batch.to_pylist()]
+    return pa.RecordBatch.from_pylist(rows[::-1], schema)
+
+
+def counting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    found = texts(batches)
+    yield batch_of(ROWS, [{"message": f"{len(found)} of {min(found)[0]}"}])
+
+
+def together(
+    cluster: Cluster, users: Sequence[Callable[[Together], list[str]]]
+) -> list[list[str] | BaseException]:
+    engine = Together(cluster)
+
+    def one(user: Callable[[Together], list[str]]) -> list[str]:
+        try:
+            return user(engine)
+        finally:
+            engine.leave()
+
+    with ThreadPoolExecutor(len(users)) as pool:
+        for _ in users:
+            engine.join()
+        futures = [pool.submit(one, user) for user in users]
+        return [f.exception(30) or f.result() for f in futures]
+
+
+def mapping(
+    *specs: str, function: BatchFunction = echo, merge: Merge | None = None
+) -> Callable[[Together], list[str]]:
+    return lambda engine: sorted(
+        texts(engine.map(function, ROWS, [Work(spec) for spec in specs], merge))
+    )
+
+
+def test_the_tasks_of_all_are_one_job_and_each_gets_its_own() -> None:
+    cluster = Cluster()
+    found = together(cluster, [mapping("a1", "a2"), mapping("b1"), mapping()])
+    assert found == [["a1", "a2"], ["b1"], []]
+    (job,) = cluster.jobs
+    assert sorted(job) == ["a1", "a2", "b1"]
+
+
+def test_a_task_of_two_users_runs_once() -> None:
+    cluster = Cluster()
+    assert together(cluster, [mapping("a", "b"), mapping("b", "c")]) == [["a", "b"], ["b", "c"]]
+    assert sorted(cluster.jobs[0]) == ["a", "b", "c"]
+
+
+def test_each_result_is_merged_with_its_own_or_not_at_all() -> None:
+    merge = Merge(("message",), counting)
+    users = [mapping("a1", "a2", merge=merge), mapping("b1", "b2"), mapping("c1", merge=merge)]
+    assert together(Cluster(), users) == [["2 of a"], ["b1", "b2"], ["1 of c"]]
+
+
+def test_a_user_that_ends_is_not_waited_for_and_one_may_ask_twice() -> None:
+    def twice(engine: Together) -> list[str]:
+        return mapping("a")(engine) + mapping("b")(engine)
+
+    assert together(Cluster(), [twice, lambda _: [], mapping("c")]) == [["a", "b"], [], ["c"]]
+
+
+def test_functions_that_differ_are_jobs_of_their_own() -> None:
+    cluster = Cluster()
+    assert together(cluster, [mapping("a"), mapping("b", function=shout)]) == [["a"], ["B"]]
+    assert len(cluster.jobs) == 2
+
+
+def test_what_fails_for_one_fails_for_nobody_else() -> None:
+    first, second, third = together(Cluster(), [mapping("a"), mapping("bad", "b"), mapping("c")])
+    assert (first, third) == (["a"], ["c"])
+    assert isinstance(second, ValueError)
+
+
+def test_the_reader_is_that_of_the_engine() -> None:
+    cluster = Cluster()
+    assert Together(cluster).reader is cluster.reader
+    assert Together(LocalEngine(1)).reader is None
+
+
+@pytest.mark.parametrize("most", [1, 3])
+def test_all_users_together_run_so_many_tasks_at_a_time(most: int) -> None:
+    running: list[int] = []
+    highest = 0
+    lock, all_in = threading.Lock(), threading.Event()
+
+    def slow(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        nonlocal highest
+        with lock:
+            running.append(1)
+            highest = max(highest, len(running))
+            if len(running) == most:
+                all_in.set()
+        all_in.wait(10)
+        with lock:
+            running.pop()
+        yield from echo(batches)
+
+    engine = Limited(LocalEngine(4), most)
+    specs = [Work(f"{n:02}") for n in range(12)]
+    with ThreadPoolExecutor(3) as pool:
+        futures = [pool.submit(lambda: texts(engine.map(slow, ROWS, specs))) for _ in range(3)]
+        assert [f.result(30) for f in futures] == [[each.spec for each in specs]] * 3
+    assert highest == most

@@ -1,0 +1,55 @@
+"""How many executors hold a state."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.estimates.sizing import (
+    RESERVED_BYTES,
+    SHAPES,
+    Load,
+    heap_bytes_for,
+    room_bytes,
+)
+
+GIB = 1 << 30
+sizes = st.lists(st.integers(0, 10**6), max_size=12)
+
+
+def test_an_executor_holds_its_share_and_at_worst_the_largest() -> None:
+    usual, most = [10, 10, 10, 50], [15, 15, 15, 90]
+    load = Load(usual, most)
+    assert load.partitions == 4
+    assert load.spread(executors=2, cores=1) == (40 + 13, 60 + 40)
+    assert load.spread(executors=1, cores=8) == (80 + 55, 80 + 55)
+    assert Load([], []).spread(executors=3, cores=4) == (0, 0)
+
+
+def test_a_peak_below_what_is_usual_adds_nothing() -> None:
+    assert Load([10, 10], [5, 5]).spread(1, 2) == (20, 20)
+
+
+@given(sizes, st.integers(0, 10**7), st.integers(1, 9), st.booleans())
+def test_the_fewest_executors_that_hold_it(
+    usual: list[int], room: int, cores: int, evenly: bool
+) -> None:
+    load = Load(usual, [2 * size for size in usual])
+    needs = [load.spread(n, cores) for n in range(1, max(1, len(usual)) + 1)]
+    enough = [n for n, need in enumerate(needs, 1) if (need.even if evenly else need.worst) <= room]
+    assert load.executors_for(room, cores, evenly=evenly) == min(enough, default=None)
+
+
+@pytest.mark.parametrize("percent", [None, 1, 40, 100])
+@given(room=st.integers(1, 1 << 40))
+def test_the_smallest_heap_that_has_room(percent: int | None, room: int) -> None:
+    heap = heap_bytes_for(room, percent)
+    assert room_bytes(heap, percent) >= room
+    assert room_bytes(heap - 1, percent) < room
+
+
+def test_what_spark_leaves_is_less_than_half() -> None:
+    assert room_bytes(RESERVED_BYTES // 2) == 0
+    assert room_bytes(8 * GIB) == (8 * GIB - RESERVED_BYTES) * 4 // 10
+    assert [shape.heap_bytes // GIB for shape in SHAPES] == [2, 4, 8, 16, 32, 64]

@@ -1,0 +1,122 @@
+"""When live rows expire."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from functools import reduce
+from itertools import pairwise
+from random import Random
+
+import numpy as np
+import pytest
+
+from inspector.facts.expiring import MOST_BUCKETS, Expiring, Width, expiry_ms
+from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
+from inspector.operators.rule import Clock, ExpiryField, RowPart
+from inspector.state.replay import NO_CLOCK
+from tests import cases
+from tests.cases import Step, replay, user
+
+MICROS = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1000, True, "t")
+TIMER = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (0,), 1, False, "timeoutTimestamp")
+MOST, LEAST = 2**63 - 1, NO_CLOCK + 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "clock", "told"),
+    [
+        (MICROS, 5_000_000, 5000),
+        (MICROS, 5_000_001, 5001),
+        (MICROS, -1, 0),
+        (replace(MICROS, delay_ms=60), 5_000_001, 5061),
+        (replace(MICROS, inclusive=False), 5_000_000, 5001),
+        (TIMER, 5000, 5001),
+        (TIMER, MOST, MOST),
+        (TIMER, LEAST, LEAST + 1),
+        (replace(TIMER, delay_ms=10**6), MOST - 5, MOST),
+        (replace(TIMER, delay_ms=-10), LEAST, LEAST),
+    ],
+)
+def test_the_first_reading_that_lets_a_row_go(rule: ExpiryField, clock: int, told: int) -> None:
+    (time,) = expiry_ms(np.array([clock], np.int64), rule).tolist()
+    assert time == told
+    if abs(clock) < 10**15:
+        units = (time - rule.delay_ms) * rule.per_ms
+        before = units - rule.per_ms
+        assert clock <= units if rule.inclusive else clock < units
+        assert clock > before if rule.inclusive else clock >= before
+
+
+def observed(now: BatchClock | None) -> Expiring:
+    keys = [user(name) for name in "abcde"]
+    times = (1_000_000, 1_999_000, 61_000_000, None, 70_000_000)
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    puts = [(key, cases.micros(time)) for key, time in zip(keys, times, strict=True)]
+    state, _, _ = replay([Step(puts), Step([(keys[4], None)])], track)
+    return Expiring.observe(state, MICROS, now)
+
+
+def test_live_rows_are_counted_by_their_time() -> None:
+    found = observed(None)
+    assert found.rows == {1: 2, 61: 1}
+    assert (found.due_rows, found.endless_rows) == (0, 1)
+    size = found.bytes[61]
+    assert size > 0
+    assert found.bytes == {1: 2 * size, 61: size}
+    assert found.endless_bytes == size
+
+
+@pytest.mark.parametrize(("watermark", "due"), [(0, 0), (999, 0), (1000, 1), (1999, 2), (2000, 2)])
+def test_what_the_clock_has_reached_is_due(watermark: int, due: int) -> None:
+    found = observed(BatchClock(BatchId(1), 10**9, watermark))
+    assert found.due_rows == due
+    assert sum(found.rows.values()) == 3 - due
+    assert found.due_bytes == due * found.bytes[61]
+
+
+def test_a_timer_that_is_not_set_never_fires() -> None:
+    track = cases.tracked(cases.VALUE_TIME, cases.USER, cases.EXPIRES_AT)
+    puts = [(user("a"), cases.micros(NO_TIMEOUT)), (user("b"), cases.micros(5000))]
+    state, _, _ = replay([Step(puts)], track)
+    batch = BatchClock(BatchId(0), 5000, 5001)
+    for kind, due in ((TimeoutKind.EVENT_TIME, 1), (TimeoutKind.PROCESSING_TIME, 0)):
+        found = Expiring.observe(state, TIMER, batch, kind)
+        assert (found.due_rows, found.endless_rows) == (due, 1)
+        assert found.timeout_kind is kind
+        assert found.merge_key(1) == kind.value
+
+
+def of_times(times: list[int]) -> Expiring:
+    return Expiring._counted(None, np.array(times, np.int64), np.ones(len(times), np.int64))
+
+
+def test_buckets_are_as_short_as_they_can_be_however_rows_are_split() -> None:
+    random = Random(5)
+    for span in (10**6, 10**8, 10**10, 10**13, 2**62):
+        times = [random.randrange(-span, span) for _ in range(6000)]
+        whole = of_times(times)
+        assert len(whole.rows) <= MOST_BUCKETS
+        finer = [width for width in Width if width < whole.width]
+        assert all(len({t // width for t in times}) > MOST_BUCKETS for width in finer)
+        parts = [of_times(times[n::7]) for n in range(7)]
+        assert reduce(Expiring.__add__, parts, Expiring()) == whole
+        assert reduce(Expiring.__add__, parts[::-1], Expiring()) == whole
+        assert sum(whole.rows.values()) == sum(whole.bytes.values()) == 6000
+
+
+def test_every_width_is_a_multiple_of_the_one_before_and_the_last_holds_every_time() -> None:
+    widths = list(Width)
+    assert widths == sorted(widths)
+    assert all(long % short == 0 for short, long in pairwise(widths))
+    assert [width.coarser for width in widths] == [*widths[1:], widths[-1]]
+    assert MOST // widths[-1] - LEAST // widths[-1] < 6
+
+
+def test_coarser_buckets_keep_every_row() -> None:
+    found = Expiring(rows=Counter({0: 1, 59: 2, 60: 4}), bytes=Counter({0: 10, 59: 20, 60: 40}))
+    minutes = found.at_least(Width.MINUTE)
+    assert minutes.rows == {0: 3, 1: 4}
+    assert minutes.bytes == {0: 30, 1: 40}
+    assert minutes.at_least(Width.SECOND) is minutes
+    assert found.bounded(2) == minutes

@@ -1,0 +1,50 @@
+"""Keys held against their partition: every key that Spark placed is where its hash sends it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.analyses.shared.declare import FactRequest
+from inspector.analyses.shared.run import Run
+from inspector.facts.misplaced import MisplacedKeys
+from tests.cases import FIXTURES
+
+UNCHECKED = ("agg_global", "wide_key")
+"""One partition has all keys; a key that holds an array has a hash that is not computed here."""
+
+CASES = sorted(path.parent.name for path in FIXTURES.glob("*/checkpoint"))
+
+
+def found(path: Path) -> MisplacedKeys:
+    facts = Run.start(str(path), None).facts(FactRequest(fit=True))
+    return sum((one.fact for one in facts.of(MisplacedKeys)), MisplacedKeys())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_key_that_spark_placed_is_misplaced(case: str) -> None:
+    total = found(FIXTURES / case / "checkpoint")
+    assert total.misplaced == total.misplaced_bytes == 0
+    assert bool(total.checked) != (case in UNCHECKED)
+
+
+@pytest.mark.parametrize("case", ["agg_update", "session_window", "join_left_outer"])
+def test_keys_of_another_partition_are(case: str, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    state = root / "state" / "0"
+    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    for ours in (state / "0").rglob("*.delta"):
+        others = state / "1" / ours.relative_to(state / "0")
+        spare = ours.read_bytes()
+        ours.write_bytes(others.read_bytes())
+        others.write_bytes(spare)
+    total = found(root)
+    assert total.misplaced == total.checked > 0
+    assert total.misplaced_bytes > 0
+
+
+def test_without_a_request_nothing_is_checked() -> None:
+    facts = Run.start(str(FIXTURES / "agg_update" / "checkpoint"), None).facts()
+    assert facts.of(MisplacedKeys) == []

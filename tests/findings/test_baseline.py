@@ -1,0 +1,154 @@
+"""An audit against an earlier one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.findings.baseline import (
+    Amount,
+    Comparison,
+    Earlier,
+    Place,
+    Trend,
+    compare,
+    earlier_of,
+    failing,
+)
+from inspector.findings.catalogue import NEVER_EXPIRES, SAME_VALUE, TIMEOUT_KEPT
+from inspector.findings.finding import Finding, Kind, Severity
+from inspector.findings.metrics import Values
+from inspector.model import Certainty
+
+
+def finding(kind: Kind, operator: int = 0, size: int | None = None) -> Finding:
+    rows = None if size is None else size // 10
+    return Finding(kind, Certainty.PROVEN, "", "", operator, "default", rows, size)
+
+
+def earlier(*findings: Finding, metrics: Values | None = None) -> Earlier:
+    found = {
+        Place(f.kind.id, f.operator_id, f.store_name): Amount(f.severity, f.rows, f.bytes)
+        for f in findings
+    }
+    return Earlier("/ck", "id", 7, complete=True, metrics=metrics or {}, findings=found)
+
+
+def trends(comparison: Comparison) -> dict[str, str]:
+    return {f"{t.place.id}/{t.place.operator_id}": t.trend.value for t in comparison.findings}
+
+
+def test_findings_are_new_worse_gone_better_or_the_same() -> None:
+    before = earlier(
+        finding(TIMEOUT_KEPT, 1, 1000),
+        finding(TIMEOUT_KEPT, 2, 1000),
+        finding(TIMEOUT_KEPT, 3, 1000),
+        finding(TIMEOUT_KEPT, 4, 1000),
+        finding(SAME_VALUE, 5),
+    )
+    now = [
+        finding(NEVER_EXPIRES, 1, 10),
+        finding(TIMEOUT_KEPT, 2, 1101),
+        finding(TIMEOUT_KEPT, 3, 899),
+        finding(TIMEOUT_KEPT, 4, 1100),
+        finding(SAME_VALUE, 5),
+    ]
+    comparison = compare(now, {}, before)
+    assert list(trends(comparison).items()) == [
+        ("SS201/1", "new"),
+        ("SS203/2", "worse"),
+        ("SS203/1", "gone"),
+        ("SS203/3", "better"),
+        ("SS203/4", "same"),
+        ("SS304/5", "same"),
+    ]
+    assert failing(now, Severity.WARNING, comparison) == (now[0], now[1])
+    assert failing(now, Severity.ERROR, comparison) == (now[1],)
+    assert failing(now, None, comparison) == ()
+    assert failing(now, Severity.WARNING, None) == tuple(now[:4])
+
+
+def test_findings_of_one_place_are_compared_together() -> None:
+    before = earlier(finding(TIMEOUT_KEPT, 1, 1000))
+    now = [finding(TIMEOUT_KEPT, 1, 500), finding(TIMEOUT_KEPT, 1, 500)]
+    assert trends(compare(now, {}, before)) == {"SS203/1": "same"}
+
+
+def test_without_an_earlier_report_all_is_new() -> None:
+    comparison = compare([finding(TIMEOUT_KEPT)], {"state.rows": 3}, None)
+    assert trends(comparison) == {"SS203/0": "new"}
+    assert comparison.metrics == ()
+    assert comparison.is_bad(finding(TIMEOUT_KEPT))
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "now", "trend"),
+    [
+        ("state.rows", 100, 110, Trend.SAME),
+        ("state.rows", 100, 111, Trend.WORSE),
+        ("state.rows", 100, 89, Trend.BETTER),
+        ("leftovers.rows", 0, 1, Trend.WORSE),
+        ("growth.rows_per_hour", -50, -3, Trend.SAME),
+        ("growth.rows_per_hour", 0.0, 10.0, Trend.SAME),
+        ("growth.rows_per_hour", 0.0, 10.1, Trend.WORSE),
+        ("watermark.lag_seconds", 10, 600, Trend.SAME),
+        ("watermark.lag_seconds", 10, 700, Trend.WORSE),
+        ("watermark.lag_seconds", 7000, 7600, Trend.SAME),
+    ],
+)
+def test_a_metric_is_worse_if_it_is_more_by_more_than_comes_and_goes(
+    name: str, before: float, now: float, trend: Trend
+) -> None:
+    values = {"state.rows": 1000} | {name: now}
+    comparison = compare([], values, earlier(metrics={name: before}))
+    assert [(m.metric.name, m.trend) for m in comparison.metrics] == [(name, trend)]
+    assert bool(comparison.worse_metrics) is (trend is Trend.WORSE)
+
+
+def test_the_tolerance_can_be_another() -> None:
+    before = earlier(metrics={"state.rows": 100})
+    assert compare([], {"state.rows": 101}, before, 0).metrics[0].trend is Trend.WORSE
+
+
+REPORT: dict[str, Any] = {
+    "checkpoint": "/ck",
+    "summary": {"query_id": "q", "batch_id": 3},
+    "complete": True,
+    "metrics": {"state.rows": 5, "heap.bytes": None},
+    "findings": [
+        {
+            "id": "SS203",
+            "severity": "error",
+            "operator_id": 0,
+            "store_name": None,
+            "rows": 2,
+            "bytes": 20,
+        }
+    ],
+}
+
+
+def test_an_earlier_audit_is_read_from_its_report() -> None:
+    found = earlier_of(REPORT)
+    assert (found.query_id, found.batch_id, found.metrics["state.rows"]) == ("q", 3, 5)
+    assert found.findings == {Place("SS203", 0, None): Amount(Severity.ERROR, 2, 20)}
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"summary": None},
+        {"metrics": []},
+        {"metrics": {"state.rows": "5"}},
+        {"metrics": {"state.rows": float("nan")}},
+        {"metrics": {"state.rows": 10**400}},
+        {"findings": [1]},
+        {"findings": [{**REPORT["findings"][0], "severity": "awful"}]},
+        {"findings": [{**REPORT["findings"][0], "rows": True}]},
+        {"checkpoint": 5},
+    ],
+)
+def test_what_is_no_report_is_refused(broken: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"got .* report"):
+        earlier_of({**REPORT, **broken})

@@ -1,0 +1,189 @@
+"""Findings about what state costs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from inspector.facts.sizes import SizeCounts
+from inspector.facts.versions import VersionFacts
+from inspector.findings.efficiency import StoreCosts, judge_costs, judge_format, judge_heap
+from inspector.findings.finding import Finding
+from inspector.findings.thresholds import DEFAULTS, Thresholds
+
+COSTS = StoreCosts(3, "symmetricHashJoin", "left-keyWithIndexToValue", {}, {})
+
+
+def judged(
+    partitions: Mapping[int, VersionFacts] | None = None,
+    versions: Mapping[int, VersionFacts] | None = None,
+    thresholds: Thresholds = DEFAULTS,
+    name: str = COSTS.operator_name,
+) -> list[Finding]:
+    costs = replace(COSTS, operator_name=name, partitions=partitions or {}, versions=versions or {})
+    return list(judge_costs(costs, thresholds))
+
+
+def test_only_the_first_format_of_an_aggregation_repeats_its_keys() -> None:
+    (found,) = judge_format(2, {"aggregation": "1"})
+    assert (found.kind.id, found.operator_id) == ("SS301", 2)
+    assert list(judge_format(2, {"aggregation": "2"})) == []
+    assert list(judge_format(2, {})) == []
+
+
+# --- skew ------------------------------------------------------------------------------------
+
+
+def rows(*counts: int) -> dict[int, VersionFacts]:
+    return {place: VersionFacts(rows=n, key_bytes=8 * n) for place, n in enumerate(counts)}
+
+
+@pytest.mark.parametrize(
+    ("counts", "found"),
+    [
+        ((10, 10, 4000, 12), True),
+        ((0, 0, 4000, 0), True),
+        ((1000, 1000, 2999, 1000), False),
+        ((10, 10, 99, 12), False),
+        ((10, 100), True),
+        ((34, 100), False),
+        ((4000,), False),
+        ((), False),
+    ],
+)
+def test_one_partition_that_has_far_more_rows_is_skewed(
+    counts: tuple[int, ...], found: bool
+) -> None:
+    result = judged(rows(*counts))
+    assert [one.kind.id for one in result] == ["SS302"] * found
+    assert list(judge_costs(replace(COSTS, partitions=rows(*counts), single=True), DEFAULTS)) == []
+
+
+def test_the_skewed_partition_is_named_with_its_share() -> None:
+    (found,) = judged(rows(100, 9800, 100, 0))
+    assert (found.rows, found.bytes) == (9800, 8 * 9800)
+    assert found.evidence == (
+        "partition 1 has 9,800 rows (98 % of all); half of the 4 partitions have at most 100 rows "
+        "each"
+    )
+    assert found.cause == "The state is skewed: partition 1 of 4 holds 98 % of its rows."
+    assert judged(rows(100, 9800, 100, 0), thresholds=Thresholds(skew_ratio=100.0)) == []
+    assert judged(rows(100, 9800, 100, 0), thresholds=Thresholds(skew_rows=9801)) == []
+
+
+# --- values ----------------------------------------------------------------------------------
+
+
+def values(*sizes: Mapping[int, int]) -> dict[int, VersionFacts]:
+    return {
+        place: VersionFacts(rows=sum(one.values()), value_sizes=SizeCounts(Counter(one)))
+        for place, one in enumerate(sizes)
+    }
+
+
+def test_a_value_far_larger_than_the_others_is_named_with_its_partition() -> None:
+    (found,) = judged(values({64: 40}, {64: 40, 64 * 200: 1, 64 * 100: 1}))
+    assert (found.kind.id, found.rows, found.bytes) == ("SS303", 2, 64 * 300)
+    assert found.evidence == (
+        "the largest value has 12,800 bytes, 200 times the median of 64 bytes; it is in "
+        "partition 1; 2 values of 82 are as far from the median"
+    )
+    assert "The state has 2 values far larger" in found.cause
+
+
+@pytest.mark.parametrize(
+    "sizes", [{64: 40, 6399: 1}, {16: 40, 4095: 1}, {6400: 3}, {}, {0: 5, 9000: 1}]
+)
+def test_usual_values_are_no_finding(sizes: dict[int, int]) -> None:
+    assert judged(values(sizes)) == []
+
+
+def test_what_is_oversized_can_be_set() -> None:
+    sizes = values({64: 40, 640: 1})
+    assert judged(sizes) == []
+    (found,) = judged(sizes, thresholds=Thresholds(value_ratio=10.0, value_bytes=640))
+    assert "The state has 1 value far larger" in found.cause
+
+
+# --- rewrites --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("same", "found"), [(0, False), (4, False), (5, True), (10, True)])
+def test_rewrites_are_reported_from_half_of_the_updates_on(same: int, found: bool) -> None:
+    versions = {
+        3: VersionFacts(updates=4, puts=9),
+        4: VersionFacts(updates=6, puts=9, same_value_puts=same, same_value_put_bytes=16 * same),
+    }
+    result = judged(versions=versions)
+    assert [one.kind.id for one in result] == ["SS304"] * found
+    if found:
+        assert (result[0].rows, result[0].bytes) == (same, 16 * same)
+        assert f"{same} of 10 updates" in result[0].evidence
+        assert "in versions 3 to 4" in result[0].evidence
+
+
+def test_only_the_user_of_a_group_state_is_advised_to_change_a_function() -> None:
+    versions = {3: VersionFacts(updates=4, same_value_puts=4)}
+    (group,) = judged(versions=versions, name="flatMapGroupsWithState")
+    assert "update()" in group.next_step
+    for name in ("stateStoreSave", "dedupe", "symmetricHashJoin", "globalLimit", "unknown"):
+        (found,) = judged(versions=versions, name=name)
+        assert "update()" not in found.next_step
+        assert found.next_step
+
+
+def test_a_store_without_updates_rewrites_nothing() -> None:
+    assert judged(versions={1: VersionFacts(puts=5, inserts=5)}) == []
+    assert judged() == []
+
+
+# --- empty deltas ----------------------------------------------------------------------------
+
+
+def deltas(*empty: int, stores: int = 40) -> dict[int, VersionFacts]:
+    return {
+        v: VersionFacts(stores=stores, empty_deltas=one) for v, one in enumerate(empty, start=1)
+    }
+
+
+def test_empty_deltas_are_reported_from_a_share_and_a_number_on() -> None:
+    (found,) = judged(versions=deltas(30, 40, 30))
+    assert found.kind.id == "SS305"
+    assert found.evidence == (
+        "100 of 120 deltas change nothing, in versions 1 to 3; in 1 of 3 versions no partition "
+        "changed"
+    )
+    assert judged(versions=deltas(30, 39, 30)) == []
+    assert judged(versions=deltas(30, 40, 30, stores=70)) == []
+    assert judged(versions=deltas(30, 40, 30), thresholds=Thresholds(empty_share=0.9)) == []
+    assert judged(versions=deltas(1), thresholds=Thresholds(empty_deltas=1, empty_share=0.01))
+    assert judged(versions=deltas(0), thresholds=Thresholds(empty_deltas=0)) == []
+
+
+def test_batches_that_change_nothing_are_distinguished_from_partitions_that_do_not() -> None:
+    (batches,) = judged(versions=deltas(40, 40, 40))
+    assert batches.cause.startswith("Most batches change nothing")
+    (partitions,) = judged(versions=deltas(39, 39, 39))
+    assert "partitions have nothing to write" in partitions.cause
+
+
+def test_a_version_from_a_snapshot_has_no_known_delta() -> None:
+    versions = {1: VersionFacts(stores=200, rebased=200), **deltas(0, 100, stores=100)}
+    assert [one.kind.id for one in judged(versions=versions)] == ["SS305"]
+
+
+# --- heap ------------------------------------------------------------------------------------
+
+
+def test_heap_is_judged_only_by_a_limit() -> None:
+    assert list(judge_heap(1 << 40, DEFAULTS)) == []
+    limit = Thresholds(heap_bytes=1 << 30)
+    assert list(judge_heap(None, limit)) == []
+    assert list(judge_heap(1 << 30, limit)) == []
+    (found,) = judge_heap(3 << 29, limit)
+    assert (found.kind.id, found.certainty.value) == ("SS306", "inferred")
+    assert "an estimated 1.5 GiB of heap" in found.evidence
+    assert "the limit is 1.0 GiB" in found.evidence

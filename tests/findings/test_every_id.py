@@ -1,0 +1,77 @@
+"""Every finding of the catalogue is made of a checkpoint, and silenced by a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.run import Run
+from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.finding import Finding
+from tests.faults import refusing
+from tests.ill import ILL, Ill
+
+IN_PRODUCT = (
+    *(f"SS10{n}" for n in range(1, 10)),
+    *(f"SS20{n}" for n in range(1, 8)),
+    *(f"SS30{n}" for n in range(1, 7)),
+)
+"""The ids that were promised."""
+
+
+def findings(ill: Ill, root: Path, **thresholds: str) -> Sequence[Finding]:
+    options = api.Options(thresholds={**ill.thresholds, **thresholds}, **ill.options)  # type: ignore[arg-type]
+    if ill.refusal is not None:
+        with refusing("2.delta", ill.refusal):
+            return api.audit(str(root), options).findings
+    if not ill.meanwhile:
+        return api.audit(str(root), options).findings
+    of_tasks = Run.tasks
+
+    def damaged(run: Run, request: Any) -> Any:
+        tasks = of_tasks(run, request)
+        ill.damage(root)
+        return tasks
+
+    with mock.patch.object(Run, "tasks", damaged):
+        return api.audit(str(root), options).findings
+
+
+def ids(found: Iterable[Finding], group: str) -> set[str]:
+    return {one.kind.id for one in found if one.kind.id.startswith(group)}
+
+
+def test_every_finding_has_a_checkpoint_that_is_ill_with_it() -> None:
+    known = {kind.id for kind in CATALOGUE}
+    assert set(ILL) == known
+    assert set(IN_PRODUCT) <= known
+
+
+@pytest.mark.parametrize("id_", ILL)
+def test_exactly_what_is_wrong_is_found_and_said(id_: str, tmp_path: Path) -> None:
+    ill, group = ILL[id_], id_[:3]
+    root = ill.copy(tmp_path)
+    if not ill.meanwhile:
+        assert id_ not in ids(api.audit(str(root)).findings, group) or not ill.damaged
+        ill.damage(root)
+    found = findings(ill, root)
+    assert ids(found, group) == {id_, *ill.beside}
+    for one in found:
+        assert one.cause[0].isupper()
+        assert one.cause.endswith(".")
+        assert one.evidence
+        assert one.next_step
+
+
+@pytest.mark.parametrize("id_", [id_ for id_, ill in ILL.items() if not ill.meanwhile])
+def test_a_threshold_silences_it(id_: str, tmp_path: Path) -> None:
+    ill = ILL[id_]
+    root = ill.copy(tmp_path)
+    ill.damage(root)
+    assert ids(findings(ill, root), id_) == {id_}
+    assert ids(findings(ill, root, **{id_: "1000000"}), id_) == set()

@@ -1,0 +1,153 @@
+"""Expired keys that are still there, as findings."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from inspector.facts.expired import LeftoverClass
+from inspector.findings.finding import Finding, Severity
+from inspector.findings.leftovers import (
+    PAST,
+    LeftoverTotal,
+    Place,
+    judge_leftovers,
+    judge_undecided,
+)
+from inspector.model import Certainty
+
+PROVEN, INFERRED, UNDECIDED = Certainty
+PLACE = Place(2, "default", "call state.remove()")
+
+
+def total(kind: LeftoverClass, certainty: Certainty = PROVEN, rows: int = 3) -> LeftoverTotal:
+    return LeftoverTotal(kind, certainty, rows, 240, 9)
+
+
+def judged(*leftovers: LeftoverTotal) -> list[Finding]:
+    return list(judge_leftovers(PLACE, leftovers))
+
+
+@pytest.mark.parametrize("kind", LeftoverClass)
+@pytest.mark.parametrize("certainty", [PROVEN, INFERRED])
+def test_each_class_of_leftovers_is_a_finding(kind: LeftoverClass, certainty: Certainty) -> None:
+    (found,) = judged(total(kind, certainty))
+    assert found.kind.id == ("SS202" if kind in PAST else "SS203")
+    assert (found.certainty, found.rows, found.bytes) == (certainty, 3, 240)
+    assert (found.operator_id, found.store_name) == (2, "default")
+    assert found.evidence.startswith("3 rows: " if kind in PAST else "3 keys: ")
+    assert found.next_step
+    assert "3 " in found.cause
+    assert found.cause.endswith(".")
+    assert ("ost likely" in found.cause) == (certainty is INFERRED and kind not in PAST)
+
+
+KEPT, IGNORED, REARMED = (
+    LeftoverClass.KEPT_WITHOUT_TIMEOUT,
+    LeftoverClass.IGNORED_TIMEOUT,
+    LeftoverClass.REARMED,
+)
+
+
+@pytest.mark.parametrize(
+    ("found", "severity"),
+    [
+        (total(KEPT), Severity.ERROR),
+        (total(IGNORED), Severity.ERROR),
+        (total(KEPT, INFERRED), Severity.WARNING),
+        (total(IGNORED, INFERRED), Severity.WARNING),
+        (total(REARMED), Severity.INFO),
+        (replace(total(REARMED), fired=2, by_change={"changed": 3}), Severity.INFO),
+        (replace(total(REARMED), fired=1, by_change={"untouched": 3}), Severity.INFO),
+        (replace(total(REARMED), fired=2, by_change={"untouched": 3}), Severity.WARNING),
+        (total(LeftoverClass.PAST_WATERMARK), Severity.WARNING),
+    ],
+)
+def test_only_what_is_proven_to_be_stuck_is_an_error(
+    found: LeftoverTotal, severity: Severity
+) -> None:
+    (one,) = judged(found)
+    assert one.severity is severity
+
+
+def test_one_key_is_said_in_the_singular() -> None:
+    (found,) = judged(total(KEPT, rows=1))
+    assert found.cause == (
+        "The timeout of 1 key fired and the function kept it without a timeout, so nothing will "
+        "ever remove it."
+    )
+    assert found.evidence.startswith("1 key: ")
+
+
+@pytest.mark.parametrize("before_window", [False, True])
+@pytest.mark.parametrize("kind", LeftoverClass)
+def test_the_evidence_of_one_row_is_in_the_singular(
+    kind: LeftoverClass, before_window: bool
+) -> None:
+    one = replace(total(kind, rows=1), before_window=before_window)
+    several = replace(one, rows=2)
+    (alone,), (together,) = judged(one), judged(several)
+    assert not re.search(r"\b(them|they|their)\b", alone.evidence)
+    assert re.search(r"\b(them|they|their)\b", together.evidence)
+
+
+def test_keys_that_were_set_again_are_dated_by_their_first_timeout() -> None:
+    anew = replace(total(REARMED), oldest_version=16, fired=12, first_version=5)
+    (found,) = judged(anew)
+    assert found.evidence.endswith("the first of these timeouts fired in batch 4")
+    assert "up to 12 times in a row" in found.cause
+    (found,) = judged(replace(anew, first_version=None))
+    assert found.evidence.endswith("these timeouts fired in batch 15 or later")
+    (found,) = judged(replace(total(KEPT), first_version=5))
+    assert found.evidence.endswith("the oldest since batch 8")
+
+
+def test_the_advice_of_the_rule_is_the_next_step_where_it_helps() -> None:
+    (kept,), (anew,) = judged(total(KEPT)), judged(total(REARMED))
+    assert kept.next_step == "call state.remove()"
+    assert "in place of setting another" in anew.next_step
+    (found,) = judge_leftovers(replace(PLACE, advice=""), [total(KEPT)])
+    assert "leftovers" in found.next_step
+
+
+def test_classes_are_distinguished_and_empty_ones_left_out() -> None:
+    kinds = [total(kind) for kind in LeftoverClass]
+    found = judged(*kinds, total(REARMED, INFERRED, rows=0), total(REARMED, UNDECIDED))
+    assert len({one.evidence for one in found}) == len(LeftoverClass) == len(found)
+
+
+def test_what_became_of_the_leftovers_is_said() -> None:
+    one = replace(
+        total(REARMED),
+        fired=4,
+        by_change={"untouched": 2, "changed": 1, "empty": 0},
+        reason="because",
+    )
+    (found,) = judged(one)
+    for words in ("2 with their state unchanged", "1 with their state changed", "(", "because"):
+        assert words in found.evidence
+    assert "up to 4 times in a row" in found.evidence
+    assert "no state" not in found.evidence
+    (found,) = judged(replace(one, before_window=True))
+    assert "since before version 9" in found.evidence
+
+
+@pytest.mark.parametrize("kind", LeftoverClass)
+def test_what_is_undecided_never_warns(kind: LeftoverClass) -> None:
+    open_ = replace(total(kind, UNDECIDED), by_change={"untouched": 3}, reason="because")
+    (found,) = judge_undecided(PLACE, [open_, replace(open_, rows=1)], said=False)
+    assert (found.kind.id, found.severity) == ("SS210", Severity.INFO)
+    assert (found.certainty, found.rows, found.bytes) == (UNDECIDED, 4, 480)
+    assert found.evidence == "4 keys: because"
+    assert "4 keys" in found.cause
+    assert "undecided" in found.next_step
+    assert not list(judge_undecided(PLACE, [replace(open_, rows=0)], said=False))
+
+
+def test_what_was_set_again_with_a_changed_state_waits_for_its_timer() -> None:
+    """It is the life that a key should have, or is judged again when the timer runs out."""
+    changed = replace(total(REARMED, UNDECIDED), by_change={"changed": 3})
+    assert not list(judge_undecided(PLACE, [changed], said=False))
+    assert list(judge_undecided(PLACE, [replace(changed, kind=KEPT)], said=False))

@@ -1,0 +1,50 @@
+"""From which numbers on something is a finding."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from inspector.findings.thresholds import DEFAULTS, Thresholds
+
+
+def test_what_is_given_counts_and_the_rest_stays() -> None:
+    found = Thresholds.parse(
+        {"skew_ratio": "5", "heap_bytes": "8GiB", "empty_share": "75%", "data_batches": 4}
+    )
+    assert (found.skew_ratio, found.heap_bytes) == (5.0, 8 << 30)
+    assert (found.empty_share, found.data_batches) == (0.75, 4)
+    assert found.skew_rows == DEFAULTS.skew_rows
+    assert Thresholds.parse({}) == DEFAULTS
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"skew": "5"}, "no threshold is called 'skew'; there are .*skew_ratio.*SS202"),
+        ({"at_least": "5"}, "no threshold is called"),
+        ({"SS999": "5"}, "no threshold is called"),
+        ({"skew_ratio": "much"}, "'much' is no number for the threshold skew_ratio"),
+        ({"skew_rows": "0.5"}, "'0.5' is no whole number for the threshold skew_rows"),
+        ({"skew_rows": ""}, "no whole number"),
+        ({"SS202": "many"}, "no whole number for the threshold SS202"),
+    ],
+)
+def test_what_is_misspelt_is_refused(given: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Thresholds.parse(given)
+
+
+def test_a_finding_can_have_a_least_number() -> None:
+    found = Thresholds.parse({"SS202": "100"})
+    assert [found.reports("SS202", n) for n in (None, 99, 100)] == [False, False, True]
+    assert Thresholds.parse({"SS206": "1"}).reports("SS206", None)
+    assert found.reports("SS203", 1)
+
+
+def test_each_has_its_meaning_and_its_findings() -> None:
+    for one in fields(Thresholds):
+        if one.name != "at_least":
+            assert one.metadata["doc"].endswith(".")
+            assert one.metadata["ids"]

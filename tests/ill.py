@@ -1,0 +1,219 @@
+"""For each finding a checkpoint that is ill with it and with nothing else of its group.
+
+Each is one that Spark wrote, as it is, or with one damage that its function documents. Nothing is
+made by the inspector's own writers, but for logs, which are text.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tarfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+GOLDEN = Path(__file__).parent / "golden"
+
+JOIN_COPY = "join_copied_time"
+"""A random workload of ``scripts/make_workloads.py`` (family ``join_copy``, Spark 4.3): a join
+on a column that repeats the event time; packed, and without the queries' own record of it."""
+
+
+def unharmed(_root: Path) -> None:
+    """As Spark left it."""
+
+
+@dataclass(frozen=True)
+class Ill:
+    """A checkpoint that is ill with one thing.
+
+    Attributes:
+        case: the fixture. damage: what is done to a copy of it.
+        thresholds: that are set; what is sound at this size is ill at another.
+        options: more options of an audit.
+        meanwhile: the damage happens while the audit reads.
+        refusal: what the storage answers when the second delta of a partition is to be read.
+        beside: findings of the same group that are of the fixture, or come with the damage.
+    """
+
+    case: str
+    damage: Callable[[Path], None] = unharmed
+    thresholds: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
+    meanwhile: bool = False
+    refusal: OSError | None = None
+    beside: frozenset[str] = frozenset()
+
+    @property
+    def damaged(self) -> bool:
+        """Whether it is as Spark left it no more."""
+        return self.damage is not unharmed
+
+    def copy(self, folder: Path) -> Path:
+        """A copy of the fixture, not yet damaged."""
+        root = folder / "checkpoint"
+        if self.case == JOIN_COPY:
+            with tarfile.open(GOLDEN / f"{JOIN_COPY}.tar.xz") as archive:
+                archive.extractall(folder, filter="data")
+        else:
+            shutil.copytree(FIXTURES / self.case / "checkpoint", root)
+        return root
+
+
+def _forget_sum(path: Path) -> None:
+    """Without Hadoop's checksum, as on an object store."""
+    (path.parent / f".{path.name}.crc").unlink(missing_ok=True)
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+def _delta_gone(root: Path) -> None:
+    """A delta before a snapshot is deleted: the newest version can still be made."""
+    (root / "state/0/0/2.delta").unlink()
+
+
+def _delta_cut(root: Path) -> None:
+    """A delta before a snapshot loses its second half."""
+    path = root / "state/0/0/2.delta"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    _forget_sum(path)
+
+
+def _older_snapshot(root: Path) -> None:
+    """A snapshot is overwritten by an older one of the same partition."""
+    folder = root / "state/0/0"
+    shutil.copy(folder / "8.snapshot", folder / "12.snapshot")
+    _forget_sum(folder / "12.snapshot")
+
+
+def _store_gone(root: Path) -> None:
+    """One store of a join is deleted in one partition."""
+    shutil.rmtree(root / "state/0/0/left-keyToNumValues")
+
+
+def _other_schema(root: Path) -> None:
+    """The schema of an aggregation stands in place of the query's own."""
+    schema = "state/0/0/_metadata/schema"
+    shutil.copy(FIXTURES / "4.3.0/agg_append/checkpoint" / schema, root / schema)
+    _forget_sum(root / schema)
+
+
+def _file_vanishes(root: Path) -> None:
+    """The query's cleanup removes the oldest deltas of a partition while they are being read."""
+    (root / "state/0/0/1.delta").unlink(missing_ok=True)
+
+
+def _backup_beside(root: Path) -> None:
+    partition = root / "state/0/0"
+    shutil.copytree(partition, root / "backup")
+    (root / "backup").rename(partition / "backup")
+
+
+def _partition_gone(root: Path) -> None:
+    """The folder of a partition is deleted."""
+    shutil.rmtree(root / "state/0/1")
+
+
+def _other_sum(root: Path) -> None:
+    """The checksum file of one delta stands beside another."""
+    folder = root / "state/0/0"
+    shutil.copy(folder / "2.delta.crc", folder / "3.delta.crc")
+
+
+def _entry_gone(root: Path) -> None:
+    """An entry of the offset log is deleted."""
+    (root / "offsets/5").unlink()
+
+
+def _entry_edited(root: Path) -> None:
+    """A digit of the batch clock in an entry of the offset log is changed by hand."""
+    path = root / "offsets/5"
+    text = path.read_text("utf-8")
+    path.write_text(re.sub(r'("batchTimestampMs":\d+)\d', r"\g<1>7", text, count=1), "utf-8")
+
+
+def _puts_gone(root: Path) -> None:
+    """A delta is overwritten by one that Spark wrote for a batch without changes."""
+    for folder in (root / "state/0/0", root / "state/0/1"):
+        shutil.copy(_EMPTY_DELTA, folder / "3.delta")
+        _forget_sum(folder / "3.delta")
+
+
+_EMPTY_DELTA = FIXTURES / "4.3.0/empty_partitions/checkpoint/state/0/1/1.delta"
+
+
+def _other_partition(root: Path) -> None:
+    """A partition's files are copied into another one's folder."""
+    shutil.rmtree(root / "state/0/1")
+    shutil.copytree(root / "state/0/0", root / "state/0/1")
+
+
+def _many_batches(root: Path) -> None:
+    """120 more batches without new data, each with Spark's delta of a batch without changes."""
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    for batch in range(newest + 1, newest + 121):
+        for log in ("offsets", "commits"):
+            shutil.copy(root / log / str(newest), root / log / str(batch))
+        for folder in (root / "state/0").glob("[0-9]*"):
+            shutil.copy(_EMPTY_DELTA, folder / f"{batch + 1}.delta")
+
+
+# --- lifetime --------------------------------------------------------------------------------
+
+
+def _no_watermark(root: Path) -> None:
+    """The logs say of every batch that it had no watermark, as where no event time ever came."""
+    for log, name in (("offsets", "batchWatermarkMs"), ("commits", "nextBatchWatermarkMs")):
+        for path in (root / log).glob("[0-9]*"):
+            text = path.read_text("utf-8")
+            path.write_text(re.sub(rf'"{name}":\d+', f'"{name}":0', text), "utf-8")
+            _forget_sum(path)
+
+
+def _counters_gone(root: Path) -> None:
+    """The newest delta of a join's counters is overwritten by that of a batch without changes."""
+    folder = root / "state/0/0/left-keyToNumValues"
+    newest = max(folder.glob("*.delta"), key=lambda path: int(path.stem))
+    shutil.copy(_EMPTY_DELTA, newest)
+    _forget_sum(newest)
+
+
+ILL: dict[str, Ill] = {
+    "SS101": Ill("4.3.0/snapshot_in_middle", _delta_gone),
+    "SS102": Ill("4.3.0/snapshot_in_middle", _delta_cut),
+    "SS103": Ill("4.3.0/agg_update", _many_batches),
+    "SS104": Ill("4.3.0/snapshots_cleaned", _older_snapshot),
+    "SS105": Ill("4.3.0/join_left_outer", _store_gone, beside=frozenset(("SS102",))),
+    "SS106": Ill("4.3.0/dedup_no_watermark", _other_schema),
+    "SS107": Ill("4.3.0/agg_update", _other_partition),
+    "SS108": Ill("4.3.0/snapshot_in_middle", _file_vanishes, meanwhile=True),
+    "SS109": Ill("4.3.0/agg_update", _partition_gone),
+    "SS110": Ill("4.1.4/agg_file_checksum", _other_sum),
+    "SS111": Ill("4.3.0/agg_update", _entry_gone),
+    "SS112": Ill("4.3.0/agg_update", _entry_edited),
+    "SS113": Ill("4.3.0/agg_update", _puts_gone),
+    "SS114": Ill("4.3.0/agg_update", _backup_beside),
+    "SS116": Ill("4.3.0/snapshot_in_middle", refusal=PermissionError("403 Forbidden")),
+    "SS117": Ill("4.3.0/snapshot_in_middle", refusal=TimeoutError("no answer")),
+    "SS201": Ill("4.3.0/trouble_dedup_without_time"),
+    "SS202": Ill("4.3.0/trouble_complete_mode"),
+    "SS203": Ill("4.3.0/trouble_kept_timeouts"),
+    "SS204": Ill("2.4.8/agg_complete"),
+    "SS205": Ill("4.3.0/trouble_join_without_range"),
+    "SS206": Ill("4.3.0/trouble_idle_source"),
+    "SS207": Ill("4.3.0/dedup_event_time", _no_watermark),
+    "SS208": Ill("4.3.0/join_left_outer", _counters_gone),
+    "SS209": Ill(JOIN_COPY),
+    "SS210": Ill("4.3.0/fmgws_snapshots_cleaned", beside=frozenset(("SS201", "SS203"))),
+    "SS211": Ill("4.3.0/trouble_future_watermark"),
+    "SS301": Ill("4.3.0/agg_v1"),
+    "SS302": Ill("4.3.0/trouble_skew"),
+    "SS303": Ill("4.3.0/trouble_huge_value"),
+    "SS304": Ill("4.3.0/trouble_unchanged_updates"),
+    "SS305": Ill("4.3.0/agg_update", _many_batches),
+    "SS306": Ill("4.3.0/agg_update", thresholds={"heap_bytes": "1KiB"}),
+}
+"""Id of each finding -> a checkpoint on which exactly it is found."""

@@ -1,0 +1,112 @@
+"""The hash of rows, by both kernels. tests/decode/test_spark_hash.py has it from Spark."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.kernel.loader import ENVIRONMENT, load
+from inspector.kernel.programs import BOOLEAN, BYTES, DOUBLE, FIELDS, FLOAT, NOTHING
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
+
+NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+
+
+@pytest.fixture(params=NAMES)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
+    return load(request.param)
+
+
+def int64s(*values: int) -> npt.NDArray[np.int64]:
+    return np.array(values, np.int64)
+
+
+def hashes(kernel: Kernel, rows: list[bytes], *program: int) -> list[int | None]:
+    """The hash of each row; None where it is not known."""
+    lengths = int64s(*map(len, rows))
+    offsets = np.cumsum(lengths) - lengths
+    found, known = np.full(len(rows), 7, np.int64), np.full(len(rows), 7, np.uint8)
+    kernel.row_hashes(b"".join(rows), offsets, lengths, int64s(*program), found, known)
+    pairs = zip(found.tolist(), known.tolist(), strict=True)
+    return [n if there else None for n, there in pairs if there or n == 0]
+
+
+def row(*slots: int, nulls: int = 0, rest: bytes = b"") -> bytes:
+    return struct.pack(f"<{len(slots) + 1}Q", nulls, *slots) + rest
+
+
+def test_a_field_is_hashed_by_its_word(kernel: Kernel) -> None:
+    # hash(1), hash(1L), hash('abc'), hash(null) of Spark
+    assert hashes(kernel, [row(1)], 1, 1, 4) == [-559580957]
+    assert hashes(kernel, [row(1)], 1, 1, 8) == [-1712319331]
+    assert hashes(kernel, [row(16 << 32 | 3, rest=b"abc\0\0\0\0\0")], 1, 1, BYTES) == [1322437556]
+    assert hashes(kernel, [row(1, nulls=1)], 1, 1, 8) == [42]
+    assert hashes(kernel, [row(1)], 1, 1, NOTHING) == [42]
+
+
+def test_what_does_not_fit_has_no_hash(kernel: Kernel) -> None:
+    assert hashes(kernel, [row(1), b"", bytes(15)], 1, 1, 4) == [-559580957, None, None]
+    outside = [row(8 << 32 | 9), row(0 << 32 | 4), row(16 << 32 | 1)]
+    assert hashes(kernel, outside, 1, 1, BYTES) == [None] * 3
+    assert hashes(kernel, [row(1)], 1, 2, 4, 4) == [None]
+    assert hashes(kernel, [row(1)], 1, 1, 99) == [None]
+    assert hashes(kernel, [row(1)], -1, 0) == [None]
+
+
+def test_structs_deeper_than_any_schema_have_no_hash(kernel: Kernel) -> None:
+    program = [1, 1, 4]
+    for _ in range(70):
+        program = [1, 1, FIELDS, len(program), *program]
+    within = row(8 << 32 | 8)  # a struct that holds itself
+    assert hashes(kernel, [within], *program) == [None]
+
+
+@pytest.mark.parametrize(("offset", "length"), [(-1, 1), (0, 9), (9, 0), (1 << 62, 1 << 62)])
+def test_rows_outside_of_the_buffer_are_refused(kernel: Kernel, offset: int, length: int) -> None:
+    with pytest.raises(ValueError, match="outside"):
+        kernel.row_hashes(
+            bytes(8), int64s(offset), int64s(length), int64s(1), int64s(0), np.zeros(1, np.uint8)
+        )
+
+
+def test_arrays_that_do_not_fit_together_are_refused(kernel: Kernel) -> None:
+    one, two, byte = int64s(0), int64s(0, 0), np.zeros(1, np.uint8)
+    for found, known in ((two, byte), (one, np.zeros(2, np.uint8))):
+        with pytest.raises(ValueError, match="differ in length"):
+            kernel.row_hashes(bytes(8), one, one, one, found, known)
+
+
+FLOATS = [0x7FC00000, 0x7F800001, 0xFF800001, 0x8000000000000000, 0x7FF0000000000001]
+REGIONS = [8 << 32 | 8, 16 << 32 | 7, 16 << 32 | 8, 24 << 32 | 16, 24 << 32 | 5]
+slots = st.integers(0, (1 << 64) - 1) | st.sampled_from([0, 1, 5, 1 << 31, *FLOATS, *REGIONS])
+rows_of_words = st.lists(
+    st.lists(slots, max_size=8).map(lambda each: struct.pack(f"<{len(each)}Q", *each)), max_size=4
+)
+kinds = st.sampled_from([1, 2, 4, 8, BYTES, BOOLEAN, FLOAT, DOUBLE, FIELDS, NOTHING])
+
+
+@BOTH
+@given(rows_of_words, st.lists(kinds | st.integers(-2, 20), max_size=12))
+def test_hashes_are_the_same_in_both(rows: list[bytes], program: list[int]) -> None:
+    assert hashes(load("c"), rows, *program) == hashes(load("python"), rows, *program)
+
+
+@BOTH
+@given(rows_of_words, st.lists(kinds, min_size=1, max_size=4))
+def test_so_are_those_of_programs_that_fit(rows: list[bytes], words: list[int]) -> None:
+    inner = [1, 1, 8]
+    program = [len(words), len(words)]
+    for word in words:
+        program += [word, len(inner), *inner] if word == FIELDS else [word]
+    assert hashes(load("c"), rows, *program) == hashes(load("python"), rows, *program)

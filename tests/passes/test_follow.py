@@ -1,0 +1,197 @@
+"""A query that is followed gives the facts that a pass over all files gives, and reads less."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import facts_in
+from inspector.facts.versions import VersionFacts
+from inspector.passes import follow
+from inspector.passes.follow import Followed
+from inspector.passes.run import run_tasks
+from inspector.schemas import TASKS, batch_of
+from tests.cases import FIXTURES, Seen, facts_of_type, micros, observed, small_checkpoint, user
+from tests.encode import state_file
+
+
+def specs_of(root: Path, version: int) -> list[str]:
+    request = TaskRequest(version, leftover_limit=3)
+    return [task.to_json() for task in plan(open_checkpoint(str(root)), request)]
+
+
+def seen_by(followed: Callable[..., Any], root: Path, version: int) -> list[Seen]:
+    tasks = batch_of(
+        TASKS, [{"task_id": n, "spec": spec} for n, spec in enumerate(specs_of(root, version))]
+    )
+    return [one for batch in followed([tasks]) for one in facts_in(batch)]
+
+
+def words(found: list[Seen]) -> list[str]:
+    return sorted(map(repr, found))
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The state files that are opened, in order."""
+    paths: list[str] = []
+    stream = Storage.stream
+
+    def counted(storage: Storage, relative: str, *more: Any) -> Any:
+        paths.append(relative)
+        return stream(storage, relative, *more)
+
+    monkeypatch.setattr(Storage, "stream", counted)
+    return paths
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        "agg_two_levels",
+        "dedup_after_join",
+        "fmgws_event_ignore",
+        "fmgws_processing_time",
+        "fmgws_snapshots_cleaned",
+        "join_time_key",
+        "pandas_event_ignore",
+        "session_window",
+        "snapshot_in_middle",
+        "trouble_rearmed_timeouts",
+    ],
+)
+def test_every_version_has_the_facts_of_a_pass_over_all_files(case: str) -> None:
+    root = FIXTURES / case / "checkpoint"
+    followed, compared = Followed(), 0
+    for version in range(1, open_checkpoint(str(root)).newest_version + 1):
+        found = seen_by(followed, root, version)
+        assert words(found) == words(observed(specs_of(root, version), run_tasks))
+        compared += len(found)
+    assert compared > 20
+
+
+def test_a_later_version_reads_the_deltas_that_it_has_more(
+    tmp_path: Path, opened: list[str]
+) -> None:
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 2)
+    first = set(opened)
+    assert {Path(path).name for path in first} == {"1.delta", "2.delta"}
+    opened.clear()
+    seen_by(followed, root, 3)
+    assert {Path(path).name for path in opened} == {"3.delta"}
+    assert len(opened) == len(set(opened)) == len(first) // 2
+    opened.clear()
+    seen_by(followed, root, 3)
+    assert opened == []
+
+
+def test_a_version_that_is_older_is_replayed_from_the_files(tmp_path: Path) -> None:
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 4)
+    assert words(seen_by(followed, root, 2)) == words(observed(specs_of(root, 2), run_tasks))
+
+
+def test_a_delta_that_was_written_once_more_is_read_once_more(tmp_path: Path) -> None:
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 3)
+    rewritten = root / "state/1/0/3.delta"
+    rewritten.write_bytes(state_file([(micros(n), b"\0" * 16) for n in range(7, 20)], "lz4"))
+    assert words(seen_by(followed, root, 4)) == words(observed(specs_of(root, 4), run_tasks))
+
+
+def test_deltas_that_were_cleaned_up_are_bridged_by_a_snapshot(tmp_path: Path) -> None:
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 1)
+    for version in (1, 2, 3):
+        (root / f"state/1/1/{version}.delta").unlink()
+    found = seen_by(followed, root, 4)
+    versions = {
+        one.version: one.fact.rows
+        for one in found
+        if isinstance(one.fact, VersionFacts)
+        and (one.store.operator_id, one.store.partition_id) == (1, 1)
+    }
+    assert set(versions) == {1, 3, 4}
+    told = observed(specs_of(root, 4), run_tasks)
+    assert versions[4] == next(
+        one.fact.rows
+        for one in told
+        if isinstance(one.fact, VersionFacts)
+        and (one.version, one.store.operator_id, one.store.partition_id) == (4, 1, 1)
+    )
+
+
+def test_a_file_that_cannot_be_read_is_told_once_a_version_until_a_snapshot(tmp_path: Path) -> None:
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 1)
+    (root / "state/1/1/2.delta").write_bytes(b"nonsense")
+    (problem,) = facts_of_type(seen_by(followed, root, 2), ReadProblem)
+    assert str(problem.path).endswith("state/1/1/2.delta")
+    # The snapshot of version 3 begins anew.
+    found = seen_by(followed, root, 4)
+    rows = [one for one in found if isinstance(one.fact, VersionFacts) and one.version == 4]
+    assert {(one.store.operator_id, one.store.partition_id) for one in rows} >= {(1, 1)}
+    assert len(facts_of_type(found, ReadProblem)) == 1
+    # When the query has cleaned the file up, nothing is wrong any more.
+    (root / "state/1/1/2.delta").unlink()
+    assert facts_of_type(seen_by(followed, root, 4), ReadProblem) == []
+
+
+def test_what_the_storage_refused_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 1)
+    with monkeypatch.context() as patch:
+
+        def refused(_storage: Storage, relative: str, *_more: Any) -> Any:
+            raise OSError(f"{relative}: timed out")
+
+        patch.setattr(Storage, "stream", refused)
+        assert facts_of_type(seen_by(followed, root, 2), ReadProblem)
+    found = seen_by(followed, root, 3)
+    assert words(found) == words(observed(specs_of(root, 3), run_tasks))
+
+
+def test_another_schema_begins_anew(tmp_path: Path) -> None:
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 2)
+    shutil.rmtree(root / "state/1/0/_metadata")
+    found = seen_by(followed, root, 3)
+    assert words(found) == words(observed(specs_of(root, 3), run_tasks))
+
+
+def test_a_map_with_many_dead_keys_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: list[str]
+) -> None:
+    monkeypatch.setattr(follow, "MOST_DEAD_KEYS", 4)
+    root, followed = small_checkpoint(tmp_path), Followed()
+    seen_by(followed, root, 2)
+    many = [(user(f"guest-{n}"), micros(n)) for n in range(500)]
+    place = root / "state/0/0/left-keyToNumValues"
+    (place / "3.delta").write_bytes(state_file(many, "lz4"))
+    seen_by(followed, root, 3)
+    opened.clear()
+    found = seen_by(followed, root, 4)
+    mine = [Path(path).name for path in opened if "0/0/left-keyToNumValues" in path]
+    assert mine == ["1.delta", "2.delta", "3.delta", "4.delta"]
+    assert words(found) == words(observed(specs_of(root, 4), run_tasks))
+
+
+def test_facts_of_old_versions_are_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(follow, "KEPT_VERSIONS", 2)
+    root, followed = small_checkpoint(tmp_path), Followed()
+    for version in (1, 2, 3, 4):
+        found = seen_by(followed, root, version)
+    assert {one.version for one in found if isinstance(one.fact, VersionFacts)} == {3, 4}

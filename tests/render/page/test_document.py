@@ -1,0 +1,172 @@
+"""The page as text: escaped, under a policy that names its scripts, the same numbers as JSON."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from inspector.render.as_json import render_json
+from inspector.render.page import document
+from inspector.render.page.document import json_for_html, render_fleet_page, render_page
+from inspector.render.page.model import FailedCheckpoint, Page, Section, Text
+from inspector.render.report import Report
+from tests.render.samples import HOSTILE, bare, finding, report
+
+
+def written(one: Report) -> str:
+    return "".join(render_page(one))
+
+
+def policy_of(page: str) -> dict[str, list[str]]:
+    match = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert match is not None
+    parts = (part.split() for part in html.unescape(match[1]).split("; "))
+    return {name: sources for name, *sources in parts}
+
+
+def embedded(page: str) -> list[object]:
+    found = re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', page)
+    return [json.loads(each) for each in found]
+
+
+def test_the_policy_names_every_script_and_style_and_nothing_else() -> None:
+    page = written(report())
+    policy = policy_of(page)
+    assert policy["default-src"] == ["'none'"]
+    for directive, tag in (("script-src", "script"), ("style-src", "style")):
+        inline = re.findall(rf"<{tag}>(.*?)</{tag}>", page, re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()) for text in inline]
+        assert policy[directive] == [f"'sha256-{digest.decode()}'" for digest in digests]
+        assert inline
+    for directive in ("img-src", "connect-src", "base-uri", "form-action", "object-src"):
+        assert policy[directive] == ["'none'"]
+    assert "unsafe" not in page.split("</head>")[0].split("<style>")[0]
+    assert not re.search(r'<[^>]+\s(style|on\w+)="', page)
+
+
+def test_libraries_are_in_the_file_with_their_licences() -> None:
+    page = written(report())
+    assert "Permission is hereby granted, free of charge" in page
+    assert "Permission to use, copy, modify, and/or distribute" in page
+    assert not re.search(r'(src|href)="(?!#)', page)
+    assert "eval(" not in page
+    assert "new Function" not in page
+
+
+def test_a_page_is_ascii_and_has_no_control_characters() -> None:
+    page = written(report(checkpoint=f"/{HOSTILE}\ud800é"))
+    assert page.isascii()
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f]", page)
+    shown = html.unescape(page)
+    assert r"/\x1b[31mred\x1b[0m\r\n| <b>*x*</b> \u202e`\t\ud800é" in shown
+    assert "<b>*x*" not in page
+
+
+def test_the_report_is_in_it_as_json_has_it() -> None:
+    (found,) = embedded(written(report()))
+    assert found == json.loads("".join(render_json(report())))
+
+
+def test_rows_that_can_be_read_once_are_shown_and_embedded() -> None:
+    one = report()
+    tables = [replace(each, rows=iter(list(each.rows))) for each in one.tables]
+    once = replace(one, tables=tables)
+    assert written(once) == written(one)
+
+
+@pytest.mark.parametrize("text", ["</script>", "<!--", "&amp;", "\u2028", "\x7f\x85", "\ud800"])
+def test_json_ends_no_element(text: str) -> None:
+    found = json_for_html(json.dumps({text: text}))
+    assert found.isascii()
+    assert not set(found) & set("<>&\x7f")
+    assert json.loads(found) == {text: text}
+
+
+def test_a_report_without_a_page_shows_its_tables() -> None:
+    page = written(report())
+    assert "The things</h3>" in page
+    assert '<data value="1234567">1,234,567</data>' in page
+    assert '<data value="9007199254740993">' in page
+    assert "not for people" not in page.split('<script type="application/json"')[0]
+    assert "A note." in page
+    assert "None at all." in page
+
+
+def test_a_page_shows_its_sections_in_their_order() -> None:
+    sections = [Section("one", "First part", [Text(["a <b>"])]), Section("two", "Second", [])]
+    page = written(report(page=Page(sections)))
+    assert page.index("a &lt;b&gt;") < page.index('id="two"')
+    assert "The things</h3>" not in page
+
+
+def test_findings_come_worst_first_with_what_they_mean() -> None:
+    page = written(report())
+    titles = re.findall(r'<article class="finding (\w+)">', page)
+    order = ["error", "warning", "info"]
+    assert titles == sorted(titles, key=order.index)
+    assert len(titles) == 3
+    assert "What SS203 means" in page
+    assert "There are no findings." in written(bare())
+
+
+def test_a_sentence_that_begins_with_a_path_keeps_its_first_letter() -> None:
+    page = written(report(findings=(finding(evidence="state/0/1/9.delta: bad block"),)))
+    assert "state/0/1/9.delta: bad block." in page
+    assert "State/0/1/9.delta" not in page
+
+
+def test_problems_are_shown() -> None:
+    page = written(report())
+    assert "/ck/1.delta" in page
+    assert "Permission denied" in page
+
+
+# --- a fleet ---------------------------------------------------------------------------------
+
+
+def fleet() -> list[Report]:
+    healthy = report(checkpoint="/ck/healthy", findings=(), problems=[])
+    ill = report(checkpoint="/ck/ill", findings=(finding(),), problems=[])
+    return [healthy, ill]
+
+
+def places(page: str) -> list[str]:
+    return re.findall(r'<th scope="row">.*?<bdi>(.*?)</bdi>', page)
+
+
+def test_a_fleet_is_a_table_worst_first_with_failures_on_top() -> None:
+    page = "".join(render_fleet_page(fleet(), [FailedCheckpoint("/ck/<gone>", "not found")]))
+    assert places(page) == ["/ck/&lt;gone&gt;", "/ck/ill", "/ck/healthy"]
+    assert "Not found." in page
+    assert re.findall(r'class="open" href="#(.*?)"', page) == ["c1-open", "c2-open"]
+    assert page.index('id="c1-open"') < page.index('id="c2-open"')
+    assert [one["checkpoint"] for one in embedded(page)] == ["/ck/ill", "/ck/healthy"]  # type: ignore[index]
+
+
+def test_ids_of_a_fleet_are_its_own() -> None:
+    page = "".join(render_fleet_page(fleet()))
+    ids = re.findall(r'\sid="([^"]*)"', page)
+    assert len(ids) == len(set(ids))
+    targets = re.findall(r'href="#([^"]*)"', page) + re.findall(r'labelledby="([^"]*)"', page)
+    assert set(targets) <= set(ids)
+
+
+def test_a_fleet_has_a_bound_and_says_what_it_leaves_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = [report(checkpoint=f"/ck/{n}", findings=(), problems=[]) for n in range(30)]
+    large = Page([Section("text", "Text", [Text(["x" * 20_000])])])
+    whole = [replace(one, page=large) for one in many]
+    monkeypatch.setattr(document, "MOST_FLEET_BYTES", 100_000)
+    page = "".join(render_fleet_page(whole))
+    fixed = len("".join(render_fleet_page([])))
+    table = 30 * 1000
+    assert len(page) < fixed + table + 100_000
+    assert len(places(page)) == 30
+    opened = page.count('class="open"')
+    assert 3 <= opened < 30
+    assert f"the {30 - opened} checkpoints at the end of the table have no details here" in page

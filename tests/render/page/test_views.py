@@ -1,0 +1,135 @@
+"""Blocks as the templates need them: bounded, with a text for those who do not see them."""
+
+from __future__ import annotations
+
+from inspector.render.page.model import (
+    MOST_LEAVES,
+    MOST_ROWS,
+    Bar,
+    BarChart,
+    Leaf,
+    LineChart,
+    Scale,
+    Series,
+    Text,
+    Treemap,
+)
+from inspector.render.page.views import (
+    BarsView,
+    ChartsView,
+    TableView,
+    TextView,
+    TreeView,
+    bars_view,
+    chart_view,
+    table_view,
+    tree_view,
+    views_of,
+)
+from inspector.render.report import Column, Table, Unit
+from tests.render.samples import EMPTY, table
+
+LINES = LineChart(
+    "Rows",
+    Scale.COUNT,
+    [4, 5, 6],
+    [1000, None, 3000],
+    [Series("rows", [7, None, 9]), Series("heap", [None, None, None], exact=False)],
+)
+BARS = BarChart(
+    "Ages", Scale.COUNT, "age", ("kept", "ignored"), [Bar("old", (30, 10)), Bar("new", (0, 1))]
+)
+TREE = Treemap(
+    "Bytes",
+    ("operator", "partition"),
+    (("operator", (0,)), ("operator and partition", (0, 1))),
+    [Leaf(("a", "0"), 10), Leaf(("a", "1"), 20), Leaf(("b", "0"), 50)],
+)
+
+
+def test_a_table_has_the_columns_that_are_for_people() -> None:
+    view = table_view(table())
+    assert [head.text for head in view.heads][-1] == "done"
+    assert "not for people" not in {one.text for row in view.rows for one in row}
+    assert view.heads[3].number
+    nothing = table_view(EMPTY)
+    assert (nothing.title, nothing.rows, nothing.empty) == ("Other things", [], "None at all.")
+
+
+def test_a_table_is_bounded_and_says_so() -> None:
+    rows = ({"n": n} for n in range(MOST_ROWS + 1))
+    view = table_view(Table("many", "many", (Column("n", Unit.ID, doc="A `number`."),), rows))
+    assert len(view.rows) == MOST_ROWS
+    assert view.more == f"Only the first {MOST_ROWS} rows are on this page."
+    assert view.docs == [("n", "A number.")]
+    few = Table("few", "few", (Column("n"),), [{"n": n} for n in range(MOST_ROWS)])
+    assert table_view(few).more == ""
+
+
+def test_lines_are_told_and_their_numbers_are_a_table() -> None:
+    view = chart_view(LINES)
+    assert view.said == (
+        "Rows: 9 after batch 6, 7 after batch 4; least 7, most 9. Heap: not known."
+    )
+    assert [[one.text for one in row] for row in view.table.rows] == [
+        ["4", "1970-01-01 00:00:01", "7", "-"],
+        ["5", "-", "-", "-"],
+        ["6", "1970-01-01 00:00:03", "9", "-"],
+    ]
+
+
+def test_lines_keep_the_newest_batches() -> None:
+    batches = list(range(MOST_ROWS + 3))
+    chart = LineChart("Rows", Scale.COUNT, batches, batches, [Series("rows", batches)])
+    view = chart_view(chart)
+    assert [row[0].number for row in view.table.rows] == batches[3:]
+    assert view.table.more == f"Only the newest {MOST_ROWS} batches are on this page."
+
+
+def test_bars_are_parts_of_the_longest() -> None:
+    old, new = bars_view(BARS).bars
+    assert [(rect.part, rect.x, rect.width) for rect in old.rects] == [(0, 0, 75), (1, 75, 25)]
+    assert [(rect.part, rect.x, rect.width) for rect in new.rects] == [(1, 0, 2.5)]
+    assert [one.number for one in old.cells] == [30, 10]
+
+
+def test_a_bar_of_little_is_seen_and_none_is_too_long() -> None:
+    parts = BarChart("a", Scale.BYTES, "b", ("c", "d"), [Bar("x", (10**9, 1)), Bar("y", (1, 0))])
+    long, short = bars_view(parts).bars
+    assert sum(rect.width for rect in long.rects) <= 100
+    assert 0 < short.rects[0].width < 1
+    nothing = bars_view(BarChart("a", Scale.BYTES, "b", ("c",), [Bar("x", (0,))]))
+    assert nothing.bars[0].rects == []
+
+
+def test_a_treemap_has_a_table_for_each_choice() -> None:
+    by_operator, by_both = tree_view(TREE).views
+    assert [[one.text for one in row] for row in by_operator.table.rows] == [
+        ["b", "50 B"],
+        ["a", "30 B"],
+    ]
+    assert [row[-1].number for row in by_both.table.rows] == [50, 20, 10]
+    assert tree_view(TREE).said == "The largest: b: 50 B (62 %); a: 30 B (38 %)."
+
+
+def test_the_smallest_rectangles_are_summed_up_and_none_is_lost() -> None:
+    leaves = [Leaf(("a", str(n)), n + 1) for n in range(MOST_LEAVES + 10)]
+    views = tree_view(Treemap("t", ("o", "p"), (("both", (0, 1)),), leaves)).views
+    rows = views[0].table.rows
+    assert len(rows) == MOST_LEAVES + 1
+    assert [one.text for one in rows[-1]] == ["a", "others", "55 B"]
+    assert sum(row[-1].number or 0 for row in rows) == sum(leaf.bytes for leaf in leaves)
+    assert views[0].table.more.startswith("The 10 smallest are summed up")
+
+
+def test_lines_that_follow_each_other_stand_side_by_side() -> None:
+    kinds = [type(view) for view in views_of([LINES, LINES, BARS, TREE, EMPTY, Text(["a"])])]
+    assert kinds == [ChartsView, BarsView, TreeView, TableView, TextView]
+
+
+def test_the_smallest_partitions_leave_their_fields() -> None:
+    fields = [Leaf(("a", str(n), field), 1) for n in range(MOST_LEAVES) for field in ("x", "y")]
+    views = tree_view(Treemap("t", ("o", "p", "f"), (("all", (0, 1, 2)),), fields)).views
+    others = [row for row in views[0].table.rows if row[1].text == "others"]
+    assert {row[2].text for row in others} == {"x", "y"}
+    assert sum(row[-1].number or 0 for row in views[0].table.rows) == len(fields)

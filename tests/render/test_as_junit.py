@@ -1,0 +1,102 @@
+"""JUnit XML, read by a library that reads it as CI servers do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from junitparser import Error, Failure, JUnitXml, TestSuite
+
+from inspector.findings.baseline import Earlier, compare
+from inspector.findings.catalogue import CATALOGUE, SAME_VALUE
+from inspector.findings.finding import Severity
+from inspector.findings.gates import judged_gates, parse_gates
+from inspector.model import Problem
+from inspector.render.as_junit import (
+    MOST_PROBLEMS,
+    junit_document,
+    junit_failure,
+    junit_suite,
+    render_junit,
+)
+from inspector.render.report import Report
+from tests.render.samples import HOSTILE, PROBLEM, finding, report
+
+
+def judged(**more: object) -> Report:
+    given = {"judged": True, "fail_on": Severity.WARNING, "problems": ()} | more
+    return report(**given)
+
+
+def suite_of(made: Report) -> TestSuite:
+    (suite,) = JUnitXml.fromstring("".join(render_junit(made)))
+    return suite
+
+
+def results(suite: TestSuite) -> dict[str, list[type]]:
+    return {case.name: [type(one) for one in case.result] for case in suite if case.result}
+
+
+def test_there_is_a_case_for_each_rule() -> None:
+    suite = suite_of(judged(findings=[finding(), finding(kind=SAME_VALUE)]))
+    names = [case.name for case in suite]
+    assert names == ["readable", *(f"{kind.id} {kind.title}" for kind in CATALOGUE)]
+    assert {case.classname for case in suite} == {"inspector.things"}
+    failed = [name for name, found in results(suite).items() if Failure in found]
+    assert [name[:5] for name in failed] == ["SS203"]
+    assert (suite.tests, suite.failures, suite.errors) == (len(CATALOGUE) + 1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "failures"), [(None, 0), (Severity.ERROR, 1), (Severity.INFO, 2)]
+)
+def test_a_rule_fails_from_a_severity_on(fail_on: Severity | None, failures: int) -> None:
+    found = [finding(), finding(kind=SAME_VALUE)]
+    assert suite_of(judged(findings=found, fail_on=fail_on)).failures == failures
+
+
+def test_a_command_that_judges_nothing_is_readable_or_not() -> None:
+    assert [case.name for case in suite_of(report(judged=False, problems=()))] == ["readable"]
+
+
+def test_what_could_not_be_read_is_an_error() -> None:
+    problems = [Problem("truncated", f"got {n} bytes", f"/ck/{n}.delta") for n in range(30)]
+    suite = suite_of(judged(problems=problems))
+    assert suite.errors == 1
+    (error,) = next(case for case in suite if case.name == "readable").result
+    assert isinstance(error, Error)
+    assert error.text.count("\n") == MOST_PROBLEMS
+    assert error.text.endswith("and 10 more")
+    harmless = judged(problems=[Problem("uncommitted", "newer")])
+    assert suite_of(harmless).errors == 0
+
+
+def test_gates_and_metrics_of_the_baseline_are_cases() -> None:
+    gates = judged_gates(parse_gates({"state.rows": "1", "state.bytes": "9"}), {"state.rows": 2})
+    earlier = Earlier("/ck", None, 1, complete=True, metrics={"state.rows": 1}, findings={})
+    comparison = compare((), {"state.rows": 2}, earlier)
+    made = replace(judged(findings=()), gates=gates, comparison=comparison)
+    found = results(suite_of(made))
+    assert found["gate state.rows"] == [Failure]
+    assert found["baseline state.rows"] == [Failure]
+    assert Failure not in found.get("gate state.bytes", [])
+
+
+def test_what_is_hostile_is_text(tmp_path: Path) -> None:
+    hostile = f"{HOSTILE}\x00\ud800\ufffe]]>&"
+    made = judged(checkpoint=hostile, findings=[finding(evidence=hostile)], problems=[PROBLEM])
+    text = "".join(junit_document([junit_suite(made), junit_failure("audit", hostile, hostile)]))
+    file = tmp_path / "report.xml"
+    file.write_text(text, "utf-8")
+    first, second = JUnitXml.fromfile(str(file))
+    assert first.name == second.name
+    assert "\\x1b[31mred" in first.name
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+
+
+def test_a_document_counts_its_suites() -> None:
+    suites = [junit_suite(judged()), junit_failure("things", "/x", "gone")]
+    document = JUnitXml.fromstring("".join(junit_document(suites)))
+    assert (document.tests, document.failures, document.errors) == (len(CATALOGUE) + 2, 2, 1)

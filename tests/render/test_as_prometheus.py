@@ -1,0 +1,94 @@
+"""Prometheus' text, read by its own client."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from prometheus_client.parser import text_string_to_metric_families
+
+from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.metrics import METRICS
+from inspector.render.as_prometheus import (
+    LABELS,
+    NAMES,
+    observed,
+    prometheus_text,
+    render_prometheus,
+    unreadable,
+)
+from tests.render.samples import HOSTILE, finding, report
+
+VALUES = {metric.name: 7200.0 for metric in METRICS}
+
+
+def families(text: str) -> dict[str, Any]:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def made(**more: object) -> Any:
+    given = {"judged": True, "problems": (), "metrics": VALUES, "checkpoint": "/ck"}
+    return report(**(given | more))
+
+
+def value(text: str, name: str, **labels: str) -> float:
+    (found,) = (
+        sample.value
+        for sample in families(text)[name].samples
+        if labels.items() <= sample.labels.items()
+    )
+    return float(found)
+
+
+def test_every_metric_is_a_gauge_in_base_units() -> None:
+    text = prometheus_text([observed(made())], 1000.5)
+    found = families(text)
+    assert set(NAMES) == {metric.name for metric in METRICS}
+    for name, (exported, factor) in NAMES.items():
+        assert value(text, exported) == 7200.0 * factor, name
+    assert all(family.type == "gauge" for family in found.values())
+    assert all(name.startswith("spark_state_") for name in found)
+    assert all(family.documentation.endswith(".") for family in found.values())
+    assert not [name for name in found if "hour" in name or "hour" in found[name].documentation]
+    assert value(text, "spark_state_inspected_timestamp_seconds") == 1000.5
+
+
+def test_labels_are_few_and_hold_no_keys() -> None:
+    text = "".join(render_prometheus(made()))
+    used = {name for f in families(text).values() for s in f.samples for name in s.labels}
+    assert used == {*LABELS, "id", "severity"}
+
+
+def test_findings_are_counted_by_rule_and_severity() -> None:
+    text = prometheus_text([observed(made(findings=[finding(), finding()]))])
+    assert value(text, "spark_state_findings", id="SS203", severity="error") == 2
+    assert len(families(text)["spark_state_findings"].samples) == len(CATALOGUE)
+
+
+def test_what_is_unknown_is_absent() -> None:
+    text = prometheus_text([observed(made(metrics={"state.rows": None}))])
+    assert families(text)["spark_state_rows"].samples == []
+    assert families(text)["spark_state_batch_timestamp_seconds"].samples == []
+
+
+def test_a_checkpoint_that_failed_has_a_level() -> None:
+    text = prometheus_text([observed(made(findings=())), unreadable("/gone")])
+    assert value(text, "spark_state_level", checkpoint="/ck") == 0
+    assert value(text, "spark_state_level", checkpoint="/gone") == 4
+    assert len(families(text)["spark_state_rows"].samples) == 1
+
+
+def test_gates_have_the_name_of_their_metric() -> None:
+    gates = judged_gates(parse_gates({"state.rows": "1", "state.bytes": "9KiB"}), VALUES)
+    text = prometheus_text([observed(made(gates=gates))])
+    assert value(text, "spark_state_gate_exceeded", metric="state.rows") == 1
+    assert value(text, "spark_state_gate_exceeded", metric="state.bytes") == 0
+
+
+def test_what_is_hostile_stays_in_its_label() -> None:
+    hostile = f'{HOSTILE}"}} 1\nspark_state_level 9\n\x00'
+    text = prometheus_text([unreadable(hostile)])
+    (sample,) = families(text)["spark_state_level"].samples
+    assert sample.value == 4
+    assert "\\x1b[31mred" in sample.labels["checkpoint"]
+    assert "\x1b" not in text

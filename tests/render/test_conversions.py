@@ -1,0 +1,83 @@
+"""Reports as Python values, Arrow and pandas."""
+
+from __future__ import annotations
+
+import builtins
+import json
+import sys
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.exceptions import EngineError, InspectorError
+from inspector.render.formats import render
+from tests.cli.support import COMMANDS, checkpoint_of, copy_of
+
+LEAK = str(checkpoint_of("fmgws_event_ignore"))
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_dictionary_is_the_json_of_the_command_line(command: str) -> None:
+    function = getattr(api, command)
+    report = function(LEAK)
+    assert report.to_dict() == json.loads("".join(render(function(LEAK), "json")))
+    assert report.to_dict() == report.to_dict()
+    assert report.to_arrow() == api.arrow_table(function(LEAK))
+    assert len(repr(report)) < 400
+    assert len(repr(report.primary)) < 100
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_all_tables_become_arrow(command: str) -> None:
+    report = getattr(api, command)(LEAK)
+    for table in report.tables:
+        made = report.to_arrow(table.name)
+        assert made.num_rows == len(report.to_dict()["tables"].get(table.name, [])) or (
+            table is report.primary
+        )
+
+
+def test_every_table_becomes_arrow_and_pandas_in_any_order() -> None:
+    report = api.diff(LEAK, from_batch=3)
+    counts = report.to_arrow("counts")
+    changed = {row["change"]: row["rows"] for row in counts.to_pylist()}
+    frame = report.to_pandas()
+    assert changed == {"removed": 0, "added": 0} | dict(frame["change"].value_counts())
+    assert report.to_pandas("counts").shape == (counts.num_rows, counts.num_columns)
+    with pytest.raises(KeyError, match="no table 'nothing' in this report, it has diff, counts"):
+        report.to_arrow("nothing")
+
+
+def test_rows_that_are_gone_are_an_error_and_not_an_empty_table() -> None:
+    report = api.rows(LEAK)
+    assert len(list(report.primary.rows)) == 128
+    for read in (report.to_dict, report.to_arrow, report.to_pandas):
+        with pytest.raises(InspectorError, match="call the analysis again"):
+            read()
+
+
+def test_problems_are_complete_once_the_rows_are_held(tmp_path: Any) -> None:
+    path = copy_of("agg_append", tmp_path)
+    for delta in path.glob("state/0/1/*.delta"):
+        delta.write_bytes(b"junk")
+    found = api.rows(str(path)).to_dict()
+    assert found["complete"] is False
+    assert found["problems"]
+
+
+def test_without_pandas_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.split(".")[0] == "pandas":
+            raise ModuleNotFoundError("No module named 'pandas'", name="pandas")
+        return real(name, *rest)
+
+    report = api.sizes(LEAK)
+    assert report.to_arrow().num_rows
+    for name in [each for each in sys.modules if each.split(".")[0] == "pandas"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(EngineError, match=r"to_pandas\(\) needs pandas, which is not installed"):
+        report.to_pandas()

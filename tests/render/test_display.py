@@ -1,0 +1,53 @@
+"""Text at a width, with and without colours."""
+
+import pytest
+from rich.text import Text
+
+from inspector.render.display import STYLES, Display
+
+LONG = "a sentence of some words that is longer than a narrow terminal"
+
+
+def test_without_a_width_nothing_is_wrapped() -> None:
+    assert list(Display().text(LONG * 40, before="    ")) == ["    " + LONG * 40 + "\n"]
+    assert Display().every_column
+    assert Display(80, wide=True).every_column
+    assert not Display(80).every_column
+
+
+def test_a_paragraph_goes_on_below_itself() -> None:
+    assert list(Display(30).text(LONG, before="  next: ")) == [
+        "  next: a sentence of some\n",
+        "        words that is longer\n",
+        "        than a narrow terminal\n",
+    ]
+
+
+def test_a_narrow_terminal_keeps_its_width_for_the_words() -> None:
+    lines = list(Display(20).text(LONG, before="a long label: "))
+    assert lines[0].startswith("  a long label: a")
+    assert all(len(line) <= 21 and line.startswith("  ") for line in lines)
+
+
+@pytest.mark.parametrize("width", [1, 2, 7, 40])
+def test_a_word_that_is_too_long_is_broken(width: int) -> None:
+    lines = list(Display(width).text("x" * 100, before="ab "))
+    assert all(len(line) <= max(width, 3) + 1 for line in lines)
+    assert "".join(lines).count("x") == 100
+
+
+def test_wide_characters_count_as_what_they_take() -> None:
+    assert list(Display(10).text("日本語日本語")) == ["日本語日本\n", "語\n"]
+
+
+@pytest.mark.parametrize("style", sorted(STYLES))
+def test_colours_are_there_if_asked_for_whatever_the_environment_says(
+    style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "20"}.items():
+        monkeypatch.setenv(name, value)
+    (line,) = Display(60, color=True).text("words", style)
+    assert line.startswith("\x1b[")
+    assert Text.from_ansi(line.rstrip("\n")).plain == "words"
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert list(Display(60).text("words", style)) == ["words\n"]

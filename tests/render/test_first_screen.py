@@ -1,0 +1,255 @@
+"""The verdict in plain sentences."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.verdict import Level, StateGrowth, StateSize, Verdict
+from inspector.render.first_screen import Line, command_line, first_screen
+from inspector.render.report import Part, Report
+from inspector.render.text import render_markdown, render_text
+from tests.render.samples import PART, finding, growth, report, verdict
+
+
+def lines(made: Verdict | None, **more: Any) -> dict[str, str]:
+    """Kind -> text."""
+    found = first_screen(report(verdict=made, checkpoint="/data/my query", **more))
+    assert len({line.kind for line in found}) == len(found)
+    return {line.kind: line.text for line in found}
+
+
+def healthy(**more: Any) -> Verdict:
+    """A verdict with nothing in it."""
+    whole: dict[str, Any] = {
+        "level": Level.OK,
+        "errors": 0,
+        "infos": 0,
+        "cause": None,
+        "leftovers": 0,
+        "growth": growth(growing=False),
+    }
+    return verdict(**(whole | more))
+
+
+def test_a_leak_says_what_how_fast_how_much_and_what_to_do() -> None:
+    assert first_screen(report(verdict=verdict(), checkpoint="/data/my query")) == [
+        Line(
+            "verdict",
+            "Error: The timeout of 3 keys fired, and the function kept them. (Operator 0, "
+            "flatMapGroupsWithState, store left-keyToNumValues.)",
+        ),
+        Line(
+            "growth",
+            "The state grows by ~1.2 M rows and ~30.6 GiB per hour (~61.0 GiB/h of heap) since "
+            "batch 4 (2024-01-01T00:00:00.000Z). It holds 4 rows, 9.8 KiB now.",
+        ),
+        Line(
+            "share",
+            "The rows concerned are 75 % of all rows, 50 % of their bytes, ~50 % of the heap.",
+        ),
+        Line("to_do", "What to do: Call state.remove()."),
+        Line(
+            "more",
+            "To see more: inspector leftovers '/data/my query' --operator 0",
+            "inspector leftovers '/data/my query' --operator 0",
+        ),
+    ]
+
+
+def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
+    assert first_screen(report()) == []
+
+
+@pytest.mark.parametrize(
+    ("found", "size", "expected"),
+    [
+        (growth(growing=False), StateSize(4, 2048, 0), "the state does not grow (4 rows, 2.0 KiB)"),
+        (growth(growing=False), StateSize(1, 100, 0), "the state does not grow (1 row, 100 B)"),
+        (growth(growing=False), StateSize(0, 0, 0), "the state is empty"),
+        (None, StateSize(2, 64, 0), "too few batches can be read to see whether it grows (2 rows"),
+        (
+            growth(growing=False, judged=False),
+            StateSize(2, 64, 0),
+            "too few batches can be read to see whether it grows (2 rows",
+        ),
+    ],
+)
+def test_a_healthy_checkpoint_says_so_and_no_more(
+    found: StateGrowth | None, size: StateSize, expected: str
+) -> None:
+    told = lines(healthy(growth=found, size=size))
+    assert list(told) == ["verdict"]
+    assert told["verdict"].startswith(f"Healthy: no findings; {expected}")
+
+
+def test_files_alone_say_nothing_of_growth() -> None:
+    assert lines(healthy(growth=None, size=None)) == {"verdict": "Healthy: no findings."}
+    told = lines(verdict(growth=None, size=None))
+    assert "growth" not in told
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ({}, "by new keys only: ~1.2 M keys come per hour, none has gone yet,"),
+        (
+            {"removed_rows_per_hour": 600_000},
+            "by new keys only: ~1.2 M keys come per hour, ~50 % as many go,",
+        ),
+        ({"new_rows_per_hour": 1}, "by new keys only: ~1 key comes per hour, none has gone yet,"),
+        ({"new_rows_per_hour": None}, "by new keys only: ~1.2 M rows more per hour,"),
+        ({"rows_per_hour": 0}, "by larger values only: the number of rows does not grow,"),
+        ({"rows_per_hour": 0.4}, "by larger values only: the number of rows does not grow,"),
+    ],
+)
+def test_growth_without_a_leak_is_told_apart(more: dict[str, Any], expected: str) -> None:
+    told = lines(healthy(growth=growth(**more)))
+    assert told["verdict"] == f"Growing {expected} and nothing that has expired is left."
+    assert list(told) == ["verdict", "growth", "to_do", "more"]
+    by_values = "larger" in expected
+    assert told["more"].endswith("top '/data/my query' --by value" if by_values else "query'")
+
+
+def test_growth_that_may_be_older_than_what_can_be_read_says_so() -> None:
+    told = lines(verdict(growth=growth(since_oldest=True)))
+    assert "since batch 4 (2024-01-01T00:00:00.000Z) or before" in told["growth"]
+
+
+def test_what_cannot_be_read_comes_first() -> None:
+    told = lines(verdict(level=Level.UNREADABLE, problems=2))
+    assert told["verdict"] == (
+        "Unreadable in part, 2 problems: The timeout of 3 keys fired, and the function kept them. "
+        "(Operator 0, flatMapGroupsWithState, store left-keyToNumValues.)"
+    )
+    assert lines(verdict(level=Level.UNREADABLE, problems=1, cause=None))["verdict"] == (
+        "Unreadable in part, 1 problem."
+    )
+
+
+def test_a_finding_about_all_rows_has_no_shares_in_percent() -> None:
+    cause = verdict().cause
+    assert cause is not None
+    told = lines(verdict(cause=replace(cause, rows_share=1.0)))
+    assert told["share"] == "All rows of the state are concerned."
+
+
+def test_shares_of_a_part_are_said_to_be_of_the_part() -> None:
+    assert lines(verdict(), part=PART)["share"].startswith(
+        "The rows concerned are 75 % of the rows of this part, "
+    )
+    cause = verdict().cause
+    assert cause is not None
+    whole = verdict(cause=replace(cause, rows_share=1.0))
+    assert lines(whole, part=PART)["share"] == "All rows of this part are concerned."
+
+
+def test_a_share_in_words_is_not_marked_as_an_estimate() -> None:
+    cause = verdict().cause
+    assert cause is not None
+    told = lines(verdict(cause=replace(cause, heap_share=0.001)))
+    assert told["share"].endswith("50 % of their bytes, less than 1 % of the heap.")
+
+
+def test_sizes_of_what_is_read_in_part_are_said_to_be_so() -> None:
+    told = lines(verdict(level=Level.UNREADABLE, problems=1))
+    assert told["growth"].endswith("It holds 4 rows, 9.8 KiB now, as far as it could be read.")
+
+
+@pytest.mark.parametrize("name", [None, "unknown"])
+def test_an_operator_without_a_name_is_named_by_its_number(name: str | None) -> None:
+    cause = verdict().cause
+    assert cause is not None
+    told = lines(verdict(cause=replace(cause, operator_name=name, store_name=None)))
+    assert told["verdict"].endswith(" (Operator 0.)")
+
+
+def test_a_finding_about_no_rows_has_no_share() -> None:
+    cause = verdict().cause
+    assert cause is not None
+    alone = replace(
+        cause,
+        finding=finding(operator_id=None, store_name=None),
+        operator_name=None,
+        rows_share=None,
+        bytes_share=None,
+        heap_share=None,
+    )
+    told = lines(verdict(cause=alone))
+    assert "share" not in told
+    assert told["verdict"].startswith("Error: The timeout")
+
+
+@pytest.mark.parametrize(
+    ("part", "expected"),
+    [
+        (
+            PART,
+            "partition 1 of operator 0. It has 1 of 5 partitions, 1 of 2 stores and 25 % of the "
+            "bytes of state files (1.0 KiB of 4.0 KiB).",
+        ),
+        (replace(PART, operator_id=None), "partition 1. It has "),
+        (
+            replace(PART, store_name="left", version=7),
+            "store left of partition 1 of operator 0, at state version 7 (batch 6) of the file "
+            "named. It has ",
+        ),
+        (replace(PART, of_file_bytes=0, file_bytes=0), "partition 1 of operator 0. It has "),
+    ],
+)
+def test_a_part_is_called_a_part(part: Part, expected: str) -> None:
+    told = lines(None, part=part)
+    assert list(told) == ["part"]
+    assert told["part"].startswith(f"This is a part of the checkpoint: {expected}")
+
+
+def test_a_healthy_part_speaks_of_itself_alone() -> None:
+    told = lines(healthy(), part=PART)
+    assert list(told) == ["part", "verdict"]
+    assert told["verdict"].startswith("Healthy as far as this part shows: no findings")
+
+
+@pytest.mark.parametrize("path", ["/data/my query", "/it's", "s3a://b/c", "$(rm -rf x)"])
+def test_a_command_can_be_pasted_into_a_shell(path: str) -> None:
+    made = Report("audit", path, {}, (), part=replace(PART, store_name="a b"))
+    words = shlex.split(command_line("sizes --by partition --operator 3", made))
+    assert words[:2] == ["inspector", "sizes"]
+    assert words[2] == path
+    assert words[3:] == [
+        *("--by", "partition", "--operator", "3"),
+        *("--partition", "1", "--store", "a b"),
+    ]
+
+
+def test_people_read_it_first_in_every_form() -> None:
+    made = report(verdict=verdict(), part=PART)
+    text, markdown = "".join(render_text(made)), "".join(render_markdown(made))
+    assert text.startswith("This is a part of the checkpoint: ")
+    assert text.splitlines()[1].startswith("Error: The timeout")
+    assert markdown.splitlines()[2].startswith("This is a part of the checkpoint: ")
+    assert markdown.splitlines()[4].startswith("**Error: The timeout")
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        ("/data/a_b*c", "`inspector leftovers '/data/a_b*c' --operator 0`"),
+        ("/a`b``c", "``` inspector leftovers '/a`b``c' --operator 0 ```"),
+        ("/a\x1b[31m", "`inspector leftovers '/a\\x1b[31m' --operator 0`"),
+    ],
+)
+def test_a_command_is_code_in_markdown(path: str, code: str) -> None:
+    text = "".join(render_markdown(report(verdict=verdict(), checkpoint=path)))
+    assert f"To see more: {code}\n" in text
+
+
+def test_limits_that_are_exceeded_are_said_of_a_healthy_one_too() -> None:
+    limits = parse_gates({"state.rows": "1", "state.bytes": "9KiB"})
+    values = {"state.rows": 3, "state.bytes": 10}
+    said = lines(healthy(), gates=judged_gates(limits, values))
+    assert said["gates"] == "1 of 2 limits is exceeded: state.rows is 3, above the limit of 1."
+    assert "gates" not in lines(healthy(), gates=judged_gates(limits, {"state.bytes": 10}))

@@ -1,0 +1,99 @@
+"""Tables at the width of a terminal: the most important columns, and how many are left out."""
+
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+from rich.text import Text
+
+from inspector.render.display import Display
+from inspector.render.fitting import drawn_table, wrapped_head
+from inspector.render.report import Column, Table, Unit
+from tests.render.samples import table as hostile_table
+
+COLUMNS = (
+    Column("operator_id", Unit.ID),
+    Column("store_name"),
+    Column("same_value_puts", Unit.COUNT),
+    Column("clock_ms", Unit.TIME_MS, title="expiry time"),
+    Column("key", Unit.VALUE),
+    Column("key_hex"),
+)
+ROW: dict[str, Any] = {
+    "operator_id": 0,
+    "store_name": "left-keyWithIndexToValue",
+    "same_value_puts": 12,
+    "clock_ms": 0,
+    "key": {"user": "somebody with a rather long name", "site": "somewhere"},
+    "key_hex": "00" * 40,
+}
+
+
+def drawn(width: int | None, *, wide: bool = False, color: bool = False) -> list[str]:
+    important = ("key", "same_value_puts", "clock_ms")
+    made = Table("t", "title", COLUMNS, [ROW], wide=frozenset(("key_hex",)), important=important)
+    return [line.rstrip("\n") for line in drawn_table(made, Display(width, color, wide))]
+
+
+@pytest.mark.parametrize("width", [10, 40, 60, 80, 100, 120, 200])
+def test_no_line_is_longer_than_the_terminal(width: int) -> None:
+    assert max(map(cell_len, drawn(width))) <= width
+
+
+def test_the_most_important_columns_stay_in_the_order_of_the_table() -> None:
+    assert drawn(40) == [
+        "title",
+        "           SAME",
+        "OPERATOR  VALUE",
+        "      ID   PUTS  KEY",
+        '       0     12  {"user": "somebody with',
+        '                 a rather long name",',
+        '                 "site": "somewhere"}',
+        "(3 more columns with --wide)",
+    ]
+    heads = "\n".join(drawn(60))
+    assert "EXPIRY TIME" in heads
+    assert "STORE NAME" not in heads
+    assert drawn(60)[-1] == "(3 more columns with --wide)"
+    assert drawn(200)[-1] == "(1 more column with --wide)"
+
+
+@pytest.mark.parametrize(("width", "wide"), [(None, False), (None, True), (40, True)])
+def test_a_pipe_and_wide_have_every_column_on_one_line(width: int | None, wide: bool) -> None:
+    lines = drawn(width, wide=wide)
+    assert "00" * 40 in lines[-1]
+    assert '"site": "somewhere"}' in lines[-1]
+
+
+def test_heads_of_what_is_piped_are_one_word_each() -> None:
+    head = drawn(None)[1].split()
+    expected = "OPERATOR_ID STORE_NAME SAME_VALUE_PUTS EXPIRY_TIME KEY KEY_HEX"
+    assert head == expected.split()
+
+
+def test_an_empty_table_says_so_at_any_width() -> None:
+    made = Table("t", "title", COLUMNS, [], empty="there is nothing to be seen here at all")
+    assert "".join(drawn_table(made, Display(20))).split() == (
+        ["title", "(there", "is", "nothing", "to", "be", "seen", "here", "at", "all)"]
+    )
+
+
+def test_severities_have_colours_and_the_same_text() -> None:
+    made = Table("t", "title", (Column("severity"),), [{"severity": "error"}])
+    plain = "".join(drawn_table(made, Display(40)))
+    colored = "".join(drawn_table(made, Display(40, color=True)))
+    assert "\x1b[1;31merror" in colored
+    assert [line.rstrip() for line in Text.from_ansi(colored).plain.splitlines()] == (
+        plain.splitlines()
+    )
+
+
+@pytest.mark.parametrize("width", [40, 80, None])
+def test_what_is_hostile_is_escaped_at_any_width(width: int | None) -> None:
+    text = "".join(drawn_table(hostile_table(), Display(width)))
+    assert all(c == "\n" or c.isprintable() for c in text)
+
+
+def test_a_head_takes_as_few_lines_as_it_can() -> None:
+    assert wrapped_head("SAME VALUE PUTS", 10) == ["SAME VALUE", "PUTS"]
+    assert wrapped_head("SAME VALUE PUTS", 1) == ["SAME", "VALUE", "PUTS"]

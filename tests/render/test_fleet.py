@@ -1,0 +1,164 @@
+"""Documents about many checkpoints."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.verdict import Level, StateSize, Verdict
+from inspector.model import Problem
+from inspector.render.display import Display
+from inspector.render.fleet import Form, Member, document, fleet_table
+from inspector.render.report import Column, Report, Table, Unit
+from tests.render.samples import HOSTILE, finding
+
+
+def keep(pieces: Iterator[str]) -> Callable[[], Iterator[str]]:
+    text = list(pieces)
+    return lambda: iter(text)
+
+
+def form(output: str = "table", *, details: bool = False) -> Form:
+    return Form("audit", output, Display(), details, keep)
+
+
+def audit(path: str, size: int = 0, *, bad: bool = False, **more: Any) -> Report:
+    findings = [finding(evidence="bad")] if bad else []
+    table = Table("findings", "findings", (Column("id"),), [{"id": f.kind.id} for f in findings])
+    verdict = Verdict(
+        Level.ERROR if bad else Level.OK, len(findings), 0, 0, 0, size=StateSize(3, size, size)
+    )
+    whole: dict[str, Any] = {
+        "findings": findings,
+        "judged": True,
+        "verdict": verdict,
+        "metrics": {"state.rows": 3, "state.bytes": size},
+    }
+    return Report("audit", path, {"batch_id": 4, "query_id": "q"}, (table,), **(whole | more))
+
+
+def members(made: Form, *reports: Report) -> list[Member]:
+    return [made.member(each, lambda: 0) for each in reports]
+
+
+def text(made: Form, found: Sequence[Member], gone: Sequence[str] = ()) -> str:
+    return "".join(document(made, found, gone))
+
+
+def test_the_worst_is_first_then_what_fails_then_the_largest() -> None:
+    gates = judged_gates(parse_gates({"state.rows": "1"}), {"state.rows": 3})
+    made = form("json")
+    found = members(
+        made,
+        audit("/small", 5),
+        audit("/large", 50),
+        audit("/gated", 1, gates=gates),
+        audit("/bad", 2, bad=True),
+        audit("/part", 1, problems=[Problem("truncated", "too short")]),
+    )
+    found.append(made.failure("/none", "nothing is there", "not-a-checkpoint", 3))
+    rows = json.loads(text(made, found))["fleet"]
+    assert [(row["checkpoint"], row["level"]) for row in rows] == [
+        ("/part", "unreadable"),
+        ("/none", "unreadable"),
+        ("/bad", "error"),
+        ("/gated", "ok"),
+        ("/large", "ok"),
+        ("/small", "ok"),
+    ]
+
+
+def test_a_headline_counts_the_levels() -> None:
+    found = members(form(), audit("/a"), audit("/b", bad=True), audit("/c"))
+    assert fleet_table(found).title == "3 checkpoints: 1 with errors, 2 ok"
+    assert "gates_exceeded" not in {column.name for column in fleet_table(found).columns}
+
+
+def test_a_column_is_there_if_a_checkpoint_has_it() -> None:
+    made = form()
+    small = Report("sizes", "/a", {"checkpoint": "/a", "rows": 3}, (Table("t", "", (), []),))
+    large = replace(
+        small, checkpoint="/b", summary={"rows": 4, "heap_estimate_bytes": 9, "at_ms": 0}
+    )
+    columns = {column.name: column for column in fleet_table(members(made, small, large)).columns}
+    assert [columns[name].unit for name in ("rows", "heap_estimate_bytes", "at_ms")] == [
+        Unit.COUNT,
+        Unit.BYTES,
+        Unit.TIME_MS,
+    ]
+    assert not columns["heap_estimate_bytes"].exact
+
+
+def test_problems_that_come_with_the_rows_are_known() -> None:
+    problems: list[Problem] = []
+
+    def rows() -> Iterator[dict[str, Any]]:
+        yield {"a": 1}
+        problems.append(Problem("truncated", "too short"))
+
+    for output in ("table", "json", "csv", "junit", "prometheus"):
+        problems.clear()
+        lazy = Report(
+            "rows", "/a", {}, (Table("t", "", (Column("a"),), rows()),), problems=problems
+        )
+        (member,) = members(form(output), lazy)
+        assert member.level is Level.UNREADABLE, output
+
+
+def test_lines_have_all_names_of_all_checkpoints() -> None:
+    made = form("csv")
+    one = Report(
+        "x",
+        "/a",
+        {},
+        (Table("t", "", (Column("a"), Column("c_ms", Unit.TIME_MS)), [{"a": "é,\n"}]),),
+    )
+    two = Report("x", "/b", {}, (Table("t", "", (Column("b"),), [{"b": [1]}]),))
+    none = Report("x", "/c", {}, (Table("t", "", (Column("b"),), []),))
+    rows = list(csv.DictReader(io.StringIO(text(made, members(made, one, two, none)))))
+    assert list(rows[0]) == ["checkpoint", "level", "message", "a", "c_ms", "c", "b"]
+    assert [(row["checkpoint"], row["a"], row["b"]) for row in rows] == [
+        ("/a", "é,\\n", ""),
+        ("/b", "", "[1]"),
+        ("/c", "", ""),
+    ]
+
+
+def test_whole_reports_come_on_demand() -> None:
+    reports = (audit("/a", 5), audit("/b", bad=True))
+    short, whole = form(), form(details=True)
+    first = text(short, members(short, *reports))
+    assert "\n/b\n" in first
+    assert "\n/a\n" not in first
+    assert "findings\n" not in first
+    assert text(whole, members(whole, *reports)).count("findings\n") == 2
+
+
+def test_what_the_baseline_had_is_said() -> None:
+    made = form()
+    assert "/old is in the baseline" in text(made, members(made, audit("/a")), ["/old"])
+
+
+@pytest.mark.parametrize("output", ["table", "markdown", "csv", "json", "junit", "prometheus"])
+def test_what_is_hostile_reaches_no_terminal(output: str) -> None:
+    made = form(output, details=True)
+    found = [*members(made, audit(HOSTILE, bad=True)), made.failure(HOSTILE, HOSTILE, "x", 3)]
+    shown = text(made, found, [HOSTILE])
+    if output not in ("csv", "json"):
+        assert "\x1b" not in shown
+        assert "\u202e" not in shown
+    if output == "json":
+        assert len(json.loads(shown)["reports"]) == 2
+        assert "\x1b" not in shown
+
+
+def test_no_checkpoint_is_said_too() -> None:
+    assert "(no checkpoint was found)" in text(form(), [])
+    assert json.loads(text(form("json"), []))["reports"] == []

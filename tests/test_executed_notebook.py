@@ -1,0 +1,85 @@
+"""A notebook as its users write it, executed by Jupyter's own client: one kernel, no network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+from tests.cli.support import checkpoint_of
+
+ROOT = Path(__file__).resolve().parents[1]
+LEAK = checkpoint_of("fmgws_event_ignore")
+
+CELLS = {
+    "open": f"""
+from pathlib import Path
+import inspector
+checkpoint = inspector.open_checkpoint(Path({str(LEAK)!r}))
+checkpoint""",
+    "audit": "report = checkpoint.audit()\nreport",
+    "frame": 'checkpoint.leftovers(redact="hash").to_pandas()',
+    "arrow": "checkpoint.sizes().to_arrow()",
+    "dict": 'checkpoint.timeline().to_dict()["command"]',
+    "streamed": "rows = checkpoint.rows()\nrows",
+    "after": "len(rows.to_pandas()), len(rows.to_dict()['rows'])",
+    "names": "[name for name in dir(checkpoint) if name.startswith('left')]",
+    "mistake": "checkpoint.history()",
+}
+
+
+@pytest.fixture(scope="module")
+def outputs() -> dict[str, dict[str, Any]]:
+    """What each cell shows, by MIME type."""
+    make: Any = nbformat.v4  # it has types for some of its functions only
+    cells = [make.new_code_cell(source.strip()) for source in CELLS.values()]
+    cells[-1].metadata["tags"] = ["raises-exception"]
+    notebook = make.new_notebook(cells=cells)
+    client = NotebookClient(
+        notebook, timeout=120, kernel_name="python3", resources={"metadata": {"path": str(ROOT)}}
+    )
+    try:
+        client.execute()
+    except CellExecutionError as error:
+        pytest.fail(str(error))
+    nbformat.validate(notebook)
+    shown = {}
+    for name, cell in zip(CELLS, notebook.cells, strict=True):
+        (output,) = cell.outputs
+        shown[name] = dict(output.get("data", output))
+    return shown
+
+
+def test_a_checkpoint_shows_itself_in_a_line(outputs: dict[str, dict[str, Any]]) -> None:
+    assert outputs["open"]["text/plain"].startswith(f"<Checkpoint {str(LEAK)!r}: query ")
+    assert outputs["names"]["text/plain"] == "['leftovers']"
+
+
+def test_a_report_shows_itself_as_html_and_in_a_line(outputs: dict[str, dict[str, Any]]) -> None:
+    shown = outputs["audit"]
+    assert shown["text/plain"].startswith("<Report audit of ")
+    assert len(shown["text/plain"]) < 400
+    assert '<div class="inspector-report">' in shown["text/html"]
+    assert "SS203" in shown["text/html"]
+
+
+def test_results_become_frames_tables_and_dictionaries(outputs: dict[str, dict[str, Any]]) -> None:
+    assert "[68 rows x 26 columns]" in outputs["frame"]["text/plain"]
+    assert outputs["frame"]["text/html"].count("sha256:") > 5
+    assert outputs["arrow"]["text/plain"].startswith("pyarrow.Table")
+    assert outputs["dict"]["text/plain"] == "'timeline'"
+
+
+def test_what_was_shown_is_still_there_to_be_read(outputs: dict[str, dict[str, Any]]) -> None:
+    assert "The first 10 rows" in outputs["streamed"]["text/html"]
+    assert outputs["after"]["text/plain"] == "(128, 128)"
+
+
+def test_a_mistake_says_what_is_expected(outputs: dict[str, dict[str, Any]]) -> None:
+    shown = outputs["mistake"]
+    assert (shown["ename"], shown["output_type"]) == ("CheckpointError", "error")
+    assert "no key is given, expected --key or --where" in shown["evalue"]
