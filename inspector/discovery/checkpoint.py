@@ -266,7 +266,8 @@ def _operators(
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
         upstream = tuple(operator.name for operator in found)
-        shape = OperatorShape(layout.operator_id, name, pairs, upstream)
+        properties = metadata.properties if metadata else {}
+        shape = OperatorShape(layout.operator_id, name, pairs, upstream, properties)
         rules = {store: rule_for(shape, store) for store in layout.store_names}
         found.append(
             Operator(

@@ -114,6 +114,7 @@ def past_clock(
     sure to remove only what the watermark of the batch before it covers: with
     ``statefulOperator.incrementalCleanupFactor``, which no log records, it goes by that one, and
     what its own covers besides waits for the next (``StreamingDeduplicateExec`` of Spark 4.3).
+    With ``expiry.after_put`` a row counts from the batch behind the one that put it.
 
     Args:
         state: the map; every step of it is a processed batch.
@@ -147,7 +148,7 @@ def past_clock(
     # Rounded so that the comparison in milliseconds says what the one in the field's units does.
     clock_ms = -(-clock // expiry.per_ms) if expiry.inclusive else clock // expiry.per_ms + 1
     since = (state.born_step if expiry.part.value == "key" else state.put_step)[ids]
-    begin = np.maximum(since.astype(np.int64), state.base_step)
+    begin = np.maximum(since.astype(np.int64), state.base_step) + expiry.after_put
     if not by_watermark:
         reached = np.where(times > 0, times - expiry.delay_ms, NO_CLOCK)
     step = first_reached(reached, begin, clock_ms)
