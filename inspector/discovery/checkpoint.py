@@ -22,6 +22,8 @@ from inspector.exceptions import CheckpointError
 from inspector.model import BatchClock, BatchId, FileKind, Problem, StoreName
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
+from inspector.operators.transform_with_state import NAMES as TRANSFORM
+from inspector.operators.transform_with_state import Family, Properties, family_of
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
@@ -65,6 +67,21 @@ class Operator:
         """Whether Spark runs it in partition 0 alone: a limit, or an aggregation without keys."""
         no_key = any(not schema.key.fields for schema in self.schemas.values())
         return no_key or self.name in SINGLE_PARTITION
+
+    @cached_property
+    def processor(self) -> Properties | None:
+        """What transformWithState says of its processor; None for every other operator."""
+        if self.name not in TRANSFORM:
+            return None
+        return Properties.of(self.metadata.properties if self.metadata else {})
+
+    def family(self, store: str) -> Family | None:
+        """What a store of transformWithState holds; None for every other operator."""
+        if self.processor is None:
+            return None
+        schema = self.schemas.get(store)
+        key = None if schema is None else schema.key
+        return family_of(store, self.processor, self.layout.store_names, key)[0]
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,7 @@ def _store_task(
         if request.fit or request.rehashed
         else 0,
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
+        family=operator.family(name),
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from inspector.codec import Message
 from inspector.model import BatchClock, Certainty, StoreFile, StoreId, TimeoutKind
 from inspector.operators.rule import ExpiryField
+from inspector.operators.transform_with_state import Family
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,7 @@ class StoreTask:
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
             0 for every other operator.
+        family: what a store of transformWithState holds; None for every other operator.
     """
 
     store_name: str
@@ -54,6 +56,7 @@ class StoreTask:
     by_key_time: bool = False
     hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()
+    family: Family | None = None
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,14 @@ from inspector.findings.integrity import (
 )
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
-from inspector.findings.rule_inputs import join_lifetime, newest_times, store_lifetimes
+from inspector.findings.rule_inputs import (
+    join_lifetime,
+    newest_times,
+    store_lifetimes,
+    variable_lives,
+)
 from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
 from inspector.merge.collect import Facts
 from inspector.model import BatchClock, Problem, StoreId, StoreName
@@ -52,6 +58,8 @@ def judge(
         found += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
         for life in store_lifetimes(checkpoint, operator, version, facts):
             found += judge_life(life, thresholds)
+        for variable in variable_lives(operator, version, facts):
+            found += judge_variable(variable, thresholds)
         if operator.name in JOIN:
             found += judge_join(join_lifetime(checkpoint, operator, version, facts), thresholds)
         found += judge_replay(

@@ -18,6 +18,7 @@ from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_store
 from inspector.passes.row_facts import emit_fields, emit_matched
 from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.passes.variables import emit_variables, meets_others
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
 
@@ -109,9 +110,10 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
             reader.add(more.problems)
         _check_doubts(task, reader)
         yield from _problems(task, reader, known)
-        if state is not None and store.store_name in OF_JOIN:
+        if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
             states[store.store_name] = state
     yield from emit_sides(task, states)
+    yield from emit_variables(task, states)
 
 
 def _again(task: Task, store: StoreTask) -> StoreReader:

@@ -171,6 +171,20 @@ def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() 
     assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
 
+def test_where_the_batch_that_puts_a_row_may_leave_it_only_those_behind_it_count() -> None:
+    behind = replace(cases.KEY_TIME, after_put=True)
+    row = key_time(1_000_000)
+    clocks = [clock(version, 1000) for version in (1, 2, 3)]
+    assert judge([Step([row])], clocks, behind) == set()
+    (one,) = judge([Step([row]), Step([])], clocks, behind)
+    assert one.version == 2
+    # Who put what a snapshot brought is not known: perhaps the batch of its version.
+    loaded = Step([row], rebase=True)
+    assert judge([Step([row]), loaded], clocks, behind) == set()
+    (one,) = judge([Step([row]), loaded, Step([])], clocks, behind)
+    assert one.version == 3
+
+
 time_rows = st.lists(
     st.tuples(st.integers(0, 3), st.none() | st.integers(-2, 12).map(lambda half: half * 500)),
     max_size=5,
