@@ -290,7 +290,8 @@ def _schemas(
 ) -> dict[str, StateSchema]:
     schemas: dict[str, StateSchema] = {}
     for store in layout.store_names:
-        schema, trouble = read_state_schema(storage, layout.operator_id, store)
+        paths = _schema_paths(layout.metadata, store)
+        schema, trouble = read_state_schema(storage, layout.operator_id, store, schema_paths=paths)
         place = StoreName(layout.operator_id, store)
         if place in supplied:
             schema = with_user_schemas(schema, supplied[place], place)
@@ -301,6 +302,12 @@ def _schemas(
         if schema is not None:
             schemas[store] = schema
     return schemas
+
+
+def _schema_paths(metadata: OperatorMetadata | None, store: str) -> tuple[str, ...]:
+    """Where metadata of format 2 says that the schemas of a store lie."""
+    stores = metadata.stores if metadata else ()
+    return next((each.schema_paths for each in stores if each.store_name == store), ())
 
 
 def _lost_schema(storage: Storage, layout: OperatorLayout, store: str) -> Iterator[Problem]:
