@@ -27,7 +27,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inspector.checkpoint.entries import Entry
-from inspector.checkpoint.key_encoders import KeyEncoder
+from inspector.sparktypes.key_encoders import KeyEncoder
 from inspector.checkpoint.logfile import json_object, problem
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage

@@ -24,7 +24,7 @@ static int kernel_exec(PyObject *module)
         long value;
     } constants[] = {
         {"MORE", MORE},           {"FULL", FULL}, {"END", END}, {"BAD_KEY_LENGTH", BAD_KEY_LENGTH},
-        {"OVER_LIMIT", OVER_LIMIT}, {"SPAN", SPAN},
+        {"OVER_LIMIT", OVER_LIMIT}, {"BAD_KIND", BAD_KIND}, {"SPAN", SPAN},
     };
     size_t i;
     PyObject *type = PyType_FromSpec(&interner_spec);

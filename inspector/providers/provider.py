@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Protocol
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import StoreFiles
+from inspector.sparktypes import StructType
+from inspector.sparktypes.key_encoders import KeyEncoder
 
 if TYPE_CHECKING:
     from inspector.decode.records import RecordBlock
@@ -62,16 +64,45 @@ class Unsupported(Recognizer):
 
 
 @dataclass(frozen=True)
+class StoreForm:
+    """How a store keeps its rows, where that is not the same for all stores of a provider.
+
+    Attributes:
+        column_family: the part of the files that is this store; None if they are its own.
+        key: schema of its keys, as operators put them; None if it is not known.
+        key_encoder: how the keys are arranged.
+        several_values: a value holds several rows; each is a record, and its key has one more
+            column, the place of the row (:data:`INDEX_COLUMN`).
+    """
+
+    column_family: str | None = None
+    key: StructType | None = None
+    key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
+    several_values: bool = False
+
+
+INDEX_COLUMN = "index"
+"""Name of the column that the key of each row has if a value holds several: as in the keys of a
+join's rows, where Spark itself numbers them."""
+
+
+@dataclass(frozen=True)
 class ReadOptions:
     """How the state files were written, as far as the offset log records it.
 
     Attributes:
         codecs: compression by version; a version that is not there has Spark's default.
         row_checksum: each record carries a checksum.
+        merge_delimiter: rows that were merged into one value are parted by a byte.
+        encoding: of rows; ``unsaferow`` or ``avro``.
+        form: of the store.
     """
 
     codecs: Mapping[int, str] = field(default_factory=dict)
     row_checksum: bool = False
+    merge_delimiter: bool = True
+    encoding: str = "unsaferow"
+    form: StoreForm = field(default_factory=StoreForm)
 
 
 @dataclass(frozen=True)
@@ -135,6 +166,7 @@ class Provider(Recognizer):
         self,
         storage: Storage,
         options: ReadOptions,
+        files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> FileReader:
@@ -143,6 +175,7 @@ class Provider(Recognizer):
         Args:
             storage: opened at the checkpoint's root.
             options: how the files were written.
+            files: all state files of the store.
             side_files: checksum files that their main files are held against.
             report: takes the problems of files that can be read all the same.
         """

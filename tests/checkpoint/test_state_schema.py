@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.checkpoint.key_encoders import KeyEncoding
+from inspector.sparktypes.key_encoders import KeyEncoding
 from inspector.checkpoint.state_schema import (
     StateSchema,
     _modified_utf8,

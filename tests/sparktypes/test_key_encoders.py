@@ -2,7 +2,7 @@
 
 import pytest
 
-from inspector.checkpoint.key_encoders import KeyEncoder, KeyEncoding
+from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 
 TYPE = "keyStateEncoderType"
 PREFIX, RANGE = "PrefixKeyScanStateEncoderSpec", "RangeKeyScanStateEncoderSpec"
