@@ -46,7 +46,9 @@ def read_exactly(source: Source, offset: int, length: int, what: str) -> bytes:
     """The bytes at an offset, all of them.
 
     Args:
-        source: where they are. offset: of the first. length: how many.
+        source: where they are.
+        offset: of the first.
+        length: how many.
         what: they are, for messages.
 
     Raises:
