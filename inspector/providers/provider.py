@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from inspector.checkpoint.storage import Storage
@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
 Report = Callable[[str, str, "StoreFile | None", "int | None"], None]
 """Takes slug, message, file and offset of a problem."""
+
+Lineage = Callable[["StoreFile"], Mapping[int, str]]
+"""Reads of a delta which versions it is based on, each with the unique id of its checkpoint; empty
+if it does not say, or cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +139,9 @@ class FileReader(Protocol):
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
 
+    def goes_on_from(self, other: object) -> None:
+        """Take over what another reader of the store knows of the version that it read last."""
+
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
 
@@ -156,6 +163,27 @@ class FileReader(Protocol):
 
 class Provider(Recognizer):
     """A provider whose checkpoints can be read."""
+
+    def settled(
+        self, files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
+    ) -> tuple[StoreFile, ...]:
+        """The files of one store, those that no version is read from as what they are.
+
+        Args:
+            files: of one store, as :func:`inspector.providers.registry.classify` sees their names.
+            committed: unique ids of the checkpoints of each version, where the commit log has them;
+                those of all stores of the partition.
+            lineage: reads of a delta which versions it is based on, each with its unique id.
+        """
+        del committed, lineage
+        return tuple(self._own(file) for file in files)
+
+    def _own(self, file: StoreFile) -> StoreFile:
+        """A file; no delta or snapshot, if only another provider's are named so."""
+        if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
+            return file
+        kind, version = self.classify(file.path.rpartition("/")[2])
+        return replace(file, kind=kind, version=version)
 
     @abstractmethod
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:

@@ -43,6 +43,9 @@ class HdfsReader:
         """Announce which files will be read next, and in which order."""
         self._ahead = ReadAhead(self._storage, files)
 
+    def goes_on_from(self, other: object) -> None:
+        """Nothing has to be known: each file says all of itself."""
+
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import StoreFiles
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.provider import FileReader, Listing, Provider, ReadOptions, Report
+from inspector.providers.provider import (
+    FileReader,
+    Lineage,
+    Listing,
+    Provider,
+    ReadOptions,
+    Report,
+)
+from inspector.providers.rocksdb.attempts import without_abandoned
 from inspector.providers.rocksdb.names import SPELLED, folder_kind, parse_name
 
 _CLASS = "RocksDB"
@@ -32,6 +40,15 @@ class RocksDbProvider(Provider):
             return _CLASS in listing.provider_class
         names = (file.path.rsplit("/", 1)[-1] for file in listing.files)
         return any(parse_name(name) for name in names)
+
+    def settled(
+        self,
+        files: Sequence[StoreFile],
+        committed: Mapping[int, frozenset[str]],
+        lineage: Lineage,
+    ) -> tuple[StoreFile, ...]:
+        """The files with those of attempts that were not committed as abandoned."""
+        return without_abandoned(super().settled(files, committed, lineage), committed, lineage)
 
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """Changelogs and snapshots by version."""
