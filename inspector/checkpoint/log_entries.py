@@ -23,7 +23,8 @@ from inspector.checkpoint.logfile import (
     object_field,
     printable,
     split_log,
-)from inspector.checkpoint.names import MAX_INT, number
+)
+from inspector.checkpoint.names import MAX_INT, number
 from inspector.exceptions import DecodeError
 
 OFFSETS_NEWEST = 2

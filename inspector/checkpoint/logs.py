@@ -151,7 +151,9 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
         sources=planned.sources,
         problems=(*problems, *reader.problems, *crossed),
         query_id=query_id,
-        unique_ids={batch: entry.unique_ids for batch, entry in entries.items() if entry.unique_ids},
+        unique_ids={
+            batch: entry.unique_ids for batch, entry in entries.items() if entry.unique_ids
+        },
     )
 
 

@@ -27,13 +27,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inspector.checkpoint.entries import Entry
-from inspector.sparktypes.key_encoders import KeyEncoder
 from inspector.checkpoint.logfile import json_object, problem
 from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.model import DEFAULT_STORE, Problem
 from inspector.sparktypes import StructType, parse_schema_json, unknown_type
+from inspector.sparktypes.key_encoders import KeyEncoder
 
 NEWEST_FORMAT = 3
 

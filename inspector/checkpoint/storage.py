@@ -260,7 +260,9 @@ class Storage:
 
     def _fetch(self, relative: str, end: int, start: int = 0) -> bytes:
         path = self._path(relative)
-        content = bytes(self._asked(relative, lambda: self._fs.cat_file(path, start=start, end=end)))
+        content = bytes(
+            self._asked(relative, lambda: self._fs.cat_file(path, start=start, end=end))
+        )
         READ.add(len(content))
         return content
 

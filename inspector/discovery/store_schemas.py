@@ -77,9 +77,7 @@ def _by_store(
         yield family.name, _of_family(operator, schema, family)
 
 
-def _of_family(
-    operator: OperatorLayout, schema: StateSchema, family: ColumnFamily
-) -> StateSchema:
+def _of_family(operator: OperatorLayout, schema: StateSchema, family: ColumnFamily) -> StateSchema:
     key = family.key
     if has_several_values(operator.metadata, family):
         key = StructType((*key.fields, StructField(INDEX_COLUMN, LONG)))
@@ -90,15 +88,11 @@ def _with_families(operator: OperatorLayout, families: Mapping[str, list[str]]) 
     if not families:
         return operator
     partitions = tuple(_with_stores(partition, families) for partition in operator.partitions)
-    expected = (
-        name for store in operator.expected_stores for name in families.get(store, [store])
-    )
+    expected = (name for store in operator.expected_stores for name in families.get(store, [store]))
     return replace(operator, partitions=partitions, expected_stores=tuple(expected))
 
 
-def _with_stores(
-    partition: PartitionLayout, families: Mapping[str, list[str]]
-) -> PartitionLayout:
+def _with_stores(partition: PartitionLayout, families: Mapping[str, list[str]]) -> PartitionLayout:
     stores: list[StoreLayout] = []
     for layout in partition.stores:
         names = families.get(layout.store.store_name)

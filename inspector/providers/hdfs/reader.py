@@ -13,6 +13,7 @@ from inspector.providers.provider import Checked, ReadOptions, Report
 from inspector.providers.read_ahead import ReadAhead
 from inspector.providers.side_checks import SideChecks
 
+
 class HdfsReader:
     """Reads the deltas and snapshots of one store.
 
@@ -101,4 +102,3 @@ class HdfsReader:
         for block in blocks:
             self.raw_bytes += len(block)
             yield block
-

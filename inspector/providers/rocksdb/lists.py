@@ -107,7 +107,9 @@ def _places(before: Int64s, removed: Bools, merged: Bools, counts: Int64s) -> Pl
     gone = np.where(merged, 0, np.maximum(before - counts, 0))
     total = counts + gone
     entries = np.repeat(np.arange(len(total), dtype=np.int64), total)
-    within = np.arange(int(total.sum()), dtype=np.int64) - np.repeat(np.cumsum(total) - total, total)
+    within = np.arange(int(total.sum()), dtype=np.int64) - np.repeat(
+        np.cumsum(total) - total, total
+    )
     indices = within + np.repeat(np.where(merged, before, 0), total)
     put = within < counts[entries]
     first = np.cumsum(counts) - counts

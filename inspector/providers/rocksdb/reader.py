@@ -138,7 +138,9 @@ class RocksDbReader:
     def _of_snapshot(self, file: StoreFile) -> Iterator[Scanned]:
         for each in live_blocks(self._storage, file, self._snapshot(file), self._options):
             self.raw_bytes += int(each.key_length.sum() + each.value_length.sum())
-            spans = np.stack([each.key_offset, each.key_length, each.value_offset, each.value_length])
+            spans = np.stack(
+                [each.key_offset, each.key_length, each.value_offset, each.value_length]
+            )
             yield Scanned(each.buffer, 0, 0, spans, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
