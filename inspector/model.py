@@ -33,12 +33,17 @@ NO_TIMEOUT = -1
 class FileKind(enum.Enum):
     """What a file in a store's folder is, by its name alone, whichever provider wrote it.
 
-    A delta holds what one version changed, a snapshot a whole version. UNSUPPORTED are the files of
-    a provider that this package recognises and cannot read.
+    A delta holds what one version changed, a snapshot a whole version. Tables hold the rows of
+    snapshots that share them, and table logs what RocksDB wrote beside them. ABANDONED are deltas
+    and snapshots of attempts that were not committed. UNSUPPORTED are the files of a provider that
+    this package recognises and cannot read.
     """
 
     DELTA = "delta"
     SNAPSHOT = "snapshot"
+    TABLE = "table"
+    TABLE_LOG = "table_log"
+    ABANDONED = "abandoned"
     TEMPORARY = "temporary"
     HADOOP_CHECKSUM = "hadoop_checksum"
     SPARK_CHECKSUM = "spark_checksum"

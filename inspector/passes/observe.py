@@ -89,6 +89,7 @@ class StorePass:
         The stores' rules and schemas are those of the task before; what the log says of the
         batches, and the files, may have become more.
         """
+        reader.goes_on_from(self._reader)
         self._task, self._store, self._reader = task, store, reader
         self.life.resume(task, store)
 
@@ -162,9 +163,10 @@ class StorePass:
     def emit_version(self, change: Change, step: Step) -> Iterator[Observed[Any]]:
         """The facts of the version that a step made."""
         snapshot = step.base or step.check
+        counted = self._store.counts_files
         files = {
-            "delta_bytes": step.delta.size if step.delta else 0,
-            "snapshot_bytes": snapshot.size if snapshot else 0,
+            "delta_bytes": step.delta.size if step.delta and counted else 0,
+            "snapshot_bytes": snapshot.size if snapshot and counted else 0,
             "raw_bytes": self._raw_bytes,
         }
         facts = measure_version(change, self.state, self._sizes, files)

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import StoreFiles
+from inspector.sparktypes import StructType
+from inspector.sparktypes.key_encoders import KeyEncoder
 
 if TYPE_CHECKING:
     from inspector.decode.records import RecordBlock
 
 Report = Callable[[str, str, "StoreFile | None", "int | None"], None]
 """Takes slug, message, file and offset of a problem."""
+
+Lineage = Callable[["StoreFile"], Mapping[int, str]]
+"""Reads of a delta which versions it is based on, each with the unique id of its checkpoint; empty
+if it does not say, or cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -62,16 +68,45 @@ class Unsupported(Recognizer):
 
 
 @dataclass(frozen=True)
+class StoreForm:
+    """How a store keeps its rows, where that is not the same for all stores of a provider.
+
+    Attributes:
+        column_family: the part of the files that is this store; None if they are its own.
+        key: schema of its keys, as operators put them; None if it is not known.
+        key_encoder: how the keys are arranged.
+        several_values: a value holds several rows; each is a record, and its key has one more
+            column, the place of the row (:data:`INDEX_COLUMN`).
+    """
+
+    column_family: str | None = None
+    key: StructType | None = None
+    key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
+    several_values: bool = False
+
+
+INDEX_COLUMN = "index"
+"""Name of the column that the key of each row has if a value holds several: as in the keys of a
+join's rows, where Spark itself numbers them."""
+
+
+@dataclass(frozen=True)
 class ReadOptions:
     """How the state files were written, as far as the offset log records it.
 
     Attributes:
         codecs: compression by version; a version that is not there has Spark's default.
         row_checksum: each record carries a checksum.
+        merge_delimiter: rows that were merged into one value are parted by a byte.
+        encoding: of rows; ``unsaferow`` or ``avro``.
+        form: of the store.
     """
 
     codecs: Mapping[int, str] = field(default_factory=dict)
     row_checksum: bool = False
+    merge_delimiter: bool = True
+    encoding: str = "unsaferow"
+    form: StoreForm = field(default_factory=StoreForm)
 
 
 @dataclass(frozen=True)
@@ -104,6 +139,9 @@ class FileReader(Protocol):
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
 
+    def goes_on_from(self, other: object) -> None:
+        """Take over what another reader of the store knows of the version that it read last."""
+
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
 
@@ -126,6 +164,27 @@ class FileReader(Protocol):
 class Provider(Recognizer):
     """A provider whose checkpoints can be read."""
 
+    def settled(
+        self, files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
+    ) -> tuple[StoreFile, ...]:
+        """The files of one store, those that no version is read from as what they are.
+
+        Args:
+            files: of one store, as :func:`inspector.providers.registry.classify` sees their names.
+            committed: unique ids of the checkpoints of each version, where the commit log has them;
+                those of all stores of the partition.
+            lineage: reads of a delta which versions it is based on, each with its unique id.
+        """
+        del committed, lineage
+        return tuple(self._own(file) for file in files)
+
+    def _own(self, file: StoreFile) -> StoreFile:
+        """A file; no delta or snapshot, if only another provider's are named so."""
+        if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
+            return file
+        kind, version = self.classify(file.path.rpartition("/")[2])
+        return replace(file, kind=kind, version=version)
+
     @abstractmethod
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """The state files of one store by version; which of them make one is in ``chain``."""
@@ -135,6 +194,7 @@ class Provider(Recognizer):
         self,
         storage: Storage,
         options: ReadOptions,
+        files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> FileReader:
@@ -143,6 +203,7 @@ class Provider(Recognizer):
         Args:
             storage: opened at the checkpoint's root.
             options: how the files were written.
+            files: all state files of the store.
             side_files: checksum files that their main files are held against.
             report: takes the problems of files that can be read all the same.
         """

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.sparktypes.key_encoders import KeyEncoding
 from inspector.checkpoint.state_schema import (
     StateSchema,
     _modified_utf8,
@@ -127,6 +128,7 @@ def test_column_families_and_which_of_them_is_the_stores() -> None:
     first, second = found.column_families
     assert (first.key_schema_id, first.value_schema_id) == (0, 1)
     assert first.key_encoder == {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
+    assert first.encoder.kind is KeyEncoding.ROW
     assert first.user_key == first.key
     assert second.user_key is None
     assert found.value == second.value
