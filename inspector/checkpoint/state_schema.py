@@ -24,7 +24,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import reduce
 
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import json_object, problem
@@ -57,6 +58,8 @@ class ColumnFamily:
         user_key: schema of the user's key in a map state, or None.
         key_schema_id: number of the key's schema.
         value_schema_id: number of the value's schema.
+        older_values: schemas that its values had before, by their numbers.
+        dropped: only an older file has it: the query no longer declares it.
     """
 
     name: str
@@ -66,6 +69,8 @@ class ColumnFamily:
     user_key: StructType | None = None
     key_schema_id: int = 0
     value_schema_id: int = 0
+    older_values: Mapping[int, StructType] = field(default_factory=dict)
+    dropped: bool = False
 
     @property
     def encoder(self) -> KeyEncoder:
@@ -278,29 +283,53 @@ def _read(storage: Storage, path: str, size: int | None = None) -> StateSchema:
 def _read_v3(
     storage: Storage, folder: str, schema_paths: Sequence[str]
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
+    """The newest schema, with what only older ones have.
+
+    Spark writes a whole new file when a column family comes, goes or changes. What the query no
+    longer declares keeps its rows, and rows keep the schema that they were written by
+    (``StateSchemaCompatibilityChecker``).
+    """
     path = folder
     try:
-        chosen = _newest(storage.list(folder, missing_ok=True), schema_paths)
-        if chosen is None:
-            return None, ()
-        path = chosen.path
-        return _read(storage, path, chosen.size), ()
+        chosen = _ordered(storage.list(folder, missing_ok=True), schema_paths)
+        read: list[StateSchema] = []
+        for entry in chosen:
+            path = entry.path
+            read.append(_read(storage, path, entry.size))
+        return (reduce(_evolved, read) if read else None), ()
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(path)),)
 
 
-def _newest(entries: Sequence[Entry], schema_paths: Sequence[str]) -> Entry | None:
-    """The schema to use: the last that metadata names, else that of the newest batch."""
+def _evolved(older: StateSchema, newer: StateSchema) -> StateSchema:
+    before = {family.name: family for family in older.column_families}
+    families = [
+        _with_older(family, before.pop(family.name, None)) for family in newer.column_families
+    ]
+    families += [replace(family, dropped=True) for family in before.values()]
+    return replace(newer, column_families=tuple(families))
+
+
+def _with_older(family: ColumnFamily, before: ColumnFamily | None) -> ColumnFamily:
+    if before is None:
+        return family
+    values = {**before.older_values, before.value_schema_id: before.value}
+    values.pop(family.value_schema_id, None)
+    return replace(family, older_values=values)
+
+
+def _ordered(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:
+    """The schemas to use, oldest first: those that metadata names, else of the newest batch."""
     batches = {
         entry.name: (batch, entry)
         for entry in entries
         if not entry.is_dir and (batch := number(entry.name.partition("_")[0])) is not None
     }
-    for path in reversed(schema_paths):
-        name = path.rstrip("/").rsplit("/", 1)[-1]
-        if name in batches:
-            return batches[name][1]
+    names = [path.rstrip("/").rsplit("/", 1)[-1] for path in schema_paths]
+    named = [batches[name][1] for name in names if name in batches]
+    if named:
+        return named
     ordered = sorted(
         batches.values(), key=lambda each: (each[0], each[1].modified_ms or 0, each[1].name)
     )
-    return ordered[-1][1] if ordered else None
+    return [entry for _, entry in ordered[-1:]]

@@ -77,11 +77,17 @@ class Operator:
 
     def family(self, store: str) -> Family | None:
         """What a store of transformWithState holds; None for every other operator."""
-        if self.processor is None:
-            return None
+        return None if self.processor is None else self._family(self.processor, store)[0]
+
+    def variable(self, store: str) -> str | None:
+        """The state variable that a store belongs to; None for timers and other operators."""
+        found = "" if self.processor is None else self._family(self.processor, store)[1]
+        return found or None
+
+    def _family(self, processor: Properties, store: str) -> tuple[Family, str]:
         schema = self.schemas.get(store)
         key = None if schema is None else schema.key
-        return family_of(store, self.processor, self.layout.store_names, key)[0]
+        return family_of(store, processor, self.layout.store_names, key)
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,8 @@ def _store_task(
         else 0,
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         family=operator.family(name),
+        written_values=_written_values(schema),
+        dropped=any(each.dropped for each in schema.column_families) if schema else False,
         column_family=layout.column_family,
         key_encoder=_key_encoder(operator, name, schema),
         several_values=schema is not None and is_list(operator.metadata, schema),
@@ -177,6 +179,15 @@ def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> 
         return KeyEncoder.of_prefix(info.num_cols_prefix_key)
     session = schema is not None and operator.name in SESSION
     return KeyEncoder.of_prefix(len(schema.key.fields) - 1 if session and schema else 0)
+
+
+def _written_values(schema: StateSchema | None) -> dict[int, str]:
+    """The schemas of a column family's values, by the numbers that its rows may have."""
+    found: dict[int, str] = {}
+    for family in schema.column_families if schema else ():
+        values = {**family.older_values, family.value_schema_id: family.value}
+        found |= {number: to_json(value) for number, value in values.items()}
+    return found
 
 
 def _counts(schema: StateSchema) -> bool:

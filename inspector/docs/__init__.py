@@ -48,6 +48,7 @@ PAGES = (
     "format/state-files",
     "format/unsafe-rows",
     "format/operators",
+    "format/transform-with-state",
     "format/watermarks",
     "explanation/judgements",
     "explanation/proofs",

@@ -35,7 +35,13 @@ class StoreReader:
         self._begun: set[str] = set()
         self.provider = provider_named(task.provider)
         form = StoreForm(
-            store.column_family, _key_put(store), store.key_encoder, store.several_values
+            store.column_family,
+            _key_put(store),
+            store.key_encoder,
+            store.several_values,
+            None if store.value_schema is None else parse_schema_json(store.value_schema),
+            {number: parse_schema_json(text) for number, text in store.written_values.items()},
+            store.dropped,
         )
         options = ReadOptions(
             task.codecs, task.row_checksum, task.merge_delimiter, task.encoding, form

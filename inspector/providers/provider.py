@@ -77,12 +77,18 @@ class StoreForm:
         key_encoder: how the keys are arranged.
         several_values: a value holds several rows; each is a record, and its key has one more
             column, the place of the row (:data:`INDEX_COLUMN`).
+        value: schema of its values; None if it is not known.
+        written_values: schemas by which rows say that they were written, by number (Avro).
+        dropped: the query no longer declares it, so that it may be gone from the files.
     """
 
     column_family: str | None = None
     key: StructType | None = None
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
     several_values: bool = False
+    value: StructType | None = None
+    written_values: Mapping[int, StructType] = field(default_factory=dict)
+    dropped: bool = False
 
 
 INDEX_COLUMN = "index"

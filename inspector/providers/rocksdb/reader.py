@@ -15,13 +15,17 @@ from inspector.model import FileKind, StoreFile
 from inspector.providers.codecs import inflated
 from inspector.providers.provider import Checked, ReadOptions, Report
 from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
-from inspector.providers.rocksdb.rows import Encoding, decode_block
+from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
 from inspector.providers.rocksdb.tables import live_blocks
 from inspector.providers.side_checks import SideChecks
 
-UNSAFE_ROW = "unsaferow"
+_NO_FAMILY = -1
+"""In place of a family's number: no entry has it."""
+
+UNSAFE_ROW, AVRO = "unsaferow", "avro"
 
 
 class RocksDbReader:
@@ -167,19 +171,36 @@ class RocksDbReader:
         """
         if self._encoding is None:
             options, form = self._options, self._options.form
-            if options.encoding != UNSAFE_ROW:
-                raise DecodeError(
-                    f"rows are encoded as {options.encoding[:40]!r}, expected {UNSAFE_ROW!r} "
-                    "(spark.sql.streaming.stateStore.encodingFormat)"
-                )
             self._encoding = Encoding(
                 KeyDecoder(form.key, form.key_encoder),
                 self._family(form.column_family),
                 options.row_checksum,
                 form.several_values,
                 int(options.merge_delimiter),
+                self._avro(),
             )
         return self._encoding
+
+    def _avro(self) -> AvroEntries | None:
+        """What reads the rows, where they are Avro."""
+        options, form = self._options, self._options.form
+        if options.encoding.lower() == UNSAFE_ROW:
+            return None
+        if options.encoding.lower() != AVRO:
+            raise DecodeError(
+                f"rows are encoded as {options.encoding[:40]!r}, expected {UNSAFE_ROW!r} or "
+                f"{AVRO!r} (spark.sql.streaming.stateStore.encodingFormat)"
+            )
+        if form.key is None or form.value is None:
+            raise DecodeError("Avro cannot be read: the state schema is missing")
+        return AvroEntries(
+            form.key,
+            form.value,
+            form.key_encoder,
+            form.written_values,
+            int(options.merge_delimiter) if form.several_values else None,
+            ROW_CHECKSUM_BYTES if options.row_checksum else 0,
+        )
 
     def _family(self, name: str | None) -> int | None:
         """The number of a column family, which only snapshots say; it never changes."""
@@ -195,6 +216,8 @@ class RocksDbReader:
                 continue
             if number is not None:
                 return number
+        if self._options.form.dropped and snapshots and error is None:
+            return _NO_FAMILY  # deleted: StatefulProcessorHandle.deleteIfExists
         raise error or DecodeError(
             f"no snapshot says which entries belong to the column family {name[:80]!r}"
         )

@@ -28,10 +28,11 @@ from inspector.decode.encoded_rows import (
 )
 from inspector.decode.records import REMOVED, RecordBlock, Scanned
 from inspector.exceptions import RecordError
+from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths, Places
 
 _CHECKSUM = struct.Struct("<I")
-_CHECKSUM_BYTES = 4
+ROW_CHECKSUM_BYTES = 4
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class Encoding:
         row_checksum: each value, and the key of a removal, begins with a checksum.
         several_values: a value holds several rows.
         delimiter_bytes: between rows that were merged into one value.
+        avro: reads the rows, where they are not UnsafeRows.
     """
 
     keys: KeyDecoder
@@ -51,6 +53,7 @@ class Encoding:
     row_checksum: bool = False
     several_values: bool = False
     delimiter_bytes: int = 1
+    avro: AvroEntries | None = None
 
 
 class _Entries(NamedTuple):
@@ -60,6 +63,7 @@ class _Entries(NamedTuple):
         keys: where each key lies; arranged. values: where each value lies; encoded.
         removed: it has none. merged: it is appended to what is there.
         wrong: those whose checksum is not that of their bytes.
+        places: where the keys lie in the block as it was read.
     """
 
     keys: Spans
@@ -67,6 +71,7 @@ class _Entries(NamedTuple):
     removed: Bools
     merged: Bools
     wrong: tuple[int, ...]
+    places: Int64s
 
 
 def decode_block(
@@ -91,6 +96,10 @@ def decode_block(
         entries = _entries(found, encoding)
         if not len(entries.removed):
             return None
+        if encoding.avro is not None:
+            parts = encoding.avro.with_unsafe_rows(found.buffer, entries.keys, entries.values)
+            found = found._replace(buffer=parts.buffer)
+            entries = entries._replace(keys=parts.keys, values=parts.values)
         if encoding.several_values and lists is not None:
             return _lists(found, first_record, entries, encoding, lists)
         if entries.merged.any():
@@ -114,12 +123,12 @@ def _entries(found: Scanned, encoding: Encoding) -> _Entries:
     keys, values, removed = Spans(key_at, key_size), Spans(value_at, value_size), value_size < 0
     sums = np.where(removed, key_at, value_at)
     if encoding.row_checksum:
-        short = np.where(removed, key_size, value_size) < _CHECKSUM_BYTES
+        short = np.where(removed, key_size, value_size) < ROW_CHECKSUM_BYTES
         if short.any():
             raise RecordError("no room for a row checksum", offset=int(key_at[np.argmax(short)]))
         keys = Spans(
-            np.where(removed, key_at + _CHECKSUM_BYTES, key_at),
-            np.where(removed, key_size - _CHECKSUM_BYTES, key_size),
+            np.where(removed, key_at + ROW_CHECKSUM_BYTES, key_at),
+            np.where(removed, key_size - ROW_CHECKSUM_BYTES, key_size),
         )
     kinds = found.kinds
     merged = np.zeros(len(removed), np.bool_) if kinds is None else kinds == _MERGE
@@ -133,7 +142,7 @@ def _entries(found: Scanned, encoding: Encoding) -> _Entries:
         wrong, values = _checked(buffer, keys, values, removed, sums, encoding)
     if encoding.family is not None:
         keys = keys.less(FAMILY_BYTES)
-    return _Entries(keys, values, removed, merged, wrong)
+    return _Entries(keys, values, removed, merged, wrong, keys.offsets)
 
 
 _MERGE = 0x11
@@ -156,14 +165,14 @@ def _checked(
         if not _matches(buffer, sum_at, (start, size)):
             wrong.add(row)
     puts = np.flatnonzero(~removed)
-    parts = pieces_of(buffer, values.some(puts), encoding.delimiter_bytes, _CHECKSUM_BYTES)
+    parts = pieces_of(buffer, values.some(puts), encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
     rows = puts[parts.owners]
     pieces = parts.pieces
     for row, start, size in zip(
         rows.tolist(), pieces.offsets.tolist(), pieces.lengths.tolist(), strict=True
     ):
         key = int(keys.offsets[row]), int(keys.lengths[row])
-        if not _matches(buffer, start - 2 * _CHECKSUM_BYTES, key, (start, size)):
+        if not _matches(buffer, start - 2 * ROW_CHECKSUM_BYTES, key, (start, size)):
             wrong.add(row)
     if not encoding.several_values:
         if len(rows) > len(puts):
@@ -187,12 +196,13 @@ def _rows(found: Scanned, first_record: int, entries: _Entries, encoding: Encodi
     value_at, value_size = _plain_values(found.buffer, entries)
     if encoding.keys.in_place:
         keys = plain_rows(found.buffer, entries.keys)
-        buffer, key_at, key_size, places = found.buffer, *keys, None
+        buffer, key_at, key_size = found.buffer, *keys
+        places = None if encoding.avro is None else entries.places + found.raw_offset
     else:
         rows = encoding.keys.rows(found.buffer, entries.keys)
         buffer, key_at, key_size = rows.data + found.buffer, rows.offsets, rows.lengths
         value_at = value_at + len(rows.data)
-        places = entries.keys.offsets + found.raw_offset
+        places = entries.places + found.raw_offset
     return RecordBlock(
         buffer,
         first_record,
@@ -243,7 +253,7 @@ def _lists(
         value_size,
         checksum_mismatches=tuple(np.flatnonzero(wrong).tolist()),
         puts_only=bool(put.all()),
-        places=entries.keys.offsets[places.entries] + found.raw_offset,
+        places=entries.places[places.entries] + found.raw_offset,
     )
 
 
@@ -256,7 +266,7 @@ def _elements(
     if not encoding.row_checksum:
         parts = pieces_of(buffer, values, encoding.delimiter_bytes)
         return put[parts.owners], plain_rows(buffer, parts.pieces)
-    parts = pieces_of(buffer, values, encoding.delimiter_bytes, _CHECKSUM_BYTES)
+    parts = pieces_of(buffer, values, encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
     sizes = sizes_at(buffer, parts.pieces)
-    encoded = Spans(parts.pieces.offsets + _CHECKSUM_BYTES, sizes)
+    encoded = Spans(parts.pieces.offsets + ROW_CHECKSUM_BYTES, sizes)
     return put[parts.owners], plain_rows(buffer, encoded)
