@@ -23,7 +23,7 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
     for operator in checkpoint.operators:
-        for store in operator.layout.stores:
+        for store in operator.layout.folders:
             yield from _gaps(checkpoint, store, version)
 
 

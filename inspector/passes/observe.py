@@ -167,7 +167,7 @@ class StorePass:
         files = {
             "delta_bytes": step.delta.size if step.delta and counted else 0,
             "snapshot_bytes": snapshot.size if snapshot and counted else 0,
-            "raw_bytes": self._raw_bytes,
+            "raw_bytes": self._raw_bytes if counted else 0,
         }
         facts = measure_version(change, self.state, self._sizes, files)
         yield Observed(self._reader.store, change.version, facts)

@@ -26,6 +26,8 @@ class RocksDbProvider(Provider):
     """Recognised by the recorded class or, where none is recorded, by its files."""
 
     name = "rocksdb"
+    has_column_families = True
+    keeps_maps = False
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
