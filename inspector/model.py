@@ -242,8 +242,11 @@ class Redact(enum.Enum):
     ALL = "all"
 
 
+COMPARED = "compared"
+"""Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
+
 READABLE = (
-    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved"),
+    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
     *("foreign-folder", "extra-partition", "partition-counts"),
 )
 """Slugs of problems that are statements about files that could be read."""

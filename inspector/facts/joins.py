@@ -95,7 +95,8 @@ def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
     """Hold the index of a side in state format 4 against its rows: each has an entry of its key.
 
     Args:
-        index: ``tsWithKey``. rows: ``keyWithTsToValues``; both with the place of each value.
+        index: ``tsWithKey``, with the place of each value.
+        rows: ``keyWithTsToValues``, likewise.
     """
     keys = kernel().Interner()
     entries = np.flatnonzero(index.live[: len(index)])

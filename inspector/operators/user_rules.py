@@ -22,7 +22,7 @@ from inspector.exceptions import CheckpointError
 from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATION
 from inspector.operators.join import NAMES as JOIN
-from inspector.operators.join import STORE_SIDES, VALUE_STORES
+from inspector.operators.join import SIDES, STORE_SIDES, VALUE_STORES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, StoreRule
 from inspector.sparktypes import AtomicType, DataType, StructType, type_name
 

@@ -103,20 +103,25 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
             if not store.counts_files:
                 checked = replace(checked, files=0, file_checksums=0)
             yield Observed(reader.store, task.version, checked)
-        known = len(reader.problems)
-        if task.matched:
-            more = _again(task, store)
-            yield from emit_matched(task, store, more)
-            reader.add(more.problems)
-        if task.fields:
-            more = _again(task, store)
-            yield from emit_fields(task, store, more)
-            reader.add(more.problems)
-        _check_doubts(task, reader)
-        yield from _problems(task, reader, known)
+        yield from _of_rows(task, store, reader)
         if state is not None and store.store_name in OF_JOIN:
             states[store.store_name] = state
     yield from emit_sides(task, states)
+
+
+def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """What takes another look at the live rows."""
+    known = len(reader.problems)
+    if task.matched:
+        more = _again(task, store)
+        yield from emit_matched(task, store, more)
+        reader.add(more.problems)
+    if task.fields:
+        more = _again(task, store)
+        yield from emit_fields(task, store, more)
+        reader.add(more.problems)
+    _check_doubts(task, reader)
+    yield from _problems(task, reader, known)
 
 
 class _SharedProblems:

@@ -1,4 +1,4 @@
-"""The ladder of sizes that the command ``memory`` prints; and all of it where no heap holds state."""
+"""The ladder of sizes that the command ``memory`` prints; where no heap holds state, all of it."""
 
 from __future__ import annotations
 
@@ -87,6 +87,7 @@ def exact_rungs(
 
 
 def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
+    """The table of these rungs: name, bytes, whether they are counted, what they mean."""
     return LADDER.table(
         "size ladder",
         [
@@ -102,6 +103,7 @@ def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
 
 
 def rocksdb_keeps(stores: int) -> str:
+    """What RocksDB keeps, by the defaults of ``RocksDBConf`` and of RocksDB itself."""
     each = ROCKSDB_CACHE_BYTES + ROCKSDB_BUFFERS * ROCKSDB_BUFFER_BYTES
     of_all = f" for each of {stores:,} stores, {bytes_text(each * stores)} in all,"
     return (

@@ -54,7 +54,7 @@ class RocksDbProvider(Provider):
 
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """Changelogs and snapshots by version."""
-        return StoreFiles.of(files, SPELLED)
+        return StoreFiles.of(files, SPELLED, compares=True)
 
     def reader(
         self,
