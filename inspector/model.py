@@ -23,8 +23,12 @@ DEFAULT_STORE = "default"
 JOIN_COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
 JOIN_ROW_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
 JOIN_STORES = (*JOIN_COUNT_STORES, *JOIN_ROW_STORES)
-"""The only stores that have a folder of their own, on the HDFS-backed provider
-(``SymmetricHashJoinStateManager``, 2.3 to 4.3)."""
+"""The only stores that have a folder of their own (``SymmetricHashJoinStateManager``, 2.3 to 4.3,
+state formats 1 and 2; in format 3 they are column families of one)."""
+JOIN_INDEX_STORES = ("left-tsWithKey", "right-tsWithKey")
+JOIN_TIMED_ROW_STORES = ("left-keyWithTsToValues", "right-keyWithTsToValues")
+"""Column families of state format 4: the rows by join key and event time, and an index by time
+with an entry for each row (``SymmetricHashJoinStateManagerV4``, 4.2 on)."""
 
 NO_TIMEOUT = -1
 """``timeoutTimestamp`` of a group state without an armed timer (``GroupStateImpl``)."""
@@ -49,6 +53,10 @@ class FileKind(enum.Enum):
     SPARK_CHECKSUM = "spark_checksum"
     UNSUPPORTED = "unsupported"
     OTHER = "other"
+
+
+KINDS_OF_STATE = (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
+"""The files that state lies in."""
 
 
 class StoreName(NamedTuple):
@@ -234,8 +242,11 @@ class Redact(enum.Enum):
     ALL = "all"
 
 
+COMPARED = "compared"
+"""Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
+
 READABLE = (
-    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved"),
+    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
     *("foreign-folder", "extra-partition", "partition-counts"),
 )
 """Slugs of problems that are statements about files that could be read."""

@@ -69,7 +69,8 @@ def columns_of(
 
     Args:
         buffer: what the rows lie in.
-        offsets: where each starts. lengths: its bytes.
+        offsets: where each starts.
+        lengths: its bytes.
         types: of its fields.
 
     Raises:

@@ -12,8 +12,9 @@
       range            the same, the leading columns as bytes whose order is that of their values
       timestamp_first  8 bytes: time, encoded row      timestamp_last  encoded row, 8 bytes: time
 
-Sizes are little-endian (``Platform.putInt`` on the machines that Spark runs on), column families
-and times big-endian. Column families exist only in stores of operators that need them (4.0 on).
+Column families and sizes are little-endian (``Platform.putShort`` and ``putInt`` on the machines
+that Spark runs on), times big-endian. Column families exist only in stores of operators that need
+them (4.0 on).
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
     """
     _require(keys.lengths >= FAMILY_BYTES, keys, "a key without a column family")
     data = _bytes(buffer)
-    high, low = data[keys.offsets], data[keys.offsets + 1]
-    return (high == family >> 8) & (low == family & 0xFF)
+    low, high = data[keys.offsets], data[keys.offsets + 1]
+    return (low == family & 0xFF) & (high == family >> 8)
 
 
 def plain_rows(buffer: bytes, encoded: Spans) -> Spans:

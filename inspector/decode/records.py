@@ -7,7 +7,7 @@ holds what a file must be as a whole: an end mark, nothing behind it, no removal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -65,6 +65,18 @@ class RecordBlock:
     def ordinals(self) -> Int64s:
         """The ordinal of each in the file."""
         return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
+
+    def some(self, rows: Int64s) -> RecordBlock:
+        """Some of the records; they no longer have consecutive ordinals."""
+        return replace(
+            self,
+            key_offset=self.key_offset[rows],
+            key_length=self.key_length[rows],
+            value_offset=self.value_offset[rows],
+            value_length=self.value_length[rows],
+            checksum_mismatches=(),
+            places=None if self.places is None else self.places[rows],
+        )
 
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""

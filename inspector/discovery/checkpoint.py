@@ -21,7 +21,7 @@ from inspector.discovery.user_schemas import (
 )
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError
-from inspector.model import BatchClock, BatchId, FileKind, Problem, StoreName
+from inspector.model import KINDS_OF_STATE, BatchClock, BatchId, Problem, StoreName
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
@@ -264,9 +264,9 @@ def checkpoint_at(
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:
-    """Bytes on storage of all deltas and snapshots of the selected stores."""
+    """Bytes on storage of the state files of the selected stores."""
     layouts = [store for operator in checkpoint.operators for store in operator.layout.folders]
-    files = [layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT) for layout in layouts]
+    files = [layout.of_kind(*KINDS_OF_STATE) for layout in layouts]
     return sum(file.size for of_store in files for file in of_store)
 
 
@@ -313,7 +313,7 @@ def _schemas(
     problems: list[Problem],
     given: Mapping[StoreName, SchemaPair],
 ) -> dict[str, StateSchema]:
-    """The schemas of an operator's stores, given or found; what is wrong with the latter is kept."""
+    """The schemas of an operator's stores, given or found; problems of the latter are kept."""
     schemas: dict[str, StateSchema] = {}
     places = {each.name for each in found.problems if each.operator_id == layout.operator_id}
     for store in layout.store_names:

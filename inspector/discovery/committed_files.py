@@ -1,4 +1,4 @@
-"""Which state files are those of committed batches, where several attempts left files of a version."""
+"""Which state files are those of committed batches, where several attempts left some."""
 
 from __future__ import annotations
 

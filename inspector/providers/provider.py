@@ -168,7 +168,15 @@ class FileReader(Protocol):
 
 
 class Provider(Recognizer):
-    """A provider whose checkpoints can be read."""
+    """A provider whose checkpoints can be read.
+
+    Attributes:
+        has_column_families: several stores may share files, which some operators need.
+        keeps_maps: an executor keeps the rows of versions as maps on its heap.
+    """
+
+    has_column_families = False
+    keeps_maps = True
 
     def settled(
         self, files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage

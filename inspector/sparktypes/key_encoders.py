@@ -71,7 +71,8 @@ class KeyEncoder:
         """
         name = str(fields.get(_TYPE, ""))[:80]
         kind = _KINDS.get(name, KeyEncoding.UNKNOWN)
-        columns, ordinals = 0, ()
+        columns = 0
+        ordinals: tuple[int, ...] = ()
         if kind is KeyEncoding.PREFIX:
             columns = _column(fields.get("numColsPrefixKey")) or 0
             kind = kind if columns else KeyEncoding.UNKNOWN

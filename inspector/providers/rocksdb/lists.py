@@ -63,28 +63,25 @@ class ListLengths:
             self._known[path] = self._recorded
             self.version = version
 
-    def apply(
-        self, buffer: bytes, keys: Spans, removed: Bools, merged: Bools, counts: Int64s
-    ) -> Places:
+    def apply(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Places:
         """The records that the next entries of the file make.
 
         Args:
-            buffer: what the keys lie in. keys: where each lies, however it is arranged.
-            removed: entries without a value. merged: those that are appended.
-            counts: rows of each entry's value.
+            buffer: what the keys lie in.
+            keys: where each lies, however it is arranged.
+            merged: entries that are appended.
+            counts: rows of each entry's value; none of a removal's.
         """
         if self._replayed:
             before = self._replayed.pop(0)
         else:
-            before = self._before(buffer, keys, removed, merged, counts)
+            before = self._before(buffer, keys, merged, counts)
             self._recorded.append(before)
-        return _places(before.astype(np.int64), removed, merged, counts)
+        return _places(before.astype(np.int64), merged, counts)
 
-    def _before(
-        self, buffer: bytes, keys: Spans, removed: Bools, merged: Bools, counts: Int64s
-    ) -> Int64s:
+    def _before(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Int64s:
         """The length of each entry's list before it, and the new lengths kept."""
-        ids = np.empty(len(removed), np.int64)
+        ids = np.empty(len(counts), np.int64)
         self._keys.intern(buffer, keys.offsets, keys.lengths, ids)
         if len(self._keys) > len(self._lengths):
             self._lengths = longer(self._lengths, len(self._keys) + _GROWN_BY)
@@ -102,7 +99,7 @@ class ListLengths:
         return found
 
 
-def _places(before: Int64s, removed: Bools, merged: Bools, counts: Int64s) -> Places:
+def _places(before: Int64s, merged: Bools, counts: Int64s) -> Places:
     """Of each entry: the rows that it puts, then the places beyond them that it empties."""
     gone = np.where(merged, 0, np.maximum(before - counts, 0))
     total = counts + gone

@@ -26,6 +26,8 @@ class RocksDbProvider(Provider):
     """Recognised by the recorded class or, where none is recorded, by its files."""
 
     name = "rocksdb"
+    has_column_families = True
+    keeps_maps = False
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
@@ -52,7 +54,7 @@ class RocksDbProvider(Provider):
 
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """Changelogs and snapshots by version."""
-        return StoreFiles.of(files, SPELLED)
+        return StoreFiles.of(files, SPELLED, compares=True)
 
     def reader(
         self,

@@ -1,8 +1,8 @@
-"""Entries of a changelog or a snapshot to the records of one store: rows as Spark's provider has them.
+"""Entries of a changelog or a snapshot to the records of one store, as Spark's provider has them.
 
-A value with several rows (a list, the rows of a join of format 4) becomes a record for each: its key
-is the key's row with one more column, the place of the row in its list, which
-:data:`INDEX_COLUMN` names. So each is put, replaced and removed as any row is, and no list is held.
+A value with several rows (a list, the rows of a join of format 4) becomes a record for each: its
+key is the key's row with one more column, the place of the row in its list. So each is put,
+replaced and removed as any row is, and no list is held.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from inspector.decode.encoded_rows import (
     sizes_at,
 )
 from inspector.decode.records import REMOVED, RecordBlock, Scanned
-from inspector.exceptions import RecordError
+from inspector.exceptions import RecordError, RowError
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths, Places
 
@@ -89,28 +89,32 @@ def decode_block(
         None if no entry belongs to the store.
 
     Raises:
-        RecordError, RowError: an entry is not encoded so; the offset is that of the decompressed
-            file.
+        RecordError: an entry is not encoded so; the offset is that of the decompressed file.
     """
     try:
         entries = _entries(found, encoding)
         if not len(entries.removed):
             return None
+        if not encoding.several_values:
+            _require_single(entries)
         if encoding.avro is not None:
             parts = encoding.avro.with_unsafe_rows(found.buffer, entries.keys, entries.values)
             found = found._replace(buffer=parts.buffer)
             entries = entries._replace(keys=parts.keys, values=parts.values)
         if encoding.several_values and lists is not None:
             return _lists(found, first_record, entries, encoding, lists)
-        if entries.merged.any():
-            at = int(np.argmax(entries.merged))
-            raise RecordError(
-                "a merge in a store of single values", offset=int(entries.keys.offsets[at])
-            )
         return _rows(found, first_record, entries, encoding)
-    except RecordError as error:
+    except (RecordError, RowError) as error:
         place = None if error.offset is None else error.offset + found.raw_offset
         raise RecordError(_raw(error.message), offset=place) from None
+
+
+def _require_single(entries: _Entries) -> None:
+    if entries.merged.any():
+        at = int(np.argmax(entries.merged))
+        raise RecordError(
+            "a merge in a store of single values", offset=int(entries.keys.offsets[at])
+        )
 
 
 def _raw(message: str) -> str:
@@ -234,7 +238,7 @@ def _lists(
     buffer = found.buffer
     owners, values = _elements(buffer, entries, encoding)
     counts = np.bincount(owners, minlength=len(entries.removed))
-    places: Places = lists.apply(buffer, entries.keys, entries.removed, entries.merged, counts)
+    places: Places = lists.apply(buffer, entries.keys, entries.merged, counts)
     columns = [each.taken(places.entries) for each in encoding.keys.columns(buffer, entries.keys)]
     rows: Rows = composed(buffer, [*columns, constant(places.indices)], len(places.entries))
     put = places.elements >= 0

@@ -1,8 +1,8 @@
 """Snapshots: a zip that says which table files a version consists of.
 
-The entry ``metadata`` of the zip is a line ``v1`` and a JSON object (``RocksDBCheckpointMetadata``);
-the rest is RocksDB's own bookkeeping, which is not needed to find the rows. A zip is read by its
-directory at the end, and of it this one entry.
+The entry ``metadata`` of the zip is a line ``v1`` and a JSON object
+(``RocksDBCheckpointMetadata``); the rest is RocksDB's own bookkeeping, which is not needed to find
+the rows. A zip is read by its directory at the end, and of it this one entry.
 """
 
 from __future__ import annotations

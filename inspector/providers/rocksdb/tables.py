@@ -1,4 +1,4 @@
-"""The entries of a snapshot: those of the table files that it names, as RocksDB would merge them."""
+"""The entries of a snapshot: those of the table files that it names, merged as RocksDB does."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def live_blocks(
 
     Args:
         storage: opened at the checkpoint's root.
-        file: the snapshot. snapshot: what it says.
+        file: the snapshot.
+        snapshot: what it says.
         options: how values are merged.
 
     Raises:
