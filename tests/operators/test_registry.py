@@ -94,8 +94,8 @@ def test_every_operator_of_this_provider_has_a_rule() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    unknown = rule_for(OperatorShape(0, "transformWithStateExec", {}), "default")
-    assert unknown == StoreRule(unknown="no rule is known for operator 'transformWithStateExec'")
+    unknown = rule_for(OperatorShape(0, "streamingUnion", {}), "default")
+    assert unknown == StoreRule(unknown="no rule is known for operator 'streamingUnion'")
     without = rule_for(OperatorShape(0, "dedupe", {}), "default")
     assert without.unknown is not None
     assert "the state schema (Spark 3.1 and later write one) is missing" in without.unknown
