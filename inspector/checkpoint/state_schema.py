@@ -59,7 +59,6 @@ class ColumnFamily:
         key_schema_id: number of the key's schema.
         value_schema_id: number of the value's schema.
         older_values: schemas that its values had before, by their numbers.
-        dropped: only an older file has it: the query no longer declares it.
     """
 
     name: str
@@ -70,7 +69,6 @@ class ColumnFamily:
     key_schema_id: int = 0
     value_schema_id: int = 0
     older_values: Mapping[int, StructType] = field(default_factory=dict)
-    dropped: bool = False
 
     @property
     def encoder(self) -> KeyEncoder:
@@ -306,8 +304,7 @@ def _evolved(older: StateSchema, newer: StateSchema) -> StateSchema:
     families = [
         _with_older(family, before.pop(family.name, None)) for family in newer.column_families
     ]
-    families += [replace(family, dropped=True) for family in before.values()]
-    return replace(newer, column_families=tuple(families))
+    return replace(newer, column_families=(*families, *before.values()))
 
 
 def _with_older(family: ColumnFamily, before: ColumnFamily | None) -> ColumnFamily:

@@ -157,7 +157,6 @@ def _store_task(
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         family=operator.family(name),
         written_values=_written_values(schema),
-        dropped=any(each.dropped for each in schema.column_families) if schema else False,
         column_family=layout.column_family,
         key_encoder=_key_encoder(operator, name, schema),
         several_values=schema is not None and is_list(operator.metadata, schema),

@@ -38,7 +38,6 @@ class StoreTask:
             0 for every other operator.
         family: what a store of transformWithState holds; None for every other operator.
         written_values: schemas by which its values may have been written, by number.
-        dropped: the query no longer declares it, so that it may be gone from the files.
         column_family: the part of the files that is this store; None if they are its own.
         counts_files: the bytes of the files are counted with this store, and with no other that
             shares them.
@@ -65,7 +64,6 @@ class StoreTask:
     side_files: tuple[StoreFile, ...] = ()
     family: Family | None = None
     written_values: Mapping[int, str] = field(default_factory=dict)
-    dropped: bool = False
     column_family: str | None = None
     counts_files: bool = True
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)

@@ -190,8 +190,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     if family is Family.TIMERS:
         return _timers(store)
     if family.is_helper:
-        of = f"the rows of {variable!r}" if variable else "the timers"
-        return StoreRule(unknown=f"{family.value}: goes with {of}", source=SOURCE, needs_none=True)
+        return StoreRule(unknown=_of_helper(family, variable), source=SOURCE, needs_none=True)
     if has_ttl(value):
         expiry = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, TTL_FIELD)
         return StoreRule(
@@ -201,6 +200,13 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             row_kind=RowKind.TTL_VALUE,
         )
     return _kept(variable, properties)
+
+
+def _of_helper(family: Family, variable: str) -> str:
+    if family is Family.UNUSED:
+        return "Spark keeps nothing here"
+    of = f"the rows of {variable!r}" if variable else "the timers"
+    return f"{family.value}: its rows go with {of}"
 
 
 def _timers(store: str) -> StoreRule:

@@ -41,7 +41,6 @@ class StoreReader:
             store.several_values,
             None if store.value_schema is None else parse_schema_json(store.value_schema),
             {number: parse_schema_json(text) for number, text in store.written_values.items()},
-            store.dropped,
         )
         options = ReadOptions(
             task.codecs, task.row_checksum, task.merge_delimiter, task.encoding, form

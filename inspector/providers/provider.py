@@ -79,7 +79,6 @@ class StoreForm:
             column, the place of the row (:data:`INDEX_COLUMN`).
         value: schema of its values; None if it is not known.
         written_values: schemas by which rows say that they were written, by number (Avro).
-        dropped: the query no longer declares it, so that it may be gone from the files.
     """
 
     column_family: str | None = None
@@ -88,7 +87,6 @@ class StoreForm:
     several_values: bool = False
     value: StructType | None = None
     written_values: Mapping[int, StructType] = field(default_factory=dict)
-    dropped: bool = False
 
 
 INDEX_COLUMN = "index"

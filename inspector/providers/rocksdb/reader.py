@@ -216,8 +216,10 @@ class RocksDbReader:
                 continue
             if number is not None:
                 return number
-        if self._options.form.dropped and snapshots and error is None:
-            return _NO_FAMILY  # deleted: StatefulProcessorHandle.deleteIfExists
+        if snapshots and error is None:
+            # Spark forces a snapshot when families come or go. One that only the schema has was
+            # deleted (deleteIfExists), or never made (the row counter of a list with TTL).
+            return _NO_FAMILY
         raise error or DecodeError(
             f"no snapshot says which entries belong to the column family {name[:80]!r}"
         )
