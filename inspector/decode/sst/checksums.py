@@ -31,7 +31,7 @@ Checksum = Callable[[memoryview, int], int]
 
 
 def _crc32c(block: memoryview, last: int) -> int:
-    crc = google_crc32c.value(bytes(block) + bytes((last,)))
+    crc: int = google_crc32c.value(bytes(block) + bytes((last,)))
     return ((crc >> 15 | crc << 17) + _CRC_DELTA) & _MASK
 
 

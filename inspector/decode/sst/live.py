@@ -24,10 +24,10 @@ from inspector.kernel.loader import kernel
 from inspector.model import LIMITS, Limits, above_limit
 
 DELIMITER = b","
-"""Between an operand and what is before it (RocksDB's ``StringAppendOperator``, as Spark makes it)."""
+"""Between an operand and what is before it (``StringAppendOperator``, as Spark makes it)."""
 
 _OPERATOR = "StringAppendOperator"
-_HELD_BYTES = 64 << 20
+_HELD_BYTES = 32 << 20
 _LEAST_HELD = 64 << 10
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def _disjoint(deletions: Iterable[RangeDeletion]) -> Iterator[RangeDeletion]:
     bounds = sorted({bound for each in pending for bound in (each.start, each.end)})
     covering: list[tuple[int, bytes]] = []  # the newest first: minus its sequence number, its end
     place = 0
-    for start, end in zip(bounds, bounds[1:], strict=False):
+    for start, end in pairwise(bounds):
         while place < len(pending) and pending[place].start <= start:
             heapq.heappush(covering, (-pending[place].sequence, pending[place].end))
             place += 1
