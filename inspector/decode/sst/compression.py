@@ -17,7 +17,6 @@ Other types (Xpress, those of a user's own compression manager) and dictionaries
 from __future__ import annotations
 
 import bz2
-import io
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -100,8 +99,8 @@ def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
 
 def _lz4(block: bytes, size: int) -> bytes:
     out = bytearray(size)
-    arrays = [np.array([number], np.int64) for number in (0, len(block), 0, size)]
-    if kernel().lz4_blocks(block, *arrays[:2], out, *arrays[2:]) < 1:
+    zero, length, room = np.array([[0], [len(block)], [size]], np.int64)
+    if kernel().lz4_blocks(block, zero, length, out, zero, room) < 1:
         raise ValueError("it is corrupt")
     return bytes(out)
 
@@ -125,7 +124,7 @@ def _zstd(block: bytes, size: int) -> bytes:
         return bytes(_codec("zstd").decompress(block, size, asbytes=True))
     import pyarrow as pa  # noqa: PLC0415 - as in _codec
 
-    return bytes(pa.CompressedInputStream(pa.PythonFile(io.BytesIO(block)), "zstd").read(size + 1))
+    return bytes(pa.CompressedInputStream(pa.BufferReader(block), "zstd").read(size + 1))
 
 
 def _content_size(frame: bytes) -> int:
