@@ -39,8 +39,7 @@ class FileKind(enum.Enum):
 
     A delta holds what one version changed, a snapshot a whole version. Tables hold the rows of
     snapshots that share them, and table logs what RocksDB wrote beside them. ABANDONED are deltas
-    and snapshots of attempts that were not committed. UNSUPPORTED are the files of a provider that
-    this package recognises and cannot read.
+    and snapshots of attempts that were not committed.
     """
 
     DELTA = "delta"
@@ -51,7 +50,6 @@ class FileKind(enum.Enum):
     TEMPORARY = "temporary"
     HADOOP_CHECKSUM = "hadoop_checksum"
     SPARK_CHECKSUM = "spark_checksum"
-    UNSUPPORTED = "unsupported"
     OTHER = "other"
 
 

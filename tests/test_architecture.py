@@ -55,7 +55,6 @@ TESTED_ELSEWHERE = {
     "providers/hdfs/names.py": "tests/providers/test_registry.py: names as all providers know them",
     "providers/hdfs/provider.py": "tests/providers/test_registry.py",
     "providers/hdfs/reader.py": "tests/passes/test_store_reader.py reads by it",
-    "providers/rocksdb/recognizer.py": "tests/providers/test_registry.py",
 }
 """Modules without a test file of their own, each with the place of its tests."""
 
@@ -139,7 +138,7 @@ PLANTED = {
     "state-files": [
         ("discovery.plan", "inspector.providers.hdfs.names"),
         ("passes.store_reader", "inspector.providers.hdfs"),
-        ("analyses.files", "inspector.providers.rocksdb.recognizer"),
+        ("analyses.files", "inspector.providers.rocksdb.names"),
     ],
     "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.run", "fsspec")],
 }
@@ -203,7 +202,7 @@ def test_a_library_has_few_importers(library: str) -> None:
         assert importers, f"nobody imports {library}: drop its rule"
 
 
-STATE_FILE = re.compile(r"\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
+STATE_FILE = re.compile(r"(?<!\.is)\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
 """What only a provider may know: how state files, and checksum files beside them, are named."""
 
 

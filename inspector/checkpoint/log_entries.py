@@ -111,11 +111,18 @@ def parse_commit(data: bytes) -> CommitEntry:
 
 def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
     every = partitions if isinstance(partitions, list) else [None]
-    if not all(isinstance(ids, list) and all(isinstance(i, str) for i in ids) for ids in every):
+    found = tuple(
+        frozenset(each for each in ids if isinstance(each, str))
+        for ids in every
+        if isinstance(ids, list)
+    )
+    if len(found) < len(every) or any(
+        not isinstance(each, str) for ids in every for each in ids or ()
+    ):
         raise DecodeError(
             f"got {str(partitions)[:40]!r} in stateUniqueIds, expected lists of ids by partition"
         )
-    return tuple(frozenset(ids) for ids in every)
+    return found
 
 
 def _conf(fields: Mapping[str, object]) -> dict[str, str]:

@@ -148,10 +148,14 @@ def _lineage(text: bytes, offset: int) -> Iterator[LineageItem]:
     if not isinstance(items, list):
         raise DecodeError("got no lineage, expected a JSON array (raw offset)", offset=offset)
     for item in items:
-        version = item.get("version") if isinstance(item, dict) else None
-        unique_id = item.get("checkpointUniqueId") if isinstance(item, dict) else None
-        good = isinstance(version, int) and not isinstance(version, bool)
-        if not good or not 0 <= version <= _MAX_VERSION or not isinstance(unique_id, str):
+        fields = item if isinstance(item, dict) else {}
+        version, unique_id = fields.get("version"), fields.get("checkpointUniqueId")
+        if (
+            isinstance(version, bool)
+            or not isinstance(version, int)
+            or not 0 <= version <= _MAX_VERSION
+            or not isinstance(unique_id, str)
+        ):
             raise DecodeError(
                 f"got {str(item)[:80]!r} in the lineage, expected version and checkpointUniqueId "
                 "(raw offset)",

@@ -64,7 +64,8 @@ def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
     _require(keys.lengths >= FAMILY_BYTES, keys, "a key without a column family")
     data = _bytes(buffer)
     low, high = data[keys.offsets], data[keys.offsets + 1]
-    return (low == family & 0xFF) & (high == family >> 8)
+    found: Bools = (low == family & 0xFF) & (high == family >> 8)
+    return found
 
 
 def plain_rows(buffer: bytes, encoded: Spans) -> Spans:

@@ -315,7 +315,7 @@ def _schemas(
 ) -> dict[str, StateSchema]:
     """The schemas of an operator's stores, given or found; problems of the latter are kept."""
     schemas: dict[str, StateSchema] = {}
-    places = {each.name for each in found.problems if each.operator_id == layout.operator_id}
+    places = {each.store_name for each in found.problems if each.operator_id == layout.operator_id}
     for store in layout.store_names:
         place = StoreName(layout.operator_id, store)
         schema = found.schemas.get(place)

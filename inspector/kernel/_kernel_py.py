@@ -20,6 +20,7 @@ from inspector.kernel._rows import check_rows, read_slots
 from inspector.kernel._scan import scan
 from inspector.kernel._spans import gather, hash64
 from inspector.kernel._sst import lz4_blocks, table_entries
+from inspector.kernel._sst_index import index_handles
 from inspector.kernel._sst_live import table_live
 from inspector.kernel.layout import (
     BAD_BLOCK,
@@ -52,6 +53,7 @@ __all__ = [
     "descents",
     "gather",
     "hash64",
+    "index_handles",
     "lz4_blocks",
     "read_slots",
     "row_hashes",

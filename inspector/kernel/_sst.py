@@ -257,14 +257,13 @@ def _entries_end(block: bytes) -> int:
     left = len(block) - _UINT32.size
     if left < 0:
         return -1
-    (restarts,) = _UINT32.unpack_from(block, left)
+    restarts = int(_UINT32.unpack_from(block, left)[0])
     if len(block) <= _HASHED_BLOCK and restarts & _HASHED:
         restarts &= ~_HASHED
         left -= _UINT16.size
         if left < 0:
             return -1
-        (buckets,) = _UINT16.unpack_from(block, left)
-        left -= buckets
+        left -= int(_UINT16.unpack_from(block, left)[0])
     return max(left - _UINT32.size * restarts, -1)
 
 

@@ -14,6 +14,7 @@ static PyMethodDef kernel_methods[] = {
     {"read_slots", kernel_read_slots, METH_VARARGS, "Read one 64-bit field of every row."},
     {"descents", kernel_descents, METH_VARARGS, "Find the rows that are below the one before."},
     {"row_hashes", kernel_row_hashes, METH_VARARGS, "Hash the fields of rows as Spark does."},
+    {"index_handles", kernel_index_handles, METH_VARARGS, "Find the handles of a table's index."},
     {"lz4_blocks", kernel_lz4_blocks, METH_VARARGS, "Unpack LZ4 blocks."},
     {"table_entries", kernel_table_entries, METH_VARARGS, "Find the entries of a table's blocks."},
     {"table_live", kernel_table_live, METH_VARARGS, "Merge tables and keep what lives."},

@@ -22,12 +22,20 @@ static int64_t lengthened(Span *from, int64_t length, int64_t most)
     return length;
 }
 
+/* Copies by steps of 8 bytes, up to 7 bytes more than asked for. */
+static inline void copy_steps(uint8_t *to, const uint8_t *from, int64_t length)
+{
+    int64_t i;
+    for (i = 0; i < length; i += 8)
+        memcpy(to + i, from + i, 8);
+}
+
 /* Repeats what lies `distance` before, byte by byte where it overlaps. */
-static void repeat(uint8_t *to, int64_t distance, int64_t length)
+static void repeat(uint8_t *to, int64_t distance, int64_t length, int64_t room)
 {
     const uint8_t *from = to - distance;
-    if (distance >= length) {
-        memcpy(to, from, (size_t)length);
+    if (distance >= 8 && room - 8 >= length) {
+        copy_steps(to, from, length);
         return;
     }
     while (length-- > 0)
@@ -46,7 +54,10 @@ static int lz4_block(Span from, uint8_t *to, int64_t size)
         literals = lengthened(&from, token >> 4, size);
         if (literals < 0 || from.size < literals || size - at < literals)
             return -1;
-        copy(to + at, (Span){from.data, literals});
+        if (literals <= 64 && from.size - 8 >= literals && size - at - 8 >= literals)
+            copy_steps(to + at, from.data, literals);
+        else
+            copy(to + at, (Span){from.data, literals});
         at += literals;
         from.data += literals;
         from.size -= literals;
@@ -60,7 +71,7 @@ static int lz4_block(Span from, uint8_t *to, int64_t size)
         length = lengthened(&from, token & 15, size);
         if (length < 0 || !distance || at < distance || size - at - 4 < length)
             return -1;
-        repeat(to + at, distance, length + 4);
+        repeat(to + at, distance, length + 4, size - at);
         at += length + 4;
     }
     return -1;

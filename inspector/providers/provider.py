@@ -37,36 +37,6 @@ class Listing:
     files: tuple[StoreFile, ...]
 
 
-class Recognizer(ABC):
-    """Recognises the files of one provider, whether or not this package can read them."""
-
-    name: str
-    """Name of its folder here; tasks carry it to the workers."""
-
-    rank: int = 0
-    """Providers of a lower rank are asked first; the one that takes what is left comes last."""
-
-    @abstractmethod
-    def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
-        """The kind of a file by its name, and the state version in it; OTHER if it is not its own.
-
-        A folder of any other kind belongs to the store that it lies in and is no store itself.
-        """
-
-    @abstractmethod
-    def detect(self, listing: Listing) -> bool:
-        """Whether this provider wrote the checkpoint."""
-
-
-class Unsupported(Recognizer):
-    """A provider whose checkpoints are recognised and refused."""
-
-    @property
-    @abstractmethod
-    def reason(self) -> str:
-        """What was got, what was expected, and what can read it."""
-
-
 @dataclass(frozen=True)
 class StoreForm:
     """How a store keeps its rows, where that is not the same for all stores of a provider.
@@ -165,16 +135,35 @@ class FileReader(Protocol):
         """
 
 
-class Provider(Recognizer):
-    """A provider whose checkpoints can be read.
+class Provider(ABC):
+    """Recognises the checkpoints of one state store provider, and reads their state.
 
     Attributes:
+        spark_class: name of the class in Spark, without its package.
         has_column_families: several stores may share files, which some operators need.
         keeps_maps: an executor keeps the rows of versions as maps on its heap.
     """
 
+    spark_class: str
     has_column_families = False
     keeps_maps = True
+
+    name: str
+    """Name of its folder here; tasks carry it to the workers."""
+
+    rank: int = 0
+    """Providers of a lower rank are asked first; the one that takes what is left comes last."""
+
+    @abstractmethod
+    def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
+        """The kind of a file by its name, and the state version in it; OTHER if it is not its own.
+
+        A folder of any other kind belongs to the store that it lies in and is no store itself.
+        """
+
+    @abstractmethod
+    def detect(self, listing: Listing) -> bool:
+        """Whether this provider wrote the checkpoint."""
 
     def settled(
         self, files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
@@ -192,6 +181,9 @@ class Provider(Recognizer):
 
     def _own(self, file: StoreFile) -> StoreFile:
         """A file; no delta or snapshot, if only another provider's are named so."""
+        if file.kind in (FileKind.TABLE, FileKind.TABLE_LOG):
+            kind, _ = self.classify(file.path.split("/")[-2], is_dir=True)
+            return replace(file, kind=kind)
         if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
             return file
         kind, version = self.classify(file.path.rpartition("/")[2])

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.sparktypes.key_encoders import KeyEncoding
 from inspector.checkpoint.state_schema import (
     StateSchema,
     _modified_utf8,
@@ -18,6 +17,7 @@ from inspector.checkpoint.state_schema import (
 )
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, TruncatedError
+from inspector.sparktypes.key_encoders import KeyEncoding
 
 KEY = '{"type":"struct","fields":[{"name":"user","type":"string","nullable":true,"metadata":{}}]}'
 VALUE = (

@@ -5,7 +5,6 @@ Behind each block lie 5 bytes: the type of its compression and its checksum.
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -13,14 +12,15 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.decode.sst.checksums import NO_CHECKSUM, checksum, context
-from inspector.decode.sst.compression import LZ4, NONE, decompress, raw_size
-from inspector.decode.sst.footer import TRAILER, Footer, Handle
+from inspector.decode.sst.compression import LZ4, NONE, decompress, raw_sizes
+from inspector.decode.sst.footer import TRAILER, Footer, Handle, Handles
 from inspector.decode.sst.source import Source, read_exactly
 from inspector.exceptions import FrameError
 from inspector.kernel.loader import kernel
 from inspector.model import Limits, above_limit
 
-_TRAILER = struct.Struct("<BI")
+_SUM = np.arange(1, TRAILER)  # behind the byte of the type
+_BYTES = 1 << 8 * np.arange(TRAILER - 1)
 _MASK = 0xFFFFFFFF
 
 
@@ -41,15 +41,28 @@ class RawBlocks:
     place: Int64s
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class _Packed:
-    """A block as it lies in a piece of the file: the type, where its payload is, what it holds."""
+    """Blocks as they lie in a piece of the file, verified.
 
-    kind: int
-    start: int
-    length: int
-    size: int
-    place: int
+    Attributes:
+        kind: type of the compression of each.
+        start: where in the piece what is compressed begins.
+        length: its bytes.
+        size: what it holds.
+        place: of the block in the file.
+    """
+
+    kind: Int64s
+    start: Int64s
+    length: Int64s
+    size: Int64s
+    place: Int64s
+
+    def rows(self, start: int, end: int) -> _Packed:
+        """Some of them."""
+        each = (self.kind, self.start, self.length, self.size, self.place)
+        return _Packed(*(column[start:end] for column in each))
 
 
 class Blocks:
@@ -71,16 +84,16 @@ class Blocks:
             DecodeError: it lies outside of the file, is corrupt or too large.
             OSError: it cannot be read.
         """
-        self._check_size(handle.size, handle.offset)
-        data = read_exactly(self._source, handle.offset, handle.size + TRAILER, what)
-        packed = self._packed(memoryview(data), 0, handle.size, handle.offset)
-        block = data[packed.start : packed.start + packed.length]
-        if packed.kind == NONE:
-            return block
-        return decompress(packed.kind, block, packed.size, packed.place)
+        for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, what):
+            return bytes(blocks.buffer[: int(blocks.offset[0] + blocks.length[0])])
+        raise AssertionError("a handle is a block")
 
     def stretch(
-        self, handles: Iterator[Handle], piece_bytes: int, raw_bytes: int
+        self,
+        handles: Iterator[Handles],
+        piece_bytes: int,
+        raw_bytes: int,
+        what: str = "data blocks",
     ) -> Iterator[RawBlocks]:
         """Blocks that lie one behind the other, read and decompressed many at a time.
 
@@ -88,82 +101,89 @@ class Blocks:
             handles: ascending, without overlap.
             piece_bytes: bytes of the file that are read at once, but for a block that has more.
             raw_bytes: decompressed bytes that are held at once, but for a block that has more.
+            what: they are, for messages.
 
         Raises:
             DecodeError: a block lies outside of the file, is corrupt or too large.
             OSError: it cannot be read.
         """
-        for piece in self._pieces(handles, piece_bytes):
-            start = piece[0].offset
-            length = piece[-1].offset + piece[-1].size + TRAILER - start
-            data = read_exactly(self._source, start, length, "data blocks")
-            view = memoryview(data)
-            few: list[_Packed] = []
-            total = 0
-            for handle in piece:
-                packed = self._packed(view, handle.offset - start, handle.size, handle.offset)
-                if few and total + packed.size > raw_bytes:
-                    yield _unpacked(data, few, total)
-                    few, total = [], 0
-                few.append(packed)
-                total += packed.size
-            yield _unpacked(data, few, total)
+        for some in handles:
+            for piece in self._pieces(some, piece_bytes):
+                start = int(piece.offset[0])
+                length = int(piece.offset[-1] + piece.size[-1]) + TRAILER - start
+                data = read_exactly(self._source, start, length, what)
+                packed = self._packed(data, piece, start)
+                for first, end in _groups(np.cumsum(packed.size), raw_bytes):
+                    yield _unpacked(data, packed.rows(first, end))
 
-    def _pieces(self, handles: Iterator[Handle], most: int) -> Iterator[list[Handle]]:
-        piece: list[Handle] = []
-        for handle in handles:
-            self._check_size(handle.size, handle.offset)
-            if piece and handle.offset + handle.size + TRAILER - piece[0].offset > most:
-                yield piece
-                piece = []
-            piece.append(handle)
-        if piece:
-            yield piece
+    def _pieces(self, handles: Handles, most: int) -> Iterator[Handles]:
+        self._check_sizes(handles.size, handles.offset)
+        ends = handles.offset + handles.size + TRAILER
+        # A gap between blocks (aligned ones have some) counts as read.
+        for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), most):
+            yield Handles(handles.offset[first:end], handles.size[first:end])
 
-    def _packed(self, view: memoryview, start: int, size: int, place: int) -> _Packed:
-        """A block in a piece of the file, verified."""
-        block = view[start : start + size]
-        kind, stored = _TRAILER.unpack_from(view, start + size)
-        footer = self._footer
-        if footer.checksum_type != NO_CHECKSUM:
-            found = checksum(footer.checksum_type, block, kind) + context(footer.base, place)
-            if found & _MASK != stored:
-                raise FrameError("a block does not match its checksum", offset=place)
-        if kind == NONE:
-            return _Packed(kind, start, size, size, place)
-        raw, skipped = raw_size(kind, bytes(block[:10]), place)
-        self._check_size(raw, place)
-        return _Packed(kind, start + skipped, size - skipped, raw, place)
+    def _packed(self, data: bytes, handles: Handles, start: int) -> _Packed:
+        """The blocks of a piece of the file, verified."""
+        octets = np.frombuffer(data, np.uint8)
+        at = handles.offset - start
+        end = at + handles.size
+        kind = octets[end].astype(np.int64)
+        trailers = octets[end[:, None] + _SUM].astype(np.int64)
+        self._verify(data, at, end, trailers @ _BYTES, start)
+        size, skipped = raw_sizes(octets, at, end, kind, start)
+        self._check_sizes(size, handles.offset)
+        return _Packed(kind, at + skipped, handles.size - skipped, size, handles.offset)
 
-    def _check_size(self, size: int, place: int) -> None:
-        if size > self._limits.frame_bytes:
-            what = f"a block of {size:,} bytes"
-            raise above_limit("frame_bytes", what, self._limits, place)
+    def _verify(self, data: bytes, at: Int64s, end: Int64s, stored: Int64s, start: int) -> None:
+        kind, base = self._footer.checksum_type, self._footer.base
+        if kind == NO_CHECKSUM:
+            return
+        view = memoryview(data)
+        pairs = zip(at.tolist(), end.tolist(), stored.tolist(), strict=True)
+        for first, last, expected in pairs:
+            found = checksum(kind, view[first:last], data[last])
+            if (found + context(base, start + first)) & _MASK != expected:
+                raise FrameError("a block does not match its checksum", offset=start + first)
+
+    def _check_sizes(self, sizes: Int64s, places: Int64s) -> None:
+        large = np.flatnonzero(sizes > self._limits.frame_bytes)
+        if len(large):
+            what = f"a block of {int(sizes[large[0]]):,} bytes"
+            raise above_limit("frame_bytes", what, self._limits, int(places[large[0]]))
 
 
-def _unpacked(data: bytes, blocks: list[_Packed], total: int) -> RawBlocks:
+def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:
+    """Neighbours that have together at most so many bytes, or one that has more.
+
+    Args:
+        ends: of each, ascending from 0.
+        most: bytes of a group.
+    """
+    first, before = 0, 0
+    while first < len(ends):
+        end = max(int(np.searchsorted(ends, before + most, "right")), first + 1)
+        yield first, end
+        first, before = end, int(ends[end - 1])
+
+
+def _unpacked(data: bytes, blocks: _Packed) -> RawBlocks:
     """Blocks of a piece of the file, decompressed into one buffer."""
-    numbers = [(block.start, block.length, block.size, block.place) for block in blocks]
-    start, length, size, place = np.array(numbers, np.int64).T.copy()
-    kinds = {block.kind for block in blocks}
-    if kinds == {NONE}:
-        return RawBlocks(data, start, length, place)
-    out = bytearray(total)
-    into = np.cumsum(size) - size
-    lz4 = np.array([number for number, b in enumerate(blocks) if b.kind in LZ4], np.int64)
-    done = kernel().lz4_blocks(data, start[lz4], length[lz4], out, into[lz4], size[lz4])
+    if not blocks.kind.any():
+        return RawBlocks(data, blocks.start, blocks.length, blocks.place)
+    out = bytearray(int(blocks.size.sum()))
+    into = np.cumsum(blocks.size) - blocks.size
+    is_lz4 = np.isin(blocks.kind, LZ4)
+    lz4 = np.flatnonzero(is_lz4)
+    arrays = (blocks.start[lz4], blocks.length[lz4])
+    done = kernel().lz4_blocks(data, *arrays, out, into[lz4], blocks.size[lz4])
     if done < len(lz4):
-        raise FrameError("LZ4 block: it is corrupt", offset=int(place[lz4[done]]))
-    if not kinds <= set(LZ4):
-        for block, at in zip(blocks, into.tolist(), strict=True):
-            _put(data, block, out, at)
-    return RawBlocks(out, into, size, place)
-
-
-def _put(data: bytes, block: _Packed, out: bytearray, at: int) -> None:
-    """Decompress a block that is not of LZ4 into its place."""
-    if block.kind not in LZ4:
-        content = data[block.start : block.start + block.length]
-        if block.kind != NONE:
-            content = decompress(block.kind, content, block.size, block.place)
-        out[at : at + block.size] = content
+        raise FrameError("LZ4 block: it is corrupt", offset=int(blocks.place[lz4[done]]))
+    for number in np.flatnonzero(~is_lz4).tolist():
+        kind, size = int(blocks.kind[number]), int(blocks.size[number])
+        start, at = int(blocks.start[number]), int(into[number])
+        content = data[start : start + int(blocks.length[number])]
+        if kind != NONE:
+            content = decompress(kind, content, size, int(blocks.place[number]))
+        out[at : at + size] = content
+    return RawBlocks(out, into, blocks.size, blocks.place)

@@ -36,15 +36,11 @@ def _crc32c(block: memoryview, last: int) -> int:
 
 
 def _xxh32(block: memoryview, last: int) -> int:
-    found = xxhash.xxh32(block)
-    found.update(bytes((last,)))
-    return found.intdigest()
+    return int(xxhash.xxh32_intdigest(bytes(block) + bytes((last,))))
 
 
 def _xxh64(block: memoryview, last: int) -> int:
-    found = xxhash.xxh64(block)
-    found.update(bytes((last,)))
-    return found.intdigest() & _MASK
+    return int(xxhash.xxh64_intdigest(bytes(block) + bytes((last,)))) & _MASK
 
 
 def _xxh3(block: memoryview, last: int) -> int:

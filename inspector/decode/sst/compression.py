@@ -17,40 +17,59 @@ Other types (Xpress, those of a user's own compression manager) and dictionaries
 from __future__ import annotations
 
 import bz2
-import io
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
-from inspector.decode.sst.varints import Varints
-from inspector.exceptions import DecodeError, FrameError
+from inspector.arrays import Int64s
+from inspector.exceptions import DecodeError, FrameError, RecordError
 from inspector.kernel.loader import kernel
 
 NONE = 0
 LZ4 = (4, 5)
 _SNAPPY = 1
+_VARINT = 5  # bytes of a varint of 32 bits
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
 _ZSTD_KNOWN = 0xC0
 _ZSTD_SINGLE = 0x20
 
 
-def raw_size(kind: int, block: bytes, offset: int) -> tuple[int, int]:
-    """The bytes that a block holds, and where in it they begin compressed.
+def raw_sizes(
+    octets: npt.NDArray[np.uint8], start: Int64s, end: Int64s, kind: Int64s, place: int
+) -> tuple[Int64s, Int64s]:
+    """The bytes that blocks hold, and where in them what is compressed begins.
 
     Args:
+        octets: a piece of a file.
+        start: where each block starts in it.
+        end: where it ends.
         kind: its type.
-        block: its bytes; the first ten are enough.
-        offset: in the file, for errors.
+        place: of the piece in the file, for errors.
 
     Raises:
-        RecordError: no size is told.
+        RecordError: a compressed block tells no size of 32 bits.
     """
-    varints = Varints(block, offset)
-    size = varints.next("size of a compressed block")
-    return size, 0 if kind == _SNAPPY else varints.place
+    size, skipped = end - start, np.zeros(len(start), np.int64)
+    left = np.flatnonzero(kind != NONE)
+    size[left] = 0
+    for number in range(_VARINT):
+        cut = left[start[left] + number >= end[left]]
+        if len(cut):
+            left = cut
+            break
+        byte = octets[start[left] + number].astype(np.int64)
+        size[left] |= (byte & 0x7F) << 7 * number
+        skipped[left] = number + 1
+        left = left[byte >= 0x80]
+    if len(left):
+        where = place + int(start[left[0]])
+        raise RecordError("a compressed block without its size", offset=where)
+    skipped[kind == _SNAPPY] = 0  # Snappy reads it itself
+    return size, skipped
 
 
 def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
@@ -58,7 +77,7 @@ def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
 
     Args:
         kind: its type, none but 0.
-        block: from where :func:`raw_size` says.
+        block: from where :func:`raw_sizes` says.
         size: as it says; was held against the limit.
         offset: of the block in the file, for errors.
 
@@ -80,8 +99,8 @@ def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
 
 def _lz4(block: bytes, size: int) -> bytes:
     out = bytearray(size)
-    arrays = [np.array([number], np.int64) for number in (0, len(block), 0, size)]
-    if kernel().lz4_blocks(block, *arrays[:2], out, *arrays[2:]) < 1:
+    zero, length, room = np.array([[0], [len(block)], [size]], np.int64)
+    if kernel().lz4_blocks(block, zero, length, out, zero, room) < 1:
         raise ValueError("it is corrupt")
     return bytes(out)
 
@@ -105,7 +124,7 @@ def _zstd(block: bytes, size: int) -> bytes:
         return bytes(_codec("zstd").decompress(block, size, asbytes=True))
     import pyarrow as pa  # noqa: PLC0415 - as in _codec
 
-    return bytes(pa.CompressedInputStream(pa.PythonFile(io.BytesIO(block)), "zstd").read(size + 1))
+    return bytes(pa.CompressedInputStream(pa.BufferReader(block), "zstd").read(size + 1))
 
 
 def _content_size(frame: bytes) -> int:

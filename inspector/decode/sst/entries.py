@@ -148,9 +148,10 @@ class EntryReader:
         self, count: int, used: int, plain: bool, blocks: RawBlocks, state: Int64s
     ) -> EntryBlock:
         rows = self._columns.reshape(ENTRY, -1)[:, :count].copy()
+        keys, key_lengths, values, value_lengths, tags = rows
         buffer = bytes(memoryview(self._out)[:used])
-        block = EntryBlock(buffer, *rows, plain=plain)
-        self._previous = buffer[int(rows[0, -1]) : int(rows[2, -1])]
+        block = EntryBlock(buffer, keys, key_lengths, values, value_lengths, tags, plain)
+        self._previous = buffer[int(keys[-1]) : int(values[-1])]
         self.count += count
         if not plain:
             self._check_types(block.type, int(blocks.place[min(state[0], len(blocks.place) - 1)]))

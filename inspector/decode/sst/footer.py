@@ -17,6 +17,9 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
+from inspector.arrays import Int64s
 from inspector.decode.sst.checksums import CHECKSUMS, NO_CHECKSUM, checksum, context
 from inspector.decode.sst.source import Source, read_exactly
 from inspector.decode.sst.varints import Varints
@@ -35,6 +38,7 @@ _OTHER_TABLES = {
     0x4F3418EB7A8F13B8: "a plain table of RocksDB",
     0x926789D0C5F17873: "a cuckoo table of RocksDB",
 }
+_MOST = 1 << 62
 _FORMATS = range(2, 8)
 _CONTEXT_FROM = 6
 _EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
@@ -48,6 +52,25 @@ class Handle:
 
     offset: int
     size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handles:
+    """Where several blocks lie, one behind the other; sums of an offset and a size fit an int64."""
+
+    offset: Int64s
+    size: Int64s
+
+    @classmethod
+    def of(cls, handle: Handle) -> Handles:
+        """Of a single block.
+
+        Raises:
+            RecordError: no file is so large.
+        """
+        if max(handle.offset, handle.size) > _MOST:
+            raise RecordError(f"a block of {handle.size} bytes at byte {handle.offset}")
+        return cls(np.array([handle.offset], np.int64), np.array([handle.size], np.int64))
 
 
 @dataclass(frozen=True)

@@ -1,30 +1,28 @@
 """The handles of a table's data blocks, in order.
 
 An entry of the index has a key that is not below any of its block, and the handle of the block.
-Where the property ``rocksdb.index.value.is.delta.encoded`` says so (from format_version 4 on), no
-length of the value is written, and an entry that shares a part of its key with the one before tells
-only by how much its block is larger: it follows that one's. With two levels (index type 2) the
-blocks of the first level are indexes themselves. With index type 3 the first key of the block
-follows each handle.
+With two levels (index type 2) the blocks that the first level leads to are indexes themselves.
+Values are delta-encoded where ``rocksdb.index.value.is.delta.encoded`` says so (from format_version
+4 on), and the first key of a block follows its handle with index type 3. Whether the keys have
+sequence numbers (format_version 2) makes no difference: they are not needed to read everything.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from inspector.decode.sst.blocks import Blocks
-from inspector.decode.sst.footer import TRAILER, Handle, read_handle
-from inspector.decode.sst.metaindex import (
-    DELTA_ENCODED_INDEX,
-    INDEX_TYPE,
-    TableProperties,
-)
-from inspector.decode.sst.simple import block_entries, content
-from inspector.decode.sst.varints import Varints
+from inspector.decode.sst.footer import TRAILER, Handle, Handles
+from inspector.decode.sst.metaindex import DELTA_ENCODED_INDEX, INDEX_TYPE, TableProperties
+from inspector.decode.sst.simple import content
 from inspector.exceptions import DecodeError, RecordError
+from inspector.kernel.loader import kernel
 
 _TYPES = ("binary search", "hash search", "two levels", "binary search with first keys")
 _TWO_LEVELS, _FIRST_KEYS = 2, 3
+_SMALLEST = 3  # bytes of an entry: two lengths and by how much a size is larger
 
 
 class Index:
@@ -49,54 +47,45 @@ class Index:
                 offset=handle.offset,
             )
 
-    def handles(self) -> Iterator[Handle]:
-        """The handles of the data blocks; partitions are read as they are needed.
+    def handles(self) -> Iterator[Handles]:
+        """The handles of the data blocks, ascending; partitions are read as they are needed.
 
         Raises:
             DecodeError: the index is corrupt, or its blocks do not lie one behind the other.
             OSError: it cannot be read.
         """
+        first = self._level(self._handle)
         if self._type != _TWO_LEVELS:
-            return self._level(self._handle)
-        return self._ascending(
-            leaf for part in self._level(self._handle) for leaf in self._level(part)
-        )
-
-    def _level(self, handle: Handle) -> Iterator[Handle]:
-        block = self._blocks.read(handle, "index")
-        if self._delta:
-            return self._ascending(self._delta_encoded(block, handle.offset))
-        values = block_entries(block, handle.offset)
-        return self._ascending(read_handle(Varints(value, handle.offset)) for _, value in values)
-
-    def _ascending(self, handles: Iterator[Handle]) -> Iterator[Handle]:
-        """The same, checked: so no block is read twice, whatever an index says."""
+            yield first
+            return
         end = 0
-        for handle in handles:
-            if handle.offset < end:
-                raise RecordError(
-                    f"the index leads to byte {handle.offset}, the block before ends at {end}",
-                    offset=self._handle.offset,
-                )
-            end = handle.offset + handle.size + TRAILER
-            yield handle
+        for offset, size in zip(first.offset.tolist(), first.size.tolist(), strict=True):
+            part = self._level(Handle(offset, size))
+            if len(part.offset):
+                self._check_ascending(end, int(part.offset[0]))
+                end = int(part.offset[-1] + part.size[-1]) + TRAILER
+                yield part
 
-    def _delta_encoded(self, block: bytes, offset: int) -> Iterator[Handle]:
-        varints = Varints(content(block, offset), offset)
-        handle, length = Handle(0, 0), 0
-        while varints.left:
-            shared, rest = varints.next("shared key"), varints.next("rest of a key")
-            if shared > length:
-                raise RecordError("an entry shares more than the key before", offset=offset)
-            varints.bytes(rest, "key of the index")
-            length = shared + rest
-            if shared:
-                size = handle.size + varints.signed("size of a block")
-                handle = Handle(handle.offset + handle.size + TRAILER, size)
-            else:
-                handle = read_handle(varints)
-            if handle.size < 0:
-                raise RecordError(f"a block of {handle.size} bytes", offset=offset)
-            if self._type == _FIRST_KEYS:
-                varints.bytes(varints.next("length of a first key"), "first key")
-            yield handle
+    def _level(self, handle: Handle) -> Handles:
+        entries = content(self._blocks.read(handle, "index"), handle.offset)
+        offset, size = np.empty((2, len(entries) // _SMALLEST + 1), np.int64)
+        first_keys = self._type == _FIRST_KEYS
+        count, complete = kernel().index_handles(
+            entries, self._delta, first_keys, TRAILER, offset, size
+        )
+        if not complete:
+            raise RecordError("an index with impossible lengths", offset=handle.offset)
+        found = Handles(offset[:count].copy(), size[:count].copy())
+        # Ascending, so that no block is read twice, whatever an index says.
+        ends = found.offset + found.size + TRAILER
+        wrong = np.flatnonzero(found.offset[1:] < ends[:-1])
+        if len(wrong):
+            self._check_ascending(int(ends[wrong[0]]), int(found.offset[wrong[0] + 1]))
+        return found
+
+    def _check_ascending(self, end: int, offset: int) -> None:
+        if offset < end:
+            raise RecordError(
+                f"the index leads to byte {offset}, the block before ends at {end}",
+                offset=self._handle.offset,
+            )

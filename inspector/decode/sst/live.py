@@ -28,7 +28,7 @@ DELIMITER = b","
 with version 1 of its merge operator; version 2, the default of 4.3, puts nothing between them)."""
 
 _OPERATOR = "StringAppendOperator"
-_HELD_BYTES = 64 << 20
+_HELD_BYTES = 32 << 20
 _LEAST_HELD = 64 << 10
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.footer import Footer, Handle, read_handle
@@ -165,15 +166,7 @@ class Metaindex:
 def _properties(
     numbers: Mapping[str, int], texts: Mapping[str, bytes], format_version: int
 ) -> TableProperties:
-    known_numbers = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
-    known_texts = {
-        field: texts.get(name, b"").decode("utf-8", "replace")
-        for name, field in _TEXT_FIELDS.items()
-    }
-    return TableProperties(
-        **known_numbers,
-        **known_texts,
-        format_version=format_version,
-        numbers=numbers,
-        texts=texts,
-    )
+    known: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
+    for name, field_name in _TEXT_FIELDS.items():
+        known[field_name] = texts.get(name, b"").decode("utf-8", "replace")
+    return TableProperties(**known, format_version=format_version, numbers=numbers, texts=texts)

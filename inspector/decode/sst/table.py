@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.entries import RANGE_DELETION, EntryBlock, EntryReader
-from inspector.decode.sst.footer import Handle, read_footer
+from inspector.decode.sst.footer import Handle, Handles, read_footer
 from inspector.decode.sst.index import Index
 from inspector.decode.sst.metaindex import (
     DICTIONARY,
@@ -89,10 +89,10 @@ class Table:
         with _Path(self):
             self._check_readable()
             reader = EntryReader(self._limits)
-            for handle in self._index.handles():
-                for blocks in self._blocks.stretch(iter((handle,)), 1, 1):
-                    for block in reader.read(blocks):
-                        return block.key(0)
+            # Piece by piece of the least size: of all blocks but empty ones only the first is read.
+            for blocks in self._blocks.stretch(self._index.handles(), 1, 1):
+                for block in reader.read(blocks):
+                    return block.key(0)
         return None
 
     def range_deletions(self) -> tuple[RangeDeletion, ...]:
@@ -112,7 +112,7 @@ class Table:
     def _ranges(self, handle: Handle) -> Iterator[RangeDeletion]:
         # In its block an entry is a start key, whose value is the end; several may start at a key.
         reader = EntryReader(self._limits, (RANGE_DELETION,))
-        for blocks in self._blocks.stretch(iter((handle,)), 1, 1):
+        for blocks in self._blocks.stretch(iter((Handles.of(handle),)), 1, 1):
             for block in reader.read(blocks):
                 sequences = block.sequence.tolist()
                 for i in range(block.count):

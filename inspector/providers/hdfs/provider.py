@@ -16,6 +16,7 @@ class HdfsProvider(Provider):
     """Spark's default: it takes every checkpoint that no other provider claims."""
 
     name = "hdfs"
+    spark_class = "HDFSBackedStateStoreProvider"
     rank = 100
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:

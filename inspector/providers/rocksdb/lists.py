@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, longer
+from inspector.arrays import Bools, Int32s, Int64s, longer
 from inspector.decode.encoded_rows import Spans
 from inspector.kernel.loader import kernel
 
@@ -40,9 +40,9 @@ class ListLengths:
     def __init__(self) -> None:
         self.version: int | None = 0
         self._clear()
-        self._known: dict[str, list[Int64s]] = {}
-        self._replayed: list[Int64s] | None = None
-        self._recorded: list[Int64s] = []
+        self._known: dict[str, list[Int32s]] = {}
+        self._replayed: list[Int32s] | None = None
+        self._recorded: list[Int32s] = []
 
     def _clear(self) -> None:
         self._keys = kernel().Interner()

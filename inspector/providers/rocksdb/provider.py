@@ -26,6 +26,7 @@ class RocksDbProvider(Provider):
     """Recognised by the recorded class or, where none is recorded, by its files."""
 
     name = "rocksdb"
+    spark_class = "RocksDBStateStoreProvider"
     has_column_families = True
     keeps_maps = False
 
