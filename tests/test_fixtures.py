@@ -15,10 +15,10 @@ from compare_with_spark import checkpoint_of, compare, options_of
 
 from inspector import api
 from inspector.model import Certainty
+from tests.cases import hdfs_cases
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
-CASES = sorted(manifest.parent for manifest in FIXTURES.glob("*/*/manifest.json"))
-FOLDERS = sorted(path for path in FIXTURES.glob("*/*") if path.is_dir())
+CASES = [case for case in hdfs_cases() if (case / "manifest.json").is_file()]
 MOST_BYTES = 10 << 20
 
 by_name = {"argvalues": CASES, "ids": [f"{c.parent.name}-{c.name}" for c in CASES]}
@@ -40,7 +40,7 @@ def counts_of(case: Path) -> list[dict[str, Any]]:
 
 
 def test_every_folder_is_a_case() -> None:
-    assert FOLDERS == CASES
+    assert hdfs_cases() == CASES
     assert len(CASES) >= 24
 
 
