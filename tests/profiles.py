@@ -51,12 +51,13 @@ def sampled(values: Sequence[Any], every: int, first: int = 0) -> list[Any]:
     """Parameters for :func:`pytest.mark.parametrize`: a plain run has each so-manieth of them.
 
     Args:
-        values: all of them.
+        values: all of them; a tuple is the values of several names.
         every: of how many a plain run takes one.
         first: the place of the first that it takes; tests that begin at different places have
             together more of the values in a plain run.
     """
-    return [_param((value,), plain=n % every == first) for n, value in enumerate(values)]
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [_param(row, plain=n % every == first) for n, row in enumerate(rows)]
 
 
 def crossed(*lists: Sequence[Any]) -> list[Any]:
