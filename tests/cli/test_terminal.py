@@ -17,6 +17,7 @@ from rich.cells import cell_len
 
 from inspector.cli.terminal import UNKNOWN_WIDTH, display_of, width_of
 from tests.cli.support import COMMANDS, FIXTURES, checkpoint_of, run
+from tests.profiles import crossed, sampled
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LEAK = checkpoint_of("fmgws_event_ignore")
@@ -62,7 +63,7 @@ def terminal_of(monkeypatch: pytest.MonkeyPatch, columns: int) -> Iterator[None]
         yield
 
 
-@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("width", sampled([40, 80, 120], 3))
 def test_the_audit_fits_its_terminal(width: int) -> None:
     code, shown = on_terminal(width, "audit", LEAK)
     lines = re.split("[\r\n]", ANSI.sub("", shown))  # a progress of a slow machine goes back by \r
@@ -72,8 +73,7 @@ def test_the_audit_fits_its_terminal(width: int) -> None:
     assert "\x1b[1;31m" in shown, "an error is red"
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-@pytest.mark.parametrize("width", ["40", "80", "120"])
+@pytest.mark.parametrize(("name", "width"), crossed(COMMANDS, ("40", "80", "120")))
 def test_every_report_fits_its_terminal(
     name: str, width: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
