@@ -122,7 +122,9 @@ def test_rocksdb_is_recognised_by_its_class_or_else_its_files(found: Listing) ->
 @pytest.mark.parametrize("names", [("1.lsm",), ("1.lsm", ".1.lsm.crc")])
 def test_files_of_a_provider_that_nobody_knows_are_refused(names: tuple[str, ...]) -> None:
     found = listing(*names, provider_class="com.example.OurProvider")
-    with pytest.raises(UnsupportedProviderError, match=r"got state of com\.example\.OurProvider") as e:
+    with pytest.raises(
+        UnsupportedProviderError, match=r"got state of com\.example\.OurProvider"
+    ) as e:
         provider_for(found, "/c")
     assert e.value.path == "/c"
 

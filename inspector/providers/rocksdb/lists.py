@@ -46,7 +46,7 @@ class ListLengths:
 
     def _clear(self) -> None:
         self._keys = kernel().Interner()
-        self._lengths = np.zeros(0, np.int32)
+        self._lengths: Int32s = np.zeros(0, np.int32)
 
     def begin(self, path: str, version: int, *, snapshot: bool) -> None:
         """Start a file: a snapshot from nothing, a changelog from the version before."""
@@ -79,14 +79,15 @@ class ListLengths:
             self._recorded.append(before)
         return _places(before.astype(np.int64), merged, counts)
 
-    def _before(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Int64s:
+    def _before(self, buffer: bytes, keys: Spans, merged: Bools, counts: Int64s) -> Int32s:
         """The length of each entry's list before it, and the new lengths kept."""
         ids = np.empty(len(counts), np.int64)
         self._keys.intern(buffer, keys.offsets, keys.lengths, ids)
         if len(self._keys) > len(self._lengths):
-            self._lengths = longer(self._lengths, len(self._keys) + _GROWN_BY)
+            room = len(self._keys) + _GROWN_BY
+            self._lengths = longer(self._lengths, room).astype(np.int32, copy=False)
         lengths = self._lengths
-        found = np.empty(len(ids), np.int32)
+        found: Int32s = np.empty(len(ids), np.int32)
         if len(np.unique(ids)) == len(ids):
             found[:] = lengths[ids]
             lengths[ids] = np.where(merged, found + counts, counts)
