@@ -111,16 +111,21 @@ def judge_undecided(
     rows = sum(total.rows for total in found)
     if rows:
         reasons = "; ".join(sorted({total.reason for total in found}))
+        timers = place.row_kind is RowKind.TIMER
+        what = counted(rows, "timer" if timers else "key")
         yield Finding(
             UNDECIDED,
             Certainty.UNDECIDED,
-            f"{counted(rows, 'key')}: {reasons}",
+            f"{what}: {reasons}",
             UNDECIDED.to_do,
             place.operator_id,
             place.store_name,
             rows,
             sum(total.bytes for total in found),
-            f"The files do not show whether a timeout left {counted(rows, 'key')} behind.",
+            f"The time of {what} has come, and the next batch will show whether "
+            f"{'it fires' if rows == 1 else 'they fire'}."
+            if timers
+            else f"The files do not show whether a timeout left {what} behind.",
         )
 
 

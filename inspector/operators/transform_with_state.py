@@ -176,6 +176,16 @@ def family_of(
     return (Family.MAP if names == [GROUPING_KEY, "userKey"] else Family.VALUE), store
 
 
+def grouping_fields(family: Family, key: StructType) -> int:
+    """How many leading fields of a store's keys are the grouping key; 0 if they are not."""
+    if family in (Family.MAP, Family.TIMERS):
+        return 1
+    if family in (Family.TTL_INDEX, Family.TIMERS_BY_TIME, Family.UNUSED):
+        return 0
+    # The last field of a list's key is the place of the entry.
+    return len(key.fields) - (family is Family.LIST)
+
+
 def has_ttl(value: StructType) -> bool:
     """Whether the values of a schema carry an expiry time."""
     names = [field.name for field in value.fields]

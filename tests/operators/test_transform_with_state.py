@@ -14,6 +14,7 @@ from inspector.operators.transform_with_state import (
     Properties,
     Variable,
     family_of,
+    grouping_fields,
     has_ttl,
     rule,
 )
@@ -80,6 +81,22 @@ def test_what_a_store_holds(store: str, family: Family, variable: str) -> None:
     assert family_of(store, said, SCHEMAS, key) == (family, variable)
     assert family_of(store, unsaid, SCHEMAS, key) == (family, variable)
     assert family.is_helper is (not family.is_variable and family is not Family.TIMERS)
+
+
+@pytest.mark.parametrize(
+    ("family", "key", "fields"),
+    [
+        (Family.VALUE, "a string, b int", 2),
+        (Family.LIST, "a string, b int, index bigint", 2),
+        (Family.MAP, "key struct<a: string>, userKey struct<b: int>", 1),
+        (Family.TIMERS, "key struct<a: string>, expiryTimestampMs bigint", 1),
+        (Family.ENTRY_COUNT, "a string, b int", 2),
+        (Family.TTL_INDEX, "expirationMs bigint, elementKey struct<a: string>", 0),
+        (Family.TIMERS_BY_TIME, "expiryTimestampMs bigint, key struct<a: string>", 0),
+    ],
+)
+def test_where_the_grouping_key_is(family: Family, key: str, fields: int) -> None:
+    assert grouping_fields(family, parse_ddl(key)) == fields
 
 
 def test_what_the_metadata_says_of_the_processor() -> None:
