@@ -159,7 +159,8 @@ def _store_task(
         written_values=_written_values(schema),
         column_family=layout.column_family,
         key_encoder=_key_encoder(operator, name, schema),
-        several_values=schema is not None and is_list(operator.metadata, schema),
+        several_values=schema is not None
+        and is_list(operator.metadata, schema, operator.layout.store_names),
     )
 
 

@@ -79,7 +79,8 @@ def _by_store(
 
 def _of_family(operator: OperatorLayout, schema: StateSchema, family: ColumnFamily) -> StateSchema:
     key = family.key
-    if has_several_values(operator.metadata, family):
+    others = [each.name for each in schema.column_families]
+    if has_several_values(operator.metadata, family, others):
         key = StructType((*key.fields, StructField(INDEX_COLUMN, LONG)))
     return StateSchema(schema.version, key, family.value, (family,))
 

@@ -93,6 +93,9 @@ _HELPERS: Mapping[str, Family] = {
     "$min_": Family.MIN_EXPIRY,
     "$count_": Family.ENTRY_COUNT,
 }
+ENTRY_COUNTS = ("$rowCounter_", "$count_")
+"""Indexes that only lists have."""
+
 _KINDS = {"ValueState": Family.VALUE, "ListState": Family.LIST, "MapState": Family.MAP}
 
 
@@ -170,7 +173,7 @@ def family_of(
     variable = (properties.variables or {}).get(store)
     if variable is not None:
         return variable.kind, store
-    if {f"$rowCounter_{store}", f"$count_{store}"} & set(stores):
+    if {f"{index}{store}" for index in ENTRY_COUNTS} & set(stores):
         return Family.LIST, store
     names = [] if key is None else [field.name for field in key.fields]
     return (Family.MAP if names == [GROUPING_KEY, "userKey"] else Family.VALUE), store

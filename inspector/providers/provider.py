@@ -151,6 +151,9 @@ class Provider(ABC):
     name: str
     """Name of its folder here; tasks carry it to the workers."""
 
+    removes_what_it_has: bool = True
+    """Whether a removal is written only for a key that is there."""
+
     rank: int = 0
     """Providers of a lower rank are asked first; the one that takes what is left comes last."""
 

@@ -26,6 +26,7 @@ class RocksDbProvider(Provider):
     """Recognised by the recorded class or, where none is recorded, by its files."""
 
     name = "rocksdb"
+    removes_what_it_has = False  # RocksDB.remove writes it without a look at the key
     spark_class = "RocksDBStateStoreProvider"
     has_column_families = True
     keeps_maps = False
