@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fixtures.cases import cases_of
-from fixtures.state_from_calls import leftovers_after, read_batch_times, replay
+from fixtures.state_from_calls import leftovers, leftovers_after, read_batch_times, replay
 
 from tests.cases import rocksdb_cases
 
@@ -203,6 +203,51 @@ def test_the_leftovers_are_those_of_the_calls(case: Path) -> None:
     calls = [json.loads(line) for line in (case / "calls.jsonl").read_text("utf-8").splitlines()]
     newest = json_of(case / "manifest.json")["committed_batch"]
     assert json_of(case / "expected_leftovers.json") == leftovers_after(case, calls, newest)
+
+
+def test_leftovers_by_the_log_are_expired_values_and_timers() -> None:
+    def call(batch: int, key: str, var: str, do: str, **more: Any) -> dict[str, Any]:
+        told = {"batch": batch, "key": key, "var": var, "do": do, "fired_ms": None, "at": None}
+        return told | {"value": 1, "expires_ms": None} | more
+
+    calls = [
+        call(0, "a", "seen", "put", expires_ms=15),
+        call(0, "a", "recent", "append", expires_ms=25),
+        call(0, "a", "timer", "register", value=5),
+        call(1, "b", "pages", "put", at="x"),
+        call(1, "b", "timer", "register", value=40),
+        call(1, "a", "none", "nothing", fired_ms=5),
+        call(2, "b", "pages", "clear"),
+        call(2, "c", "timer", "register", value=12),
+        call(2, "c", "total", "put"),
+    ]
+    rows = {
+        batch: sorted(map(str, held.rows())) for batch, held in replay(calls, {0: 0, 1: 10, 2: 20})
+    }
+    assert rows[0] == sorted(
+        map(
+            str,
+            [("seen", "a", None, 1, 15), ("recent", "a", 0, 1, 25), ("timer", "a", None, 5, None)],
+        )
+    )
+    assert rows[2] == sorted(
+        map(
+            str,
+            [
+                ("recent", "a", 0, 1, 25),
+                ("timer", "b", None, 40, None),
+                ("total", "c", None, 1, None),
+                ("timer", "c", None, 12, None),
+            ],
+        )
+    )
+    *_, (_, held) = replay(calls, {0: 0, 1: 10, 2: 20})
+    assert leftovers(held, 20, 20) == [
+        {"class": "timer_without_state", "key": "b", "ms": 40},
+        {"class": "past_timer", "key": "c", "ms": 12},
+    ]
+    held.values["seen"]["d"] = (1, 19)
+    assert leftovers(held, None, 20)[0]["class"] == "expired_value"
 
 
 def rows_of(lines: list[dict[str, Any]]) -> Iterable[tuple[Any, ...]]:
