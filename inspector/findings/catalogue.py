@@ -531,7 +531,8 @@ UNDECLARED = Kind(
     _PROVEN,
     means="The newest run of the query did not declare this state variable, and its rows are still "
     "there: nothing reads them and nothing removes them, not even a TTL. Every snapshot carries "
-    "them on.",
+    "them on. Where the processor has deleted a variable with deleteIfExists, the indexes that "
+    "Spark kept for it stay behind, which is information.",
     to_do="call handle.deleteIfExists with its name in the init of the processor, once it is sure "
     "that no later run needs it",
     source="TransformWithStateOperatorProperties (operator metadata v2), "

@@ -90,9 +90,22 @@ def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[V
                 family,
                 operator.processor.declares(store),
                 versions.get(version, VersionFacts()),
+                _deleted(operator, store, facts.by_store(version), version),
                 timers.get(name),
                 entries.get(name),
             )
+
+
+def _deleted(
+    operator: Operator, store: str, merged: dict[StoreName, dict[int, VersionFacts]], version: int
+) -> str | None:
+    """The variable of an index, if that is neither declared nor has rows."""
+    variable = operator.variable(store)
+    if variable is None or variable == store or operator.processor is None:
+        return None
+    of_variable = merged.get(StoreName(operator.operator_id, variable), {}).get(version)
+    gone = operator.processor.declares(variable) is False
+    return variable if gone and not (of_variable and of_variable.rows) else None
 
 
 def retention(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from inspector.facts.variables import EntriesPerKey, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import GROWING_ENTRIES, TIMER_WITHOUT_STATE, UNDECLARED
-from inspector.findings.finding import Finding
+from inspector.findings.finding import Finding, Severity
 from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty
@@ -24,6 +24,7 @@ class VariableLife:
         family: what it holds.
         declared: whether the newest run declares it; None if that is not known.
         newest: facts of the judged version.
+        deleted: of an index, the variable that it was of, which is neither declared nor there.
         timers: of a store of timers, those whose key has no state.
         entries: of a list or map, by key.
     """
@@ -33,6 +34,7 @@ class VariableLife:
     family: Family
     declared: bool | None
     newest: VersionFacts
+    deleted: str | None = None
     timers: TimersWithoutState | None = None
     entries: EntriesPerKey | None = None
 
@@ -43,6 +45,8 @@ def judge_variable(life: VariableLife, thresholds: Thresholds = DEFAULTS) -> Ite
         yield _without_state(life, life.timers)
     if life.family.is_variable and life.declared is False and life.newest.rows:
         yield _undeclared(life)
+    if life.deleted is not None and life.newest.rows:
+        yield _left_behind(life, life.deleted)
     if life.entries is not None and life.declared is not False:
         yield from _growing(life, life.entries, thresholds)
 
@@ -78,6 +82,24 @@ def _undeclared(life: VariableLife) -> Finding:
         life.newest.row_bytes,
         f"The state variable {life.store_name!r} is kept, though the processor no longer declares "
         "it.",
+    )
+
+
+def _left_behind(life: VariableLife, variable: str) -> Finding:
+    rows = counted(life.newest.rows, "row")
+    return Finding(
+        UNDECLARED,
+        Certainty.PROVEN,
+        f"{rows} of the index {life.store_name!r} ({life.family.value}), which Spark kept for "
+        f"{variable!r}; that variable has no rows, and the newest metadata does not list it",
+        "nothing: a processor cannot reach the indexes of Spark, and only a new checkpoint is "
+        "without them",
+        life.operator_id,
+        life.store_name,
+        life.newest.rows,
+        life.newest.row_bytes,
+        f"The state variable {variable!r} was deleted, and Spark left its index behind.",
+        Severity.INFO,
     )
 
 

@@ -39,6 +39,16 @@ def test_a_variable_that_is_no_longer_declared() -> None:
     assert not list(judge_variable(helper))
 
 
+def test_the_index_of_a_variable_that_was_deleted() -> None:
+    index = replace(LIST, store_name="$ttl_visits", family=Family.TTL_INDEX, declared=None)
+    (found,) = judge_variable(replace(index, deleted="visits"))
+    assert (found.kind.id, found.severity, found.rows) == ("SS215", Severity.INFO, 4)
+    assert (
+        found.cause == "The state variable 'visits' was deleted, and Spark left its index behind."
+    )
+    assert not list(judge_variable(replace(index, deleted="visits", newest=VersionFacts())))
+
+
 def test_a_list_that_only_grows() -> None:
     (found,) = judge_variable(replace(LIST, entries=GROWN))
     assert (found.kind.id, found.rows, found.certainty.value) == ("SS216", 1, "inferred")
