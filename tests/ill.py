@@ -252,9 +252,7 @@ ILL: dict[str, Ill] = {
     "SS212": Ill(
         "4.3.0/rocksdb_tws_processing", _late_clock, beside=frozenset(("SS210", "SS213", "SS214"))
     ),
-    "SS213": Ill(
-        "4.3.0/rocksdb_tws_event", _late_watermark, beside=frozenset(("SS210", "SS211", "SS214"))
-    ),
+    "SS213": Ill("4.3.0/rocksdb_tws_event", _late_watermark, beside=frozenset(("SS210", "SS214"))),
     "SS214": Ill("4.3.0/rocksdb_tws_event", beside=frozenset(("SS210",))),
     "SS215": Ill(
         "4.3.0/rocksdb_tws_event",
