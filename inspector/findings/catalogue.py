@@ -477,11 +477,10 @@ EXPIRED_TTL = Kind(
     means="The TTL of these values of a state variable ran out by the clock of a batch that ran, "
     "and they are still in the state. The processor does not get them any more: they only take "
     "room. Spark removes such values at the end of every batch, but only of variables that the "
-    "processor declares in that run: while a variable is not declared its values stay. Spark 4.3 "
-    "looks only for values that expired since the batch before, so that there they stay for good, "
-    "also when the variable is declared again.",
+    "processor declares in that run: while a variable is not declared its values stay, and the "
+    "first batch of a run that declares it again removes them.",
     to_do="call handle.deleteIfExists for a variable that is not needed any more, in the init of "
-    "the processor; where it is, write or clear the keys that are left",
+    "the processor, or declare it again",
     source="StatefulProcessorHandleImpl.doTtlCleanup, TTLState.ttlEvictionIterator, "
     "OneToOneTTLState, OneToManyTTLState (4.0 to 4.3)",
     cause="Values whose TTL has run out are still in the state.",

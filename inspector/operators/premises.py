@@ -106,8 +106,8 @@ _PREMISES = (
     Premise(
         "ttl-cleanup",
         "every batch of a transformWithState removes, after all calls, the values of the variables "
-        "that its processor declares whose TTL ran out since the batch before and by its own "
-        "processing time; a value is written with a TTL that ends after its own batch",
+        "that its processor declares whose TTL ran out by its own processing time; a value is "
+        "written with a TTL that ends after its own batch",
         "StatefulProcessorHandleImpl.doTtlCleanup, TTLState.clearExpiredStateForAllKeys, "
         "StateTTL.isExpired, calculateExpirationTimeForDuration",
         "4.0 to 4.3",

@@ -241,9 +241,8 @@ def _ttl_advice(variable: str, properties: Properties) -> str:
             f"call handle.deleteIfExists({variable!r}) in init, or declare it again"
         )
     return (
-        "Spark removes them only from variables that the processor declares, and since 4.3 never "
-        "goes back behind the batch before: values that expired while the variable was not "
-        "declared stay, unless the processor clears them"
+        "Spark removes them at the end of each batch from every variable that the processor "
+        "declares: look for what else writes to this checkpoint"
     )
 
 

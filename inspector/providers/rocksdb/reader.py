@@ -8,7 +8,7 @@ import numpy as np
 
 from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import ChangelogHead, read_changelog
-from inspector.decode.encoded_rows import KeyDecoder
+from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
 from inspector.decode.records import RecordBlock, Scanned
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
@@ -21,9 +21,6 @@ from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decod
 from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
 from inspector.providers.rocksdb.tables import live_blocks
 from inspector.providers.side_checks import SideChecks
-
-_NO_FAMILY = -1
-"""In place of a family's number: no entry has it."""
 
 UNSAFE_ROW, AVRO = "unsaferow", "avro"
 
@@ -203,7 +200,11 @@ class RocksDbReader:
         )
 
     def _family(self, name: str | None) -> int | None:
-        """The number of a column family, which only snapshots say; it never changes."""
+        """The number of a column family, which only snapshots say; it never changes.
+
+        Spark writes a snapshot with the version that makes a family
+        (``RocksDB.createColFamilyIfAbsent``): one that snapshots do not name has no rows yet.
+        """
         if name is None:
             return None
         snapshots = [file for file in self._files if file.kind is FileKind.SNAPSHOT]
@@ -216,10 +217,9 @@ class RocksDbReader:
                 continue
             if number is not None:
                 return number
-        if snapshots and error is None:
-            # Spark forces a snapshot when families come or go. One that only the schema has was
-            # deleted (deleteIfExists), or never made (the row counter of a list with TTL).
-            return _NO_FAMILY
+        if error is None and snapshots:
+            # Deleted since (deleteIfExists), or never made (the row counter of a list with TTL).
+            return NO_FAMILY
         raise error or DecodeError(
             f"no snapshot says which entries belong to the column family {name[:80]!r}"
         )
