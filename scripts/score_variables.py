@@ -1,4 +1,4 @@
-"""Precision and recall of what is said of state variables, against the log of the processor's calls.
+"""Precision and recall of what is said of state variables, by the log of the processor's calls.
 
     python scripts/score_variables.py FOLDER [--only REGEX]
 

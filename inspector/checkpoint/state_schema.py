@@ -25,7 +25,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import reduce
 
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import json_object, problem
@@ -287,16 +286,24 @@ def _read_v3(
     longer declares keeps its rows, and rows keep the schema that they were written by
     (``StateSchemaCompatibilityChecker``).
     """
-    path = folder
     try:
         chosen = _ordered(storage.list(folder, missing_ok=True), schema_paths)
-        read: list[StateSchema] = []
-        for entry in chosen:
-            path = entry.path
-            read.append(_read(storage, path, entry.size))
-        return (reduce(_evolved, read) if read else None), ()
     except (InspectorError, OSError) as error:
-        return None, (problem(error, storage.full_path(path)),)
+        return None, (problem(error, storage.full_path(folder)),)
+    found: StateSchema | None = None
+    problems: list[Problem] = []
+    for entry in chosen:
+        try:
+            newer = _read(storage, entry.path, entry.size)
+        except (InspectorError, OSError) as error:
+            problems.append(problem(error, storage.full_path(entry.path)))
+            newer = None
+        # An older one that cannot be read is missed where rows are of it; the newest always.
+        if newer is None and entry is chosen[-1]:
+            return None, tuple(problems)
+        if newer is not None:
+            found = newer if found is None else _evolved(found, newer)
+    return found, tuple(problems)
 
 
 def _evolved(older: StateSchema, newer: StateSchema) -> StateSchema:

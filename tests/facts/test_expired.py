@@ -175,12 +175,14 @@ def test_where_the_batch_that_puts_a_row_may_leave_it_only_those_behind_it_count
     behind = replace(cases.KEY_TIME, after_put=True)
     row = key_time(1_000_000)
     clocks = [clock(version, 1000) for version in (1, 2, 3)]
-    assert judge([Step([row])], clocks, behind) == set()
+    (waits,) = judge([Step([row])], clocks, behind)
+    assert (waits.certainty, waits.version) == (Certainty.UNDECIDED, 1)
     (one,) = judge([Step([row]), Step([])], clocks, behind)
-    assert one.version == 2
+    assert (one.certainty, one.version) == (PROVEN, 2)
     # Who put what a snapshot brought is not known: perhaps the batch of its version.
     loaded = Step([row], rebase=True)
-    assert judge([Step([row]), loaded], clocks, behind) == set()
+    (waits,) = judge([Step([row]), loaded], clocks, behind)
+    assert waits.certainty is Certainty.UNDECIDED
     (one,) = judge([Step([row]), loaded, Step([])], clocks, behind)
     assert one.version == 3
 

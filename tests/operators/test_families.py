@@ -42,3 +42,10 @@ def test_properties_of_another_form_name_no_lists(variables: object) -> None:
     metadata = OperatorMetadata(0, "x", properties={"stateVariables": variables})
     assert not has_several_values(metadata, family("amounts"))
     assert not has_several_values(None, family("amounts"))
+
+
+def test_a_list_that_is_no_longer_declared_has_its_index_still() -> None:
+    metadata = OperatorMetadata(0, "transformWithStateExec", properties={"stateVariables": []})
+    others = ["amounts", "$rowCounter_amounts", "recent", "$count_recent", "total"]
+    found = [has_several_values(metadata, family(name), others) for name in others]
+    assert found == [True, False, True, False, False]
