@@ -179,9 +179,8 @@ def _cause(total: LeftoverTotal) -> str:
 
 
 def _ttl_cause(total: LeftoverTotal) -> str:
-    ran = "has" if total.rows == 1 else "have"
-    of = "its TTL" if total.rows == 1 else "their TTL"
-    return f"{counted(total.rows, 'value')} {ran} outlived {of} and {ran} not been removed."
+    they = "it has" if total.rows == 1 else "they have"
+    return f"The TTL of {counted(total.rows, 'value')} has run out, and {they} not been removed."
 
 
 def _timer_cause(total: LeftoverTotal) -> str:

@@ -62,8 +62,7 @@ def _without_state(life: VariableLife, found: TimersWithoutState) -> Finding:
         life.store_name,
         found.without,
         found.without_bytes,
-        f"{timers} will fire for {'a key that has' if found.keys == 1 else 'keys that have'} no "
-        "state.",
+        f"Spark will fire {timers} for {keys} without any state.",
     )
 
 

@@ -25,7 +25,7 @@ def test_timers_of_keys_without_state_are_information() -> None:
     assert (found.kind.id, found.severity) == ("SS214", Severity.INFO)
     assert (found.rows, found.bytes, found.certainty.value) == (3, 120, "proven")
     assert found.evidence == "3 timers of 9: 2 keys without a value in any state variable"
-    assert found.cause == "3 timers will fire for keys that have no state."
+    assert found.cause == "Spark will fire 3 timers for 2 keys without any state."
     assert not list(judge_variable(replace(timers, timers=TimersWithoutState(9))))
 
 
