@@ -92,7 +92,11 @@ def test_timers_of_keys_without_a_value() -> None:
     timers, _, _ = replay(
         [
             Step(
-                [(encode.row(TIMER, ((user,), at)), bytes(16)) for user in "abd" for at in (1, 2)]
+                [
+                    (encode.row(TIMER, ((user,), at)), bytes(16))
+                    for user in ("a", "b", "d")
+                    for at in (1, 2)
+                ]
             ),
             Step([(encode.row(TIMER, (("a",), 1)), None)]),
         ]
