@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -189,10 +190,8 @@ def test_damage_under_true_checksums_gives_rows_or_an_error(data: st.DataObject)
     damaged = bytearray(case("format_5_kNoChecksum").tables["000009.sst"])
     for _ in range(data.draw(st.integers(1, 4))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
-    try:
+    with suppress(DecodeError):
         live([bytes(damaged)], Limits(frame_bytes=1 << 20, record_bytes=1 << 20))
-    except DecodeError as error:
-        assert error.message
 
 
 @given(st.binary(max_size=200), st.sampled_from([2, 5, 6, 7]))
