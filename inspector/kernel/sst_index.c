@@ -1,7 +1,7 @@
 /* Finds the handles in the index of RocksDB's table files; _sst_index.py defines it. */
 #include "functions.h"
 
-static const int64_t MOST = (int64_t)1 << 62; /* of an offset or size, so that no sum overflows */
+static const int64_t MOST = (int64_t)1 << 61; /* of an offset or size, so that no sum overflows */
 
 /* Takes an integer of up to 64 bits off a span. Returns 0, or -1 if there is none. */
 static int take_varint(Span *from, uint64_t *value)

@@ -132,7 +132,13 @@ def test_arguments_are_checked(kernel: Kernel) -> None:
     one, two = int64s(1), int64s(0, 0)
 
     def refused(**other: Any) -> None:
-        arguments = {"keys": key, "tags": one, "bounds": none, "sequences": int64s(), "state": two}
+        arguments: dict[str, Any] = {
+            "keys": key,
+            "tags": one,
+            "bounds": none,
+            "sequences": int64s(),
+            "state": two,
+        }
         given = arguments | {"runs": int64s(0, 1)} | other
         with pytest.raises(ValueError, match=r"outside|length"):
             kernel.table_live(
