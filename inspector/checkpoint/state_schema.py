@@ -14,9 +14,10 @@ Chunked = 4-byte count, then so many UTF, to be joined. Modified UTF-8 is Java's
 (``DataOutputStream.writeUTF``): NUL is ``C0 80`` and a character beyond U+FFFF two surrogates of
 three bytes each, which a chunk's end may part. Nothing follows the last chunk.
 
-Spark 3.1 and later write v2 for this provider, once, and under partition 0 only; v3 (4.0 on)
-belongs to operators that need RocksDB. Names are those of the first run: a compatible change is
-allowed and not written (``StateSchemaCompatibilityChecker``).
+Spark 3.1 and later write v2, once, and under partition 0 only; v3 (4.0 on) belongs to operators
+whose stores have column families, which need RocksDB: it lies in ``_stateSchema``, a file for each
+batch that changed it. Names are those of the first run: a compatible change is allowed and not
+written (``StateSchemaCompatibilityChecker``).
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.model import DEFAULT_STORE, Problem
 from inspector.sparktypes import StructType, parse_schema_json, unknown_type
+from inspector.sparktypes.key_encoders import KeyEncoder
 
 NEWEST_FORMAT = 3
 
@@ -51,7 +53,7 @@ class ColumnFamily:
         name: its name.
         key: schema of its keys.
         value: schema of its values.
-        key_encoder: how RocksDB arranges the key, such as ``keyStateEncoderType``.
+        key_encoder: how RocksDB arranges the key, as Spark wrote it; see :attr:`encoder`.
         user_key: schema of the user's key in a map state, or None.
         key_schema_id: number of the key's schema.
         value_schema_id: number of the value's schema.
@@ -64,6 +66,11 @@ class ColumnFamily:
     user_key: StructType | None = None
     key_schema_id: int = 0
     value_schema_id: int = 0
+
+    @property
+    def encoder(self) -> KeyEncoder:
+        """How RocksDB arranges the key."""
+        return KeyEncoder.parse(self.key_encoder)
 
 
 @dataclass(frozen=True)

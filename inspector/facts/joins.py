@@ -91,6 +91,28 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
     )
 
 
+def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
+    """Hold the index of a side in state format 4 against its rows: each has an entry of its key.
+
+    Args:
+        index: ``tsWithKey``, with the place of each value.
+        rows: ``keyWithTsToValues``, likewise.
+    """
+    keys = kernel().Interner()
+    entries = np.flatnonzero(index.live[: len(index)])
+    _intern(keys, index, entries)
+    every = np.flatnonzero(rows.live[: len(rows)])
+    known = 0
+    for start in range(0, len(every), _ROWS_AT_ONCE):
+        before = len(keys)
+        some = every[start : start + _ROWS_AT_ONCE]
+        _intern(keys, rows, some)
+        known += len(some) - (len(keys) - before)
+    return JoinCheck(
+        missing_rows=len(entries) - known, dangling_rows=len(every) - known, rows=len(every)
+    )
+
+
 def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         some = ids[start : start + _ROWS_AT_ONCE]

@@ -121,7 +121,7 @@ def _watermark(
 def _depths(checkpoint: Checkpoint, operator: Operator, version: int) -> dict[StoreId, int]:
     """Deltas that each store has to replay to load the version; those that can."""
     found: dict[StoreId, int] = {}
-    for layout in operator.layout.stores:
+    for layout in operator.layout.folders:
         with suppress(MissingVersionError):
             chain = chain_for(checkpoint.store_files[layout.directory], version)
             found[layout.store] = len(chain.deltas)

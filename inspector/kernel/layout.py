@@ -24,6 +24,12 @@ BAD_ENTRY = 6
 BAD_ORDER = 7
 """An entry of a table that is not above the one before it."""
 
+BAD_KIND = 8
+"""At ``stop`` begins a record of an unknown kind, or one whose value does not fit its kind."""
+
+KIND_END, KIND_PUT, KIND_REMOVAL, KIND_MERGE = 0x00, 0x01, 0x10, 0x11
+"""What a record of a changelog begins with (``RecordType`` of Spark 4.0 and later)."""
+
 SPAN = 4
 """Numbers per record: key offset, key length, value offset, value length (-1 for a removal)."""
 ENTRY = 5

@@ -28,7 +28,7 @@ static int kernel_exec(PyObject *module)
         long value;
     } constants[] = {
         {"MORE", MORE},           {"FULL", FULL}, {"END", END}, {"BAD_KEY_LENGTH", BAD_KEY_LENGTH},
-        {"OVER_LIMIT", OVER_LIMIT}, {"SPAN", SPAN},
+        {"OVER_LIMIT", OVER_LIMIT}, {"BAD_KIND", BAD_KIND}, {"SPAN", SPAN},
         {"BAD_BLOCK", BAD_BLOCK}, {"BAD_ENTRY", BAD_ENTRY}, {"BAD_ORDER", BAD_ORDER}, {"ENTRY", ENTRY},
     };
     size_t i;

@@ -17,6 +17,7 @@ from inspector.checkpoint.state_schema import (
 )
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, TruncatedError
+from inspector.sparktypes.key_encoders import KeyEncoding
 
 KEY = '{"type":"struct","fields":[{"name":"user","type":"string","nullable":true,"metadata":{}}]}'
 VALUE = (
@@ -127,6 +128,7 @@ def test_column_families_and_which_of_them_is_the_stores() -> None:
     first, second = found.column_families
     assert (first.key_schema_id, first.value_schema_id) == (0, 1)
     assert first.key_encoder == {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
+    assert first.encoder.kind is KeyEncoding.ROW
     assert first.user_key == first.key
     assert second.user_key is None
     assert found.value == second.value

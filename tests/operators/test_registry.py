@@ -11,7 +11,7 @@ from inspector.operators import group_state, join
 from inspector.operators.registry import EMITS, UNKNOWN, fed_by_sources, identify, rule_for
 from inspector.operators.rule import Emission, OperatorShape, StoreRule
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
-from tests.cases import FIXTURES
+from tests.cases import hdfs_cases
 
 EVERY = {
     *("stateStoreSave", "StatefulStreamlineAggregate", "sessionWindowStateStoreSaveExec"),
@@ -36,7 +36,7 @@ def of_fixture(case: Path) -> list[tuple[str, Schemas]]:
     return named
 
 
-CASES = sorted(path.parent for path in FIXTURES.glob("*/schemas.json"))
+CASES = hdfs_cases("4.3.0")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

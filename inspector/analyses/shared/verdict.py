@@ -17,6 +17,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Group, Severity
+from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Cause, StateSize, Verdict, level_of
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
@@ -260,7 +261,9 @@ class _State:
         return StateSize(
             sum(one.rows for one in stores.values()),
             sum(one.row_bytes for one in stores.values()),
-            sum(self.heap_of(name) for name in stores),
+            sum(self.heap_of(name) for name in stores)
+            if self.checkpoint.provider.keeps_maps
+            else None,
         )
 
     def heap_of(self, store: StoreName) -> int:
@@ -350,7 +353,7 @@ def _cause(findings: Sequence[Finding], state: _State) -> Cause | None:
         rows_share=_share(rows, total.rows),
         bytes_share=_share(size, total.bytes),
         heap_share=_share(heap, total.heap_bytes),
-        to_do=_sentence(finding.next_step),
+        to_do=sentence(finding.next_step),
         command=_command(finding, state.checkpoint),
         operator_name=operator_names(state.checkpoint).get(finding.operator_id or 0)
         if finding.operator_id is not None
@@ -364,13 +367,8 @@ def _says_the_same(one: Finding, other: Finding) -> bool:
     return (one.kind, one.cause, one.operator_id) == (other.kind, other.cause, other.operator_id)
 
 
-def _share(part: int | None, whole: int) -> float | None:
+def _share(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else min(1.0, part / whole)
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _command(finding: Finding, checkpoint: Checkpoint) -> str:

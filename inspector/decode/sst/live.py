@@ -24,7 +24,8 @@ from inspector.kernel.loader import kernel
 from inspector.model import LIMITS, Limits, above_limit
 
 DELIMITER = b","
-"""Between an operand and what is before it (``StringAppendOperator``, as Spark makes it)."""
+"""Between an operand and what is before it (RocksDB's ``StringAppendOperator``, as Spark makes it
+with version 1 of its merge operator; version 2, the default of 4.3, puts nothing between them)."""
 
 _OPERATOR = "StringAppendOperator"
 _HELD_BYTES = 32 << 20
@@ -57,7 +58,9 @@ class LiveBlock:
         return len(self.key_offset)
 
 
-def live_entries(tables: Sequence[Table], limits: Limits = LIMITS) -> Iterator[LiveBlock]:
+def live_entries(
+    tables: Sequence[Table], limits: Limits = LIMITS, *, delimiter: bytes = DELIMITER
+) -> Iterator[LiveBlock]:
     """What a reader of a database of these tables sees: its live keys, in order.
 
     Of the entries of a key the one with the highest sequence number decides. Memory is bounded by
@@ -67,13 +70,14 @@ def live_entries(tables: Sequence[Table], limits: Limits = LIMITS) -> Iterator[L
         tables: all tables of one column family, in any order.
         limits: ``block_bytes``: what is held of a table at once; ``record_bytes``: bytes of a
             value with all that was merged into it.
+        delimiter: between an operand and what is before it.
 
     Raises:
         DecodeError: a table is not what its format says; carries path and offset.
         OSError: it cannot be read.
     """
     deletions = [each for table in tables for each in table.range_deletions()]
-    merge = _Merge(Tombstones.of(deletions), limits)
+    merge = _Merge(Tombstones.of(deletions), limits, delimiter)
     held = min(limits.block_bytes, max(_LEAST_HELD, _HELD_BYTES // max(2 * len(tables), 1)))
     waiting = _by_first_key(tables)
     runs: list[_Run] = []
@@ -203,10 +207,11 @@ class _Merge:
     Args:
         tombstones: ranges of keys that are deleted.
         limits: ``record_bytes`` for a value.
+        delimiter: between an operand and what is before it.
     """
 
-    def __init__(self, tombstones: Tombstones, limits: Limits) -> None:
-        self._tombstones, self._limits = tombstones, limits
+    def __init__(self, tombstones: Tombstones, limits: Limits, delimiter: bytes) -> None:
+        self._tombstones, self._limits, self._delimiter = tombstones, limits, delimiter
         self._state = np.zeros(2, np.int64)
 
     def live(self, parts: list[tuple[_Run, int]]) -> Iterator[LiveBlock]:
@@ -269,24 +274,25 @@ class _Merge:
         several = np.flatnonzero(pieces > 1)
         if len(several):
             lengths = np.add.reduceat(block.value_length[order], first)[several]
-            lengths += pieces[several] - 1
+            lengths += (pieces[several] - 1) * len(self._delimiter)
             if int(lengths.max()) > self._limits.record_bytes:
                 what = f"a merged value of {int(lengths.max()):,} bytes"
                 raise _located(above_limit("record_bytes", what, self._limits), table)
-            merged = _merged(block, order[np.repeat(pieces > 1, pieces)], pieces[several])
+            in_order = order[np.repeat(pieces > 1, pieces)]
+            merged = _merged(block, in_order, pieces[several], self._delimiter)
             value_offset[several] = len(buffer) + np.cumsum(lengths) - lengths
             value_length[several] = lengths
             buffer += merged
         return LiveBlock(buffer, key_offset, key_length, value_offset, value_length)
 
 
-def _merged(block: EntryBlock, order: Int64s, pieces: Int64s) -> bytes:
+def _merged(block: EntryBlock, order: Int64s, pieces: Int64s, delimiter: bytes) -> bytes:
     """The values of some keys, one behind the other; a delimiter between the pieces of each."""
     offsets, lengths = np.empty((2, 2 * len(order)), np.int64)
     offsets[0::2], lengths[0::2] = block.value_offset[order], block.value_length[order]
-    offsets[1::2], lengths[1::2] = len(block.buffer), len(DELIMITER)
+    offsets[1::2], lengths[1::2] = len(block.buffer), len(delimiter)
     lengths[2 * np.cumsum(pieces) - 1] = 0  # none behind the last piece of a key
-    return kernel().gather(block.buffer + DELIMITER, offsets, lengths)
+    return kernel().gather(block.buffer + delimiter, offsets, lengths)
 
 
 def _check_operator(block: EntryBlock, table: Table) -> None:
