@@ -18,7 +18,7 @@ PINNED = {
     3: ("682705DB", "B6C8BBBE", "6B31BAB1"),
     4: ("C294D338", "6AFC258D", "15B7BBDE"),
 }
-"""What RocksDB's own test pins (``ChecksumSchemas`` in table_test.cc), in the order of a file: of an
+"""What RocksDB's own test pins (``ChecksumSchemas`` in table_test.cc), as bytes of a file: of an
 empty block that is not compressed, of the short one as Snappy, of the long one as Zstandard."""
 
 
