@@ -33,6 +33,7 @@ from inspector.sparktypes import BINARY, AtomicType, DataType, StructType, stora
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 
 FAMILY_BYTES = 2
+NO_FAMILY = -1
 _SIZE_BYTES = 4
 _TIME_BYTES = 8
 _SIGN = np.uint64(1 << 63)
@@ -56,12 +57,14 @@ class Spans(NamedTuple):
 
 
 def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
-    """Which keys begin with the id of a column family.
+    """Which keys begin with the id of a column family; :data:`NO_FAMILY` is that of none.
 
     Raises:
         RecordError: a key is too short to have one.
     """
     _require(keys.lengths >= FAMILY_BYTES, keys, "a key without a column family")
+    if family == NO_FAMILY:
+        return np.zeros(len(keys.offsets), np.bool_)
     data = _bytes(buffer)
     low, high = data[keys.offsets], data[keys.offsets + 1]
     found: Bools = (low == family & 0xFF) & (high == family >> 8)

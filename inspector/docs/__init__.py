@@ -46,6 +46,7 @@ PAGES = (
     "reference/metrics",
     "format/layout",
     "format/state-files",
+    "format/rocksdb",
     "format/unsafe-rows",
     "format/operators",
     "format/watermarks",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
@@ -112,7 +112,7 @@ class StoreReader:
         if not isinstance(error, READ_ERRORS):
             raise error
         found = problem(error, file.path)
-        self.report(found.slug, found.message, file, found.offset)
+        self.problems.append(replace(found, store=self.store, version=file.version))
 
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
         """The columns that every row about this store has."""

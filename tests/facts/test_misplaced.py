@@ -10,12 +10,8 @@ import pytest
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
 from inspector.facts.misplaced import MisplacedKeys
-<<<<<<< HEAD
 from tests.cases import FIXTURES, hdfs_cases
-=======
-from tests.cases import FIXTURES
 from tests.profiles import sampled
->>>>>>> main
 
 UNCHECKED = ("agg_global", "wide_key")
 """One partition has all keys; a key that holds an array has a hash that is not computed here."""

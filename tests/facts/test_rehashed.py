@@ -9,12 +9,8 @@ from inspector.analyses.shared.run import Run
 from inspector.discovery.placement import partition_count
 from inspector.facts.rehashed import TIMES, Rehashed
 from inspector.facts.versions import VersionFacts
-<<<<<<< HEAD
 from tests.cases import FIXTURES, hdfs_cases
-=======
-from tests.cases import FIXTURES
 from tests.profiles import sampled
->>>>>>> main
 
 REHASHED = FactRequest(rehashed=True, partitions=True)
 CASES = [path.name for path in hdfs_cases("4.3.0")]

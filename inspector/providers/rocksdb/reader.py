@@ -8,7 +8,7 @@ import numpy as np
 
 from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import ChangelogHead, read_changelog
-from inspector.decode.encoded_rows import KeyDecoder
+from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
 from inspector.decode.records import RecordBlock, Scanned
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
@@ -182,7 +182,11 @@ class RocksDbReader:
         return self._encoding
 
     def _family(self, name: str | None) -> int | None:
-        """The number of a column family, which only snapshots say; it never changes."""
+        """The number of a column family, which only snapshots say; it never changes.
+
+        Spark writes a snapshot with the version that makes a family
+        (``RocksDB.createColFamilyIfAbsent``): one that snapshots do not name has no rows yet.
+        """
         if name is None:
             return None
         snapshots = [file for file in self._files if file.kind is FileKind.SNAPSHOT]
@@ -195,6 +199,8 @@ class RocksDbReader:
                 continue
             if number is not None:
                 return number
+        if error is None and snapshots:
+            return NO_FAMILY
         raise error or DecodeError(
             f"no snapshot says which entries belong to the column family {name[:80]!r}"
         )
