@@ -15,6 +15,7 @@ from inspector.sparktypes.key_encoders import KeyEncoder
 
 if TYPE_CHECKING:
     from inspector.decode.records import RecordBlock
+    from inspector.providers.shared_files import SharedFiles
 
 Report = Callable[[str, str, "StoreFile | None", "int | None"], None]
 """Takes slug, message, file and offset of a problem."""
@@ -188,6 +189,16 @@ class Provider(ABC):
     @abstractmethod
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """The state files of one store by version; which of them make one is in ``chain``."""
+
+    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
+        """What the snapshots in one folder share; None if each has its rows for itself.
+
+        Args:
+            storage: opened at the checkpoint's root.
+            files: all files in the folder.
+        """
+        del storage, files
+        return None
 
     @abstractmethod
     def reader(
