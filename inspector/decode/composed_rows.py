@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ _WORD = 8
 _BITS = 64
 _RESERVED = 16
 """Bytes that a large decimal or an interval has, null or not, and whatever it needs."""
+_FEW_WORDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +84,7 @@ def columns_of(
     words = _words(buffer)
     found = []
     for ordinal, data_type in enumerate(types):
-        slots = words[offsets + bits + _WORD * ordinal]
+        slots = words[offsets + (bits + _WORD * ordinal)]
         null_words = words[offsets + _WORD * (ordinal // _BITS)]
         null = (null_words >> np.uint64(ordinal % _BITS)) & np.uint64(1) != 0
         if storage_type(data_type).fixed_width is not None:
@@ -124,9 +125,9 @@ def composed(buffer: bytes, columns: Sequence[Column], count: int) -> Rows:
     source = _words(buffer)
     cursor = np.full(count, bits + len(columns), np.int64)
     for ordinal, column in enumerate(columns):
-        out[starts + ordinal // _BITS] |= column.null.astype(np.uint64) << np.uint64(
-            ordinal % _BITS
-        )
+        if column.null.any():
+            bit = column.null.astype(np.uint64) << np.uint64(ordinal % _BITS)
+            out[starts + ordinal // _BITS] |= bit
         slots = column.slots
         if column.offsets is not None and column.room is not None:
             has = column.room > 0
@@ -142,6 +143,13 @@ def _copy(source: UInt64s, offsets: Int64s, words: Int64s, out: UInt64s, targets
     """Copy so many words of each row."""
     total = int(words.sum())
     if not total:
+        return
+    most = int(words.max())
+    if most <= _FEW_WORDS:
+        # Fields of a few words: word by word through all rows.
+        for at in range(most):
+            rows: Any = slice(None) if at < int(words.min()) else np.flatnonzero(words > at)
+            out[targets[rows] + at] = source[offsets[rows] + at * _WORD]
         return
     before = np.cumsum(words) - words
     within = np.arange(total, dtype=np.int64) - np.repeat(before, words)

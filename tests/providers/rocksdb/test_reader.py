@@ -37,6 +37,12 @@ def truth(case: Path) -> dict[int, Rows]:
     return found
 
 
+def read_by_spark(case: Path) -> set[tuple[int, int, int]]:
+    """Operator, partition and version of what Spark could read; cleanup may have come between."""
+    lines = json.loads((case / "truth_counts.json").read_text("utf-8"))
+    return {(line["op"], line["part"], line["ver"]) for line in lines if "num_keys" in line}
+
+
 def read(tasks: list[Task]) -> tuple[Rows, list[dict[str, Any]]]:
     found: Rows = defaultdict(list)
     problems = []
@@ -60,12 +66,15 @@ def several_values(tasks: list[Task]) -> Iterator[tuple[int, str, int]]:
 def test_every_row_is_the_one_that_spark_reads(case: Path) -> None:
     checkpoint = open_checkpoint(str(case / "checkpoint"))
     assert checkpoint.problems == ()
+    known = read_by_spark(case)
     for version, expected in truth(case).items():
         tasks = plan(checkpoint, TaskRequest(version))
         found, problems = read(tasks)
         assert problems == []
         lists = set(several_values(tasks))
         for place in {*expected, *found}:
+            if (place[0], place[2], version) not in known:
+                continue
             theirs, ours = expected.get(place, []), found.get(place, [])
             if place in lists:  # our keys have the place of the row, too
                 assert sorted(value for _, value in ours) == sorted(value for _, value in theirs)
