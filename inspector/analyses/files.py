@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inspector.analyses.shared.common import (
@@ -23,6 +24,7 @@ from inspector.analyses.shared.options import AT_VERSION, PART, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.shared_tables import (
+    NOT_HERE,
     SNAPSHOTS,
     Shared,
     shared_by_folder,
@@ -31,6 +33,7 @@ from inspector.analyses.shared.shared_tables import (
 )
 from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.engines.engine import reader_of
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
@@ -122,6 +125,11 @@ FILES = driver_table(
 def files(path: str | Run, options: Options | None = None) -> Report:
     """Inventory: chains of deltas and snapshots, replay depth, what else lies there."""
     run = Run.start(path, options)
+    if not run.checkpoint.provider.shares_files:
+        return files_report(run.checkpoint, run.version, run.listed, {})
+    if reader_of(run.engine) is not None:
+        listed = files_report(run.checkpoint, run.version, run.listed, {})
+        return replace(listed, footnotes=(NOT_HERE,))
     shared, problems = shared_by_folder(run.checkpoint)
     return files_report(run.checkpoint, run.version, (*run.listed, *problems), shared)
 

@@ -139,11 +139,13 @@ class Provider(ABC):
         spark_class: name of the class in Spark, without its package.
         has_column_families: several stores may share files, which some operators need.
         keeps_maps: an executor keeps the rows of versions as maps on its heap.
+        shares_files: its snapshots consist of files that they share.
     """
 
     spark_class: str
     has_column_families = False
     keeps_maps = True
+    shares_files = False
 
     name: str
     """Name of its folder here; tasks carry it to the workers."""

@@ -61,11 +61,14 @@ Shared = Mapping[str, SharedFiles]
 """What snapshots share, by the folder that they lie in."""
 
 
-def shared_by_folder(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
-    """What the snapshots of the selected stores share, and what cannot be read of it.
+NOT_HERE = (
+    "What snapshots share is not shown: it stands in their files, which Spark's executors read and "
+    "this process cannot."
+)
 
-    Empty for a provider whose snapshots have their rows for themselves.
-    """
+
+def shared_by_folder(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...]]:
+    """What the snapshots of the selected stores share, and what cannot be read of it."""
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
     provider, storage = checkpoint.provider, checkpoint.storage
     answers = in_parallel(lambda each: provider.shared_files(storage, each.files), layouts)

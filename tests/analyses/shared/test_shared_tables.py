@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from inspector import api
+from inspector.analyses.files import files
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.shared_tables import NOT_HERE
 from inspector.render.report import Report
 from tests.cli.support import checkpoint_of, copy_of
+
+if TYPE_CHECKING:
+    from inspector.engines.engine import Engine
 
 CASE = "rocksdb_tws_event"
 
@@ -34,6 +40,21 @@ def test_snapshots_that_share_nothing_have_no_table() -> None:
     report = api.files(str(checkpoint_of("agg_update")))
     assert "snapshots" not in tables(report)
     assert "orphan_tables" not in report.summary
+
+
+class ByExecutors:
+    """As much of an engine as says that it reads the files itself."""
+
+    reader = object()
+
+
+def test_where_spark_reads_the_files_it_is_said_that_nothing_is_shown() -> None:
+    run = Run.start(str(checkpoint_of(CASE)), None)
+    run.engine = cast("Engine", ByExecutors())
+    report = files(run)
+    assert "snapshots" not in tables(report)
+    assert list(report.footnotes) == [NOT_HERE]
+    assert list(report.problems) == list(run.listed)
 
 
 def test_orphans_and_missing_tables(tmp_path: Path) -> None:
