@@ -17,8 +17,17 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
 from inspector.facts.checks import ChecksPassed
+from inspector.passes.follow import Followed
 from inspector.passes.run import run_rows
-from tests.cases import facts_of_type, observed_in, problems_in, rocksdb_cases, run
+from tests.cases import (
+    facts_of_type,
+    observed,
+    observed_in,
+    problems_in,
+    rocksdb_cases,
+    run,
+    tasks_of,
+)
 from tests.profiles import sampled
 
 CASES = [case for case in rocksdb_cases() if not case.name.endswith("_hdfs")]
@@ -198,3 +207,13 @@ def test_nothing_is_written(tmp_path: Path, sessions: Path) -> None:
     observed_in(sessions, fit=True)
     assert sums() == before
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_later_look_goes_on_from_the_lists_of_the_one_before() -> None:
+    lists = next(case for case in CASES if case.name == "rocksdb_join_left_outer_v4")
+    followed = Followed()
+    for version in (3, 4, 8):
+        specs = [task.to_json() for task in tasks_of(lists / "checkpoint", version)]
+        kept = [one for one in observed(specs, followed) if one.version == version]
+        anew = [one for one in observed(specs) if one.version == version]
+        assert sorted(map(repr, kept)) == sorted(map(repr, anew))
