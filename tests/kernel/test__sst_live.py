@@ -140,17 +140,11 @@ def test_arguments_are_checked(kernel: Kernel) -> None:
             "state": two,
         }
         given = arguments | {"runs": int64s(0, 1)} | other
+        call_it: Any = kernel.table_live
+        spans_of_keys = (*given["keys"], given["tags"], given["runs"])
+        rest = (*given["bounds"], given["sequences"], given["state"], int64s(0), int64s(0))
         with pytest.raises(ValueError, match=r"outside|length"):
-            kernel.table_live(
-                *given["keys"],
-                given["tags"],
-                given["runs"],
-                *given["bounds"],
-                given["sequences"],
-                given["state"],
-                int64s(0),
-                int64s(0),
-            )
+            call_it(*spans_of_keys, *rest)
 
     refused(keys=(b"a", int64s(0), int64s(2)))
     refused(tags=int64s(1, 1))
