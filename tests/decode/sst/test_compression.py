@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import zlib
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,7 @@ def without_size(raw: bytes) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-def packed(codec: str, raw: bytes) -> bytes:
+def packed(codec: Literal["snappy", "lz4_raw", "zstd"], raw: bytes) -> bytes:
     return pa.Codec(codec).compress(raw, asbytes=True)
 
 
