@@ -53,6 +53,7 @@ TESTED_ELSEWHERE = {
     "kernel/programs.py": "words of programs: tests/kernel/test__rows.py and test__order.py",
     "render/page/model.py": "values without behaviour: tests/render/page/test_views.py",
     "providers/common_names.py": "tests/providers/test_registry.py and test_side_checks.py",
+    "providers/shared_files.py": "values: tests/providers/rocksdb/test_usage.py",
     "providers/provider.py": "what a provider has to answer: tests/providers/test_registry.py",
     "providers/hdfs/names.py": "tests/providers/test_registry.py: names as all providers know them",
     "providers/hdfs/provider.py": "tests/providers/test_registry.py",
