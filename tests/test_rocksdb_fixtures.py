@@ -114,13 +114,11 @@ def test_rows_are_the_entries_of_the_database(case: Path) -> None:
 def test_an_unsafe_row_lies_in_its_entry_as_it_is(case: Path) -> None:
     if "_avro" in case.name:
         return
-    entries: dict[Place, list[str]] = defaultdict(list)
+    entries: dict[Place, str] = defaultdict(str)
     for line in lines_of(case / "raw.jsonl.gz"):
-        entries[place(line)].append(line["rv"])
-    for where, values in entries.items():
-        whole = " ".join(values)
-        rows = (line for line in lines_of(case / "truth.jsonl.gz") if place(line) == where)
-        assert all(line["vx"] in whole for line in rows)
+        entries[place(line)] += f" {line['rv']}"
+    for line in lines_of(case / "truth.jsonl.gz"):
+        assert line["vx"] in entries[place(line)]
 
 
 @cases(TABLES)
