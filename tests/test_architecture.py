@@ -66,6 +66,7 @@ OF_NO_MODULE = {
     "test_collection.py": "every test file is run, and by whom",
     "test_fixtures.py": "the fixtures, and all layers together on them",
     "test_pairs.py": "the same query on both providers: the same facts, findings and leftovers",
+    "test_rocksdb_fixtures.py": "the fixtures of RocksDB agree with themselves",
     "analyses/test_first_screen.py": "what an audit says first of every trouble and healthy twin",
     "cli/test_limits.py": "hostile files by the command line, in a process of bounded memory",
     "test_forms.py": "every form of every report: the same numbers, by the published schema",
