@@ -86,7 +86,7 @@ OF_NO_MODULE = {
 """Test files that stand for no single module, each with what it is for."""
 
 ONLY_IMPORTERS = {
-    "fsspec": {"checkpoint/storage.py"},
+    "fsspec": {"checkpoint/drivers.py"},
     "click": {"cli/"},
     "pyspark": {"engines/spark.py", "engines/session.py", "engines/hadoop.py", "spark/"},
     "rich": {"render/display.py", "render/fitting.py", "cli/"},

@@ -38,6 +38,7 @@ from inspector.engines.engine import (
     Reader,
     Work,
     reader_of,
+    runs_in_process,
 )
 from inspector.engines.local import stream_tasks
 from inspector.engines.shared import SharedEngines
@@ -219,12 +220,15 @@ class Run:
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
         from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
-        from inspector.passes.run import run_tasks  # noqa: PLC0415
+        from inspector.passes.run import files_ahead, run_tasks  # noqa: PLC0415
+        from inspector.providers.task_files import upcoming  # noqa: PLC0415 - for readers
 
         files = sum(len(store.files) for task in tasks for store in task.stores)
-        if partitions or files <= MANY:
-            return self.map(run_tasks, tasks)
-        return self.map(run_tasks, tasks, Merge(KEYS, combining(self.version)))
+        few = partitions or files <= MANY
+        merge = None if few else Merge(KEYS, combining(self.version))
+        ahead = files_ahead(tasks) if runs_in_process(self.engine) else ()
+        with upcoming(self.checkpoint.storage, ahead):
+            yield from self.map(run_tasks, tasks, merge)
 
     def map(
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
