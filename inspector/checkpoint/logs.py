@@ -6,7 +6,8 @@ Spark purges entries older than its retention, and a query that is running purge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.log_checks import cross_checks, without_doubtful
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
-from inspector.checkpoint.logfile import problem
+from inspector.checkpoint.logfile import problem, split_log
 from inspector.checkpoint.metadata import read_query_id
 from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.source_offsets import SourceOffset, source_offsets
@@ -29,8 +30,14 @@ OFFSETS, COMMITS = "offsets", "commits"
 MOST_ENTRIES = 10_000
 """Entries of each log that are read; Spark keeps some 100 by default."""
 
+MAX_FORMAT = 999_999_999
+"""Above every version that the first line of an entry can name."""
+
 AT_ONCE = 64
 """Entries that are in memory at once."""
+
+NEAR = 10
+"""Entries on each side of a batch that say what held for it, where the rest is not needed."""
 
 
 class ConfValue(NamedTuple):
@@ -62,6 +69,7 @@ class Logs:
         sources: where the sources stood, of every batch whose offset entry could be read.
         problems: entries that could not be read, were too many to, or contradict each other.
         query_id: the query's id from ``metadata``.
+        formats: log -> version of the format of its newest entry, where that could be read.
     """
 
     clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
@@ -73,6 +81,7 @@ class Logs:
     sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     query_id: str | None = None
+    formats: Mapping[str, int] = field(default_factory=dict)
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
         """The value that a conf had for a batch.
@@ -105,18 +114,36 @@ class Logs:
         return None
 
 
-def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
+@dataclass(frozen=True)
+class Near:
+    """The entries that are read where only one batch is asked about: those next to it.
+
+    Attributes:
+        batch_id: the batch; None for the newest.
+    """
+
+    batch_id: int | None = None
+
+    def of(self, batches: Sequence[BatchId]) -> set[BatchId]:
+        """Which batches of a log are read: the newest, and those on both sides of the batch."""
+        around = self.batch_id
+        mine = [b for b in batches if around is not None and abs(b - around) <= NEAR]
+        return {*batches[-NEAR:], *mine}
+
+
+def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
     """Read both logs.
 
     Args:
         storage: opened at the checkpoint's root.
         most: how many entries of each log are read; the newest, if there are more.
+        near: read these alone; of the others it counts that they are there.
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
     log every batch before the newest of the offset log counts as committed: Spark plans none before
     the one before it has been.
     """
-    reader = _Reader(storage, most)
+    reader = _Reader(storage, most, near)
     # Commits first: a batch that finishes meanwhile then counts as running, which it was.
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
@@ -145,16 +172,18 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
         sources=planned.sources,
         problems=(*problems, *reader.problems, *crossed),
         query_id=query_id,
+        formats=reader.formats,
     )
 
 
 class _Reader:
     """Reads entries side by side, a few at a time, and collects what is wrong with them."""
 
-    def __init__(self, storage: Storage, most: int) -> None:
+    def __init__(self, storage: Storage, most: int, near: Near | None) -> None:
         self._storage = storage
-        self._most = most
+        self._most, self._near = most, near
         self.problems: list[Problem] = []
+        self.formats: dict[str, int] = {}
 
     def list(self, folder: str) -> dict[BatchId, Entry] | None:
         """The entries of a log by batch, in order, at most so many of the newest.
@@ -185,6 +214,9 @@ class _Reader:
     ) -> Iterator[tuple[BatchId, T]]:
         """Every entry that can be read and parsed, in the order of batches."""
         batches = list(entries)
+        if self._near is not None:
+            wanted = self._near.of(batches)
+            batches = [batch for batch in batches if batch in wanted]
         for start in range(0, len(batches), AT_ONCE):
             some = batches[start : start + AT_ONCE]
             contents = self._storage.read_many(entries[batch] for batch in some)
@@ -192,6 +224,13 @@ class _Reader:
                 content = contents[entries[batch].path]
                 for found in self._attempt(entries[batch], content, parse):
                     yield batch, found
+                if batch == batches[-1] and isinstance(content, bytes):
+                    self._note_format(entries[batch], content)
+
+    def _note_format(self, entry: Entry, content: bytes) -> None:
+        """Note the format of the newest entry, even of one that a later Spark wrote."""
+        with suppress(DecodeError):
+            self.formats[entry.path.partition("/")[0]] = split_log(content, MAX_FORMAT)[0]
 
     def _attempt(
         self, entry: Entry, content: bytes | OSError | InspectorError, parse: Callable[[bytes], T]

@@ -127,6 +127,7 @@ def patiently(call: Callable[[], T], place: str, limits: Limits = LIMITS) -> T:
 def in_thread(call: Callable[[], T]) -> Future[T]:
     """The answer of a call, by a thread of its own, which is left behind if it is stuck."""
     answer: Future[T] = Future()
+    answer.set_running_or_notify_cancel()  # it cannot be taken back
 
     def make() -> None:
         try:

@@ -18,6 +18,7 @@ from inspector.analyses.shared.second_look import (
     restores,
 )
 from inspector.checkpoint.logfile import MOVED_SLUG
+from inspector.checkpoint.logs import Near
 from inspector.checkpoint.meter import READ
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import (
@@ -109,7 +110,12 @@ class Run:
 
     @classmethod
     def start(
-        cls, path: str | Run, options: Options | None, engines: SharedEngines | None = None
+        cls,
+        path: str | Run,
+        options: Options | None,
+        engines: SharedEngines | None = None,
+        *,
+        whole_logs: bool = True,
     ) -> Run:
         """Open a checkpoint and choose the version; a run that is open is taken as it is.
 
@@ -117,6 +123,7 @@ class Run:
             path: of the checkpoint, or of a part of it.
             options: of its user.
             engines: those that several runs share; by default each has its own.
+            whole_logs: read every entry of the logs, not only those next to the batch.
 
         Raises:
             CheckpointError: there is no such part or version.
@@ -133,8 +140,10 @@ class Run:
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
         schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
 
+        near = None if whole_logs else Near(_batch(options))
+
         def open_it() -> Checkpoint:
-            return _opened(path, options, reader_of(engine), (selection, schemas))
+            return _opened(path, options, reader_of(engine), (selection, schemas), near)
 
         checkpoint = open_it()
         checkpoint.check_selection()
@@ -283,14 +292,22 @@ def _thresholds(options: Options) -> Thresholds:
         raise CheckpointError(str(error)) from None
 
 
+def _batch(options: Options) -> int | None:
+    """The batch that the user chose; None for the newest."""
+    if options.batch is not None or options.state_version is None:
+        return options.batch
+    return options.state_version - 1
+
+
 def _opened(
     path: str,
     options: Options,
     reader: Reader | None,
     narrowed: tuple[Selection, UserSchemas],
+    near: Near | None,
 ) -> Checkpoint:
     if reader is None:
-        return open_checkpoint(path, options.storage_options, *narrowed)
+        return open_checkpoint(path, options.storage_options, *narrowed, near)
     if options.storage_options:
         raise EngineError(
             "--storage-option is for fsspec; with --io hadoop the session's own settings count, "
