@@ -65,7 +65,7 @@ class ObjectStore(AsyncFileSystem):  # type: ignore[misc]
         return {"name": name, "type": kind, "size": size, "mtime": known.st_mtime}
 
     def _place(self, path: str) -> Path:
-        return self.folder / self._strip_protocol(path)
+        return self.folder / str(self._strip_protocol(path))
 
     async def _info(self, path: str, **_: Any) -> dict[str, Any]:
         await self.requests.made("HEAD", path)

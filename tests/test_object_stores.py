@@ -14,9 +14,14 @@ from benchmark.checkpoint import Size, make
 import inspector.api as api
 from inspector.analyses.shared.options import Options
 from inspector.checkpoint import patience, storage
+from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import checkpoint_at
+from inspector.discovery.remembered_files import RememberedFiles
 from inspector.model import LIMITS, Limits
 from inspector.render.report import Report
 from tests.cases import FIXTURES
+from tests.growing import Growing
 from tests.object_store import serve
 
 ANALYSES: dict[str, Callable[..., Report]] = {
@@ -102,6 +107,25 @@ def test_info_reads_the_entries_next_to_its_batch(tmp_path: Path) -> None:
     older = api.info("objects://ck", Options(batch=20))
     assert older.summary["batch_id"] == 20
     assert requests.kinds["GET"] == 24 + 2 * 21
+
+
+def test_each_look_at_a_query_that_runs_is_one_listing_and_what_is_new(tmp_path: Path) -> None:
+    growing = Growing("agg_update", tmp_path)
+    for batch in range(5):
+        growing.run(batch)
+    requests = serve(tmp_path)
+    files = RememberedFiles(Storage.open("objects://checkpoint"))
+    looks = []
+    for batch in range(5, 8):
+        requests.kinds.clear()
+        files.look_again()
+        found = checkpoint_at(files, Selection(), small_files=files)
+        looks.append(dict(requests.kinds))
+        assert found.newest_version == batch
+        growing.run(batch)
+    # The entries of both logs, and of each the checksums.
+    assert looks[1:] == [{"LIST": 1, "GET": 4}] * 2
+    assert looks[0]["LIST"] == 1
 
 
 def test_many_requests_are_under_way_at_a_time(tmp_path: Path) -> None:

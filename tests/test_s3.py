@@ -1,4 +1,4 @@
-"""S3 itself, on loopback: by the client that people use, against a server that speaks its protocol."""
+"""S3 on loopback: the client that people use, against a server that speaks its protocol."""
 
 from __future__ import annotations
 

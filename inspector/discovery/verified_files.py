@@ -80,7 +80,7 @@ class VerifiedFiles(Storage):
         if tree is None:
             found = super().list(relative, missing_ok=missing_ok)
         else:
-            found = self._listed(tree, relative, missing_ok=missing_ok)
+            found = self._in_tree(tree, relative, missing_ok=missing_ok)
         self._names[relative] = frozenset(entry.name for entry in found)
         return found
 
@@ -95,7 +95,7 @@ class VerifiedFiles(Storage):
             self._tree, self._has_asked = super().tree(), True
         return self._tree
 
-    def _listed(self, tree: Tree, relative: str, *, missing_ok: bool) -> tuple[Entry, ...]:
+    def _in_tree(self, tree: Tree, relative: str, *, missing_ok: bool) -> tuple[Entry, ...]:
         if relative in tree.folders:
             return tree.folders[relative]
         if tree.entry(relative) is not None:

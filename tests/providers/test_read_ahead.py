@@ -9,7 +9,8 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import LimitError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
-from inspector.providers.read_ahead import AHEAD, SMALL_BYTES, ReadAhead
+from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.task_files import AHEAD, SMALL_BYTES
 
 
 class Remote(Storage):
