@@ -247,3 +247,27 @@ def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again() -> N
     report = api.audit("objects://checkpoint")
     assert report.complete
     assert slugs(report) == {"moved": 1}
+
+
+@pytest.mark.parametrize(
+    "path", ["offsets/9", "commits/9", "offsets/4", "state/0/0/_metadata/schema"]
+)
+def test_a_log_entry_or_schema_that_went_since_it_was_listed_is_said(path: str) -> None:
+    requests = serve(FIXTURES / "agg_update")
+    requests.fault = failing(f"checkpoint/{path}", FileNotFoundError(path))
+    report = api.audit("objects://checkpoint")
+    (problem,) = (each for each in report.problems if each.slug == "vanished")
+    assert problem.path == f"objects://checkpoint/{path}"
+    assert not report.complete
+
+
+def test_entries_that_were_purged_since_they_were_listed_are_no_problem() -> None:
+    requests = serve(FIXTURES / "agg_update")
+
+    def purged(kind: str, path: str) -> None:
+        if kind == "GET" and path.endswith(("offsets/0", "offsets/1", "commits/0")):
+            raise FileNotFoundError(path)
+
+    requests.fault = purged
+    report = api.audit("objects://checkpoint")
+    assert "vanished" not in slugs(report)

@@ -15,7 +15,7 @@ from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.log_checks import cross_checks, without_doubtful
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
-from inspector.checkpoint.logfile import problem, split_log
+from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
 from inspector.checkpoint.metadata import read_query_id
 from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.source_offsets import SourceOffset, source_offsets
@@ -217,15 +217,31 @@ class _Reader:
         if self._near is not None:
             wanted = self._near.of(batches)
             batches = [batch for batch in batches if batch in wanted]
+        oldest = batches[0] if batches[1:] else None
         for start in range(0, len(batches), AT_ONCE):
             some = batches[start : start + AT_ONCE]
             contents = self._storage.read_many(entries[batch] for batch in some)
             for batch in some:
                 content = contents[entries[batch].path]
+                if isinstance(content, FileNotFoundError):
+                    self._note_vanished(entries[batch], was_oldest=batch == oldest)
+                    oldest = batch + 1 if batch == oldest else oldest
+                    continue
                 for found in self._attempt(entries[batch], content, parse):
                     yield batch, found
                 if batch == batches[-1] and isinstance(content, bytes):
                     self._note_format(entries[batch], content)
+
+    def _note_vanished(self, entry: Entry, *, was_oldest: bool) -> None:
+        """Say that an entry went since it was listed, unless a purge did it: that takes the oldest.
+
+        The purge of a query that runs may overtake a read all the same, so it is said only if a
+        second look says it too.
+        """
+        if not was_oldest:
+            message = "it was listed, and was gone when it was read; nothing of it is known"
+            path = self._storage.full_path(entry.path)
+            self.problems.append(Problem(VANISHED_SLUG, message, path))
 
     def _note_format(self, entry: Entry, content: bytes) -> None:
         """Note the format of the newest entry, even of one that a later Spark wrote."""
@@ -235,8 +251,6 @@ class _Reader:
     def _attempt(
         self, entry: Entry, content: bytes | OSError | InspectorError, parse: Callable[[bytes], T]
     ) -> Iterator[T]:
-        if isinstance(content, FileNotFoundError):
-            return  # purged since it was listed
         try:
             if not isinstance(content, bytes):
                 raise content

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, discover
+from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.logs import Logs, Near, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.roots import Selection, resolve_root
@@ -300,7 +301,7 @@ def _schemas(
             schema = with_user_schemas(schema, supplied[place], place)
         else:
             problems.extend(trouble)
-            if schema is None and not trouble and layout.metadata is not None:
+            if schema is None and not trouble:
                 problems.extend(_lost_schema(storage, layout, store))
         if schema is not None:
             schemas[store] = schema
@@ -312,11 +313,19 @@ def _lost_schema(storage: Storage, layout: OperatorLayout, store: str) -> Iterat
 
     They also write the operator's metadata; without that an older release may have run the query.
     """
+    path = schema_path(layout.operator_id, store)
+    listed = storage.stat(path)
+    if listed is not None and not listed.is_dir:
+        message = "it was listed, and was gone when it was read; nothing that hangs on it is known"
+        yield Problem(VANISHED_SLUG, message, storage.full_path(path))
+        return
+    if layout.metadata is None:
+        return
     kinds = (FileKind.DELTA, FileKind.SNAPSHOT)
     if any(each.of_kind(*kinds) for each in layout.stores if each.store.store_name == store):
         yield Problem(
             LOST_SCHEMA,
             "the state schema is missing, expected it wherever the operator's metadata is: nothing "
             "that hangs on the schema is known of this store",
-            storage.full_path(schema_path(layout.operator_id, store)),
+            storage.full_path(path),
         )
