@@ -217,7 +217,7 @@ class _Reader:
         if self._near is not None:
             wanted = self._near.of(batches)
             batches = [batch for batch in batches if batch in wanted]
-        oldest = batches[0] if batches[1:] else None
+        oldest: int | None = batches[0] if batches[1:] else None
         for start in range(0, len(batches), AT_ONCE):
             some = batches[start : start + AT_ONCE]
             contents = self._storage.read_many(entries[batch] for batch in some)

@@ -29,14 +29,14 @@ class StoreReader:
         provider: the one that wrote the files. storage: where they lie.
     """
 
-    def __init__(self, task: Task, storage: TaskFiles, store: StoreTask) -> None:
-        self.storage = storage
+    def __init__(self, task: Task, storage: Storage, store: StoreTask) -> None:
+        self.storage = storage if isinstance(storage, TaskFiles) else TaskFiles(storage)
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
         self._begun: set[str] = set()
         self.provider = provider_named(task.provider)
         options = ReadOptions(task.codecs, task.row_checksum)
-        self._files = self.provider.reader(storage, options, store.side_files, self.report)
+        self._files = self.provider.reader(self.storage, options, store.side_files, self.report)
 
     @property
     def raw_bytes(self) -> int:

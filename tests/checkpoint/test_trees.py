@@ -15,7 +15,9 @@ from tests.object_store import serve
 
 
 def found(*names: str, **types: str) -> dict[str, Any]:
-    infos = [{"name": name, "type": "file", "size": len(name)} for name in names]
+    infos: list[dict[str, Any]] = [
+        {"name": name, "type": "file", "size": len(name)} for name in names
+    ]
     infos += [{"name": name, "type": kind, "size": 0} for name, kind in types.items()]
     return {info["name"]: info for info in infos}
 
