@@ -84,13 +84,15 @@ OF_NO_MODULE = {
     "spark/test_watch.py": "watch beside a query that runs on a real Spark",
     "spark/test_key_order.py": "the order of keys against that of Spark itself",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
+    "test_s3.py": "S3 on loopback, from end to end",
+    "test_object_stores.py": "requests and reports on object stores, from end to end",
     "test_damage.py": "damages under true checksums, from end to end",
     "test_limits.py": "what hostile files cost, from end to end",
 }
 """Test files that stand for no single module, each with what it is for."""
 
 ONLY_IMPORTERS = {
-    "fsspec": {"checkpoint/storage.py"},
+    "fsspec": {"checkpoint/drivers.py"},
     "click": {"cli/"},
     "pyspark": {"engines/spark.py", "engines/session.py", "engines/hadoop.py", "spark/"},
     "rich": {"render/display.py", "render/fitting.py", "cli/"},

@@ -14,7 +14,15 @@ from hashlib import blake2b
 from threading import BoundedSemaphore, Condition
 from typing import TYPE_CHECKING, Any
 
-from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
+from inspector.engines.engine import (
+    BatchFunction,
+    Engine,
+    Merge,
+    Reader,
+    Work,
+    reader_of,
+    runs_in_process,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +42,7 @@ class Limited:
     def __init__(self, engine: Engine, tasks: int) -> None:
         self._engine = engine
         self._free = BoundedSemaphore(tasks)
+        self.in_process = runs_in_process(engine)
 
     def map(
         self,

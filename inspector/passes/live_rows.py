@@ -71,6 +71,7 @@ def _locate(version: int, files: StoreFiles, reader: StoreReader) -> tuple[Chain
 def _learn(chain: Chain, reader: StoreReader) -> tuple[Positions, StoreFile | None]:
     """Positions of the live rows, and the file that could not be read, if there is one."""
     puts = LastPuts()
+    reader.keep(chain.files)  # for the rows themselves
     reader.expect(chain.files)
     for number, file in enumerate(chain.files):
         try:
