@@ -37,6 +37,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SIZES, size_table
 from inspector.analyses.shared.undecided import UNDECIDED, notes, undecided_tables
 from inspector.analyses.shared.verdict import verdict_of
+from inspector.analyses.shared.vouching import vouching, vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
@@ -217,6 +218,7 @@ def audit_report(
             "row_bytes": total.row_bytes,
             "heap_estimate_bytes": verdict.size.heap_bytes if verdict.size else None,
             "leftovers": verdict.leftovers,
+            **vouching(checkpoint, facts),
         }
     )
     metrics = values_of(
@@ -243,7 +245,7 @@ def audit_report(
         tables,
         findings=findings,
         problems=problems,
-        notes=notes(facts),
+        notes=(*notes(facts), *vouching_notes(checkpoint, version, facts)),
         judged=True,
         verdict=verdict,
         metrics=metrics,

@@ -5,6 +5,8 @@
 * A watermark never falls: ``WatermarkTracker.setWatermark`` and ``updateWatermark`` raise it only.
 * A commit has its offsets: entry N of ``offsets`` is written before batch N runs, entry N of
   ``commits`` after it, and ``purge`` removes the oldest offsets first.
+* A batch that another follows has its commit: entry N + 1 of ``offsets`` is written after entry N
+  of ``commits`` (Spark 2.2 and later; 2.1 had no commit log).
 * There are no gaps: batches are numbered one by one and purged from the oldest on.
 
 None of these is broken in any of the checkpoints, written by eleven releases of Spark, that the
@@ -26,12 +28,18 @@ NAMED_OF_A_GAP = 100
 """Missing entries that are named one by one; a renamed one may be followed by 2**63 of them."""
 
 _AROUND = "though older and newer ones are there"
+_WHY = {
+    "offsets": "though its batch is committed",
+    "commits": "though a later batch was planned, which follows its commit",
+}
 
 
 def cross_checks(
     offsets: Collection[BatchId],
     commits: Collection[BatchId],
     clocks: Mapping[BatchId, BatchClock],
+    *,
+    committed: bool = True,
 ) -> Iterator[Problem]:
     """What is wrong between the logs; paths are relative to the checkpoint's root.
 
@@ -39,10 +47,19 @@ def cross_checks(
         offsets: batches with an entry in the offset log.
         commits: those with one in the commit log.
         clocks: what the entries say; None in place of what could not be read.
+        committed: whether the query has a commit log at all.
     """
     yield from _lost("offsets", offsets, commits)
-    yield from _lost("commits", commits, ())
+    yield from _lost("commits", commits, followed(offsets) if committed else ())
     yield from _watermarks(clocks)
+
+
+def followed(offsets: Collection[BatchId]) -> set[BatchId]:
+    """Batches of the offset log that a later one follows, so that they were committed.
+
+    ``MicroBatchExecution`` writes entry N + 1 of ``offsets`` after entry N of ``commits``.
+    """
+    return set(offsets) - {max(offsets, default=BatchId(0))}
 
 
 def without_doubtful(clocks: Mapping[BatchId, BatchClock]) -> dict[BatchId, BatchClock]:
@@ -64,7 +81,8 @@ def without_doubtful(clocks: Mapping[BatchId, BatchClock]) -> dict[BatchId, Batc
 def _lost(log: str, entries: Collection[BatchId], needed: Collection[BatchId]) -> Iterator[Problem]:
     if not entries:
         if needed:
-            message = f"got no entry, expected one for each of {len(needed)} committed batches"
+            what = "that others follow" if log == "commits" else "that are committed"
+            message = f"got no entry, expected one for each of {len(needed)} batches {what}"
             yield Problem(LOST_ENTRY, message, log)
         return
     present = sorted(entries)
@@ -82,7 +100,7 @@ def _lost_entries(
     log: str, batches: Iterable[int], needed: Collection[BatchId]
 ) -> Iterator[Problem]:
     for batch in batches:
-        why = "though its batch is committed" if batch in needed else _AROUND
+        why = _WHY[log] if batch in needed else _AROUND
         message = f"the entry is missing, {why}"
         yield Problem(LOST_ENTRY, message, f"{log}/{batch}", version=batch + 1)
 

@@ -277,6 +277,8 @@ def _read_v3(
         if chosen is None:
             return None, ()
         path = chosen.path
+        if not chosen.is_file:
+            return None, (chosen.not_a_file(storage.full_path(path)),)
         return _read(storage, path, chosen.size), ()
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(path)),)
@@ -287,7 +289,7 @@ def _newest(entries: Sequence[Entry], schema_paths: Sequence[str]) -> Entry | No
     batches = {
         entry.name: (batch, entry)
         for entry in entries
-        if not entry.is_dir and (batch := number(entry.name.partition("_")[0])) is not None
+        if (batch := number(entry.name.partition("_")[0])) is not None
     }
     for path in reversed(schema_paths):
         name = path.rstrip("/").rsplit("/", 1)[-1]

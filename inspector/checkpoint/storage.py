@@ -8,13 +8,13 @@ gone when it is read. Failures of the storage are ``OSError`` (a missing file
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
 import fsspec
 
-from inspector.checkpoint.entries import Entry, entry_of
+from inspector.checkpoint.entries import PLAIN, Entry, entry_of
 from inspector.checkpoint.faults import translated
 from inspector.checkpoint.meter import READ
 from inspector.checkpoint.parallel import in_parallel
@@ -33,8 +33,6 @@ from inspector.model import LIMITS
 T = TypeVar("T")
 
 S3_CONNECTIONS = 64
-
-_PLAIN = frozenset({"file", "directory"})
 
 
 class Storage:
@@ -106,7 +104,7 @@ class Storage:
         return self.stat(relative) is not None
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds, sorted by name; sockets, devices and the like are left out.
+        """What a folder holds, sorted by name; sockets, devices and the like are marked special.
 
         Raises:
             FileNotFoundError: there is no such folder, unless ``missing_ok``: then it is empty.
@@ -218,19 +216,15 @@ class Storage:
                     raise NotADirectoryError("it is a file, not a folder")
                 continue  # the marker object by which some stores keep an empty folder
             name = str(info["name"]).rstrip("/").rsplit("/", 1)[-1]
-            entry = self._followed(info, f"{relative}/{name}" if relative else name)
-            if entry is not None:
-                found[name] = entry
+            found[name] = self._followed(info, f"{relative}/{name}" if relative else name)
         return tuple(found[name] for name in sorted(found))
 
-    def _followed(self, info: Mapping[str, Any], relative: str) -> Entry | None:
-        if info.get("islink") and info["type"] not in _PLAIN:
+    def _followed(self, info: Mapping[str, Any], relative: str) -> Entry:
+        if info.get("islink") and info["type"] not in PLAIN:
             # fsspec's local listing does not follow symbolic links; its info() does.
-            try:
+            with suppress(OSError):
                 info = self._fs.info(self._path(relative))
-            except OSError:
-                return None
-        return entry_of(info, relative) if info["type"] in _PLAIN else None
+        return entry_of(info, relative)
 
     def _info(self, relative: str) -> Any:
         return self._asked(relative, lambda: self._fs.info(self._path(relative)))

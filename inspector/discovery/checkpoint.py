@@ -77,6 +77,8 @@ class Checkpoint:
         provider: wrote its state.
         problems: small files that could not be read.
         query: every operator of the query, selected or not, with the rules that its files show.
+        small_files: logs, metadata and schemas that were read.
+        unsummed_small_files: those of them that no checksum vouches for.
     """
 
     storage: Storage
@@ -87,6 +89,8 @@ class Checkpoint:
     provider: Provider
     problems: tuple[Problem, ...] = field(default=())
     query: tuple[Operator, ...] = ()
+    small_files: int = 0
+    unsummed_small_files: int = 0
 
     @property
     def root(self) -> str:
@@ -234,7 +238,11 @@ def checkpoint_at(
         for operator in query
         if operator.operator_id in layouts
     )
-    return Checkpoint(storage, chosen, selected, logs, operators, provider, tuple(problems), query)
+    return Checkpoint(
+        *(storage, chosen, selected, logs, operators, provider, tuple(problems), query),
+        small_files=len(verified.vouched),
+        unsummed_small_files=list(verified.vouched.values()).count(False),
+    )
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:

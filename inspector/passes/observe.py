@@ -77,6 +77,7 @@ class StorePass:
         self.state = StateMap(tracking(store))
         self.whole = True
         self._raw_bytes = 0
+        self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
@@ -111,6 +112,7 @@ class StorePass:
         return change
 
     def _load(self, file: StoreFile) -> Change | None:
+        self._since = []
         self.state.begin(file.version or 0, rebase=True)
         return self._run(file)
 
@@ -127,6 +129,8 @@ class StorePass:
             self.whole = False
             return None
         self.whole = True
+        if self._confirm:
+            self._since.append(file)
         self._raw_bytes = self._reader.raw_bytes
         return self.state.end()
 
@@ -152,6 +156,9 @@ class StorePass:
                     "expected what the deltas up to this version make",
                     file,
                 )
+            else:
+                self._reader.confirm([*self._since, file])
+                self._since = [file]
 
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)

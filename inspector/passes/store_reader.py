@@ -32,6 +32,7 @@ class StoreReader:
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
         self._begun: set[str] = set()
+        self._confirmed: set[str] = set()
         self.provider = provider_named(task.provider)
         options = ReadOptions(task.codecs, task.row_checksum)
         self._files = self.provider.reader(storage, options, store.side_files, self.report)
@@ -44,7 +45,16 @@ class StoreReader:
     @property
     def checked(self) -> ChecksPassed:
         """What was right so far, each file once."""
-        return ChecksPassed(**asdict(self._files.checked))
+        unsummed = self._files.unsummed
+        return ChecksPassed(
+            **asdict(self._files.checked),
+            unsummed_files=len(unsummed),
+            confirmed_files=len(unsummed & self._confirmed),
+        )
+
+    def confirm(self, files: Iterable[StoreFile]) -> None:
+        """Note that a snapshot holds what these files make, itself included."""
+        self._confirmed.update(file.path for file in files)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""

@@ -101,6 +101,12 @@ class FileReader(Protocol):
     def checked(self) -> Checked:
         """What was right so far, each file once."""
 
+    @property
+    def unsummed(self) -> frozenset[str]:
+        """Paths of the files that were decoded to their end and that hold no checksum: neither
+        their blocks nor their rows do, nor a file beside them.
+        """
+
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
 

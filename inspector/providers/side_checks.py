@@ -26,6 +26,7 @@ class SideChecks:
 
     Attributes:
         passed: checksum files that hold the checksum of their file.
+        vouched: paths of the files that one of them vouches for.
     """
 
     def __init__(self, storage: Storage, sides: Iterable[StoreFile], report: Report) -> None:
@@ -35,6 +36,7 @@ class SideChecks:
             self._sides.setdefault(main_path(side), []).append(side)
         self._done: set[str] = set()
         self.passed = 0
+        self.vouched: set[str] = set()
 
     def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Pass on the chunks of a file and sum them; compared when the last one has passed."""
@@ -48,6 +50,7 @@ class SideChecks:
             mismatch = each.finish()
             if mismatch is None:
                 self.passed += 1
+                self.vouched.add(file.path)
             else:
                 name = side.path.rsplit("/", 1)[-1]
                 self._report(SLUG, f"{name}: {mismatch.message}", file, mismatch.offset)

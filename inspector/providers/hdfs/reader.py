@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from inspector.checkpoint.storage import Storage
-from inspector.decode.frames import codec_of, inflate, sniff
+from inspector.decode.frames import codec_of, has_checksums, inflate, sniff
 from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
@@ -37,12 +37,22 @@ class HdfsReader:
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(storage, side_files, report)
         self._decoded: dict[str, int] = {}
+        self._summed: set[str] = set()
 
     @property
     def checked(self) -> Checked:
         """What was right so far, each file once."""
         row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
         return Checked(len(self._decoded), self._checks.passed, row_checksums)
+
+    @property
+    def unsummed(self) -> frozenset[str]:
+        """Paths of the files that were decoded to their end and that hold no checksum: neither
+        their blocks nor their rows do, nor a file beside them.
+        """
+        if self._options.row_checksum:
+            return frozenset()
+        return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -112,6 +122,8 @@ class HdfsReader:
                 0,
             )
             codec = seen
+        if has_checksums(codec):
+            self._summed.add(file.path)
         return inflate(chain([head] if head else [], chunks), codec)
 
     def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
