@@ -232,6 +232,7 @@ class Redact(enum.Enum):
 READABLE = (
     *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved"),
     *("foreign-folder", "extra-partition", "partition-counts"),
+    *("absent-removals", "foreign-records"),
 )
 """Slugs of problems that are statements about files that could be read."""
 

@@ -60,7 +60,7 @@ FINDINGS = TableSpec(
 )
 CHANGES = TableSpec(
     "changes",
-    "what all versions that can be replayed did to one store",
+    "what the versions did to one store, from the first one whose changes all partitions show",
     (
         OPERATOR_ID,
         Column("store_name"),
@@ -261,7 +261,7 @@ def _lag_ms(summary: Mapping[str, Any]) -> int | None:
 def _changes(facts: Facts) -> Table:
     rows = []
     for (operator_id, store), versions in facts.by_store().items():
-        known = {v: f for v, f in versions.items() if f.rebased < f.stores}
+        known = _unbroken(versions)
         window = sum(known.values(), VersionFacts())
         rows.append(
             {
@@ -276,7 +276,22 @@ def _changes(facts: Facts) -> Table:
                 "removals": window.removals,
             }
         )
-    return CHANGES.table("what all versions that can be replayed changed", rows)
+    return CHANGES.table("what the versions changed, as far back as all partitions show it", rows)
+
+
+def _unbroken(versions: Mapping[int, VersionFacts]) -> dict[int, VersionFacts]:
+    """The newest versions in a row whose changes are known in every partition.
+
+    A sum that lacks a partition, or a version, would look like the whole.
+    """
+    stores = max((one.stores for one in versions.values()), default=0)
+    found: dict[int, VersionFacts] = {}
+    for version in sorted(versions, reverse=True):
+        one = versions[version]
+        if one.rebased or one.stores < stores or (found and version + 1 not in found):
+            break
+        found[version] = one
+    return found
 
 
 def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:

@@ -8,7 +8,8 @@
 =================  ====================================================================
 
 Spark takes a field that the metadata lacks as 0 (``OffsetSeqMetadata``, ``CommitMetadata``); here
-it is None, so that a clock that was never recorded does not look like one that stands at 0.
+it is None, so that a clock that was never recorded does not look like one that stands at 0. But
+Spark writes all fields or none: where some are there, one that is not was renamed by damage.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from inspector.checkpoint.logfile import (
     printable,
     split_log,
 )
+from inspector.exceptions import DecodeError
 
 OFFSETS_NEWEST = 2
 COMMITS_NEWEST = 3
@@ -59,6 +61,8 @@ def parse_offsets(data: bytes) -> OffsetEntry:
     version, lines = split_log(data, OFFSETS_NEWEST)
     header = lines[0].strip() if lines else ""
     fields = json_object(header) if header else {}
+    if fields:
+        _expect(fields, "batchWatermarkMs", "batchTimestampMs")
     control = object_field(fields, "controlBatchInfo").get("operationType")
     return OffsetEntry(
         watermark_ms=long_field(fields, "batchWatermarkMs"),
@@ -77,7 +81,17 @@ def parse_commit(data: bytes) -> int | None:
     """
     _, lines = split_log(data, COMMITS_NEWEST)
     text = lines[0].strip() if lines else ""
-    return long_field(json_object(text), "nextBatchWatermarkMs") if text else None
+    fields = json_object(text) if text else {}
+    if fields:
+        _expect(fields, "nextBatchWatermarkMs")
+    return long_field(fields, "nextBatchWatermarkMs")
+
+
+def _expect(fields: Mapping[str, object], *names: str) -> None:
+    for name in names:
+        if name not in fields:
+            others = ", ".join(fields)[:120]
+            raise DecodeError(f"got no {name} beside {others}, expected it in every entry")
 
 
 def _conf(fields: Mapping[str, object]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
-from inspector.checkpoint.log_checks import cross_checks, followed, without_doubtful
+from inspector.checkpoint.log_checks import conf_checks, cross_checks, followed, without_doubtful
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.metadata import read_query_id
@@ -137,7 +137,10 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
     if commits is not None and offsets is not None:
         crossed = [
             replace(found, path=storage.full_path(found.path or ""))
-            for found in cross_checks(offsets, commits, clocks, committed=planned.knows_commits)
+            for found in (
+                *cross_checks(offsets, commits, clocks, committed=planned.knows_commits),
+                *conf_checks(planned.confs, planned.names, clocks, planned.control_batches),
+            )
         ]
     return Logs(
         clocks=without_doubtful(clocks),
@@ -225,6 +228,7 @@ class _Planned:
         self.confs: dict[BatchId, Mapping[str, str]] = {}
         self.control_batches: dict[BatchId, str] = {}
         self.sources: dict[BatchId, tuple[SourceOffset, ...]] = {}
+        self.names: dict[BatchId, tuple[str, ...]] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
         self._before: tuple[BatchId, Mapping[str, str | None]] | None = None
 
@@ -235,6 +239,7 @@ class _Planned:
 
     def add(self, batch: BatchId, entry: OffsetEntry) -> None:
         self.confs[batch] = entry.conf
+        self.names[batch] = tuple(entry.sources)
         if entry.control is not None:
             self.control_batches[batch] = entry.control
         self._clocks[batch] = BatchClock(

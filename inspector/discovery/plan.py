@@ -12,10 +12,12 @@ from inspector.discovery.placement import hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.discovery.unknown_watermarks import held_back, recorded
 from inspector.model import Certainty, FileKind, TimeoutKind
+from inspector.operators import deduplicate, deduplicate_within_watermark
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES
-from inspector.operators.registry import fed_by_sources
+from inspector.operators.registry import EMITS, fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import field_at, is_int64, to_json
@@ -24,6 +26,7 @@ EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
 """Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
+DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 SIDE_FILES = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
@@ -138,6 +141,7 @@ def _store_task(
         hashed_fields=hashed_fields(checkpoint, operator, name, request.version)
         if request.fit or request.rehashed
         else 0,
+        cross_checks=_cross_checks(checkpoint, operator, rule, request.version),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
     )
 
@@ -164,6 +168,26 @@ def _certainty(
         warns = INFERENCES["complete-mode"].warns
         return Certainty.INFERRED if warns else Certainty.UNDECIDED, rule.doubt
     return Certainty.PROVEN, ""
+
+
+def _cross_checks(
+    checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
+) -> tuple[str, ...]:
+    """What the batches of a store cannot have written, by its operator and rule."""
+    dedup = operator.name in DEDUPLICATIONS
+    checks = ["updates"] if dedup else []
+    if rule.expiry is None or rule.user_supplied:
+        return tuple(checks)
+    # Below a join or group state the watermark lags, so that more rows and timers pass.
+    lags = not all(name in EMITS for name in operator.upstream) or (
+        held_back(checkpoint, operator, version) is not None
+    )
+    if _has_timers(rule):
+        checks += [] if lags else ["timers"]
+    elif dedup or operator.name in AGGREGATIONS:
+        checks.append("removals")
+        checks += [] if lags else ["late" if dedup else "late-where-evicted"]
+    return tuple(checks)
 
 
 def _has_timers(rule: StoreRule) -> bool:

@@ -34,6 +34,8 @@ class StoreTask:
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
             0 for every other operator.
+        cross_checks: what its batches cannot have written
+            (:mod:`inspector.passes.cross_checks`).
     """
 
     store_name: str
@@ -54,6 +56,7 @@ class StoreTask:
     by_key_time: bool = False
     hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()
+    cross_checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

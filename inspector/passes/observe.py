@@ -24,6 +24,7 @@ from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, RowPart
+from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Step, replay_steps
@@ -83,6 +84,7 @@ class StorePass:
         self._prefixes = LivePrefixes(fields) if fields else None
         self._observers = observers_of(task.observed)
         self.life = Lifetime(task, store, reader.store, self.state)
+        self._crossed = CrossChecks(task, store)
 
     def resume(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
         """Go on to a newer version, as a later task has it, from the map that is there.
@@ -92,6 +94,7 @@ class StorePass:
         """
         self._task, self._store, self._reader = task, store, reader
         self.life.resume(task, store)
+        self._crossed.resume(task, store)
 
     # -- replay ------------------------------------------------------------------------------
 
@@ -107,6 +110,8 @@ class StorePass:
             self._pass_over(step.delta)
         if change is None:
             return self._load(step.check) if step.check is not None else None
+        for wrong in self._crossed.of(change):
+            self._reader.report(wrong.slug, wrong.message, step.delta)
         if step.check is not None and self._confirm:
             self._compare(step.check)
         return change

@@ -103,8 +103,9 @@ class FileReader(Protocol):
 
     @property
     def unsummed(self) -> frozenset[str]:
-        """Paths of the files that were decoded to their end and that hold no checksum: neither
-        their blocks nor their rows do, nor a file beside them.
+        """Paths of the files that were decoded to their end and that hold no checksum.
+
+        Neither their blocks nor their rows do, nor a file beside them.
         """
 
     def expect(self, files: Sequence[StoreFile]) -> None:
