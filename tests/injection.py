@@ -7,7 +7,8 @@ one. A damage is
 * **seen** if the report has a problem, or a finding about files, that the sound one's has not,
 * **unvouched** if numbers changed and nothing was said, where no byte could tell: nothing holds a
   checksum of the changed files, and the report says so,
-* **forged** if numbers changed and nothing was said, where every checksum was made true,
+* **forged** if numbers changed and nothing was said, where every checksum is true: it was made so,
+  or whole files took the places of others,
 * **unseen** if numbers changed and nothing was said, where a byte could tell,
 * **lost** if there is no report but an error in words, **fault** if it is none of the project's
   errors (exit code 70), **hang** if there is no end.
@@ -117,15 +118,16 @@ class Bench:
 
     Args:
         folder: where copies lie, one after the other.
-        cases, commands: what is damaged, and what is run.
+        cases: what is damaged.
+        every: run all commands on each, not an audit and one other.
     """
 
     def __init__(
-        self, folder: Path, cases: tuple[str, ...] = CASES, commands: tuple[str, ...] = COMMANDS
+        self, folder: Path, cases: tuple[str, ...] = CASES, *, every: bool = False
     ) -> None:
         self._root = folder / "checkpoint"
-        self._cases, self._commands = cases, commands
-        self._sound: dict[tuple[str, str], dict[str, Told]] = {}
+        self._cases, self._every = cases, every
+        self._sound: dict[tuple[str, str, str], Told] = {}
 
     def run(self, seeds: Iterable[int]) -> Iterator[Case]:
         """One damage for each seed."""
@@ -138,7 +140,9 @@ class Bench:
         fixture = chance.choice(self._cases)
         sums = chance.choice(("as is", "all", "none"))
         kind, act = chance.choice(_KINDS)
-        sound = self._of_the_sound(fixture, sums)
+        other = random.Random(-seed).choice(COMMANDS[1:])
+        chosen = COMMANDS if self._every else (COMMANDS[0], other)
+        sound = {command: self._of_the_sound(fixture, sums, command) for command in chosen}
         self._copy(fixture, sums)
         before = _contents(self._root)
         act(self._root, chance)
@@ -147,20 +151,19 @@ class Bench:
         if kind.startswith(FORGED):
             byte_damage.renew_sums(self._root / path for path in changed)
         blind = ""
-        if kind.startswith(FORGED):
+        if kind.startswith(FORGED) or _exchanged(self._root, before, changed):
             blind = "forged"
         elif _nothing_vouches(self._root, before, changed):
             blind = "unvouched"
-        told = {command: tell(command, self._root) for command in self._commands}
+        told = {command: tell(command, self._root) for command in chosen}
         outcomes = {command: outcome(sound[command], one, blind) for command, one in told.items()}
         return Case(fixture, sums, kind, seed, tuple(sorted(changed)), outcomes)
 
-    def _of_the_sound(self, fixture: str, sums: str) -> dict[str, Told]:
-        known = self._sound.get((fixture, sums))
+    def _of_the_sound(self, fixture: str, sums: str, command: str) -> Told:
+        known = self._sound.get((fixture, sums, command))
         if known is None:
             self._copy(fixture, sums)
-            known = {command: tell(command, self._root) for command in self._commands}
-            self._sound[fixture, sums] = known
+            known = self._sound[fixture, sums, command] = tell(command, self._root)
         return known
 
     def _copy(self, fixture: str, sums: str) -> None:
@@ -287,6 +290,19 @@ def _contents(root: Path) -> dict[str, bytes]:
         elif path.is_file():
             found[name] = path.read_bytes()
     return found
+
+
+def _exchanged(root: Path, before: Mapping[str, bytes], changed: Iterable[str]) -> bool:
+    """Whether whole files took the places of others, so that each is true of itself."""
+    contents = set(before.values())
+    paths = [root / name for name in changed]
+    if not all(name in before for name in changed):
+        return False
+    return all(_is_regular(path) and path.read_bytes() in contents for path in paths)
+
+
+def _is_regular(path: Path) -> bool:
+    return path.is_file() and not path.is_symlink()
 
 
 def _nothing_vouches(root: Path, before: Mapping[str, bytes], changed: Iterable[str]) -> bool:
