@@ -7,8 +7,9 @@ one. A damage is
 * **seen** if the report has a problem, or a finding about files, that the sound one's has not,
 * **unvouched** if numbers changed and nothing was said, where no byte could tell: nothing holds a
   checksum of the changed files, and the report says so,
-* **forged** if numbers changed and nothing was said, where every checksum is true: it was made so,
-  or whole files took the places of others,
+* **plausible** if numbers changed and nothing was said, where what lies there may be Spark's own:
+  every checksum is true, as it was made so or whole files took the places of others; or old state
+  files are gone, as after cleanup,
 * **unseen** if numbers changed and nothing was said, where a byte could tell,
 * **lost** if there is no report but an error in words, **fault** if it is none of the project's
   errors (exit code 70), **hang** if there is no end.
@@ -52,10 +53,10 @@ COMMANDS = ("audit", "verify", "leftovers", "rows", "info")
 SECONDS = 60
 """That one command may take, of checkpoints that take a tenth of one."""
 
-OUTCOMES = ("seen", "harmless", "unvouched", "forged", "unseen", "lost", "fault", "hang")
+OUTCOMES = ("seen", "harmless", "unvouched", "plausible", "unseen", "lost", "fault", "hang")
 """From the best to the worst; but for a damage that is seen by one command and harmless to others.
 """
-_WORST_FIRST = ("fault", "hang", "lost", "unseen", "unvouched", "forged", "seen", "harmless")
+_WORST_FIRST = ("fault", "hang", "lost", "unseen", "unvouched", "plausible", "seen", "harmless")
 
 FORGED = "true checksums: "
 _WITHOUT_SUM = ("zstd", "snappy", "lzf")
@@ -151,8 +152,12 @@ class Bench:
         if kind.startswith(FORGED):
             byte_damage.renew_sums(self._root / path for path in changed)
         blind = ""
-        if kind.startswith(FORGED) or _exchanged(self._root, before, changed):
-            blind = "forged"
+        if (
+            kind.startswith(FORGED)
+            or _exchanged(self._root, before, changed)
+            or _as_cleanup(after, changed)
+        ):
+            blind = "plausible"
         elif _nothing_vouches(self._root, before, changed):
             blind = "unvouched"
         told = {command: tell(command, self._root) for command in chosen}
@@ -199,7 +204,7 @@ def outcome(sound: Told, damaged: Told, blind: str) -> str:
     Args:
         sound: what was told of the checkpoint before.
         damaged: what is told of it now.
-        blind: why no byte could tell, ``unvouched`` or ``forged``; empty if one could.
+        blind: why no byte could tell, ``unvouched`` or ``plausible``; empty if one could.
     """
     if damaged.end in ("fault", "hang"):
         return damaged.end
@@ -209,7 +214,7 @@ def outcome(sound: Told, damaged: Told, blind: str) -> str:
         return "seen"
     if damaged.numbers == sound.numbers:
         return "harmless"
-    if blind == "forged" or (blind and damaged.unvouched):
+    if blind == "plausible" or (blind and damaged.unvouched):
         return blind
     return "unseen"
 
@@ -299,6 +304,18 @@ def _exchanged(root: Path, before: Mapping[str, bytes], changed: Iterable[str]) 
     if not all(name in before for name in changed):
         return False
     return all(_is_regular(path) and path.read_bytes() in contents for path in paths)
+
+
+def _as_cleanup(after: Mapping[str, bytes], changed: Iterable[str]) -> bool:
+    """Whether state files or entries are gone and nothing else: where that leaves a gap, it is said.
+
+    Spark's cleanup and purge remove them too.
+    """
+    removed = (".delta", ".snapshot")
+    return all(
+        name not in after and (name.endswith(removed) or name.startswith(("offsets/", "commits/")))
+        for name in changed
+    )
 
 
 def _is_regular(path: Path) -> bool:

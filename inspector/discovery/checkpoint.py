@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,8 +10,9 @@ from inspector.checkpoint.layout import Layout, OperatorLayout, discover
 from inspector.checkpoint.logs import Logs, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.roots import Selection, resolve_root
-from inspector.checkpoint.state_schema import StateSchema, read_state_schema, schema_path
+from inspector.checkpoint.state_schema import StateSchema, read_state_schema
 from inspector.checkpoint.storage import Storage
+from inspector.discovery.lost_files import lost_files
 from inspector.discovery.user_schemas import (
     SchemaPair,
     UserSchemas,
@@ -27,8 +28,6 @@ from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
 
 CONF = "streaming."
-LOST_SCHEMA = "missing-schema"
-"""Slug of a problem that is a schema which Spark wrote and which is gone."""
 HOLDS_WATERMARK_BACK = ("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState")
 """Operators that pass on less than the global watermark, or none (``WatermarkPropagator``)."""
 
@@ -232,6 +231,9 @@ def checkpoint_at(
     problems = [*whole.problems, *logs.problems]
     selected = whole.select(chosen)
     query = _operators(verified, whole, selected, problems, user_schemas or UserSchemas())
+    of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
+    reported = {problem.path for problem in problems}
+    problems += lost_files(verified, logs, whole.operators, of_query, reported)
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
         replace(operator, layout=layouts[operator.operator_id])
@@ -304,23 +306,6 @@ def _schemas(
             schema = with_user_schemas(schema, supplied[place], place)
         else:
             problems.extend(trouble)
-            if schema is None and not trouble and layout.metadata is not None:
-                problems.extend(_lost_schema(storage, layout, store))
         if schema is not None:
             schemas[store] = schema
     return schemas
-
-
-def _lost_schema(storage: Storage, layout: OperatorLayout, store: str) -> Iterator[Problem]:
-    """That a schema is gone: Spark 4.0 and later write it before the first state file of a store.
-
-    They also write the operator's metadata; without that an older release may have run the query.
-    """
-    kinds = (FileKind.DELTA, FileKind.SNAPSHOT)
-    if any(each.of_kind(*kinds) for each in layout.stores if each.store.store_name == store):
-        yield Problem(
-            LOST_SCHEMA,
-            "the state schema is missing, expected it wherever the operator's metadata is: nothing "
-            "that hangs on the schema is known of this store",
-            storage.full_path(schema_path(layout.operator_id, store)),
-        )

@@ -36,27 +36,31 @@ def unsummed(checkpoint: Checkpoint, version: int) -> Unsummed:
     for operator in checkpoint.operators:
         for layout in operator.layout.stores:
             of_store = [file for file in layout.files if is_state(file, version)]
+            beside = {main_path(side) for side in side_files(layout)}
             files += len(of_store)
-            without += sum(not _vouched(checkpoint, layout, file) for file in of_store)
+            without += sum(
+                file.path not in beside and not sums_itself(checkpoint, file.version or 0)
+                for file in of_store
+            )
     return Unsummed(files, without)
+
+
+def side_files(layout: StoreLayout) -> tuple[StoreFile, ...]:
+    """The checksum files beside the state files of a store."""
+    return layout.of_kind(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+
+
+def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
+    """Whether the files of a version hold checksums of their own, by what the log records."""
+    if checkpoint.conf(version, "stateStore.rowChecksum.enabled") == "true":
+        return True
+    recorded = checkpoint.conf(version, "stateStore.compression.codec") or DEFAULT_CODEC
+    try:
+        return has_checksums(codec_of(recorded))
+    except DecodeError:
+        return False  # a class of the user's own
 
 
 def is_state(file: StoreFile, version: int) -> bool:
     """Whether it is a delta or snapshot of the judged version or an older one."""
     return file.kind in (FileKind.DELTA, FileKind.SNAPSHOT) and (file.version or 0) <= version
-
-
-def _vouched(checkpoint: Checkpoint, layout: StoreLayout, file: StoreFile) -> bool:
-    version = file.version or 0
-    recorded = checkpoint.conf(version, "stateStore.compression.codec") or DEFAULT_CODEC
-    if checkpoint.conf(version, "stateStore.rowChecksum.enabled") == "true" or _of(recorded):
-        return True
-    sums = layout.of_kind(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
-    return file.path in {main_path(side) for side in sums}
-
-
-def _of(recorded: str) -> bool:
-    try:
-        return has_checksums(codec_of(recorded))
-    except DecodeError:
-        return False  # a class of the user's own

@@ -8,10 +8,11 @@ from itertools import pairwise
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checksums import side_files, sums_itself
 from inspector.discovery.placement import hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.discovery.unknown_watermarks import held_back, recorded
-from inspector.model import Certainty, FileKind, TimeoutKind
+from inspector.model import Certainty, FileKind, StoreFile, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.group_state import PANDAS, empty_size
@@ -27,7 +28,6 @@ EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
-SIDE_FILES = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ def _store_task(
     return StoreTask(
         store_name=name,
         files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
-        side_files=layout.of_kind(*SIDE_FILES) if request.fit else (),
+        side_files=_side_files(checkpoint, layout, request),
         key_schema=None if schema is None else to_json(schema.key),
         value_schema=None if schema is None else to_json(schema.value),
         expiry=expiry,
@@ -143,6 +143,17 @@ def _store_task(
         else 0,
         cross_checks=_cross_checks(checkpoint, operator, rule, request.version),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
+    )
+
+
+def _side_files(
+    checkpoint: Checkpoint, layout: StoreLayout, request: TaskRequest
+) -> tuple[StoreFile, ...]:
+    """The checksum files to be held against: all, or those of files that hold none themselves."""
+    return tuple(
+        file
+        for file in side_files(layout)
+        if request.fit or not sums_itself(checkpoint, file.version or 0)
     )
 
 
