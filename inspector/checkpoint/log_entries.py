@@ -9,7 +9,7 @@
 
 Spark takes a field that the metadata lacks as 0 (``OffsetSeqMetadata``, ``CommitMetadata``); here
 it is None, so that a clock that was never recorded does not look like one that stands at 0. But
-Spark writes all fields or none: where some are there, one that is not was renamed by damage.
+Spark writes both clocks or none: where one is there, the other one was renamed by damage.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from inspector.checkpoint.logfile import (
 )
 from inspector.exceptions import DecodeError
 
+_CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})
 OFFSETS_NEWEST = 2
 COMMITS_NEWEST = 3
 VOID = "-"
@@ -61,8 +62,8 @@ def parse_offsets(data: bytes) -> OffsetEntry:
     version, lines = split_log(data, OFFSETS_NEWEST)
     header = lines[0].strip() if lines else ""
     fields = json_object(header) if header else {}
-    if fields:
-        _expect(fields, "batchWatermarkMs", "batchTimestampMs")
+    if not _CLOCKS.isdisjoint(fields):
+        _expect(fields, *sorted(_CLOCKS))
     control = object_field(fields, "controlBatchInfo").get("operationType")
     return OffsetEntry(
         watermark_ms=long_field(fields, "batchWatermarkMs"),

@@ -10,7 +10,7 @@ from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.cross_checks import ABSENT, FOREIGN_RECORDS, CrossChecks
 from inspector.state.change import Change, ChangeSums, RecordCounts
 
-SUMS = ChangeSums(*([0] * 14), more_by_size={})
+SUMS = ChangeSums(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})
 MICROS = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "ts")
 TIMER = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp")
 CLOCKS = (
