@@ -83,6 +83,8 @@ OF_NO_MODULE = {
     "spark/test_key_order.py": "the order of keys against that of Spark itself",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
     "test_damage.py": "damages under true checksums, from end to end",
+    "test_byte_damage.py": "tests/byte_damage.py: damages of bytes and files",
+    "test_injection.py": "tests/injection.py: every damage is seen, or no byte could tell",
     "test_limits.py": "what hostile files cost, from end to end",
 }
 """Test files that stand for no single module, each with what it is for."""

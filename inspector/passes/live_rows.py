@@ -13,7 +13,6 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
-from inspector.passes.cross_checks import ABSENT, absent_text
 from inspector.passes.key_filter import filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Chain, StoreFiles, chain_for
@@ -74,15 +73,12 @@ def _learn(chain: Chain, reader: StoreReader) -> tuple[Positions, StoreFile | No
     puts = LastPuts()
     reader.expect(chain.files)
     for number, file in enumerate(chain.files):
-        known = puts.absent_removals
         try:
             for block in reader.blocks(file):
                 puts.learn(number, block)
-        except READ_ERRORS as error:
+        except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
             reader.failed(error, file)
             return puts.finish(), file
-        if puts.absent_removals > known:
-            reader.report(ABSENT, absent_text(puts.absent_removals - known), file)
     return puts.finish(), None
 
 

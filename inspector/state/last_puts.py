@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s, longer
+from inspector.arrays import longer
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
 from inspector.state.positions import Positions, positions_of
 
 
 class LastPuts:
-    """Positions of the live rows of one version, learnt by reading its chain of files in order.
-
-    Attributes:
-        absent_removals: removals so far of keys that were not there, in no block before nor in that
-            of the removal.
-    """
+    """Positions of the live rows of one version, learnt by reading its chain of files in order."""
 
     def __init__(self) -> None:
-        self.absent_removals = 0
         self._interner = kernel().Interner()
         self._last = np.full(1024, -1, np.int64)
 
@@ -34,18 +28,9 @@ class LastPuts:
         keys = len(self._interner)
         if keys > len(self._last):
             self._last = longer(self._last, keys + (keys >> 3), fill=-1)
-        if not block.puts_only:
-            self._count_absent(ids, block.value_length >= 0)
         # Positions only grow, so the greatest is the last; the lowest bit marks a put.
         position = positions_of(file_number, block.ordinals)
         np.maximum.at(self._last, ids, position << 1 | (block.value_length >= 0))
-
-    def _count_absent(self, ids: Int64s, puts: Bools) -> None:
-        removed = ids[~puts]
-        before = self._last[removed]
-        absent = (before < 0) | ((before & 1) == 0)
-        if absent.any():
-            self.absent_removals += int((absent & ~np.isin(removed, ids[puts])).sum())
 
     def finish(self) -> Positions:
         """The positions of the live rows; nothing of the keys is kept."""
