@@ -16,6 +16,7 @@
         ChecksumError               bytes that are not those their checksum file was made of
       EngineError                 what the run itself needs is not there
         UnknownFactError            a worker reported a fact that this version does not know
+      NotEnoughMemoryError (MemoryError)   the keys do not fit into this process
 
 Decoders know offsets and not paths; whoever knows the path adds it with :meth:`InspectorError.at`.
 Failures of the storage stay ``OSError``.
@@ -26,6 +27,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 from inspector.credentials import redact
+
+OUT_OF_MEMORY = (
+    "there is not enough memory for the keys of the partitions that are read at the same time; "
+    "read fewer with --workers 1, or one with --partition N, or spread them with --engine spark"
+)
 
 E = TypeVar("E", bound="InspectorError")
 
@@ -147,3 +153,9 @@ class UnknownFactError(EngineError):
     """A worker reported a kind of fact that is not declared here: another version runs there."""
 
     slug = "unknown-fact"
+
+
+class NotEnoughMemoryError(InspectorError, MemoryError):
+    """The keys of the partitions that are read at the same time do not fit; and how far it came."""
+
+    slug = "out-of-memory"

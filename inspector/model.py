@@ -246,6 +246,7 @@ COMPARED = "compared"
 READABLE = (
     *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
     *("foreign-folder", "extra-partition", "partition-counts"),
+    *("absent-removals", "foreign-records"),
 )
 """Slugs of problems that are statements about files that could be read."""
 

@@ -198,6 +198,8 @@ def _type(root: Path, chance: random.Random) -> str:
 _CHANGES: tuple[Callable[[list[Record], random.Random], None], ...] = (
     *(_word, _word, _word, _length, _drop, _again, _remove),
 )
-_DAMAGES: tuple[Callable[[Path, random.Random], str], ...] = (
-    *(_records, _records, _records, _exchange, _stores, _name, _number, _type),
+KINDS: tuple[Callable[[Path, random.Random], str], ...] = (
+    *(_records, _exchange, _stores, _name, _number, _type),
 )
+"""All of them; each says what it changed."""
+_DAMAGES = (_records, _records, *KINDS)

@@ -146,6 +146,14 @@ def _puts_gone(root: Path) -> None:
 _EMPTY_DELTA = FIXTURES / "4.3.0/empty_partitions/checkpoint/state/0/1/1.delta"
 
 
+def _delta_again(root: Path) -> None:
+    """A delta lies once more under a later version's number."""
+    store = root / "state/0/0"
+    for path in store.glob("*.snapshot"):
+        path.unlink()
+    shutil.copy(store / "2.delta", store / "3.delta")
+
+
 def _other_partition(root: Path) -> None:
     """A partition's files are copied into another one's folder."""
     shutil.rmtree(root / "state/0/1")
@@ -238,6 +246,7 @@ ILL: dict[str, Ill] = {
     "SS114": Ill("4.3.0/agg_update", _backup_beside),
     "SS116": Ill("4.3.0/snapshot_in_middle", refusal=PermissionError("403 Forbidden")),
     "SS117": Ill("4.3.0/snapshot_in_middle", refusal=TimeoutError("no answer")),
+    "SS118": Ill("4.3.0/dedup_no_watermark", _delta_again),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),
     "SS203": Ill("4.3.0/trouble_kept_timeouts"),

@@ -87,6 +87,8 @@ OF_NO_MODULE = {
     "test_s3.py": "S3 on loopback, from end to end",
     "test_object_stores.py": "requests and reports on object stores, from end to end",
     "test_damage.py": "damages under true checksums, from end to end",
+    "test_byte_damage.py": "tests/byte_damage.py: damages of bytes and files",
+    "test_injection.py": "tests/injection.py: every damage is seen, or no byte could tell",
     "test_limits.py": "what hostile files cost, from end to end",
 }
 """Test files that stand for no single module, each with what it is for."""

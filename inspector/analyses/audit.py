@@ -37,6 +37,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SIZES, size_table
 from inspector.analyses.shared.undecided import UNDECIDED, notes, undecided_tables
 from inspector.analyses.shared.verdict import verdict_of
+from inspector.analyses.shared.vouching import vouching, vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
@@ -59,7 +60,7 @@ FINDINGS = TableSpec(
 )
 CHANGES = TableSpec(
     "changes",
-    "what all versions that can be replayed did to one store",
+    "what the versions did to one store, from the first one whose changes all partitions show",
     (
         OPERATOR_ID,
         Column("store_name"),
@@ -217,6 +218,7 @@ def audit_report(
             "row_bytes": total.row_bytes,
             "heap_estimate_bytes": verdict.size.heap_bytes if verdict.size else None,
             "leftovers": verdict.leftovers,
+            **vouching(checkpoint, facts),
         }
     )
     metrics = values_of(
@@ -243,7 +245,7 @@ def audit_report(
         tables,
         findings=findings,
         problems=problems,
-        notes=notes(facts),
+        notes=(*notes(facts), *vouching_notes(checkpoint, version, facts)),
         judged=True,
         verdict=verdict,
         metrics=metrics,
@@ -259,7 +261,7 @@ def _lag_ms(summary: Mapping[str, Any]) -> int | None:
 def _changes(facts: Facts) -> Table:
     rows = []
     for (operator_id, store), versions in facts.by_store().items():
-        known = {v: f for v, f in versions.items() if f.rebased < f.stores}
+        known = _unbroken(versions)
         window = sum(known.values(), VersionFacts())
         rows.append(
             {
@@ -274,7 +276,22 @@ def _changes(facts: Facts) -> Table:
                 "removals": window.removals,
             }
         )
-    return CHANGES.table("what all versions that can be replayed changed", rows)
+    return CHANGES.table("what the versions changed, as far back as all partitions show it", rows)
+
+
+def _unbroken(versions: Mapping[int, VersionFacts]) -> dict[int, VersionFacts]:
+    """The newest versions in a row whose changes are known in every partition.
+
+    A sum that lacks a partition, or a version, would look like the whole.
+    """
+    stores = max((one.stores for one in versions.values()), default=0)
+    found: dict[int, VersionFacts] = {}
+    for version in sorted(versions, reverse=True):
+        one = versions[version]
+        if one.rebased or one.stores < stores or (found and version + 1 not in found):
+            break
+        found[version] = one
+    return found
 
 
 def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:

@@ -16,6 +16,7 @@ from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.schema_text import schema_text
+from inspector.analyses.shared.vouching import vouching_notes
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
@@ -113,7 +114,7 @@ def info_report(
         summary,
         (stores, *_variables(checkpoint), formats, confs),
         problems=problems,
-        notes=list(_notes(checkpoint)),
+        notes=[*_notes(checkpoint), *vouching_notes(checkpoint, version)],
         part=part_of(checkpoint, version),
     )
 

@@ -52,6 +52,7 @@ from inspector.analyses.shared.undecided import (
     undecided_tables,
 )
 from inspector.analyses.shared.verdict import leftover_count
+from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Task
 from inspector.exceptions import CheckpointError
@@ -279,7 +280,7 @@ def _chosen(run: Run, limit: int) -> Report:
         ),
         findings=[f for f in judged if f.kind.group is Group.LIFETIME],
         problems=decided,
-        notes=(*notes_, *notes(facts)),
+        notes=(*notes_, *notes(facts), *vouching_notes(run.checkpoint, run.version)),
         footnotes=(NOTE,),
         judged=True,
     )
@@ -331,7 +332,7 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
         ),
         findings=findings,
         problems=problems,
-        notes=notes(facts),
+        notes=(*notes(facts), *vouching_notes(checkpoint, version)),
         footnotes=(NOTE,),
         judged=True,
         part=part_of(checkpoint, version),

@@ -33,6 +33,7 @@ from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
 from inspector.analyses.shared.stores import live_batches, selected_tasks
+from inspector.analyses.shared.vouching import vouching_notes
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.model import Problem, Redact, StoreName
@@ -113,7 +114,7 @@ def rows(
     run = Run.start(path, options)
     redact = run.options.redact or Redact.NONE
     keys = KeyFilter(run.options.keys, run.options.where)
-    notes: list[str] = []
+    notes = vouching_notes(run.checkpoint, run.version)
     batches = HashedKeys(keys, notes).watch(live_batches(run, selected_tasks(run)))
     request = RowsRequest(limit, raw, redact, keys, notes)
     return rows_report(run.checkpoint, run.version, batches, list(run.listed), request)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from inspector.analyses.shared.common import coverage, identity
+from inspector.analyses.shared.common import (
+    OPERATOR_ID,
+    STORE_NAME,
+    count,
+    coverage,
+    identity,
+)
 from inspector.analyses.shared.declare import FactRequest, TableSpec, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import (
@@ -19,16 +25,18 @@ from inspector.analyses.shared.options import (
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.verdict import verdict_on_files
+from inspector.analyses.shared.vouching import vouching, vouching_notes
 from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.checksums import is_state
 from inspector.facts.checks import ChecksPassed
 from inspector.findings.finding import Finding
 from inspector.findings.judge import judge_integrity
 from inspector.merge.collect import Facts
-from inspector.model import FileKind, Problem, StoreFile
+from inspector.model import FileKind, Problem, StoreName
 from inspector.providers.common_names import main_path
 from inspector.render.plain import PROBLEM_COLUMNS, problem_row
-from inspector.render.report import Report
+from inspector.render.report import Report, Table
 
 PROBLEMS = TableSpec(
     "problems",
@@ -37,6 +45,26 @@ PROBLEMS = TableSpec(
     empty="none: every file could be read and says what it should",
     wide=frozenset(("operator_id", "store_name", "partition_id", "version")),
     important="problem path message offset",
+)
+CHECKS = TableSpec(
+    "checks",
+    "a store, over all partitions: what vouches for its files",
+    (
+        OPERATOR_ID,
+        STORE_NAME,
+        count("files_that_passed", "Deltas and snapshots that could be decoded to their end."),
+        count(
+            "files_without_checksum",
+            "Those of them that hold no checksum: neither their blocks nor their rows do, nor a "
+            "file beside them. A byte that changed there may go unnoticed.",
+        ),
+        count(
+            "files_confirmed_by_snapshot",
+            "Those without a checksum that make the same rows as a snapshot does, and that "
+            "snapshot.",
+        ),
+    ),
+    important="store_name files_that_passed files_without_checksum files_confirmed_by_snapshot",
 )
 FOOTNOTE = (
     "Files are the deltas and snapshots of the judged version and older ones. A file passes if it "
@@ -61,7 +89,7 @@ PROBLEMS_DATA = driver_table(
 
 @analysis(
     uses=(THRESHOLDS, WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(PROBLEMS,),
+    tables=(PROBLEMS, CHECKS),
     facts=FACTS,
     data_tables=(PROBLEMS_DATA,),
     fail_on="warning",
@@ -87,7 +115,7 @@ def verify_report(
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     versions = facts.by_store()
     passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
-    files = {f.path for layout in layouts for f in layout.files if _is_state(f, version)}
+    files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
     summary = (
         identity(checkpoint, version)
@@ -101,6 +129,7 @@ def verify_report(
             "checksum_files": sum(main_path(f) in files for f in sums.values()),
             "checksum_files_that_passed": passed.file_checksums,
             "row_checksums_that_passed": passed.row_checksums,
+            **vouching(checkpoint, facts),
             "versions_replayed": len({v for _, v in facts.versions}),
             "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
             "rows": sum(one[version].rows for one in versions.values() if version in one),
@@ -111,9 +140,10 @@ def verify_report(
         "verify",
         checkpoint.root,
         summary,
-        (table,),
+        (table, _by_store(facts)),
         findings=findings,
         problems=problems,
+        notes=vouching_notes(checkpoint, version, facts),
         footnotes=(FOOTNOTE,),
         judged=True,
         verdict=verdict_on_files(checkpoint, version, findings, problems),
@@ -124,9 +154,22 @@ def verify_report(
 _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 
-def _is_state(file: StoreFile, version: int) -> bool:
-    """Whether it is a delta or snapshot of the judged version or an older one."""
-    return file.kind in (FileKind.DELTA, FileKind.SNAPSHOT) and (file.version or 0) <= version
+def _by_store(facts: Facts) -> Table:
+    stores: dict[StoreName, ChecksPassed] = {}
+    for one in facts.of(ChecksPassed):
+        name = one.store.name
+        stores[name] = stores.get(name, ChecksPassed()) + one.fact
+    rows = [
+        {
+            "operator_id": name.operator_id,
+            "store_name": name.store_name,
+            "files_that_passed": found.files,
+            "files_without_checksum": found.unsummed_files,
+            "files_confirmed_by_snapshot": found.confirmed_files,
+        }
+        for name, found in sorted(stores.items())
+    ]
+    return CHECKS.table("what vouches for the files of each store", rows)
 
 
 def _partition(layout: StoreLayout) -> tuple[int, int]:

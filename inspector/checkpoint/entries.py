@@ -7,6 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from inspector.model import Problem
+
+NOT_A_FILE = "not-a-file"
+"""Slug of a problem that is something else under the name of a file that Spark writes."""
+
+PLAIN = ("file", "directory")
+"""The types that fsspec gives what can be read or listed."""
+
 _TIME_NAMES = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
 """Names that drivers give the time of last change; the first that is there counts."""
 
@@ -21,6 +29,8 @@ class Entry:
         is_dir: whether it is a folder (or an object store's prefix).
         size: bytes; 0 for a folder.
         modified_ms: time of last change, epoch milliseconds; None where the storage has none.
+        is_special: whether it is neither file nor folder: a pipe, a device, a link that leads
+            nowhere. It is named and never opened.
     """
 
     name: str
@@ -28,13 +38,26 @@ class Entry:
     is_dir: bool
     size: int
     modified_ms: int | None = None
+    is_special: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        """Whether it can be read."""
+        return not (self.is_dir or self.is_special)
+
+    def not_a_file(self, full_path: str) -> Problem:
+        """The problem that it is, where Spark writes a file of this name."""
+        got = "folder" if self.is_dir else "pipe, socket, device or broken link"
+        return Problem(NOT_A_FILE, f"got a {got}, expected a file", full_path)
 
 
 def entry_of(info: Mapping[str, Any], relative: str) -> Entry:
     """The entry for fsspec's ``info`` of the thing at a relative path."""
-    is_dir = info["type"] == "directory"
+    name, is_dir = relative.rsplit("/", 1)[-1], info["type"] == "directory"
+    if info["type"] not in PLAIN:
+        return Entry(name, relative, is_dir=False, size=0, is_special=True)
     size = 0 if is_dir else int(info.get("size") or 0)
-    return Entry(relative.rsplit("/", 1)[-1], relative, is_dir, size, modified_ms(info))
+    return Entry(name, relative, is_dir, size, modified_ms(info))
 
 
 def modified_ms(info: Mapping[str, Any]) -> int | None:

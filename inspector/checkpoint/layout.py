@@ -259,18 +259,26 @@ class _Walk:
         self._found.append(Problem(FOREIGN, message, self._storage.full_path(path)))
 
     def _is_state(self, entry: Entry) -> bool:
-        kind = FileKind.OTHER if entry.is_dir else self._classify(entry.name)[0]
-        return kind in (FileKind.DELTA, FileKind.SNAPSHOT)
+        return entry.is_file and self._has_the_name_of_state(entry)
 
-    def _store(self, directory: str, entries: Iterable[Entry]) -> StoreLayout:
+    def _has_the_name_of_state(self, entry: Entry) -> bool:
+        return self._classify(entry.name)[0] in (FileKind.DELTA, FileKind.SNAPSHOT)
+
+    def _store(self, directory: str, entries: Collection[Entry]) -> StoreLayout:
         _, operator, partition, *name = directory.split("/")
         files = [
             file
             for entry in entries
+            if entry.is_dir or entry.is_file
             for file in (self._shared(entry) if entry.is_dir else [self._file(entry)])
         ]
         files.sort(key=lambda file: (file.version is None, file.version or 0, file.path))
         store = StoreId(int(operator), name[0] if name else DEFAULT_STORE, int(partition))
+        self._found += [
+            replace(entry.not_a_file(self._storage.full_path(entry.path)), store=store)
+            for entry in entries
+            if not entry.is_file and self._has_the_name_of_state(entry)
+        ]
         return StoreLayout(store, directory, tuple(files))
 
     def _file(self, entry: Entry) -> StoreFile:

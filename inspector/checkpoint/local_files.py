@@ -17,7 +17,7 @@ _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
 
 
 def listing(folder: str, relative: str) -> tuple[Entry, ...]:
-    """What a folder holds, sorted by name; links are followed, and what is no file is left out.
+    """What a folder holds, sorted by name; links are followed, what is no file is marked special.
 
     Args:
         folder: its path.
@@ -33,16 +33,17 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
             try:
                 known = each.stat()
             except OSError:
-                continue  # a link that leads nowhere, or a file that has gone meanwhile
-            entry = _entry(each.name, start + each.name, known)
-            if entry is not None:
-                found.append(entry)
+                # A link that leads nowhere; a file that has gone meanwhile is left out.
+                if each.is_symlink():
+                    found.append(_special(each.name, start + each.name))
+                continue
+            found.append(_entry(each.name, start + each.name, known))
     found.sort(key=lambda entry: entry.name)
     return tuple(found)
 
 
-def entry_at(path: str, relative: str) -> Entry | None:
-    """The file or folder at a path; None if there is nothing, or something else.
+def entry_at(path: str, relative: str) -> Entry:
+    """What is at a path.
 
     Raises:
         OSError: it cannot be said.
@@ -112,9 +113,13 @@ def _opened(path: str) -> Iterator[tuple[int, int]]:
         os.close(file)
 
 
-def _entry(name: str, path: str, known: os.stat_result) -> Entry | None:
+def _special(name: str, path: str) -> Entry:
+    return Entry(name, path, is_dir=False, size=0, is_special=True)
+
+
+def _entry(name: str, path: str, known: os.stat_result) -> Entry:
     is_dir = stat.S_ISDIR(known.st_mode)
     if not is_dir and not stat.S_ISREG(known.st_mode):
-        return None
+        return _special(name, path)
     size = 0 if is_dir else known.st_size
     return Entry(name, path, is_dir, size, int(known.st_mtime * 1000))

@@ -5,6 +5,14 @@
 * A watermark never falls: ``WatermarkTracker.setWatermark`` and ``updateWatermark`` raise it only.
 * A commit has its offsets: entry N of ``offsets`` is written before batch N runs, entry N of
   ``commits`` after it, and ``purge`` removes the oldest offsets first.
+* A batch that another follows has its commit: entry N + 1 of ``offsets`` is written after entry N
+  of ``commits`` (Spark 2.2 and later; 2.1 had no commit log).
+* Confs stay what they were: a restart takes over those that the newest entry records
+  (``OffsetSeqMetadata.setSessionConf``). Only a repartitioning of 4.3 sets another number of
+  partitions, in an entry that repeats the clocks of the one before. A later release adds some, and
+  none is absent between two entries that have it.
+* The number of sources stays what it was, where they have no names (``OffsetSeq.toStreamProgress``
+  asserts it).
 * There are no gaps: batches are numbered one by one and purged from the oldest on.
 
 None of these is broken in any of the checkpoints, written by eleven releases of Spark, that the
@@ -25,13 +33,20 @@ LOST_ENTRY = "log-entry-lost"
 NAMED_OF_A_GAP = 100
 """Missing entries that are named one by one; a renamed one may be followed by 2**63 of them."""
 
+PARTITIONS = "spark.sql.shuffle.partitions"
 _AROUND = "though older and newer ones are there"
+_WHY = {
+    "offsets": "though its batch is committed",
+    "commits": "though a later batch was planned, which follows its commit",
+}
 
 
 def cross_checks(
     offsets: Collection[BatchId],
     commits: Collection[BatchId],
     clocks: Mapping[BatchId, BatchClock],
+    *,
+    committed: bool = True,
 ) -> Iterator[Problem]:
     """What is wrong between the logs; paths are relative to the checkpoint's root.
 
@@ -39,10 +54,61 @@ def cross_checks(
         offsets: batches with an entry in the offset log.
         commits: those with one in the commit log.
         clocks: what the entries say; None in place of what could not be read.
+        committed: whether the query has a commit log at all.
     """
     yield from _lost("offsets", offsets, commits)
-    yield from _lost("commits", commits, ())
+    yield from _lost("commits", commits, followed(offsets) if committed else ())
     yield from _watermarks(clocks)
+
+
+def conf_checks(
+    confs: Mapping[BatchId, Mapping[str, str]],
+    sources: Mapping[BatchId, Collection[str]],
+    clocks: Mapping[BatchId, BatchClock],
+    control: Collection[BatchId] = (),
+) -> Iterator[Problem]:
+    """What is wrong between neighbours of the offset log; paths as of :func:`cross_checks`.
+
+    Args:
+        confs: what each entry records.
+        sources: the names of the sources in each entry; numbers where they have none.
+        clocks: what the entries say.
+        control: batches that changed the checkpoint itself.
+    """
+    for before, after in pairwise(confs):
+        if after != before + 1 or after in control:
+            continue
+        repeats = clocks[before].timestamp_ms == clocks[after].timestamp_ms
+        for key in sorted(confs[before].keys() & confs[after].keys()):
+            old, new = confs[before][key], confs[after][key]
+            if old != new and not (repeats and key == PARTITIONS):
+                yield _differs(
+                    after,
+                    f"got {new[:80]!r} as {key}, offsets/{before} says {old[:80]!r}, and a restart "
+                    "takes over what is recorded",
+                )
+        later = confs.get(BatchId(after + 1), {})
+        for key in sorted((confs[before].keys() & later.keys()) - confs[after].keys()):
+            yield _differs(after, f"got no {key}, the entries before and after it record one")
+        names = set(sources.get(before, ())) | set(sources.get(after, ()))
+        old_count, new_count = len(sources.get(before, ())), len(sources.get(after, ()))
+        if old_count != new_count and all(map(str.isdecimal, names)):
+            yield _differs(
+                after, f"got {new_count} sources, offsets/{before} has {old_count} of them"
+            )
+
+
+def _differs(batch: BatchId, message: str) -> Problem:
+    text = f"{message}: one of the entries was changed"
+    return Problem(CONTRADICTION, text, f"offsets/{batch}", version=batch + 1)
+
+
+def followed(offsets: Collection[BatchId]) -> set[BatchId]:
+    """Batches of the offset log that a later one follows, so that they were committed.
+
+    ``MicroBatchExecution`` writes entry N + 1 of ``offsets`` after entry N of ``commits``.
+    """
+    return set(offsets) - {max(offsets, default=BatchId(0))}
 
 
 def without_doubtful(clocks: Mapping[BatchId, BatchClock]) -> dict[BatchId, BatchClock]:
@@ -64,7 +130,8 @@ def without_doubtful(clocks: Mapping[BatchId, BatchClock]) -> dict[BatchId, Batc
 def _lost(log: str, entries: Collection[BatchId], needed: Collection[BatchId]) -> Iterator[Problem]:
     if not entries:
         if needed:
-            message = f"got no entry, expected one for each of {len(needed)} committed batches"
+            what = "that others follow" if log == "commits" else "that are committed"
+            message = f"got no entry, expected one for each of {len(needed)} batches {what}"
             yield Problem(LOST_ENTRY, message, log)
         return
     present = sorted(entries)
@@ -82,7 +149,7 @@ def _lost_entries(
     log: str, batches: Iterable[int], needed: Collection[BatchId]
 ) -> Iterator[Problem]:
     for batch in batches:
-        why = "though its batch is committed" if batch in needed else _AROUND
+        why = _WHY[log] if batch in needed else _AROUND
         message = f"the entry is missing, {why}"
         yield Problem(LOST_ENTRY, message, f"{log}/{batch}", version=batch + 1)
 

@@ -8,7 +8,8 @@
 =================  ====================================================================
 
 Spark takes a field that the metadata lacks as 0 (``OffsetSeqMetadata``, ``CommitMetadata``); here
-it is None, so that a clock that was never recorded does not look like one that stands at 0.
+it is None, so that a clock that was never recorded does not look like one that stands at 0. But
+Spark writes both clocks or none: where one is there, the other one was renamed by damage.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from inspector.checkpoint.logfile import (
 from inspector.checkpoint.names import MAX_INT, number
 from inspector.exceptions import DecodeError
 
+_CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})
 OFFSETS_NEWEST = 2
 COMMITS_NEWEST = 3
 VOID = "-"
@@ -61,6 +63,8 @@ def parse_offsets(data: bytes) -> OffsetEntry:
     version, lines = split_log(data, OFFSETS_NEWEST)
     header = lines[0].strip() if lines else ""
     fields = json_object(header) if header else {}
+    if not _CLOCKS.isdisjoint(fields):
+        _expect(fields, *sorted(_CLOCKS))
     control = object_field(fields, "controlBatchInfo").get("operationType")
     return OffsetEntry(
         watermark_ms=long_field(fields, "batchWatermarkMs"),
@@ -93,9 +97,9 @@ def parse_commit(data: bytes) -> CommitEntry:
     """
     _, lines = split_log(data, COMMITS_NEWEST)
     text = lines[0].strip() if lines else ""
-    if not text:
-        return CommitEntry()
-    fields = json_object(text)
+    fields = json_object(text) if text else {}
+    if fields:
+        _expect(fields, "nextBatchWatermarkMs")
     ids = fields.get("stateUniqueIds") or {}
     if not isinstance(ids, dict):
         raise DecodeError(f"got {str(ids)[:40]!r} as stateUniqueIds, expected a JSON object")
@@ -123,6 +127,13 @@ def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
             f"got {str(partitions)[:40]!r} in stateUniqueIds, expected lists of ids by partition"
         )
     return found
+
+
+def _expect(fields: Mapping[str, object], *names: str) -> None:
+    for name in names:
+        if name not in fields:
+            others = ", ".join(fields)[:120]
+            raise DecodeError(f"got no {name} beside {others}, expected it in every entry")
 
 
 def _conf(fields: Mapping[str, object]) -> dict[str, str]:

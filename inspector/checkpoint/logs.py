@@ -13,7 +13,7 @@ from typing import NamedTuple, TypeVar
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
-from inspector.checkpoint.log_checks import cross_checks, without_doubtful
+from inspector.checkpoint.log_checks import conf_checks, cross_checks, followed, without_doubtful
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
 from inspector.checkpoint.metadata import read_query_id
@@ -146,34 +146,41 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
     log every batch before the newest of the offset log counts as committed: Spark plans none before
-    the one before it has been.
+    the one before it has been; so do those whose commit entries are lost from it.
     """
     reader = _Reader(storage, most, near)
     # Commits first: a batch that finishes meanwhile then counts as running, which it was.
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
-    committed = set(commits or ())
-    if commits is None and offsets:
-        committed = set(offsets) - {max(offsets)}
+    if commits is not None and followed(offsets or ()) - set(commits):
+        # Batches may have finished between the listings; what is still not there is lost.
+        commits = _Reader(storage, most, near).list(COMMITS)
     entries = dict(reader.parsed(commits or {}, parse_commit))
     watermarks = {batch: entry.next_watermark_ms for batch, entry in entries.items()}
     planned = _Planned()
     for batch, entry in reader.parsed(offsets or {}, parse_offsets):
         planned.add(batch, entry)
+    has_commits_dir = bool(commits) or (commits is not None and storage.exists(COMMITS))
+    committed = set(commits or ())
+    if commits is None or (has_commits_dir and planned.knows_commits):
+        committed |= followed(offsets or ())
     query_id, problems = read_query_id(storage)
     clocks = planned.clocks(sorted({*committed, *(offsets or ())}), committed, watermarks)
     crossed: list[Problem] = []
     if commits is not None and offsets is not None:
         crossed = [
             replace(found, path=storage.full_path(found.path or ""))
-            for found in cross_checks(offsets, commits, clocks)
+            for found in (
+                *cross_checks(offsets, commits, clocks, committed=planned.knows_commits),
+                *conf_checks(planned.confs, planned.names, clocks, planned.control_batches),
+            )
         ]
     return Logs(
         clocks=without_doubtful(clocks),
         confs=planned.confs,
         last_committed=max(committed, default=None),
         last_offset=max(offsets or (), default=None),
-        has_commits_dir=bool(committed) or (commits is not None and storage.exists(COMMITS)),
+        has_commits_dir=has_commits_dir or bool(committed),
         control_batches=planned.control_batches,
         sources=planned.sources,
         problems=(*problems, *reader.problems, *crossed),
@@ -205,8 +212,14 @@ class _Reader:
             self.problems.append(problem(error, self._storage.full_path(folder)))
             return None
         # Spark takes only names that are a long; "5.compact" and the like are another log's.
-        numbered = ((number(entry.name), entry) for entry in entries if not entry.is_dir)
-        every = sorted((BatchId(n), entry) for n, entry in numbered if n is not None)
+        numbered = ((number(entry.name), entry) for entry in entries)
+        named = [(BatchId(n), entry) for n, entry in numbered if n is not None]
+        every = sorted((n, entry) for n, entry in named if entry.is_file)
+        self.problems += [
+            entry.not_a_file(self._storage.full_path(entry.path))
+            for _, entry in named
+            if not entry.is_file
+        ]
         found = [(batch, entry) for batch, entry in every if batch <= MAX_BATCH]
         for _, entry in every[len(found) :]:
             message = "got a number that no batch of a query has; the entry is not taken for one"
@@ -277,11 +290,18 @@ class _Planned:
         self.confs: dict[BatchId, Mapping[str, str]] = {}
         self.control_batches: dict[BatchId, str] = {}
         self.sources: dict[BatchId, tuple[SourceOffset, ...]] = {}
+        self.names: dict[BatchId, tuple[str, ...]] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
         self._before: tuple[BatchId, Mapping[str, str | None]] | None = None
 
+    @property
+    def knows_commits(self) -> bool:
+        """Whether the query writes a commit log: 2.2 began with it, and with confs in entries."""
+        return any(self.confs.values())
+
     def add(self, batch: BatchId, entry: OffsetEntry) -> None:
         self.confs[batch] = entry.conf
+        self.names[batch] = tuple(entry.sources)
         if entry.control is not None:
             self.control_batches[batch] = entry.control
         self._clocks[batch] = BatchClock(

@@ -137,9 +137,11 @@ def _read_newest(
         chosen = _newest(storage.list(f"{folder}/v2", missing_ok=True), batch_id)
     else:
         chosen = names.get("metadata")
-    if chosen is None or chosen.is_dir:
+    if chosen is None:
         return None, ()
     path = storage.full_path(chosen.path)
+    if not chosen.is_file:
+        return None, (chosen.not_a_file(path),)
     try:
         found = parse_operator_metadata(storage.read(chosen.path, size=chosen.size))
     except InspectorError as error:
@@ -149,7 +151,7 @@ def _read_newest(
 
 
 def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:
-    batches = {number(entry.name): entry for entry in entries if not entry.is_dir}
+    batches = {number(entry.name): entry for entry in entries}
     known = [batch for batch in batches if batch is not None]
     eligible = [batch for batch in known if batch_id is None or batch <= batch_id]
     return batches[max(eligible)] if eligible else None

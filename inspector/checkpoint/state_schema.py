@@ -293,11 +293,14 @@ def _read_v3(
     found: StateSchema | None = None
     problems: list[Problem] = []
     for entry in chosen:
+        newer = None
         try:
-            newer = _read(storage, entry.path, entry.size)
+            if entry.is_file:
+                newer = _read(storage, entry.path, entry.size)
+            else:
+                problems.append(entry.not_a_file(storage.full_path(entry.path)))
         except (InspectorError, OSError) as error:
             problems.append(problem(error, storage.full_path(entry.path)))
-            newer = None
         # An older one that cannot be read is missed where rows are of it; the newest always.
         if newer is None and entry is chosen[-1]:
             return None, tuple(problems)
@@ -327,7 +330,7 @@ def _ordered(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entr
     batches = {
         entry.name: (batch, entry)
         for entry in entries
-        if not entry.is_dir and (batch := number(entry.name.partition("_")[0])) is not None
+        if (batch := number(entry.name.partition("_")[0])) is not None
     }
     names = [path.rstrip("/").rsplit("/", 1)[-1] for path in schema_paths]
     named = [batches[name][1] for name in names if name in batches]

@@ -33,8 +33,6 @@ T = TypeVar("T")
 CHUNKS_AHEAD = 3
 """Chunks of a large file that are under way while one is read."""
 
-_PLAIN = frozenset({"file", "directory"})
-
 
 class Storage:
     """A folder on some storage, read only. Picklable: what it carries is the URL and the options.
@@ -112,7 +110,7 @@ class Storage:
         return self.stat(relative) is not None
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
-        """What a folder holds, sorted by name; sockets, devices and the like are left out.
+        """What a folder holds, sorted by name; sockets, devices and the like are marked special.
 
         Raises:
             FileNotFoundError: there is no such folder, unless ``missing_ok``: then it is empty.
@@ -328,8 +326,7 @@ class Storage:
                     raise NotADirectoryError("it is a file, not a folder")
                 continue  # the marker object by which some stores keep an empty folder
             name = str(info["name"]).rstrip("/").rsplit("/", 1)[-1]
-            if info["type"] in _PLAIN:
-                found[name] = entry_of(info, f"{relative}/{name}" if relative else name)
+            found[name] = entry_of(info, f"{relative}/{name}" if relative else name)
         return tuple(found[name] for name in sorted(found))
 
     def _info(self, relative: str) -> Any:

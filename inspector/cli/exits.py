@@ -33,6 +33,7 @@ _OF_ERROR: tuple[tuple[type[Exception], Exit], ...] = (
     (CheckpointError, Exit.USAGE),
     (EngineError, Exit.USAGE),
     (InspectorError, Exit.INCOMPLETE),
+    (MemoryError, Exit.INCOMPLETE),
     (FileNotFoundError, Exit.NOT_A_CHECKPOINT),
     (OSError, Exit.STORAGE),
 )

@@ -26,7 +26,7 @@ from inspector.cli.pages import HTML, Pages
 from inspector.cli.terminal import display_of
 from inspector.cli.writing import destination, outside, write
 from inspector.credentials import redact
-from inspector.exceptions import InspectorError
+from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.render.cells import escape
 from inspector.render.fleet import Form, Member, document
 
@@ -112,6 +112,8 @@ class _Fleet:
         code = exit_of(error)
         kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
         message = redact(str(error))
+        if isinstance(error, MemoryError) and not isinstance(error, InspectorError):
+            message = OUT_OF_MEMORY
         if code is Exit.INTERNAL:
             message = redact(f"internal error: {type(error).__name__}: {error}")
         click.echo(f"error: {escape(message)}", err=True)

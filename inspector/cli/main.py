@@ -17,7 +17,7 @@ from inspector import __version__, analyses
 from inspector.cli.exits import Exit, exit_of
 from inspector.cli.interrupts import ended_by_signals
 from inspector.credentials import learn_arguments, redact
-from inspector.exceptions import InspectorError
+from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.model import LIMITS_FAULT
 
 _COLLECT_AFTER = 100_000
@@ -33,10 +33,6 @@ HELP_ORDER = (
 """The order of the help: from the whole to the single key. Others follow by their names."""
 
 
-OUT_OF_MEMORY = (
-    "there is not enough memory for the keys of the partitions that are read at the same time; "
-    "read fewer with --workers 1, or one with --partition N, or spread them with --engine spark"
-)
 SIMILAR = 0.6
 """How alike a command must be to what was typed to be proposed, as difflib measures it."""
 
@@ -127,8 +123,9 @@ def _run() -> None:
         # It has come by PySpark, which ends its jobs; the next one shall not wait for that.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         sys.exit(Exit.INTERRUPTED)
-    except MemoryError:
-        click.echo(f"error: {OUT_OF_MEMORY}", err=True)
+    except MemoryError as error:
+        told = str(error) if isinstance(error, InspectorError) else OUT_OF_MEMORY
+        click.echo(redact(f"error: {told}"), err=True)
         sys.exit(Exit.INCOMPLETE)
     except (InspectorError, OSError) as error:
         click.echo(redact(f"error: {error}"), err=True)

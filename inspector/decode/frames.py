@@ -22,15 +22,17 @@ class _Codec(NamedTuple):
         magic: the first bytes of a file.
         inflate: raw blocks of a source.
         spark_class: the class in ``org.apache.spark.io`` that the conf may name in full.
+        has_checksums: whether its blocks carry checksums of their raw bytes, as Spark writes them.
     """
 
     magic: bytes
     inflate: Callable[[Source, Limits], Iterator[bytes]]
     spark_class: str
+    has_checksums: bool = False
 
 
 _CODECS: Mapping[str, _Codec] = {
-    "lz4": _Codec(lz4block.MAGIC, lz4block.inflate, "LZ4CompressionCodec"),
+    "lz4": _Codec(lz4block.MAGIC, lz4block.inflate, "LZ4CompressionCodec", True),
     "lzf": _Codec(lzf.MAGIC, lzf.inflate, "LZFCompressionCodec"),
     "snappy": _Codec(snappy_java.MAGIC, snappy_java.inflate, "SnappyCompressionCodec"),
     "zstd": _Codec(zstd.MAGIC, zstd.inflate, "ZStdCompressionCodec"),
@@ -58,6 +60,11 @@ def codec_of(conf_value: str) -> str:
     if codec is None:
         raise DecodeError(f"unknown codec {conf_value[:120]!r}, expected {', '.join(CODECS)}")
     return codec
+
+
+def has_checksums(codec: str) -> bool:
+    """Whether files of a codec carry checksums of their own: only those of lz4-java do."""
+    return codec in _CODECS and _CODECS[codec].has_checksums
 
 
 def sniff(head: bytes) -> str | None:

@@ -13,6 +13,7 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.committed_files import settled
+from inspector.discovery.lost_files import lost_files
 from inspector.discovery.store_schemas import StoreSchemas, read_schemas
 from inspector.discovery.user_schemas import (
     SchemaPair,
@@ -100,6 +101,8 @@ class Checkpoint:
         provider: wrote its state.
         problems: small files that could not be read.
         query: every operator of the query, selected or not, with the rules that its files show.
+        small_files: logs, metadata and schemas that were read.
+        unsummed_small_files: those of them that no checksum vouches for.
     """
 
     storage: Storage
@@ -110,6 +113,8 @@ class Checkpoint:
     provider: Provider
     problems: tuple[Problem, ...] = field(default=())
     query: tuple[Operator, ...] = ()
+    small_files: int = 0
+    unsummed_small_files: int = 0
 
     @property
     def root(self) -> str:
@@ -258,13 +263,20 @@ def checkpoint_at(
     selected = whole.select(chosen)
     given = (user_schemas or UserSchemas()).of_stores(selected)
     query = _operators(whole, found, problems, given)
+    of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
+    reported = {problem.path for problem in problems}
+    problems += lost_files(verified, logs, whole.operators, of_query, reported)
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
         replace(operator, layout=layouts[operator.operator_id])
         for operator in query
         if operator.operator_id in layouts
     )
-    return Checkpoint(storage, chosen, selected, logs, operators, provider, tuple(problems), query)
+    return Checkpoint(
+        *(storage, chosen, selected, logs, operators, provider, tuple(problems), query),
+        small_files=len(verified.vouched),
+        unsummed_small_files=list(verified.vouched.values()).count(False),
+    )
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.layout import FOREIGN, StoreLayout
 from inspector.checkpoint.roots import STATE
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import impossible_partitions
@@ -49,6 +49,10 @@ def _compared(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
 def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator[Problem]:
     files = checkpoint.store_files[layout.directory]
     restorable = restorable_versions(files)
+    for file in (files.deltas.get(0), files.snapshots.get(0)):
+        if file is not None:
+            message = "got a state file of version 0, which is the empty state and has none"
+            yield Problem(FOREIGN, message, file.path, store=layout.store)
     place = checkpoint.storage.full_path(layout.directory)
     if version and version not in restorable:
         yield Problem(

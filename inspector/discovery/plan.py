@@ -8,15 +8,18 @@ from itertools import pairwise
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.checksums import side_files, sums_itself
 from inspector.discovery.placement import hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.discovery.unknown_watermarks import held_back, recorded
-from inspector.model import Certainty, FileKind, TimeoutKind
+from inspector.model import Certainty, FileKind, StoreFile, TimeoutKind
+from inspector.operators import deduplicate, deduplicate_within_watermark
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.families import is_list
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES
-from inspector.operators.registry import fed_by_sources
+from inspector.operators.registry import EMITS, fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import field_at, is_int64, to_json
@@ -26,7 +29,7 @@ EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
 """Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
-SIDE_FILES = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def _store_task(
     return StoreTask(
         store_name=name,
         files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
-        side_files=layout.of_kind(*SIDE_FILES) if request.fit else (),
+        side_files=_side_files(checkpoint, layout, request),
         key_schema=None if schema is None else to_json(schema.key),
         value_schema=None if schema is None else to_json(schema.value),
         expiry=expiry,
@@ -154,6 +157,7 @@ def _store_task(
         hashed_fields=hashed_fields(checkpoint, operator, name, request.version)
         if request.fit or request.rehashed
         else 0,
+        cross_checks=_cross_checks(checkpoint, operator, rule, request.version),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         family=operator.family(name),
         written_values=_written_values(schema),
@@ -190,6 +194,17 @@ def _written_values(schema: StateSchema | None) -> dict[int, str]:
     return found
 
 
+def _side_files(
+    checkpoint: Checkpoint, layout: StoreLayout, request: TaskRequest
+) -> tuple[StoreFile, ...]:
+    """The checksum files to be held against: all, or those of files that hold none themselves."""
+    return tuple(
+        file
+        for file in side_files(layout)
+        if request.fit or not sums_itself(checkpoint, file.version or 0)
+    )
+
+
 def _counts(schema: StateSchema) -> bool:
     """Whether a counter has its number where a join's has it: another schema may lie there."""
     return is_int64(field_at(schema.value, COUNT.path))
@@ -212,6 +227,27 @@ def _certainty(
         warns = INFERENCES["complete-mode"].warns
         return Certainty.INFERRED if warns else Certainty.UNDECIDED, rule.doubt
     return Certainty.PROVEN, ""
+
+
+def _cross_checks(
+    checkpoint: Checkpoint, operator: Operator, rule: StoreRule, version: int
+) -> tuple[str, ...]:
+    """What the batches of a store cannot have written, by its operator and rule."""
+    dedup = operator.name in DEDUPLICATIONS
+    checks = ["absent"] if checkpoint.provider.removes_what_it_has else []
+    checks += ["updates"] if dedup else []
+    if rule.expiry is None or rule.user_supplied:
+        return tuple(checks)
+    # Below a join or group state the watermark lags, so that more rows and timers pass.
+    lags = not all(name in EMITS for name in operator.upstream) or (
+        held_back(checkpoint, operator, version) is not None
+    )
+    if _has_timers(rule):
+        checks += [] if lags else ["timers"]
+    elif dedup or operator.name in AGGREGATIONS:
+        checks.append("removals")
+        checks += [] if lags else ["late" if dedup else "late-where-evicted"]
+    return tuple(checks)
 
 
 def _has_timers(rule: StoreRule) -> bool:

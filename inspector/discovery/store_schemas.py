@@ -6,22 +6,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
-from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import (
     ColumnFamily,
     StateSchema,
     read_state_schema,
-    schema_path,
 )
 from inspector.checkpoint.storage import Storage
-from inspector.model import FileKind, Problem, StoreName
+from inspector.model import Problem, StoreName
 from inspector.operators.families import has_several_values
 from inspector.providers.provider import INDEX_COLUMN
 from inspector.sparktypes import LONG, StructField, StructType
-
-LOST_SCHEMA = "missing-schema"
-"""Slug of a problem that is a schema which Spark wrote and which is gone."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +49,6 @@ def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas
             schema, trouble = read_state_schema(
                 storage, operator.operator_id, store, schema_paths=paths
             )
-            if schema is None and not trouble:
-                trouble = tuple(_lost_schema(storage, operator, store))
             if trouble:
                 problems[StoreName(operator.operator_id, store)] = trouble
             for name, each in _by_store(operator, store, schema):
@@ -112,26 +105,3 @@ def _schema_paths(metadata: OperatorMetadata | None, store: str) -> tuple[str, .
     """Where metadata of format 2 says that the schemas of a store lie."""
     stores = metadata.stores if metadata else ()
     return next((each.schema_paths for each in stores if each.store_name == store), ())
-
-
-def _lost_schema(storage: Storage, layout: OperatorLayout, store: str) -> Iterator[Problem]:
-    """That a schema is gone: Spark 4.0 and later write it before the first state file of a store.
-
-    They also write the operator's metadata; without that an older release may have run the query.
-    """
-    path = schema_path(layout.operator_id, store)
-    listed = storage.stat(path)
-    if listed is not None and not listed.is_dir:
-        message = "it was listed, and was gone when it was read; nothing that hangs on it is known"
-        yield Problem(VANISHED_SLUG, message, storage.full_path(path))
-        return
-    if layout.metadata is None:
-        return
-    kinds = (FileKind.DELTA, FileKind.SNAPSHOT)
-    if any(each.of_kind(*kinds) for each in layout.stores if each.store.store_name == store):
-        yield Problem(
-            LOST_SCHEMA,
-            "the state schema is missing, expected it wherever the operator's metadata is: nothing "
-            "that hangs on the schema is known of this store",
-            storage.full_path(path),
-        )

@@ -42,6 +42,8 @@ class StoreTask:
         counts_files: the bytes of the files are counted with this store, and with no other that
             shares them.
         key_encoder: how the provider arranges its keys. several_values: a value holds several rows.
+        cross_checks: what its batches cannot have written
+            (:mod:`inspector.passes.cross_checks`).
     """
 
     store_name: str
@@ -68,6 +70,7 @@ class StoreTask:
     counts_files: bool = True
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
     several_values: bool = False
+    cross_checks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,13 @@ class VerifiedFiles(Storage):
 
     Args:
         storage: where they lie.
+
+    Attributes:
+        vouched: path of each file that was read -> whether it was held against a checksum.
     """
 
     def __init__(self, storage: Storage) -> None:
+        self.vouched: dict[str, bool] = {}
         self.__dict__.update(storage.__dict__)
         self._whole = storage  # what belongs to it goes when it does
         self._names: dict[str, frozenset[str]] = {}
@@ -55,6 +59,7 @@ class VerifiedFiles(Storage):
         if folder not in self._names:
             with suppress(InspectorError, OSError):
                 self._spare[folder] = self.list(folder)
+        self.vouched[relative] = False
         if side not in self._names.get(folder, ()):
             return data
         try:
@@ -66,6 +71,7 @@ class VerifiedFiles(Storage):
         mismatch = sums.finish()
         if mismatch is not None:
             raise ChecksumError(mismatch.message, self.full_path(relative), mismatch.offset)
+        self.vouched[relative] = True
         return data
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:

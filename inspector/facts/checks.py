@@ -16,17 +16,24 @@ class ChecksPassed(Fact):
         files: deltas and snapshots that could be decoded to their end.
         file_checksums: files beside them that hold the checksum of their bytes.
         row_checksums: records whose own checksum is that of their bytes.
+        unsummed_files: of ``files``, those that hold no checksum of any kind.
+        confirmed_files: of those, the ones that a snapshot and the deltas up to it confirm: they
+            make the same rows.
     """
 
     files: int = 0
     file_checksums: int = 0
     row_checksums: int = 0
+    unsummed_files: int = 0
+    confirmed_files: int = 0
 
     def __add__(self, other: ChecksPassed) -> ChecksPassed:
         return ChecksPassed(
             self.files + other.files,
             self.file_checksums + other.file_checksums,
             self.row_checksums + other.row_checksums,
+            self.unsummed_files + other.unsummed_files,
+            self.confirmed_files + other.confirmed_files,
         )
 
     def merge_key(self, _version: int) -> str:

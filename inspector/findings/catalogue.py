@@ -312,6 +312,24 @@ STORAGE_SILENT = Kind(
     cause="The storage did not give a part of the checkpoint, which this report is without.",
     command="verify",
 )
+FOREIGN_RECORDS = Kind(
+    "SS118",
+    Severity.ERROR,
+    Group.INTEGRITY,
+    "records that their batch cannot have written",
+    "WatermarkSupport",
+    _PROVEN,
+    means="A delta holds records that no release of Spark writes in the batch whose number it has: "
+    "a deduplication puts a key that is there already, the watermark evicts a row that it has not "
+    "reached, a row comes in that was too late, a timer is set in the past. The file was exchanged "
+    "with another version, copied from another partition or query, or changed.",
+    to_do="compare the partition's deltas with a backup; Spark loads them as they lie here, "
+    "whatever they hold",
+    source="StreamingDeduplicateExec, StreamingDeduplicateWithinWatermarkExec, StateStoreSaveExec, "
+    "WatermarkSupport, GroupStateImpl (2.4 to 4.3)",
+    cause="State files are not of the batches whose numbers they have.",
+    command="verify",
+)
 NEVER_EXPIRES = Kind(
     "SS201",
     Severity.WARNING,
@@ -729,6 +747,7 @@ CATALOGUE = (
     FOREIGN_FOLDER,
     ACCESS_DENIED,
     STORAGE_SILENT,
+    FOREIGN_RECORDS,
     NEVER_EXPIRES,
     PAST_WATERMARK,
     TIMEOUT_KEPT,

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.checkpoint.logfile import DENIED_SLUG, MOVED_SLUG, STORAGE_SLUG, VANISHED_SLUG
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import (
     ABSENT_REMOVALS,
     ACCESS_DENIED,
@@ -15,6 +14,7 @@ from inspector.findings.catalogue import (
     CHANGED_DURING_SCAN,
     CHANGED_FILE,
     FOREIGN_FOLDER,
+    FOREIGN_RECORDS,
     LOG_CONTRADICTION,
     MISSING_DELTA,
     NOT_RESTORABLE,
@@ -48,6 +48,8 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "log-contradiction": LOG_CONTRADICTION,
     "log-entry-lost": LOG_CONTRADICTION,
     "bad-checksum": CHANGED_FILE,
+    "absent-removals": ABSENT_REMOVALS,
+    "foreign-records": FOREIGN_RECORDS,
 }
 
 
@@ -164,23 +166,3 @@ def judge_placement(
         f"The state has {counted(total.misplaced, 'key')} in a partition where Spark does not look "
         f"for {'it' if total.misplaced == 1 else 'them'}.",
     )
-
-
-def judge_removals(
-    operator_id: int, store_name: str, versions: Mapping[int, VersionFacts]
-) -> Iterator[Finding]:
-    """Removals that Spark cannot have written after the version before."""
-    wrong = {version: one.absent_removals for version, one in versions.items()}
-    wrong = {version: count for version, count in wrong.items() if count}
-    if wrong:
-        total, first = sum(wrong.values()), min(wrong)
-        yield Finding(
-            ABSENT_REMOVALS,
-            Certainty.PROVEN,
-            f"{counted(total, 'removal')} of keys that are not there, the first in version "
-            f"{first} (batch {first - 1})",
-            ABSENT_REMOVALS.to_do,
-            operator_id,
-            store_name,
-            total,
-        )

@@ -14,7 +14,6 @@ from inspector.findings.finding import Finding
 from inspector.findings.integrity import (
     judge_placement,
     judge_problems,
-    judge_removals,
     judge_replay,
 )
 from inspector.findings.joins import judge_join
@@ -93,9 +92,6 @@ def judge_integrity(
     for operator in checkpoint.operators:
         depths = _depths(checkpoint, operator, version)
         found += judge_replay(operator.operator_id, depths, thresholds)
-    if checkpoint.provider.removes_what_it_has:
-        for (operator_id, store), versions in facts.by_store().items():
-            found += judge_removals(operator_id, store, versions)
     for name, places in _placements(facts).items():
         found += judge_placement(name.operator_id, name.store_name, places)
     reported = [one for one in found if thresholds.reports(one.kind.id, one.rows)]

@@ -39,6 +39,8 @@ PROOFS: Mapping[str, str] = {
     "metadata names or, before Spark 4.0, against the names that Spark gives to stores.",
     "SS116": "By the storage's own answer to a request, which the table of problems has.",
     "SS117": "By the storage's own answer, or by none within the limit of time.",
+    "SS118": "During the replay the records of each delta are compared with the watermark and the "
+    "time of its batch, as `offsets` records them, and with the keys of the version before.",
     "SS201": "From the schema and the rule of the operator, as its source has it, and from every "
     "version that can be replayed: none of them removed a row. For keys without a timer, from the "
     "timers of all versions of the window.",

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
 
 from inspector.checkpoint.source_offsets import SourceOffset
 from inspector.findings.catalogue import WATERMARK_AHEAD, WATERMARK_FLAT
@@ -18,6 +17,7 @@ from inspector.findings.quantities import counted, duration_text
 from inspector.findings.rule_inputs import NewestTime
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import BatchClock, Certainty
+from inspector.time_text import time_ms_text
 
 MS_PER_HOUR = 3_600_000
 SOURCES_NAMED = 3
@@ -109,8 +109,8 @@ def judge_watermark(
         return
     standing, moving = _standing(flat, sources or {})
     words = [
-        f"{_batches(flat)} all had the watermark {_time(flat.last.watermark_ms or 0)}, though "
-        f"{flat.with_data:,} of them brought new data"
+        f"{_batches(flat)} all had the watermark {time_ms_text(flat.last.watermark_ms or 0)}, "
+        f"though {flat.with_data:,} of them brought new data"
     ]
     if flat.first.timestamp_ms is not None and flat.last.timestamp_ms is not None:
         passed = duration_text(flat.last.timestamp_ms - flat.first.timestamp_ms)
@@ -118,7 +118,7 @@ def judge_watermark(
     words += [_stands(source, flat.last.batch_id) for source in standing[:SOURCES_NAMED]]
     words += [_moves(source) for source in moving[:SOURCES_NAMED] if standing]
     latest = max(newest)
-    words.append(f"the newest {latest.what} in the state is {_time(latest.millis)}")
+    words.append(f"the newest {latest.what} in the state is {time_ms_text(latest.millis)}")
     next_step, cause = _advice(standing if moving and by_slowest else [])
     yield Finding(WATERMARK_FLAT, Certainty.PROVEN, "; ".join(words), next_step, cause=cause)
 
@@ -197,8 +197,8 @@ def _ahead(clocks: Clocks, batch: int, thresholds: Thresholds) -> Iterator[Findi
     flat = flat_end(clocks, batch)
     stuck = flat is not None and flat.with_data >= thresholds.data_batches
     words = [
-        f"the watermark is {_time(watermark)}, {duration_text(ahead)} ahead of the batch clock "
-        f"{_time(last.timestamp_ms)}"
+        f"the watermark is {time_ms_text(watermark)}, {duration_text(ahead)} ahead of the batch "
+        f"clock {time_ms_text(last.timestamp_ms)}"
     ]
     jump = _jump(clocks, batch, least)
     if jump is not None:
@@ -237,11 +237,3 @@ def _jump(clocks: Clocks, batch: int, least: int) -> int | None:
 
 def _batches(flat: Flat) -> str:
     return f"batches {flat.first.batch_id} to {flat.last.batch_id}"
-
-
-def _time(millis: int) -> str:
-    try:
-        moment = datetime.fromtimestamp(millis / 1000, timezone.utc)
-    except (ValueError, OverflowError, OSError):
-        return f"{millis:,} ms after 1970"  # beyond the year 9999
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

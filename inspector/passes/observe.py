@@ -25,6 +25,7 @@ from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, RowPart
+from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Step, replay_steps
@@ -78,11 +79,13 @@ class StorePass:
         self.state = StateMap(tracking(store))
         self.whole = True
         self._raw_bytes = 0
+        self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
         self._observers = observers_of(task.observed)
         self.life = Lifetime(task, store, reader.store, self.state)
+        self._crossed = CrossChecks(task, store)
 
     def resume(self, task: Task, store: StoreTask, reader: StoreReader) -> None:
         """Go on to a newer version, as a later task has it, from the map that is there.
@@ -93,6 +96,7 @@ class StorePass:
         reader.goes_on_from(self._reader)
         self._task, self._store, self._reader = task, store, reader
         self.life.resume(task, store)
+        self._crossed.resume(task, store)
 
     # -- replay ------------------------------------------------------------------------------
 
@@ -110,11 +114,14 @@ class StorePass:
             self._pass_over(step.delta)
         if change is None:
             return self._load(step.check) if step.check is not None else None
+        for wrong in self._crossed.of(change):
+            self._reader.report(wrong.slug, wrong.message, step.delta)
         if step.check is not None and self._confirm:
             self._compare(step.check)
         return change
 
     def _load(self, file: StoreFile) -> Change | None:
+        self._since = []
         self.state.begin(file.version or 0, rebase=True)
         return self._run(file)
 
@@ -138,6 +145,8 @@ class StorePass:
             self.whole = False
             return None
         self.whole = True
+        if self._confirm:
+            self._since.append(file)
         self._raw_bytes = self._reader.raw_bytes
         return self.state.end()
 
@@ -163,6 +172,9 @@ class StorePass:
                     "expected what the deltas up to this version make",
                     file,
                 )
+            else:
+                self._reader.confirm([*self._since, file])
+                self._since = [file]
 
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)

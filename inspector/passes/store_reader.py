@@ -35,6 +35,7 @@ class StoreReader:
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
         self._begun: set[str] = set()
+        self._confirmed: set[str] = set()
         self.provider = provider_named(task.provider)
         form = StoreForm(
             store.column_family,
@@ -59,7 +60,16 @@ class StoreReader:
     @property
     def checked(self) -> ChecksPassed:
         """What was right so far, each file once."""
-        return ChecksPassed(**asdict(self._files.checked))
+        unsummed = self._files.unsummed
+        return ChecksPassed(
+            **asdict(self._files.checked),
+            unsummed_files=len(unsummed),
+            confirmed_files=len(unsummed & self._confirmed),
+        )
+
+    def confirm(self, files: Iterable[StoreFile]) -> None:
+        """Note that a snapshot holds what these files make, itself included."""
+        self._confirmed.update(file.path for file in files)
 
     def goes_on_from(self, other: StoreReader) -> None:
         """Take over what another reader of the store knows of the version that it read last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import chain
 
-from inspector.decode.frames import codec_of, inflate, sniff
+from inspector.decode.frames import codec_of, has_checksums, inflate, sniff
 from inspector.exceptions import DecodeError
 from inspector.model import StoreFile
 from inspector.providers.provider import ReadOptions, Report
@@ -15,9 +15,19 @@ DEFAULT_CODEC = "lz4"
 
 
 def inflated(
-    file: StoreFile, chunks: Iterator[bytes], options: ReadOptions, report: Report
+    file: StoreFile,
+    chunks: Iterator[bytes],
+    options: ReadOptions,
+    report: Report,
+    summed: set[str],
 ) -> Iterator[bytes]:
     """The raw bytes of a file; by its first bytes where the log says something else.
+
+    Args:
+        file: what is read. chunks: its bytes.
+        options: with the codec that the log records.
+        report: takes the problem that the bytes are of another codec.
+        summed: gets the path of a file whose blocks hold checksums.
 
     Raises:
         DecodeError: as :func:`inspector.decode.frames.inflate`.
@@ -34,6 +44,8 @@ def inflated(
             0,
         )
         codec = seen
+    if has_checksums(codec):
+        summed.add(file.path)
     return inflate(chain([head] if head else [], chunks), codec)
 
 

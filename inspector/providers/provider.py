@@ -111,6 +111,13 @@ class FileReader(Protocol):
     def checked(self) -> Checked:
         """What was right so far, each file once."""
 
+    @property
+    def unsummed(self) -> frozenset[str]:
+        """Paths of the files that were decoded to their end and that hold no checksum.
+
+        Neither their blocks nor their rows do, nor a file beside them.
+        """
+
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
 
@@ -144,12 +151,14 @@ class Provider(ABC):
         has_column_families: several stores may share files, which some operators need.
         keeps_maps: an executor keeps the rows of versions as maps on its heap.
         shares_files: its snapshots consist of files that they share.
+        sums_snapshots: they hold checksums of their own, whatever codec is set.
     """
 
     spark_class: str
     has_column_families = False
     keeps_maps = True
     shares_files = False
+    sums_snapshots = False
 
     name: str
     """Name of its folder here; tasks carry it to the workers."""

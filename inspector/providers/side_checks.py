@@ -25,6 +25,7 @@ class SideChecks:
 
     Attributes:
         passed: checksum files that hold the checksum of their file.
+        vouched: paths of the files that one of them vouches for.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class SideChecks:
             self._sides.setdefault(main_path(side), []).append(side)
         self._done: set[str] = set()
         self.passed = 0
+        self.vouched: set[str] = set()
 
     def sides_of(self, file: StoreFile) -> Sequence[StoreFile]:
         """The checksum files of a file."""
@@ -53,6 +55,7 @@ class SideChecks:
             mismatch = each.finish()
             if mismatch is None:
                 self.passed += 1
+                self.vouched.add(file.path)
             else:
                 name = side.path.rsplit("/", 1)[-1]
                 self._report(SLUG, f"{name}: {mismatch.message}", file, mismatch.offset)

@@ -23,7 +23,7 @@ from inspector.findings.verdict import Verdict
 from inspector.render.first_screen import command_line
 from inspector.render.plain import finding_row, plain_row, plain_summary, problem_row
 from inspector.render.report import SCHEMA_VERSION, Report, Table
-from inspector.render.time_text import time_ms_text
+from inspector.time_text import time_ms_text
 
 LISTED = ("findings", "problems")
 """Tables that every envelope has under their own name."""

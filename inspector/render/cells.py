@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from inspector.render.report import Column, Unit
-from inspector.render.time_text import time_ms_text
 from inspector.render.units import (
     bytes_rate_text,
     bytes_text,
@@ -16,6 +15,7 @@ from inspector.render.units import (
     percent_text,
     rate_text,
 )
+from inspector.time_text import time_ms_text
 
 NUMBERS = (
     *(Unit.COUNT, Unit.BYTES, Unit.ID, Unit.SHARE, Unit.RATIO, Unit.DURATION_MS),

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from inspector.findings.gates import Passed
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.render.report import Part, Report
-from inspector.render.time_text import time_ms_text
 from inspector.render.units import (
     bytes_rate_text,
     bytes_text,
     counted,
     share_text,
 )
+from inspector.time_text import time_ms_text
 
 _WORDS = {
     Level.OK: "Healthy",
@@ -213,8 +213,10 @@ def growth_text(growth: StateGrowth) -> str:
 
 def _growth(growth: StateGrowth | None, size: StateSize, level: Level) -> str:
     read = ", as far as it could be read" if level is Level.UNREADABLE else ""
+    if not size.rows and level is Level.UNREADABLE:
+        return "No row of the state could be read, so that its size is not known."
     if not size.rows:
-        return f"The state is empty{read}."
+        return "The state is empty."
     holds = f"It holds {_held(size)} now{read}."
     if growth is None or not growth.judged:
         return f"Too few batches can be read to see whether the state grows. {holds}"

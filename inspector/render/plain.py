@@ -8,7 +8,7 @@ from typing import Any
 from inspector.findings.finding import Finding
 from inspector.model import Problem
 from inspector.render.report import Column, Report, Table, Unit
-from inspector.render.time_text import time_ms_text
+from inspector.time_text import time_ms_text
 
 FINDING_COLUMNS = (
     Column("id"),

@@ -33,8 +33,8 @@ import pyarrow as pa
 from inspector.decode.variant import Date, LocalTimestamp, Timestamp, json_value, variant_value
 from inspector.exceptions import RowError
 from inspector.render.intervals import calendar_text, day_time_text, year_month_text
-from inspector.render.time_text import date_text, time_text, timestamp_text
 from inspector.sparktypes import ArrayType, DataType, MapType, StructType, UserDefinedType
+from inspector.time_text import date_text, time_text, timestamp_text
 
 Array = Any
 """A pyarrow array of any type: its stubs know no arrays of a type known only at run time."""

@@ -8,8 +8,8 @@ from typing import Any
 from inspector.render.cells import escape
 from inspector.render.display import Display
 from inspector.render.report import Report
-from inspector.render.time_text import time_ms_text
 from inspector.render.units import bytes_text, duration_text
+from inspector.time_text import time_ms_text
 
 _COLUMNS = {
     "BATCH": 6,

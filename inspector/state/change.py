@@ -79,6 +79,9 @@ class Change:
         sums: over the keys that it touched. counts: over its records.
         first_descent: position of the first record whose key is below the one before it in its
             block; None if the keys ascend, or were not compared.
+        earliest_put: the least clock that its records put; None if none has one. A timer that is
+            not armed (-1) is none.
+        latest_removal: the greatest clock that a row had which its records remove; None as above.
     """
 
     version: int
@@ -86,6 +89,8 @@ class Change:
     sums: ChangeSums
     counts: RecordCounts = field(default_factory=RecordCounts)
     first_descent: int | None = None
+    earliest_put: int | None = None
+    latest_removal: int | None = None
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from inspector.kernel.layout import (
     TOUCH,
 )
 from inspector.kernel.loader import kernel
+from inspector.model import NO_TIMEOUT
 from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
 
 if TYPE_CHECKING:
@@ -164,6 +165,8 @@ class StateMap:
         self._flags = REBASED * rebase | TIMED * (self.tracking.clock_slot >= 0)
         self._counts = np.zeros(len(COUNTS), np.int64)
         self._first_descent: int | None = None
+        self._earliest_put: int | None = None
+        self._latest_removal: int | None = None
         self._touched: list[npt.NDArray[Any]] = []
         self._touched_keys: TouchedKeys | None = None
         self._adder.clear()
@@ -176,6 +179,8 @@ class StateMap:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
         ids, hashes, clocks = self._read(block)
+        if clocks is not None:
+            self._note_clocks(block, ids, clocks)
         touched = np.empty(block.count, TOUCH)
         count, largest = self._kernel.apply(
             self._table[: self._keys],
@@ -214,6 +219,8 @@ class StateMap:
             sums=self._adder.found(self.touched_keys),
             counts=counts,
             first_descent=self._first_descent,
+            earliest_put=self._earliest_put,
+            latest_removal=self._latest_removal,
         )
         self._total(change)
         return change
@@ -270,6 +277,22 @@ class StateMap:
         self._kernel.hash64(block.buffer, offsets, sizes, self.tracking.clock_slot, hashes)
         clock = self.tracking.clock
         return ids, hashes, None if clock is None else clock(block)
+
+    def _note_clocks(self, block: RecordBlock, ids: Int64s, clocks: Int64s) -> None:
+        """Note the least clock that is put, and the greatest that is removed."""
+        put = clocks[(clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)]
+        if len(put):
+            least = int(put.min())
+            known = self._earliest_put
+            self._earliest_put = least if known is None else min(known, least)
+        if not block.puts_only:
+            # A key's last clock stays in the table when the key goes.
+            removed = self.clock[ids[block.value_length < 0]]
+            removed = removed[removed != NO_CLOCK]
+            if len(removed):
+                most = int(removed.max())
+                known = self._latest_removal
+                self._latest_removal = most if known is None else max(known, most)
 
     def _add_again(self) -> None:
         """Add up what became of the keys by the whole version, not by the first record of each."""

@@ -182,4 +182,4 @@ def test_state_that_is_gone_is_not_healthy(tmp_path: Path) -> None:
     shutil.rmtree(path / "state")
     first, second, *_ = first_lines(path)
     assert first.startswith("Unreadable in part, 1 problem: The operators or partitions in state/ ")
-    assert second == "The state is empty, as far as it could be read."
+    assert second == "No row of the state could be read, so that its size is not known."

@@ -9,6 +9,7 @@ import pytest
 from inspector.checkpoint.log_checks import (
     CONTRADICTION,
     LOST_ENTRY,
+    conf_checks,
     cross_checks,
     without_doubtful,
 )
@@ -51,6 +52,8 @@ def test_a_sound_log_has_nothing_wrong(offsets: list[int], commits: list[int]) -
         ([0, 2], [0], ["offsets/1"]),
         ([0, 1], [0, 1, 2], ["offsets/2"]),
         ([0, 1, 2], [0, 2], ["commits/1"]),
+        ([0, 1, 2, 3], [0], ["commits/1", "commits/2"]),
+        ([0, 1, 2], [], ["commits"]),
         ([], [5, 6], ["offsets"]),
     ],
 )
@@ -93,3 +96,54 @@ def test_what_hangs_on_either_of_two_that_disagree_is_not_known() -> None:
 
 def test_a_gap_of_a_renamed_entry_is_one_problem() -> None:
     assert found([0, 1, 2**61], [0, 1]) == [(LOST_ENTRY, "offsets/2")]
+
+
+def test_a_query_without_a_commit_log_lacks_no_commit() -> None:
+    offsets = [BatchId(n) for n in (0, 1, 2)]
+    assert list(cross_checks(offsets, [], {}, committed=False)) == []
+
+
+PARTITIONS, CODEC = "spark.sql.shuffle.partitions", "spark.sql.streaming.codec"
+
+
+def wrong_confs(
+    *confs: dict[str, str],
+    sources: Sequence[tuple[str, ...]] = (),
+    times: Sequence[int] = (),
+    control: Sequence[int] = (),
+) -> list[str]:
+    recorded = {BatchId(n): conf for n, conf in enumerate(confs)}
+    named = {BatchId(n): names for n, names in enumerate(sources)}
+    clocks = {
+        BatchId(n): BatchClock(BatchId(n), timestamp_ms=times[n] if times else n)
+        for n in range(len(confs))
+    }
+    found = list(conf_checks(recorded, named, clocks, [*map(BatchId, control)]))
+    assert {problem.slug for problem in found} <= {CONTRADICTION}
+    return [f"{problem.path}: {problem.message}" for problem in found]
+
+
+def test_a_restart_takes_over_the_confs() -> None:
+    assert wrong_confs({CODEC: "lz4"}, {CODEC: "lz4", PARTITIONS: "2"}, {PARTITIONS: "2"}) == []
+    (found,) = wrong_confs({CODEC: "lz4"}, {CODEC: "lz5"})
+    assert found.startswith("offsets/1: got 'lz5' as spark.sql.streaming.codec, offsets/0 says")
+
+
+def test_a_repartitioning_sets_another_number_of_partitions() -> None:
+    changed = ({PARTITIONS: "2"}, {PARTITIONS: "4"})
+    assert len(wrong_confs(*changed)) == 1
+    assert wrong_confs(*changed, times=(7, 7)) == []
+    assert wrong_confs(*changed, control=[1]) == []
+
+
+def test_a_conf_is_not_absent_between_two_that_have_it() -> None:
+    (found,) = wrong_confs({CODEC: "lz4"}, {}, {CODEC: "lz4"})
+    assert "offsets/1: got no spark.sql.streaming.codec" in found
+
+
+def test_the_number_of_sources_stays() -> None:
+    confs: list[dict[str, str]] = [{}, {}]
+    assert wrong_confs(*confs, sources=[("0", "1"), ("0", "1")]) == []
+    (found,) = wrong_confs(*confs, sources=[("0", "1"), ("0",)])
+    assert "offsets/1: got 1 sources, offsets/0 has 2" in found
+    assert wrong_confs(*confs, sources=[("a", "b"), ("a",)]) == []  # sources with names may go

@@ -96,7 +96,8 @@ def test_names_that_are_no_batch_are_ignored(tmp_path: Path) -> None:
     assert list(found.clocks) == [1]
     assert (found.last_committed, found.last_offset) == (None, 1)
     assert found.has_commits_dir
-    assert found.problems == ()
+    (problem,) = found.problems
+    assert (problem.slug, problem.path) == ("not-a-file", str(tmp_path / "commits/7"))
 
 
 def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
@@ -128,8 +129,8 @@ def test_a_bad_entry_is_a_problem_and_the_rest_is_read(tmp_path: Path) -> None:
 def test_an_entry_that_is_purged_meanwhile_is_no_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    files = {f"{log}/{n}": offsets(n) for log in ("offsets", "commits") for n in (0, 1)}
-    logs_of(tmp_path, files)
+    files = {f"offsets/{n}": offsets(n) for n in (0, 1)}
+    logs_of(tmp_path, {**files, "commits/0": b"v1\n{}", "commits/1": b"v1\n{}"})
     storage = Storage.open(str(tmp_path))
     listing = storage.list
 
@@ -168,7 +169,8 @@ def test_an_entry_that_cannot_be_read_is_a_problem(
 
 
 def test_only_the_newest_entries_are_read_and_that_is_said(tmp_path: Path) -> None:
-    files = {f"{log}/{n}": offsets(n) for log in ("offsets", "commits") for n in range(150)}
+    files = {f"offsets/{n}": offsets(n) for n in range(150)}
+    files |= {f"commits/{n}": b"v1\n{}" for n in range(150)}
     found = logs_of(tmp_path, files, most=70)
     assert list(found.clocks) == list(range(80, 150))
     assert [(problem.slug, problem.path) for problem in found.problems] == [

@@ -87,7 +87,7 @@ def test_a_file_is_no_folder(tree: Path) -> None:
         Storage.open(str(tree)).list("metadata", missing_ok=True)
 
 
-def test_symbolic_links_are_followed_and_what_is_no_file_is_left_out(tree: Path) -> None:
+def test_symbolic_links_are_followed_and_what_is_no_file_is_special(tree: Path) -> None:
     (tree / "linked").symlink_to(tree / "state")
     (tree / "linked_file").symlink_to(tree / "metadata")
     (tree / "broken").symlink_to(tree / "nowhere")
@@ -96,7 +96,10 @@ def test_symbolic_links_are_followed_and_what_is_no_file_is_left_out(tree: Path)
         unix.bind(os.path.relpath(tree / "socket"))
         storage = Storage.open(str(tree))
         found = {entry.name: entry for entry in storage.list()}
-    assert sorted(found) == ["empty", "linked", "linked_file", "metadata", "state"]
+    special = {name for name, entry in found.items() if entry.is_special}
+    assert special == {"3.delta", "broken", "socket"}
+    assert sorted(set(found) - special) == ["empty", "linked", "linked_file", "metadata", "state"]
+    assert not any(found[name].is_file or found[name].is_dir for name in special)
     assert found["linked"].is_dir
     assert found["linked_file"].size == 10
     assert [entry.path for entry in storage.list("linked")] == ["linked/0"]

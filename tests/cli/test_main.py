@@ -1,6 +1,7 @@
 """The command line as a whole."""
 
 import os
+import re
 import subprocess
 import sys
 
@@ -80,6 +81,21 @@ def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     assert outcome.code == 4
     assert outcome.err.startswith("error: there is not enough memory")
     assert outcome.err.count("\n") == 1
+
+
+def test_too_little_memory_says_how_far_it_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise MemoryError
+
+    path = checkpoint_of("fmgws_event_ignore")
+    monkeypatch.setattr("inspector.state.replay.StateMap.apply", full)
+    outcome = run("audit", path, "--engine", "local", "--workers", "1")
+    assert outcome.code == 4
+    assert "not enough memory" in outcome.err
+    assert re.search(r"Of this checkpoint [\d,]+ of [\d,]+ bytes had been read", outcome.err)
+    several = run("audit", path, path.parent.parent / "agg_update/checkpoint", "--workers", "1")
+    assert several.code == 4
+    assert "internal error" not in several.err
 
 
 @pytest.mark.parametrize("output", sampled(["table", "json", "csv", "ndjson"], 4))

@@ -146,7 +146,7 @@ def group_state_store(
         ([Batch(5, 1, 1), Batch(5, 2, 1), Batch(5, 3, 2), Batch(5, 4, 2)], (2, 4)),
         ([Batch(5, 1, 1), Batch(6, 2, 1)], ()),  # the watermark moved
         ([Batch(5, 1, 1), Batch(5, 2, 2)], ()),  # there was data
-        ([Batch(5, 1, 1, committed=False), Batch(5, 2, 1)], ()),  # the batch before was run again
+        ([Batch(5, 1, 1, committed=False), Batch(5, 2, 1)], (2,)),  # its commit is lost
         ([Batch(5, 1, 1)], ()),
         ([Batch(0, 1, 1), Batch(0, 2, 2)], ()),  # no watermark: an idle source has none
     ],

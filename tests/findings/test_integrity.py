@@ -9,12 +9,10 @@ import pytest
 
 from inspector import api
 from inspector.exceptions import ChecksumError, DecodeError, FrameError, TruncatedError
-from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import UNDECODABLE_FILE
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.integrity import (
     judge_problems,
-    judge_removals,
     judge_replay,
 )
 from inspector.findings.thresholds import DEFAULTS, Thresholds
@@ -135,13 +133,11 @@ def test_a_chain_is_too_deep_from_a_number_of_deltas_on() -> None:
     assert f"up to {least} deltas" in found.cause
 
 
-def test_a_removal_of_what_is_not_there_is_no_work_of_spark() -> None:
-    sound = {1: VersionFacts(removals=3), 2: VersionFacts(removals=1)}
-    assert list(judge_removals(0, "default", sound)) == []
-    wrong = sound | {7: VersionFacts(removals=2, absent_removals=2)}
-    (finding,) = judge_removals(0, "default", wrong | {8: VersionFacts(absent_removals=1)})
-    assert (finding.kind.id, finding.rows) == ("SS113", 3)
-    assert "3 removals of keys that are not there, the first in version 7" in finding.evidence
+def test_records_that_spark_does_not_write_are_findings() -> None:
+    slugs = ("absent-removals", "foreign-records")
+    found = list(judge_problems([Problem(slug, "got x", "p/8.delta") for slug in slugs]))
+    assert [finding.kind.id for finding in found] == ["SS113", "SS118"]
+    assert found[0].evidence == "p/8.delta: got x"
 
 
 def test_deltas_of_another_partition_are_noticed(tmp_path: Path) -> None:

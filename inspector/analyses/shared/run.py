@@ -43,7 +43,12 @@ from inspector.engines.engine import (
 )
 from inspector.engines.local import stream_tasks
 from inspector.engines.shared import SharedEngines
-from inspector.exceptions import CheckpointError, EngineError
+from inspector.exceptions import (
+    OUT_OF_MEMORY,
+    CheckpointError,
+    EngineError,
+    NotEnoughMemoryError,
+)
 from inspector.findings.thresholds import Thresholds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.model import LIMITS_FAULT, Problem
@@ -165,6 +170,12 @@ class Run:
         """Whether the checkpoint can be opened again."""
         return self.reopen is not None
 
+    def reopened(self) -> Checkpoint:
+        """The checkpoint as it lies there now; the run goes on with what it has."""
+        assert self.reopen is not None
+        checkpoint = judged_by(self.reopen(), self.options)
+        return with_unknown_watermarks(checkpoint, self.version)
+
     def look_again(self) -> bool:
         """Open the checkpoint again; whether another version is judged now.
 
@@ -272,7 +283,19 @@ class Run:
         if measure().unit == BYTES and kernel_name() == PYTHON:
             engine.notify(f"engine: {slow_kernel_text()}")
         with engine.watch(measure):
-            yield from batches
+            try:
+                yield from batches
+            except MemoryError:
+                raise self._out_of_memory(measure()) from None
+
+    def _out_of_memory(self, so_far: Measure) -> NotEnoughMemoryError:
+        """The error that the keys do not fit, and what had been read when it happened."""
+        of_all = f" of {so_far.total:,}" if so_far.total else ""
+        return NotEnoughMemoryError(
+            f"{OUT_OF_MEMORY}. Of this checkpoint {so_far.done:,}{of_all} {so_far.unit} had been "
+            "read, and nothing was reported of it",
+            self.checkpoint.root,
+        )
 
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
         """All that is wrong, by the listing and by the files."""

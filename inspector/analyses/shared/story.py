@@ -33,7 +33,7 @@ from inspector.model import BatchClock, Problem, Redact, StoreName, TimeoutKind
 from inspector.operators.registry import fed_by_sources
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.render.report import Column, Report, Unit
-from inspector.render.time_text import time_ms_text
+from inspector.time_text import time_ms_text
 
 _CLOCK_NAMES = {
     TimeoutKind.EVENT_TIME.value: "the watermark",

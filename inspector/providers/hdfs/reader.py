@@ -33,12 +33,23 @@ class HdfsReader:
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(self._ahead.whole, side_files, report)
         self._decoded: dict[str, int] = {}
+        self._summed: set[str] = set()
 
     @property
     def checked(self) -> Checked:
         """What was right so far, each file once."""
         row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
         return Checked(len(self._decoded), self._checks.passed, row_checksums)
+
+    @property
+    def unsummed(self) -> frozenset[str]:
+        """Paths of the files that were decoded to their end and that hold no checksum.
+
+        Neither their blocks nor their rows do, nor a file beside them.
+        """
+        if self._options.row_checksum:
+            return frozenset()
+        return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -59,7 +70,7 @@ class HdfsReader:
         wrong: list[tuple[int, int]] = []
         try:
             blocks = read_records(
-                self._counted(inflated(file, self._chunks(file), self._options, self._report)),
+                self._counted(self._inflated(file)),
                 snapshot=file.kind is FileKind.SNAPSHOT,
                 row_checksum=self._options.row_checksum,
             )
@@ -98,6 +109,9 @@ class HdfsReader:
 
     def _chunks(self, file: StoreFile) -> Iterator[bytes]:
         return self._checks.watch(file, self._ahead.chunks(file))
+
+    def _inflated(self, file: StoreFile) -> Iterator[bytes]:
+        return inflated(file, self._chunks(file), self._options, self._report, self._summed)
 
     def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:

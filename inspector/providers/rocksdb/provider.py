@@ -35,6 +35,7 @@ class RocksDbProvider(Provider):
     has_column_families = True
     keeps_maps = False
     shares_files = True
+    sums_snapshots = True
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Changelogs, snapshots and what lies beside them; its two folders of shared files."""

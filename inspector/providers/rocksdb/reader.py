@@ -49,6 +49,7 @@ class RocksDbReader:
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(storage, side_files, report)
         self._decoded: dict[str, int] = {}
+        self._summed: set[str] = set()
         self._files = tuple(files)
         self._snapshots: dict[str, Snapshot] = {}
         self._encoding: Encoding | None = None
@@ -59,6 +60,16 @@ class RocksDbReader:
         """What was right so far, each file once."""
         row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
         return Checked(len(self._decoded), self._checks.passed, row_checksums)
+
+    @property
+    def unsummed(self) -> frozenset[str]:
+        """Paths of the changelogs that were decoded to their end and that hold no checksum.
+
+        A snapshot has one of every part of its archive, and of every block of its tables.
+        """
+        if self._options.row_checksum:
+            return frozenset()
+        return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -123,7 +134,7 @@ class RocksDbReader:
     # -- files -------------------------------------------------------------------------------
 
     def _of_changelog(self, file: StoreFile) -> Iterator[Scanned]:
-        raw = inflated(file, self._chunks(file), self._options, self._report)
+        raw = inflated(file, self._chunks(file), self._options, self._report, self._summed)
         head, found = read_changelog(self._counted(raw))
         self._check_lineage(file, head)
         yield from found
@@ -137,6 +148,7 @@ class RocksDbReader:
             )
 
     def _of_snapshot(self, file: StoreFile) -> Iterator[Scanned]:
+        self._summed.add(file.path)
         for each in live_blocks(self._storage, file, self._snapshot(file), self._options):
             self.raw_bytes += int(each.key_length.sum() + each.value_length.sum())
             spans = np.stack(

@@ -8,8 +8,8 @@ from typing import Any
 from inspector.render.cells import UNKNOWN, cell_text, summary_text
 from inspector.render.page.model import Scale
 from inspector.render.report import Column, Unit
-from inspector.render.time_text import time_ms_text
 from inspector.render.units import bytes_text, duration_text
+from inspector.time_text import time_ms_text
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.render.time_text import date_text, time_ms_text, time_text, timestamp_text
+from inspector.time_text import date_text, time_ms_text, time_text, timestamp_text
 
 EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.timezone.utc)
 

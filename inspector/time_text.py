@@ -1,6 +1,7 @@
 """Moments, dates and times of day as text, RFC 3339 and ISO 8601, for any number that Spark holds.
 
-Apart from :mod:`inspector.render.values`, because every report shows moments and few show values.
+The only place that makes text of a clock: ``datetime`` ends at the year 9999, and neither Spark nor
+whatever lies in a damaged file does.
 """
 
 from __future__ import annotations

@@ -1,0 +1,61 @@
+"""What the report says of files that no checksum vouches for: nothing else can be held against it.
+
+Where no byte could tell that another one changed, the reader has to know.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.checksums import unsummed
+
+if TYPE_CHECKING:
+    from inspector.merge.collect import Facts
+
+
+def vouching(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
+    """The counts, for the summary of a report that read every file to its end."""
+    from inspector.facts.checks import ChecksPassed  # noqa: PLC0415 - numpy: not for `info`
+
+    passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
+    return {
+        "files_without_checksum": passed.unsummed_files,
+        "files_confirmed_by_snapshot": passed.confirmed_files,
+        "small_files": checkpoint.small_files,
+        "small_files_without_checksum": checkpoint.unsummed_small_files,
+    }
+
+
+def vouching_notes(checkpoint: Checkpoint, version: int, facts: Facts | None = None) -> list[str]:
+    """One sentence, or none where a checksum vouches for every file.
+
+    Args:
+        checkpoint: what was found.
+        version: the judged version.
+        facts: of a run that read every file to its end; without them the log and the listing say
+            which files hold a checksum.
+    """
+    listed = unsummed(checkpoint, version)
+    without, confirmed = listed.without, None
+    if facts is not None:
+        counts = vouching(checkpoint, facts)
+        without = counts["files_without_checksum"]
+        confirmed = counts["files_confirmed_by_snapshot"]
+    parts = []
+    if without:
+        parts.append(f"{_share(without, listed.files)} state files")
+    if checkpoint.unsummed_small_files:
+        small = _share(checkpoint.unsummed_small_files, checkpoint.small_files)
+        parts.append(f"{small} logs, metadata and schemas")
+    if not parts:
+        return []
+    more = f"; of the state files snapshots confirm {confirmed:,}" if without and confirmed else ""
+    return [
+        f"Nothing vouches for {' and '.join(parts)}: they have no checksum, and a byte that "
+        f"changed there may go unnoticed{more}."
+    ]
+
+
+def _share(some: int, every: int) -> str:
+    return f"{some:,} of {max(some, every):,}"

@@ -1,0 +1,70 @@
+"""Which files no checksum vouches for, by the listing and the log alone.
+
+A byte that changes in such a file is noticed only where the file can no longer be decoded, where
+its rows no longer fit their schema, or where another file says the same once more.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from inspector.checkpoint.layout import StoreLayout
+from inspector.decode.frames import codec_of, has_checksums
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.exceptions import DecodeError
+from inspector.model import FileKind, StoreFile
+from inspector.providers.common_names import main_path
+
+DEFAULT_CODEC = "lz4"
+"""What Spark assumes where no codec is recorded (``StateStoreConf``, all versions)."""
+
+
+class Unsummed(NamedTuple):
+    """How many state files there are, and how many of them hold no checksum."""
+
+    files: int
+    without: int
+
+
+def unsummed(checkpoint: Checkpoint, version: int) -> Unsummed:
+    """The deltas and snapshots of a version and of older ones that hold no checksum.
+
+    None of these vouches for them: the codec, of which only lz4 has checksums in its blocks; the
+    checksum of each row (``stateStore.rowChecksum.enabled``); a checksum file beside them.
+    """
+    files = without = 0
+    for operator in checkpoint.operators:
+        for layout in operator.layout.folders:
+            of_store = [file for file in layout.files if is_state(file, version)]
+            beside = {main_path(side) for side in side_files(layout)}
+            files += len(of_store)
+            without += sum(
+                not (
+                    file.path in beside
+                    or sums_itself(checkpoint, file.version or 0)
+                    or (file.kind is FileKind.SNAPSHOT and checkpoint.provider.sums_snapshots)
+                )
+                for file in of_store
+            )
+    return Unsummed(files, without)
+
+
+def side_files(layout: StoreLayout) -> tuple[StoreFile, ...]:
+    """The checksum files beside the state files of a store."""
+    return layout.of_kind(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+
+
+def sums_itself(checkpoint: Checkpoint, version: int) -> bool:
+    """Whether the files of a version hold checksums of their own, by what the log records."""
+    if checkpoint.conf(version, "stateStore.rowChecksum.enabled") == "true":
+        return True
+    recorded = checkpoint.conf(version, "stateStore.compression.codec") or DEFAULT_CODEC
+    try:
+        return has_checksums(codec_of(recorded))
+    except DecodeError:
+        return False  # a class of the user's own
+
+
+def is_state(file: StoreFile, version: int) -> bool:
+    """Whether it is a delta or snapshot of the judged version or an older one."""
+    return file.kind in (FileKind.DELTA, FileKind.SNAPSHOT) and (file.version or 0) <= version

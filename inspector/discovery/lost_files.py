@@ -1,0 +1,86 @@
+"""Schemas and operator metadata that Spark wrote and that are gone, though nothing else shows it.
+
+A store without a schema, or an operator without metadata, looks like the work of an older release,
+which wrote none: then rules and leftovers are silently unknown. It is not, where another store or
+operator of the query has one (a release writes them for all, and after an upgrade for all that lack
+one), or where the log reaches back to batch 0 and its entry has a conf that the older release does
+not record (``OffsetSeqMetadata.relevantSQLConfs``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+
+from inspector.checkpoint.layout import OperatorLayout, StoreLayout
+from inspector.checkpoint.logfile import VANISHED_SLUG
+from inspector.checkpoint.logs import Logs
+from inspector.checkpoint.state_schema import schema_path
+from inspector.checkpoint.storage import Storage
+from inspector.model import BatchId, FileKind, Problem
+
+LOST_SCHEMA = "missing-schema"
+"""Slug of a problem that is a schema which Spark wrote and which is gone."""
+
+LOST_METADATA = "missing-metadata"
+"""Slug of a problem that is an operator's metadata which Spark wrote and which is gone."""
+
+SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
+SINCE_4_0 = "spark.sql.streaming.stateStore.encodingFormat"
+
+
+def lost_files(
+    storage: Storage,
+    logs: Logs,
+    operators: Iterable[OperatorLayout],
+    schemas: Mapping[int, Collection[str]],
+    reported: Collection[str | None],
+) -> Iterator[Problem]:
+    """The schemas and metadata that are gone.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        logs: of the checkpoint.
+        operators: all of the query.
+        schemas: stores of each operator whose schema is there, or was given by the user.
+        reported: paths that have a problem already.
+    """
+    layouts = [operator for operator in operators if any(map(_has_state, operator.stores))]
+    began = logs.confs.get(BatchId(0), {})
+    with_metadata = any(layout.metadata for layout in layouts)
+    metadata = with_metadata or SINCE_4_0 in began
+    any_schema = any(schemas.values()) or with_metadata or SINCE_3_1 in began
+    for layout in layouts:
+        folder = f"{layout.directory}/_metadata"
+        path = storage.full_path(f"{folder}/metadata")
+        if metadata and layout.metadata is None and not _is_named(reported, storage, folder):
+            yield Problem(
+                LOST_METADATA,
+                "the operator's metadata is missing, though the release that ran the query writes "
+                "it: the operator is recognised by its schemas alone",
+                path,
+            )
+        for store in layout.store_names if any_schema else ():
+            path = storage.full_path(schema_path(layout.operator_id, store))
+            if store in schemas.get(layout.operator_id, ()) or path in reported:
+                continue
+            listed = storage.stat(schema_path(layout.operator_id, store))
+            if listed is not None and listed.is_file:
+                message = "it was listed, and was gone when it was read"
+                yield Problem(VANISHED_SLUG, f"{message}; nothing that hangs on it is known", path)
+            else:
+                yield Problem(
+                    LOST_SCHEMA,
+                    "the state schema is missing, though the release that ran the query writes "
+                    "it: nothing that hangs on the schema is known of this store",
+                    path,
+                )
+
+
+def _has_state(layout: StoreLayout) -> bool:
+    return bool(layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT))
+
+
+def _is_named(reported: Collection[str | None], storage: Storage, folder: str) -> bool:
+    """Whether a problem is about a folder, or about what lies in it."""
+    place = storage.full_path(folder)
+    return any(path == place or (path or "").startswith(f"{place}/") for path in reported)

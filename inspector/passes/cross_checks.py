@@ -1,0 +1,154 @@
+"""Records that the batch of their delta cannot have written: the file belongs elsewhere.
+
+Each check follows from what an operator does in every release of Spark that was read (2.4 to 4.3),
+costs a comparison a version, and is silent on every checkpoint that Spark wrote:
+
+``absent``
+    A removal is written only for a key that is there (``HDFSBackedStateStore.remove``); RocksDB's
+    provider writes it without a look.
+``updates``
+    A deduplication puts a key only if it is not there (``StreamingDeduplicateExec``,
+    ``StreamingDeduplicateWithinWatermarkExec``), so that it never puts one again.
+``removals``
+    What the watermark evicts lies at or below the watermark of the batch
+    (``StateStoreSaveExec``, and both deduplications), which is that of ``offsets/N``.
+``late``
+    Rows at or below the watermark for late events, which is that of the batch or of the one before
+    it, are dropped before they reach the state (``WatermarkSupport``).
+``late-where-evicted``
+    The same of an aggregation. Complete mode drops none; but what removes is not complete mode.
+``timers``
+    A timer is set at or after the watermark, or after the time, of its batch (premise
+    ``set-after-clock``).
+
+Batches whose clocks are not known, or contradict each other, are not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.model import BatchClock
+from inspector.state.change import Change
+
+ABSENT = "absent-removals"
+"""Slug of removals of keys that are not there."""
+
+FOREIGN_RECORDS = "foreign-records"
+"""Slug of other records that their batch cannot have written."""
+
+
+def absent_text(count: int) -> str:
+    """The message of removals of keys that are not there."""
+    return (
+        f"got {count:,} removals of keys that the version before does not have, expected none: "
+        "Spark removes only what is there"
+    )
+
+
+class Wrong(NamedTuple):
+    """What is wrong with a delta: a slug, and a message."""
+
+    slug: str
+    message: str
+
+
+class CrossChecks:
+    """Holds the records of each version of a store against its batch.
+
+    Args:
+        task, store: say which checks hold for the store, and the clocks of the batches.
+
+    Attributes:
+        spoke: check -> versions that it could judge.
+    """
+
+    def __init__(self, task: Task, store: StoreTask) -> None:
+        self._checks = frozenset(store.cross_checks)
+        self.spoke: dict[str, int] = {}
+        self.resume(task, store)
+
+    def resume(self, task: Task, store: StoreTask) -> None:
+        """Go on with a later task of the same store: its log has more batches."""
+        self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
+        expiry = store.expiry
+        self._per_ms = expiry.per_ms if expiry is not None else 1
+
+    def of(self, change: Change) -> Iterator[Wrong]:
+        """What is wrong with the delta that made a change; nothing is known of a snapshot's."""
+        if change.rebased:
+            return
+        batch = self._batches.get(change.version - 1)
+        before = self._batches.get(change.version - 2)
+        yield from self._absent(change)
+        yield from self._updates(change)
+        if batch is not None:
+            yield from self._removals(change, batch)
+            yield from self._late(change, batch, before)
+            yield from self._timers(change, batch)
+
+    def _absent(self, change: Change) -> Iterator[Wrong]:
+        if "absent" not in self._checks:
+            return
+        self._note("absent", change.counts.removals)
+        if change.counts.absent_removals:
+            yield Wrong(ABSENT, absent_text(change.counts.absent_removals))
+
+    def _updates(self, change: Change) -> Iterator[Wrong]:
+        if "updates" not in self._checks:
+            return
+        self._note("updates", change.counts.puts)
+        if change.counts.updates:
+            yield Wrong(
+                FOREIGN_RECORDS,
+                f"got {change.counts.updates:,} puts of keys that are there already, expected "
+                "none: a deduplication never puts a key again",
+            )
+
+    def _removals(self, change: Change, batch: BatchClock) -> Iterator[Wrong]:
+        if "removals" not in self._checks or batch.watermark_ms is None:
+            return
+        self._note("removals", change.latest_removal is not None)
+        if change.latest_removal is not None:
+            bound = batch.watermark_ms * self._per_ms
+            if change.latest_removal > bound:
+                yield Wrong(
+                    FOREIGN_RECORDS,
+                    f"got a removal of a row of the time {change.latest_removal}, expected none "
+                    f"after {bound}, the watermark of batch {batch.batch_id}",
+                )
+
+    def _late(
+        self, change: Change, batch: BatchClock, before: BatchClock | None
+    ) -> Iterator[Wrong]:
+        evicted = "late-where-evicted" in self._checks and change.counts.removals > 0
+        if not evicted and "late" not in self._checks:
+            return
+        if before is None or before.watermark_ms is None or batch.watermark_ms is None:
+            return
+        self._note("late", change.earliest_put is not None)
+        bound = min(before.watermark_ms, batch.watermark_ms) * self._per_ms
+        if change.earliest_put is not None and bound and change.earliest_put <= bound:
+            yield Wrong(
+                FOREIGN_RECORDS,
+                f"got a put of a row of the time {change.earliest_put}, expected none up to "
+                f"{bound}, the watermark of batch {before.batch_id}: Spark drops late rows",
+            )
+
+    def _timers(self, change: Change, batch: BatchClock) -> Iterator[Wrong]:
+        if "timers" not in self._checks or None in (batch.watermark_ms, batch.timestamp_ms):
+            return
+        self._note("timers", change.earliest_put is not None)
+        bound = min(batch.watermark_ms or 0, batch.timestamp_ms or 0)
+        if change.earliest_put is not None and change.earliest_put < bound:
+            yield Wrong(
+                FOREIGN_RECORDS,
+                f"got a timer of {change.earliest_put}, expected none before {bound}, the earlier "
+                f"clock of batch {batch.batch_id}: Spark refuses to set one in the past",
+            )
+
+    def _note(self, check: str, judged: int) -> None:
+        if judged:
+            self.spoke[check] = self.spoke.get(check, 0) + 1

@@ -1,0 +1,71 @@
+"""What the report says of files that no checksum vouches for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.render.report import Report
+from tests.byte_damage import with_sums
+
+FIXTURES = Path(__file__).parents[3] / "fixtures/4.3.0"
+COMMANDS = (api.audit, api.verify, api.leftovers, api.rows, api.info)
+
+
+def vouching(report: Report) -> list[str]:
+    return [note for note in report.notes if "vouches" in note]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_says_which_files_nothing_vouches_for(command: object) -> None:
+    assert callable(command)
+    (note,) = vouching(command(str(FIXTURES / "codec_zstd/checkpoint")))
+    assert "11 of 11 state files and 13 of 13 logs, metadata and schemas" in note
+
+
+def test_a_snapshot_confirms_the_deltas_up_to_it() -> None:
+    report = api.verify(str(FIXTURES / "codec_zstd/checkpoint"))
+    summary = report.summary
+    assert summary["files_without_checksum"] == summary["files_that_passed"] == 11
+    (checks,) = (table for table in report.tables if table.name == "checks")
+    (row,) = checks.rows
+    assert row["files_confirmed_by_snapshot"] == summary["files_confirmed_by_snapshot"]
+    assert 0 < summary["files_confirmed_by_snapshot"] < 11
+    (note,) = vouching(report)
+    assert f"snapshots confirm {summary['files_confirmed_by_snapshot']}" in note
+
+
+def test_blocks_with_checksums_vouch_for_state_files() -> None:
+    (note,) = vouching(api.audit(str(FIXTURES / "agg_append/checkpoint")))
+    assert "state files" not in note
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_there_is_no_word_where_a_checksum_vouches_for_all(command: object, tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "codec_zstd/checkpoint", root)
+    with_sums(root)
+    assert callable(command)
+    assert vouching(command(str(root))) == []
+
+
+@pytest.mark.parametrize("command", [api.rows, api.leftovers])
+def test_checksum_files_are_held_against_files_that_hold_none(
+    command: object, tmp_path: Path
+) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "codec_snappy/checkpoint", root)
+    with_sums(root)
+    data = bytearray((root / "state/0/0/5.delta").read_bytes())
+    sound = bytes(data)
+    data[-12] ^= 1
+    (root / "state/0/0/5.delta").write_bytes(bytes(data))
+    assert bytes(data) != sound
+    assert callable(command)
+    report = command(str(root))
+    for table in report.tables:
+        list(table.rows)
+    assert any("5.delta" in (problem.path or "") for problem in report.problems)

@@ -1,0 +1,46 @@
+"""Which files no checksum vouches for."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.checksums import sums_itself, unsummed
+from tests.byte_damage import with_sums
+
+FIXTURES = Path(__file__).parents[2] / "fixtures/4.3.0"
+
+
+@pytest.mark.parametrize(
+    ("case", "without"),
+    [("agg_append", 0), ("codec_zstd", 11), ("codec_snappy", 11), ("codec_lzf", 11)],
+)
+def test_only_lz4_has_checksums_of_its_own(case: str, without: int) -> None:
+    checkpoint = open_checkpoint(str(FIXTURES / case / "checkpoint"))
+    found = unsummed(checkpoint, checkpoint.newest_version)
+    assert found.without == without
+    assert found.files > 0
+    assert sums_itself(checkpoint, 1) is not bool(without)
+
+
+def test_row_checksums_vouch_too() -> None:
+    checkpoint = open_checkpoint(str(FIXTURES / "agg_row_checksum" / "checkpoint"))
+    assert unsummed(checkpoint, checkpoint.newest_version).without == 0
+
+
+def test_a_checksum_file_beside_it_vouches(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "codec_zstd" / "checkpoint", root)
+    with_sums(root)
+    checkpoint = open_checkpoint(str(root))
+    assert unsummed(checkpoint, checkpoint.newest_version).without == 0
+    assert (checkpoint.small_files > 0, checkpoint.unsummed_small_files) == (True, 0)
+    (root / "state/0/0/.1.delta.crc").unlink()
+    (root / "offsets/.0.crc").unlink()
+    checkpoint = open_checkpoint(str(root))
+    assert unsummed(checkpoint, checkpoint.newest_version).without == 1
+    assert checkpoint.unsummed_small_files == 1
+    assert unsummed(checkpoint, 0).files == 0

@@ -1,0 +1,53 @@
+"""Schemas and operator metadata that Spark wrote and that are gone."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.lost_files import LOST_METADATA, LOST_SCHEMA
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+
+def problems(tmp_path: Path, case: str, *gone: str, log: bool = True) -> list[tuple[str, str]]:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    for name in gone:
+        path = root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if not log:
+        (root / "offsets/0").unlink()
+    found = open_checkpoint(str(root)).problems
+    return [(one.slug, str(one.path).removeprefix(f"{root}/")) for one in found]
+
+
+@pytest.mark.parametrize("case", ["3.0.3/join_left_outer", "3.5.9/agg_append", "4.3.0/agg_append"])
+def test_nothing_is_lost_that_the_release_does_not_write(case: str, tmp_path: Path) -> None:
+    assert problems(tmp_path, case) == []
+
+
+@pytest.mark.parametrize("case", ["3.1.3/agg_update", "3.5.9/agg_append"])
+def test_a_schema_is_lost_where_the_log_begins_with_a_release_that_writes_it(
+    case: str, tmp_path: Path
+) -> None:
+    schema = "state/0/0/_metadata/schema"
+    assert problems(tmp_path, case, schema) == [(LOST_SCHEMA, schema)]
+
+
+def test_a_schema_is_lost_where_another_store_has_one(tmp_path: Path) -> None:
+    schema = "state/0/0/right-keyToNumValues/_metadata/schema"
+    lost = problems(tmp_path, "3.3.4/join_inner_v1", schema, log=False)
+    assert lost == [(LOST_SCHEMA, schema)]
+
+
+def test_metadata_is_lost_where_the_log_begins_with_4_0(tmp_path: Path) -> None:
+    lost = [(LOST_METADATA, "state/0/_metadata/metadata")]
+    assert problems(tmp_path, "4.3.0/agg_append", "state/0/_metadata") == lost
+
+
+def test_without_the_beginning_of_the_log_it_may_have_been_an_older_release(tmp_path: Path) -> None:
+    assert problems(tmp_path, "4.3.0/agg_append", "state/0/_metadata", log=False) == []

@@ -1,0 +1,76 @@
+"""Records that their batch cannot have written."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.model import BatchClock, BatchId
+from inspector.operators.rule import Clock, ExpiryField, RowPart
+from inspector.passes.cross_checks import ABSENT, FOREIGN_RECORDS, CrossChecks
+from inspector.state.change import Change, ChangeSums, RecordCounts
+
+SUMS = ChangeSums(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {})
+MICROS = ExpiryField(Clock.WATERMARK, RowPart.KEY, (0,), 1000, True, "ts")
+TIMER = ExpiryField(Clock.TIMEOUT, RowPart.VALUE, (1,), 1, False, "timeoutTimestamp")
+CLOCKS = (
+    BatchClock(BatchId(3), timestamp_ms=900, watermark_ms=100),
+    BatchClock(BatchId(4), timestamp_ms=950, watermark_ms=200),
+    BatchClock(BatchId(5), timestamp_ms=990, watermark_ms=None),
+)
+
+
+def said(
+    *checks: str,
+    version: int = 5,
+    rebased: bool = False,
+    expiry: ExpiryField = MICROS,
+    put: int | None = None,
+    removal: int | None = None,
+    **counts: int,
+) -> list[str]:
+    store = StoreTask("default", (), expiry=expiry, cross_checks=checks)
+    task = Task("", "", {}, 0, 0, 9, (store,), clocks=CLOCKS)
+    change = Change(version, rebased, SUMS, RecordCounts(**counts), None, put, removal)
+    return [wrong.slug for wrong in CrossChecks(task, store).of(change)]
+
+
+def test_a_removal_of_an_absent_key_is_wrong_in_every_store() -> None:
+    assert said(removals=3) == []
+    assert said(removals=3, absent_removals=1) == [ABSENT]
+    assert said(removals=3, absent_removals=1, rebased=True) == []
+
+
+def test_a_deduplication_never_puts_a_key_again() -> None:
+    assert said("updates", puts=3, inserts=3) == []
+    assert said("updates", puts=3, inserts=2, updates=1) == [FOREIGN_RECORDS]
+    assert said(puts=3, inserts=2, updates=1) == []
+
+
+@pytest.mark.parametrize(("time", "wrong"), [(200_000, []), (200_001, [FOREIGN_RECORDS])])
+def test_the_watermark_evicts_what_it_has_reached(time: int, wrong: list[str]) -> None:
+    assert said("removals", removal=time, removals=1) == wrong
+    assert said("removals", version=6, removal=time, removals=1) == []  # its clock is not known
+
+
+@pytest.mark.parametrize(("time", "wrong"), [(100_000, [FOREIGN_RECORDS]), (100_001, [])])
+def test_late_rows_never_reach_the_state(time: int, wrong: list[str]) -> None:
+    assert said("late", put=time, puts=1) == wrong
+    assert said("late-where-evicted", put=time, puts=1, removals=1) == wrong
+    assert said("late-where-evicted", put=time, puts=1) == []  # may be complete mode
+    assert said("late", version=4, put=time, puts=1) == []  # the batch before is not known
+
+
+@pytest.mark.parametrize(("time", "wrong"), [(199, [FOREIGN_RECORDS]), (200, [])])
+def test_a_timer_is_never_set_in_the_past(time: int, wrong: list[str]) -> None:
+    assert said("timers", expiry=TIMER, put=time, puts=1) == wrong
+    assert said("timers", version=6, expiry=TIMER, put=time, puts=1) == []
+
+
+def test_it_says_how_often_it_could_speak() -> None:
+    store = StoreTask("default", (), expiry=MICROS, cross_checks=("removals", "updates"))
+    checks = CrossChecks(Task("", "", {}, 0, 0, 9, (store,), clocks=CLOCKS), store)
+    for version in (4, 5):
+        counts = RecordCounts(puts=1, inserts=1, removals=1)
+        assert not list(checks.of(Change(version, False, SUMS, counts, None, None, 5)))
+    assert checks.spoke == {"absent": 2, "updates": 2, "removals": 2}

@@ -1,0 +1,84 @@
+"""Damages by the seed: every one is harmless, seen, or such that no byte could tell."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.injection import FIXTURES, OUTCOMES, Bench, Case, Told, outcome, table, tell
+
+ALLOWED = {"seen", "harmless", "unvouched", "plausible"}
+SAMPLE, MORE = range(12), range(1_000, 1_250)
+
+
+def check(cases: list[Case]) -> None:
+    wrong = [case for case in cases if case.worst not in ALLOWED]
+    assert not wrong, f"{wrong}\n{table(cases)}"
+
+
+def test_no_damage_changes_a_number_unseen(tmp_path: Path) -> None:
+    check(list(Bench(tmp_path).run(SAMPLE)))
+
+
+@pytest.mark.full
+def test_none_of_many_damages_does_so_with_any_command(tmp_path: Path) -> None:
+    check(list(Bench(tmp_path, every=True).run(MORE)))
+
+
+def test_a_damage_is_made_again_from_its_seed(tmp_path: Path) -> None:
+    one, other = (Bench(tmp_path / name, FIXTURES_OF_ONE).inject(7) for name in ("a", "b"))
+    assert one == other
+
+
+FIXTURES_OF_ONE = ("4.3.0/dedup_event_time",)
+SOUND = Told("report", "1", frozenset({"known"}))
+
+
+@pytest.mark.parametrize(
+    ("damaged", "blind", "expected"),
+    [
+        (Told("report", "1", frozenset({"known"})), "", "harmless"),
+        (Told("report", "1", frozenset({"new"})), "", "seen"),
+        (Told("report", "2", frozenset({"known", "new"})), "", "seen"),
+        (Told("report", "2", frozenset({"known"})), "", "unseen"),
+        (Told("report", "2", frozenset()), "unvouched", "unseen"),  # the report has to say so
+        (Told("report", "2", frozenset(), True), "unvouched", "unvouched"),
+        (Told("report", "2"), "plausible", "plausible"),
+        (Told("NotACheckpointError: x"), "", "lost"),
+        (Told("fault"), "plausible", "fault"),
+        (Told("hang"), "", "hang"),
+    ],
+)
+def test_the_outcome_of_a_damage(damaged: Told, blind: str, expected: str) -> None:
+    assert outcome(SOUND, damaged, blind) == expected
+
+
+def test_the_table_counts_by_kind() -> None:
+    cases = [
+        Case("f", "all", kind, 1, (), {"audit": found})
+        for kind, found in (("cut", "seen"), ("cut", "unseen"), ("flip", "harmless"))
+    ]
+    head, cut, flip, total = table(cases).splitlines()
+    assert head.split() == ["damage", "tried", *OUTCOMES]
+    assert cut.split()[:5] == ["cut", "2", "1", "0", "0"]
+    assert flip.split()[:4] == ["flip", "1", "0", "1"]
+    assert total.split()[:4] == ["all", "3", "1", "1"]
+
+
+def _fails(_path: str) -> None:
+    raise ZeroDivisionError
+
+
+@pytest.mark.parametrize(("target", "end"), [(_fails, "fault")])
+def test_what_is_no_error_of_the_project_is_a_fault(
+    target: Callable[[str], None], end: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / FIXTURES_OF_ONE[0] / "checkpoint", root)
+    assert tell("info", root).end == "report"
+    assert tell("info", tmp_path).end.startswith("NotACheckpointError")
+    monkeypatch.setattr("inspector.analyses.shared.run.Run.start", target)
+    assert tell("info", root).end == end
