@@ -70,6 +70,8 @@ class Logs:
         problems: entries that could not be read, were too many to, or contradict each other.
         query_id: the query's id from ``metadata``.
         formats: log -> version of the format of its newest entry, where that could be read.
+        unique_ids: of each committed batch and operator, for each partition, the ids of the
+            checkpoints of its stores (checkpoint format 2).
     """
 
     clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
@@ -82,6 +84,9 @@ class Logs:
     problems: tuple[Problem, ...] = ()
     query_id: str | None = None
     formats: Mapping[str, int] = field(default_factory=dict)
+    unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
+        default_factory=dict
+    )
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
         """The value that a conf had for a batch.
@@ -150,7 +155,11 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
     committed = set(commits or ())
     if commits is None and offsets:
         committed = set(offsets) - {max(offsets)}
-    watermarks = dict(reader.parsed(commits or {}, parse_commit))
+    entries = dict(reader.parsed(commits or {}, parse_commit))
+    if near is not None and any(entry.unique_ids for entry in entries.values()):
+        # Which files belong to a version is said by its own entry alone (checkpoint format 2).
+        return read_logs(storage, most)
+    watermarks = {batch: entry.next_watermark_ms for batch, entry in entries.items()}
     planned = _Planned()
     for batch, entry in reader.parsed(offsets or {}, parse_offsets):
         planned.add(batch, entry)
@@ -173,6 +182,9 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
         problems=(*problems, *reader.problems, *crossed),
         query_id=query_id,
         formats=reader.formats,
+        unique_ids={
+            batch: entry.unique_ids for batch, entry in entries.items() if entry.unique_ids
+        },
     )
 
 

@@ -349,5 +349,5 @@ def test_nothing_but_reading_is_offered() -> None:
     names = {name for name in dir(Storage) if not name.startswith("_")}
     assert names == {
         *("open", "at", "full_path", "relative", "stat", "exists"),
-        *("list", "list_many", "tree", "read", "read_many", "request", "stream"),
+        *("list", "list_many", "tree", "read", "read_many", "read_range", "request", "stream"),
     }
