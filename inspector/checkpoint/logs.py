@@ -156,6 +156,9 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
         # Batches may have finished between the listings; what is still not there is lost.
         commits = _Reader(storage, most, near).list(COMMITS)
     entries = dict(reader.parsed(commits or {}, parse_commit))
+    if near is not None and any(entry.unique_ids for entry in entries.values()):
+        # Which files belong to a version is said by its own entry alone (checkpoint format 2).
+        return read_logs(storage, most)
     watermarks = {batch: entry.next_watermark_ms for batch, entry in entries.items()}
     planned = _Planned()
     for batch, entry in reader.parsed(offsets or {}, parse_offsets):

@@ -23,8 +23,8 @@ from inspector.checkpoint.meter import READ
 from inspector.checkpoint.parallel import in_parallel
 from inspector.checkpoint.patience import Pending, in_thread, patiently
 from inspector.checkpoint.trees import Tree, tree_of
-from inspector.checkpoint.urls import absolute, is_local
-from inspector.credentials import learn, redact
+from inspector.checkpoint.urls import absolute, is_local, joined, shown
+from inspector.credentials import learn
 from inspector.exceptions import InspectorError, LimitError
 from inspector.model import LIMITS
 
@@ -54,7 +54,7 @@ class Storage:
         self.url = absolute(url)
         self.options = dict(options or {})
         learn(url, options=self.options)
-        self.root = _shown(root or url)
+        self.root = shown(root or url)
         self._fs, self._base = connect(self.url, self.options, anew=anew)
         self._is_remote = not is_local(self.url)
 
@@ -85,7 +85,7 @@ class Storage:
 
     def full_path(self, relative: str) -> str:
         """The path of a file as the user would spell it, for messages and reports."""
-        return _joined(self.root, relative)
+        return joined(self.root, relative)
 
     def relative(self, full_path: str) -> str:
         """The inverse of :meth:`full_path`."""
@@ -313,7 +313,7 @@ class Storage:
             opened.close()
 
     def _path(self, relative: str) -> str:
-        return _joined(self._base, relative)
+        return joined(self._base, relative)
 
     def _listing(self, relative: str) -> tuple[Entry, ...]:
         base = self._path(relative)
@@ -396,14 +396,3 @@ class _Opened:
         """Close what is open."""
         if self._file is not None:
             self._file.close()
-
-
-def _joined(root: str, relative: str) -> str:
-    if not relative:
-        return root
-    return f"{root}{relative}" if root.endswith("/") else f"{root}/{relative}"
-
-
-def _shown(url: str) -> str:
-    shown = url if is_local(url) else redact(url)
-    return shown if shown.endswith("://") else shown.rstrip("/") or "/"

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from inspector.checkpoint import staged
+from inspector.credentials import redact
 
 EXTRAS: Mapping[str, str] = MappingProxyType(
     {"s3": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "az": "azure"}
@@ -74,6 +75,19 @@ def is_local(url: str) -> bool:
 def absolute(url: str) -> str:
     """The same place, independent of the working folder, so that another process can open it."""
     return url if _SCHEME.fullmatch(url) else os.path.abspath(url)
+
+
+def joined(root: str, relative: str) -> str:
+    """The path or URL of what lies below a root."""
+    if not relative:
+        return root
+    return f"{root}{relative}" if root.endswith("/") else f"{root}/{relative}"
+
+
+def shown(url: str) -> str:
+    """A place as messages name it: without secrets, and without a slash at its end."""
+    told = url if is_local(url) else redact(url)
+    return told if told.endswith("://") else told.rstrip("/") or "/"
 
 
 def typed_options(options: Mapping[str, str]) -> dict[str, object]:

@@ -76,7 +76,7 @@ def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
     """The files that :func:`run_tasks` reads for some tasks, in its order, each once."""
     for task in tasks:
         provider = provider_named(task.provider)
-        for store in task.stores:
+        for store in task.stores if provider.reads_each_file_whole else ():
             sides: dict[str, list[StoreFile]] = {}
             for side in store.side_files:
                 sides.setdefault(main_path(side), []).append(side)

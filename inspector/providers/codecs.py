@@ -24,7 +24,8 @@ def inflated(
     """The raw bytes of a file; by its first bytes where the log says something else.
 
     Args:
-        file: what is read. chunks: its bytes.
+        file: what is read.
+        chunks: its bytes.
         options: with the codec that the log records.
         report: takes the problem that the bytes are of another codec.
         summed: gets the path of a file whose blocks hold checksums.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector.checkpoint.entries import Entry
-from inspector.checkpoint.local_files import chunks, entry_at, listing, read_at_most
+from inspector.checkpoint.local_files import chunks, entry_at, listing, read_at_most, read_range
 
 
 def test_a_listing_follows_links_and_leaves_out_what_is_no_file(tmp_path: Path) -> None:
@@ -69,3 +69,9 @@ def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
             read(str(tmp_path))
         with pytest.raises(FileNotFoundError):
             read(str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 10), (3, 5), (8, 99), (10, 12), (50, 60)])
+def test_a_range_ends_where_the_file_does(tmp_path: Path, start: int, end: int) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    assert read_range(str(tmp_path / "f"), start, end) == b"0123456789"[start:end]

@@ -18,6 +18,7 @@ class HdfsProvider(Provider):
     name = "hdfs"
     spark_class = "HDFSBackedStateStoreProvider"
     rank = 100
+    reads_each_file_whole = True
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Deltas and snapshots, and what lies beside them; no folder is its own."""

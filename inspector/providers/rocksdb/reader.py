@@ -47,7 +47,7 @@ class RocksDbReader:
         self._storage, self._options, self._report = storage, options, report
         self.raw_bytes = 0
         self._ahead = ReadAhead(storage)
-        self._checks = SideChecks(storage, side_files, report)
+        self._checks = SideChecks(self._ahead.whole, side_files, report)
         self._decoded: dict[str, int] = {}
         self._summed: set[str] = set()
         self._files = tuple(files)
