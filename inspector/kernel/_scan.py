@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.kernel._arguments import octets, writable
+from inspector.kernel._arguments import number, octets, writable
 from inspector.kernel.layout import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
 
 _INT32 = struct.Struct(">i")
@@ -36,6 +36,7 @@ def scan(buffer: Any, start: int, spans: Any, max_length: int) -> tuple[int, int
     Raises:
         ValueError: ``start`` lies outside of the buffer.
     """
+    start, max_length = number(start), number(max_length)
     view = octets(buffer)
     table = writable(spans, np.int64)
     if not 0 <= start <= len(view):
