@@ -1,4 +1,4 @@
-"""One of the Python targets under Atheris: ``python -m tests.fuzz.atheris_target NAME [OPTION]...``.
+"""One Python target under Atheris: ``python -m tests.fuzz.atheris_target NAME [OPTION]...``.
 
 The options are libFuzzer's; :mod:`tests.fuzz.run` gives them.
 """

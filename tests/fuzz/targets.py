@@ -131,7 +131,7 @@ SCHEMAS = (
     "w struct<start: timestamp, end: timestamp>, k string",
     "d decimal(38,18), n decimal(9,2), i interval, f float, g double",
     "l array<int>, m map<string, array<double>>",
-    "groupState struct<x: string, l: array<struct<y: tinyint, z: binary>>>, timeoutTimestamp bigint",
+    "state struct<x: string, l: array<struct<y: tinyint, z: binary>>>, timeoutTimestamp bigint",
     "v variant, nt timestamp_ntz, dt date, s smallint, nul void",
     ", ".join(f"f{n} bigint" for n in range(70)),
 )
