@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from inspector.arrays import Int64s
 
-
 _MOST = (1 << 63) - 1
 
 
