@@ -70,9 +70,9 @@ CALLS = [(name, at) for name, arguments in SOUND.items() for at in range(len(arg
 def of_bytes(sound: Any) -> tuple[str, ...]:
     """The wrong kinds that pass for a sound one where any contiguous buffer has bytes."""
     if isinstance(sound, bytes):
-        return "floats", "narrow", "swapped"
+        return "floats", "narrow", "swapped", "objects"
     if isinstance(sound, np.ndarray) and sound.dtype != np.int64:
-        return "floats", "narrow", "swapped", "strided"  # told by their size, or not at all
+        return "floats", "narrow", "swapped", "objects", "strided"  # told by size, or not at all
     return ()
 
 
