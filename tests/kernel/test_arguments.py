@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -142,13 +143,14 @@ def test_an_interner_takes_bytes_and_arrays(kernel: Kernel, wrong: Any) -> None:
     interner = kernel.Interner()
     interner.intern(*SPANS, int64s(0, 0))
     sound = (*SPANS, int64s(0, 0))
-    calls = (
+    intern: Any = interner.intern
+    calls: list[Callable[[], object]] = [
         lambda: interner.find(wrong),
         lambda: interner.lengths(wrong),
         lambda: interner.gather(wrong, int64s(0, 0)),
         lambda: interner.gather(int64s(0), wrong),
-        *(partial(interner.intern, *sound[:n], wrong, *sound[n + 1 :]) for n in range(4)),
-    )
+        *(partial(intern, *sound[:n], wrong, *sound[n + 1 :]) for n in range(4)),
+    ]
     for call in calls:
         with pytest.raises((TypeError, ValueError, BufferError)):
             call()
