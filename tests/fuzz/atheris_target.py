@@ -8,6 +8,8 @@ import sys
 import atheris
 
 with atheris.instrument_imports(include=["inspector"]):
+    import inspector.decode._raw_blocks
+    import inspector.kernel._kernel_py  # noqa: F401 - as the line before: else imported too late
     from tests.fuzz.targets import TARGETS
 
 if __name__ == "__main__":
