@@ -18,6 +18,7 @@ from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_store
 from inspector.passes.row_facts import emit_fields, emit_matched
 from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.passes.variables import emit_variables, meets_others
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
 
@@ -88,6 +89,7 @@ def _looked_at(
 
 def _each_store(task: Task) -> Iterator[Observed[Any]]:
     states: dict[str, StateMap] = {}
+    shared = _SharedProblems()
     for store, reader in open_stores(task):
         state = yield from audit_store(task, store, reader)
         _check_doubts(task, reader)  # before more is read in vain
@@ -95,23 +97,50 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
             reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
         reader.check_rest(store.files)
         _check_doubts(task, reader)
+        shared.leave_out(store, reader)
         yield from _problems(task, reader)
         if task.fit:
-            yield Observed(reader.store, task.version, reader.checked)
-        known = len(reader.problems)
-        if task.matched:
-            more = _again(task, store)
-            yield from emit_matched(task, store, more)
-            reader.add(more.problems)
-        if task.fields:
-            more = _again(task, store)
-            yield from emit_fields(task, store, more)
-            reader.add(more.problems)
-        _check_doubts(task, reader)
-        yield from _problems(task, reader, known)
-        if state is not None and store.store_name in OF_JOIN:
+            checked = reader.checked
+            if not store.counts_files:
+                checked = replace(checked, files=0, file_checksums=0)
+            yield Observed(reader.store, task.version, checked)
+        yield from _of_rows(task, store, reader)
+        if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
             states[store.store_name] = state
     yield from emit_sides(task, states)
+    yield from emit_variables(task, states)
+
+
+def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """What takes another look at the live rows."""
+    known = len(reader.problems)
+    if task.matched:
+        more = _again(task, store)
+        yield from emit_matched(task, store, more)
+        reader.add(more.problems)
+    if task.fields:
+        more = _again(task, store)
+        yield from emit_fields(task, store, more)
+        reader.add(more.problems)
+    _check_doubts(task, reader)
+    yield from _problems(task, reader, known)
+
+
+class _SharedProblems:
+    """Keeps what is wrong with a file from being told once by each of the stores that share it."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str | None, int | None]] = set()
+
+    def leave_out(self, store: StoreTask, reader: StoreReader) -> None:
+        """Forget the problems of a store's reader that an earlier store had."""
+        if store.column_family is not None:
+            reader.problems = [
+                found
+                for found in reader.problems
+                if found.path is None or (found.slug, found.path, found.offset) not in self._told
+            ]
+            self._told |= {(found.slug, found.path, found.offset) for found in reader.problems}
 
 
 def _again(task: Task, store: StoreTask) -> StoreReader:

@@ -347,5 +347,5 @@ def test_nothing_but_reading_is_offered() -> None:
     names = {name for name in dir(Storage) if not name.startswith("_")}
     assert names == {
         *("open", "at", "full_path", "relative", "stat", "exists"),
-        *("list", "list_many", "read", "read_many", "stream"),
+        *("list", "list_many", "read", "read_range", "read_many", "stream"),
     }

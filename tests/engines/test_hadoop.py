@@ -28,6 +28,7 @@ from inspector.facts.registry import facts_in, facts_schema
 from inspector.passes.run import run_tasks
 from inspector.render.as_json import render_json
 from inspector.render.report import Report
+from tests.cases import hdfs_cases
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, replace_state
 from tests.spark_support import WITH_SPARK
 
@@ -71,10 +72,11 @@ def assert_same(command: str, path: str, hadoop: api.Options) -> Any:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_reports_are_those_of_fsspec(command: str, hadoop: api.Options, tmp_path: Path) -> None:
     found = assert_same(command, plain_copy("fmgws_event_ignore", tmp_path / "mine"), hadoop)
-    assert found["rows"] or command == "verify"
+    tables = found["tables"].values() if "tables" in found else [found["rows"]]
+    assert any(tables) or command == "verify"
 
 
-@pytest.mark.parametrize("case", sorted(path.name for path in FIXTURES.iterdir()))
+@pytest.mark.parametrize("case", [path.name for path in hdfs_cases("4.3.0")])
 def test_an_audit_is_that_of_fsspec(case: str, hadoop: api.Options, tmp_path: Path) -> None:
     assert assert_same("audit", plain_copy(case, tmp_path / "mine"), hadoop)["tables"]
 
