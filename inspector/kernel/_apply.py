@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.kernel._arguments import integers, structs, writable
+from inspector.kernel._arguments import integers, number, structs, writable
 from inspector.kernel._changes import Outcome, Tally, put_step
 from inspector.kernel.layout import BEFORE_WINDOW, COUNTS, FRESH, ROW, TIMED, TOUCH
 
@@ -55,6 +55,7 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
     Raises:
         ValueError: an id without a row, arrays of different length, or no room in ``touched``.
     """
+    step, first_record, flags = number(step), number(first_record), number(flags)
     work = _Apply(structs(table, ROW), structs(touched, TOUCH), step, flags)
     tally = Tally(sums, by_size)
     columns = [integers(each) for each in (ids, key_sizes, value_sizes)]

@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Int64s
+
+_MOST = (1 << 63) - 1
+
+
+def number(value: Any) -> int:
+    """A number of 64 bits, of any type that has an index.
+
+    Raises:
+        TypeError: it is none.
+        OverflowError: it has more bits.
+    """
+    found = operator.index(value)
+    if not -_MOST - 1 <= found <= _MOST:
+        raise OverflowError("expected a number of 64 bits")
+    return found
 
 
 def octets(buffer: Any) -> memoryview:

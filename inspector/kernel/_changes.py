@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.kernel._arguments import structs, writable
+from inspector.kernel._arguments import number, structs, writable
 from inspector.kernel.layout import (
     BEFORE_WINDOW,
     NO_CLOCK,
@@ -69,6 +69,7 @@ def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
     Raises:
         ValueError: an id without a row, or arrays of different length.
     """
+    step, flags, first = number(step), number(flags), number(first)
     columns, bits = writable(numbers, np.int64), memoryview(outcomes).cast("B")
     length, rest = divmod(len(bits), len(OUTCOMES))
     count = len(structs(touched, TOUCH, writable=False))
@@ -98,6 +99,7 @@ def tally(table: Any, touched: Any, step: int, flags: int, sums: Any, by_size: A
     Raises:
         ValueError: an id without a row, or arrays of different length.
     """
+    step, flags = number(step), number(flags)
     adding = Tally(sums, by_size)
     for outcome in _outcomes(table, touched, step, flags):
         adding.add(outcome)

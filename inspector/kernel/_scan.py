@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from inspector.kernel._arguments import octets, writable
+from inspector.kernel._arguments import number, octets, writable
 from inspector.kernel.layout import (
     BAD_KEY_LENGTH,
     BAD_KIND,
@@ -61,6 +61,7 @@ def scan(
         ValueError: ``start`` lies outside of the buffer, or there is less room for kinds than for
             spans.
     """
+    start, max_length = number(start), number(max_length)
     view = octets(buffer)
     table = writable(spans, np.int64)
     if not 0 <= start <= len(view):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from inspector.kernel._arguments import checked_spans, same_length, writable
+from inspector.kernel._arguments import checked_spans, number, same_length, writable
 
 _HASHED_AWAY = 8  # bytes that do not count with ``skip``: one slot of an UnsafeRow
 
@@ -27,6 +27,7 @@ def hash64(buffer: Any, offsets: Any, lengths: Any, skip: int, out: Any) -> None
     Raises:
         ValueError: a span outside of the buffer, or arrays of different length.
     """
+    skip = number(skip)
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     hashes = writable(out, np.uint64)
     same_length(starts, hashes)
