@@ -40,6 +40,8 @@ class RecordBlock:
         value_length: bytes of each value, a multiple of 8; -1 for a removal.
         checksum_mismatches: records of this block (by index) whose row checksum is wrong.
         puts_only: none of them is a removal; False also where nobody has looked.
+        chosen: places of these records among consecutive ones, of which they are a part; None if
+            they are all.
     """
 
     buffer: bytes
@@ -51,6 +53,7 @@ class RecordBlock:
     value_length: Int64s
     checksum_mismatches: tuple[int, ...] = ()
     puts_only: bool = False
+    chosen: Int64s | None = None
 
     @property
     def count(self) -> int:
@@ -60,7 +63,23 @@ class RecordBlock:
     @property
     def ordinals(self) -> Int64s:
         """The ordinal of each in the file."""
+        if self.chosen is not None:
+            return self.chosen + self.first_record
         return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
+
+    def some(self, rows: Int64s) -> RecordBlock:
+        """Some of these records, by index, ascending; what is known of row checksums stays."""
+        return RecordBlock(
+            self.buffer,
+            self.first_record,
+            self.raw_offset,
+            self.key_offset[rows],
+            self.key_length[rows],
+            self.value_offset[rows],
+            self.value_length[rows],
+            puts_only=self.puts_only,
+            chosen=rows if self.chosen is None else self.chosen[rows],
+        )
 
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from threading import BoundedSemaphore, Condition
 from typing import TYPE_CHECKING, Any
 
-from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, reader_of
+from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, cores_of, reader_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,6 +34,7 @@ class Limited:
     def __init__(self, engine: Engine, tasks: int) -> None:
         self._engine = engine
         self._free = BoundedSemaphore(tasks)
+        self.cores = tasks
 
     def map(
         self,
@@ -86,6 +87,11 @@ class Together:
     def reader(self) -> Reader | None:
         """What reads the files in place of fsspec, if anything does."""
         return reader_of(self._engine)
+
+    @property
+    def cores(self) -> int | None:
+        """Tasks that run at the same time; None if that is not known."""
+        return cores_of(self._engine)
 
     def join(self) -> None:
         """Count one more user: jobs wait for its tasks until it leaves."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         hash64 = staticmethod(_kernel_py.hash64)
         read_slots = staticmethod(_kernel_py.read_slots)
         row_hashes = staticmethod(_kernel_py.row_hashes)
+        rows_of_range = staticmethod(_kernel_py.rows_of_range)
         scan = staticmethod(_kernel_py.scan)
         tally = staticmethod(_kernel_py.tally)
 

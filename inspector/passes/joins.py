@@ -45,6 +45,7 @@ def _key_times(
     votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]
     most = max((one.same for one in votes), default=0)
     store_id = task.store_id(store)
-    yield Observed(store_id, task.version, RowsTimedByKey(most))
+    by_time = tuple(one.same for one in votes) if task.key_range is not None else ()
+    yield Observed(store_id, task.version, RowsTimedByKey(most, by_time))
     for one in votes if store.by_key_time else ():
         yield Observed(store_id, task.version, one)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,20 @@ from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path, fixed_slot_offset
 from inspector.decode.spark_hash import RowHash
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.misplaced import MisplacedKeys, Placement
 from inspector.facts.registry import observers_of
 from inspector.facts.rehashed import Rehashed
 from inspector.facts.sizes import LiveSizes
+from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.lifetime import Lifetime
+from inspector.passes.ranges import range_filter
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Step, replay_steps
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
@@ -55,6 +59,21 @@ def audit_store(
     return (yield from pass_.emit_judged())
 
 
+def bounds_of(
+    task: Task, store: StoreTask, reader: StoreReader
+) -> Iterator[Observed[CallBounds]]:
+    """Replay a store of group state for what its records show about who made them."""
+    pass_ = StorePass(task, store, reader, confirm=False)
+    if pass_.state.tracking.clock_slot < 0:
+        return
+    steps = replay_steps(reader.provider.files_of(store.files), task.version)
+    reader.expect([file for step in steps for file in step.files])
+    for step in steps:
+        change = pass_.advance(step)
+        if change is not None:
+            yield pass_.life.bounds(change)
+
+
 class StorePass:
     """A store on its way through its versions.
 
@@ -73,10 +92,11 @@ class StorePass:
     ) -> None:
         self._task, self._store, self._reader = task, store, reader
         self._confirm = confirm
-        self._fit = _Fit(store, reader) if task.fit else None
-        self.state = StateMap(tracking(store))
+        self._fit = _Fit(store, reader) if task.fit and task.speaks_for_files else None
+        self.state = StateMap(replace(tracking(store), keys=range_filter(task, store)))
         self.whole = True
         self._raw_bytes = 0
+        self._differences: list[Observed[SnapshotDiffers]] = []
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
@@ -144,14 +164,11 @@ class StorePass:
         except READ_ERRORS as error:
             self._reader.failed(error, file)
         else:
-            if difference:
-                self._reader.report(
-                    "snapshot-differs",
-                    f"got missing keys: {difference.missing:,}, keys too many: "
-                    f"{difference.extra:,}, keys with another value: {difference.different:,}; "
-                    "expected what the deltas up to this version make",
-                    file,
-                )
+            if difference and self._task.key_range is not None:
+                found = SnapshotDiffers(file.path, file.version, *astuple(difference))
+                self._differences.append(Observed(self._reader.store, self._task.version, found))
+            elif difference:
+                self._reader.report(SNAPSHOT_DIFFERS, difference.text, file)
 
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)
@@ -168,6 +185,10 @@ class StorePass:
             "raw_bytes": self._raw_bytes,
         }
         facts = measure_version(change, self.state, self._sizes, files)
+        yield from self._differences
+        self._differences.clear()
+        if not self._task.speaks_for_files:
+            facts = replace(facts, stores=0, rebased=0, empty_deltas=0, **dict.fromkeys(files, 0))
         yield Observed(self._reader.store, change.version, facts)
         if self._prefixes is not None:
             found = self._prefixes.update(change, self.state)

@@ -15,7 +15,7 @@ from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
 from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.live_rows import live_rows
-from inspector.passes.observe import audit_store
+from inspector.passes.observe import audit_store, bounds_of
 from inspector.passes.row_facts import emit_fields, emit_matched
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.schemas import ROWS, problem_batch, specs_in
@@ -34,6 +34,25 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     for task in tasks_in(batches):
         yield from _looked_at(task, _each_store)
+
+
+def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find out what the records of some tasks' keys show about who made them.
+
+    Tasks that have a range of the keys of a group state are told what all ranges show
+    (:attr:`inspector.discovery.tasks.StoreTask.call_bounds`).
+
+    Yields:
+        Batches of :func:`inspector.facts.registry.facts_schema`.
+    """
+    for task in tasks_in(batches):
+        yield from fact_batches(_bounds(task))
+
+
+def _bounds(task: Task) -> Iterator[Observed[Any]]:
+    for store, reader in open_stores(replace(task, fit=False)):
+        if store.timeout_kinds:
+            yield from bounds_of(task, store, reader)
 
 
 def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -91,12 +110,13 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
     for store, reader in open_stores(task):
         state = yield from audit_store(task, store, reader)
         _check_doubts(task, reader)  # before more is read in vain
-        if task.fit:
+        if task.fit and task.speaks_for_files:
             reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
-        reader.check_rest(store.files)
+        if task.speaks_for_files:
+            reader.check_rest(store.files)
         _check_doubts(task, reader)
         yield from _problems(task, reader)
-        if task.fit:
+        if task.fit and task.speaks_for_files:
             yield Observed(reader.store, task.version, reader.checked)
         known = len(reader.problems)
         if task.matched:

@@ -33,6 +33,7 @@ from inspector.kernel.layout import (
 )
 from inspector.kernel.loader import kernel
 from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
+from inspector.state.key_range import RangeFilter
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Interner
@@ -52,12 +53,16 @@ class Tracking:
             -1 for none.
         descends: for each record of a block, whether its key is below the one before; None
             where the order of records is of no interest.
+        keys: the keys that are kept; None for all.
     """
 
     clock: Callable[[RecordBlock], Int64s] | None = None
     clock_slot: int = -1
     descends: Callable[[RecordBlock], Bools] | None = None
+    keys: RangeFilter | None = None
 
+
+_MOST_RECORD = (1 << 31) - 1
 
 _PORTION = 1 << 13
 """Keys of a portion: 384 KiB of the table."""
@@ -83,6 +88,8 @@ class StateMap:
     * ``record``: position of the last record, put or removal, in its delta.
     * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, as it was
       in the version before; ``put_same_state``: that put left the rest of the value as it was.
+
+    ``records`` is how many the version has that was begun last, also of keys that are not kept.
     """
 
     live: Bools
@@ -104,6 +111,7 @@ class StateMap:
         self.key_bytes = 0
         self.value_bytes = 0
         self.base_step = 0
+        self.records = 0
         self._kernel = kernel()
         self._adder = Adder()
         # glibc learns from what is freed how much to keep. Else it would give back the arrays of
@@ -116,6 +124,8 @@ class StateMap:
         return self._keys
 
     def _clear(self) -> None:
+        self._passed = self._passed_before = 0
+        self._appeared: Int64s = np.empty(0, np.int64)
         self.interner: Interner = self._kernel.Interner()
         self._keys = 0
         self._use(np.empty(0, ROW), np.empty(0, np.int64))
@@ -163,6 +173,7 @@ class StateMap:
         self.versions.append(version)
         self._flags = REBASED * rebase | TIMED * (self.tracking.clock_slot >= 0)
         self._counts = np.zeros(len(COUNTS), np.int64)
+        self.records = 0
         self._first_descent: int | None = None
         self._touched: list[npt.NDArray[Any]] = []
         self._touched_keys: TouchedKeys | None = None
@@ -172,9 +183,13 @@ class StateMap:
         """Apply one block of records of the version, in file order."""
         if not block.count:
             return
+        self.records += block.count
         if self.tracking.descends is not None and self._first_descent is None:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
+        block = self._kept(block)
+        if not block.count:
+            return
         ids, hashes, clocks = self._read(block)
         touched = np.empty(block.count, TOUCH)
         count, largest = self._kernel.apply(
@@ -192,6 +207,8 @@ class StateMap:
             self._adder.sums,
             self._adder.by_size,
         )
+        if block.chosen is not None:
+            self.record[ids] = block.ordinals & _MOST_RECORD
         self._adder.reached(largest)
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
@@ -231,6 +248,14 @@ class StateMap:
         data = self.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
+    def appearance(self, ids: Int64s) -> Int64s:
+        """Numbers by which keys stand in the order in which they appeared.
+
+        They are the same relative to each other for all keys of a partition, whatever range of
+        them a map keeps.
+        """
+        return ids if self.tracking.keys is None else self._appeared[ids]
+
     def portions(self) -> Iterator[slice]:
         """All ids, in portions whose rows the processor's caches hold.
 
@@ -250,6 +275,7 @@ class StateMap:
     def holds(self, block: RecordBlock) -> tuple[Int64s, Bools]:
         """The key ids of a block's puts, and whether the map holds each with an equal value."""
         before = self._keys
+        block = self._kept(block)
         ids, hashes, clocks = self._read(block)
         self._table[before : self._keys] = FRESH  # no record of a version names them
         same = self.live[ids] & (self.value_hash[ids] == hashes)
@@ -258,11 +284,31 @@ class StateMap:
             same &= self.clock[ids] == clocks
         return ids, same
 
+    def _kept(self, block: RecordBlock) -> RecordBlock:
+        """The records of a block whose keys are kept."""
+        keys = self.tracking.keys
+        if keys is None:
+            return block
+        self._passed_before, self._passed = self._passed, self._passed + block.count
+        return keys.of(block)
+
+    def _note_appearance(self, block: RecordBlock, ids: Int64s, known: int) -> None:
+        """Note, of the keys that are new, how many records stood before them."""
+        highest = np.maximum.accumulate(ids)
+        first = np.flatnonzero((ids >= known) & np.diff(highest, prepend=known - 1).astype(bool))
+        assert block.chosen is not None
+        if self._keys > len(self._appeared):
+            self._appeared = longer(self._appeared, self._keys + (self._keys >> 3))
+        self._appeared[known : self._keys] = block.chosen[first] + self._passed_before
+
     def _read(self, block: RecordBlock) -> tuple[Int64s, UInt64s, Int64s | None]:
         """Ids of the keys, made where they are new; hashes and clocks of the values."""
         ids = np.empty(block.count, np.int64)
+        known = self._keys
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._count_keys()
+        if block.chosen is not None and self._keys > known:
+            self._note_appearance(block, ids, known)
         hashes = np.empty(block.count, np.uint64)
         offsets, sizes = block.value_offset, block.value_length
         if not block.puts_only:
