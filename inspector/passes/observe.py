@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import astuple, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.ranges import range_filter
+from inspector.passes.shown_keys import shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Step, replay_steps
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
@@ -80,6 +82,8 @@ class StorePass:
     Args:
         task, store, reader: what is read.
         confirm: hold the snapshots that are not needed against the map that the deltas made.
+        exact: keep all keys. Otherwise a hash of 16 bytes stands for each where the facts need no
+            more, and the few that are shown are read again from their files.
 
     Attributes:
         state: the map so far.
@@ -88,12 +92,19 @@ class StorePass:
     """
 
     def __init__(
-        self, task: Task, store: StoreTask, reader: StoreReader, *, confirm: bool = True
+        self,
+        task: Task,
+        store: StoreTask,
+        reader: StoreReader,
+        *,
+        confirm: bool = True,
+        exact: bool = False,
     ) -> None:
         self._task, self._store, self._reader = task, store, reader
         self._confirm = confirm
         self._fit = _Fit(store, reader) if task.fit and task.speaks_for_files else None
-        self.state = StateMap(replace(tracking(store), keys=range_filter(task, store)))
+        self._applied: list[StoreFile] = []
+        self.state = StateMap(_tracking(task, store, hashed=not exact and shows_few(task, store)))
         self.whole = True
         self._raw_bytes = 0
         self._differences: list[Observed[SnapshotDiffers]] = []
@@ -132,10 +143,12 @@ class StorePass:
 
     def _load(self, file: StoreFile) -> Change | None:
         self.state.begin(file.version or 0, rebase=True)
+        self._applied.append(file)
         return self._run(file)
 
     def _apply(self, file: StoreFile) -> Change | None:
         self.state.begin(file.version or 0)
+        self._applied.append(file)
         return self._run(file)
 
     def _run(self, file: StoreFile) -> Change | None:
@@ -205,8 +218,14 @@ class StorePass:
         """
         if not self.whole or self.state.versions[-1:] != [self._task.version]:
             return None
-        yield from self.life.emit()
-        yield from self._emit_keys()
+        found = chain(self.life.emit(), self._emit_keys())
+        if self.state.tracking.hashed:
+            again = self._reader.again(self._task, self._store)
+            found = with_keys(found, self.state, self._applied, again)
+            yield from found
+            self._reader.add(again.problems)
+        else:
+            yield from found
         return self.state
 
     def _emit_keys(self) -> Iterator[Observed[Any]]:
@@ -223,6 +242,17 @@ class StorePass:
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.top):
                     yield Observed(store, version, top)
+
+
+def _tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
+    placement = _placement(task, store) if hashed and task.fit else None
+    return replace(
+        tracking(store),
+        keys=range_filter(task, store),
+        mark=None if placement is None else placement.marks,
+        hashed=hashed,
+        most_bytes=task.key_memory,
+    )
 
 
 def _placement(task: Task, store: StoreTask) -> Placement | None:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.checkpoint.logfile import DOUBTFUL
-from inspector.discovery.tasks import StoreTask, Task
+from inspector.discovery.tasks import Task
 from inspector.facts.fact import Observed
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
@@ -120,11 +120,11 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
             yield Observed(reader.store, task.version, reader.checked)
         known = len(reader.problems)
         if task.matched:
-            more = _again(task, store)
+            more = reader.again(task, store)
             yield from emit_matched(task, store, more)
             reader.add(more.problems)
         if task.fields:
-            more = _again(task, store)
+            more = reader.again(task, store)
             yield from emit_fields(task, store, more)
             reader.add(more.problems)
         _check_doubts(task, reader)
@@ -132,12 +132,6 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
         if state is not None and store.store_name in OF_JOIN:
             states[store.store_name] = state
     yield from emit_sides(task, states)
-
-
-def _again(task: Task, store: StoreTask) -> StoreReader:
-    """A reader without checksums, for what begins anew."""
-    ((_, reader),) = open_stores(replace(task, stores=(replace(store, side_files=()),)))
-    return reader
 
 
 def _each_field(task: Task) -> Iterator[Observed[Any]]:

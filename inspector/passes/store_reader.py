@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
@@ -32,6 +32,7 @@ class StoreReader:
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
         self._begun: set[str] = set()
+        self._storage = storage
         self.provider = provider_named(task.provider)
         options = ReadOptions(task.codecs, task.row_checksum)
         self._files = self.provider.reader(storage, options, store.side_files, self.report)
@@ -69,6 +70,10 @@ class StoreReader:
                         pass
                 except READ_ERRORS as error:
                     self.failed(error, file)
+
+    def again(self, task: Task, store: StoreTask) -> StoreReader:
+        """A reader of the same store, without checksums, for what begins anew."""
+        return StoreReader(task, self._storage, replace(store, side_files=()))
 
     def check_rest(self, files: Iterable[StoreFile]) -> None:
         """Hold those files against their checksums that were not read, or not to their end."""
