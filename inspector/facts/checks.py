@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from inspector.facts.fact import Fact, fact
 from inspector.state.compare import SnapshotDifference
 
-
 SNAPSHOT_DIFFERS = "snapshot-differs"
 """Slug of the problem."""
 

@@ -337,9 +337,7 @@ class _Observer:
 
     def _listed(self, limit: int) -> Int64s:
         """Positions of the leftovers to list: the oldest, and the largest, up to the limit each."""
-        return _oldest_and_largest(
-            self._leftovers.expired_step, self._size, self._appeared, limit
-        )
+        return _oldest_and_largest(self._leftovers.expired_step, self._size, self._appeared, limit)
 
 
 def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: int) -> Int64s:
@@ -359,7 +357,8 @@ def listed_of_ranges(found: Sequence[Leftover], limit: int) -> list[Leftover]:
     """
     columns = [(one.expired_version, one.row_bytes, one.appeared) for one in found]
     expired, size, appeared = np.array(columns, np.int64).reshape(-1, 3).T
-    return [found[i] for i in _oldest_and_largest(expired, size, appeared, limit).tolist()]
+    places = _oldest_and_largest(expired, size, appeared, limit).tolist()
+    return [replace(found[place], appeared=0) for place in places]
 
 
 def count_of_ranges(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:

@@ -28,7 +28,6 @@ class Placement:
     partitions: int
     partition_id: int
 
-
     def marks(self, block: RecordBlock, rows: Int64s) -> UInt8s:
         """Whether the keys of some records of a block belong to the partition: a mark each."""
         offsets, lengths = block.key_offset[rows], block.key_length[rows]

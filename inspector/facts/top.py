@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,7 +86,8 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
 
 def first_keys(found: Iterable[TopKey], most: int) -> list[TopKey]:
     """The first ``most`` keys of a partition, of the tops of its ranges by one ranking."""
-    return heapq.nsmallest(most, found, key=lambda one: (-one.amount, one.appeared))
+    first = heapq.nsmallest(most, found, key=lambda one: (-one.amount, one.appeared))
+    return [replace(one, appeared=0) for one in first]
 
 
 def merge_top(found: Iterable[Observed[TopKey]], most: int) -> list[Observed[TopKey]]:

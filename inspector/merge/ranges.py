@@ -12,6 +12,7 @@ from functools import reduce
 from typing import Any, NamedTuple
 
 from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
+from inspector.facts.expired import Needs
 from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_times import RowsTimedByKey
 from inspector.facts.leftover_facts import (
@@ -22,9 +23,9 @@ from inspector.facts.leftover_facts import (
     listed_of_ranges,
 )
 from inspector.facts.problems import ReadProblem
-from inspector.facts.timers import CallBounds
+from inspector.facts.timers import EVENT, CallBounds, ClockEvidence
 from inspector.facts.top import TopKey, first_keys
-from inspector.model import Problem, StoreId
+from inspector.model import Problem, StoreId, TimeoutKind
 
 Place = tuple[int, int]
 """Operator and partition."""
@@ -58,11 +59,16 @@ def fold_ranges(
     Yields:
         The facts of other partitions as they come; then those of the ones that are split.
     """
-    held: dict[Hashable, list[Observed[Any]]] = {}
+    parts: list[Observed[Any]] = []
     for one in found:
-        if (one.store.operator_id, one.store.partition_id) not in split:
-            yield one
+        if (one.store.operator_id, one.store.partition_id) in split:
+            parts.append(one)
         else:
+            yield one
+    held: dict[Hashable, list[Observed[Any]]] = {}
+    clocks = _contradicted(parts)
+    for one in parts:
+        if not (isinstance(one.fact, JudgedLeftover) and _is_contradicted(one, clocks)):
             key = (type(one.fact), one.store, one.version, _in_common(one))
             held.setdefault(key, []).append(one)
     for alike in held.values():
@@ -70,6 +76,32 @@ def fold_ranges(
         listed = split[store.operator_id, store.partition_id]
         for fact in _of_partition([one.fact for one in alike], store, listed):
             yield Observed(store, version, fact)
+
+
+_Clocks = Mapping[tuple[StoreId, int], frozenset[TimeoutKind]]
+"""By store and version: clocks that its timers cannot have followed."""
+
+
+def _contradicted(parts: Iterable[Observed[Any]]) -> _Clocks:
+    """What the records of all ranges together say against clocks."""
+    found: dict[tuple[StoreId, int], frozenset[TimeoutKind]] = {}
+    for one in parts:
+        if isinstance(one.fact, ClockEvidence):
+            key = one.store, one.version
+            found[key] = found.get(key, frozenset()) | one.fact.against
+    return found
+
+
+def _is_contradicted(one: Observed[JudgedLeftover], clocks: _Clocks) -> bool:
+    """Whether a leftover is one by a clock that another range contradicts.
+
+    A pass over all keys does not report it (:mod:`inspector.facts.timed_out`).
+    """
+    version, needs = one.fact.clock_version, one.fact.needs
+    if version is None or needs is Needs.BEFORE_WINDOW:
+        return False
+    # What stands by both clocks is found with the watermark.
+    return clocks.get((one.store, version)) == {one.fact.timeout_kind or EVENT}
 
 
 def _in_common(one: Observed[Any]) -> Hashable:

@@ -61,9 +61,7 @@ def audit_store(
     return (yield from pass_.emit_judged())
 
 
-def bounds_of(
-    task: Task, store: StoreTask, reader: StoreReader
-) -> Iterator[Observed[CallBounds]]:
+def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[CallBounds]]:
     """Replay a store of group state for what its records show about who made them."""
     pass_ = StorePass(task, store, reader, confirm=False)
     if pass_.state.tracking.clock_slot < 0:

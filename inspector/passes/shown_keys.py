@@ -94,7 +94,9 @@ def _in_file(
     done = 0
     for block in reader.blocks(file):
         upto = int(np.searchsorted(records, block.first_record + block.count))
-        for key_id, record in zip(ids[done:upto].tolist(), records[done:upto].tolist(), strict=True):
+        for key_id, record in zip(
+            ids[done:upto].tolist(), records[done:upto].tolist(), strict=True
+        ):
             at = record - block.first_record
             start = int(block.key_offset[at])
             key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[at])])

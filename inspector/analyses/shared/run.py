@@ -202,9 +202,7 @@ class Run:
             function: emits facts.
             tasks_of: the tasks, by what the run knows of the checkpoint when it is called.
         """
-        return self._facts(
-            lambda: split(tasks_of(), self), lambda tasks: self.map(function, tasks)
-        )
+        return self._facts(lambda: split(tasks_of(), self), lambda tasks: self.map(function, tasks))
 
     def _facts(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
         from inspector.merge.collect import Facts  # noqa: PLC0415 - as in inspector.api
