@@ -363,7 +363,8 @@ def listed_of_ranges(found: Sequence[Leftover], limit: int) -> list[Leftover]:
 
 def count_of_ranges(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:
     """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
-    sums = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
+    names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
+    sums: dict[str, Any] = {name: _sum(getattr(one, name), getattr(other, name)) for name in names}
     first = [each.first_expired_version for each in (one, other)]
     known = [each for each in first if each is not None]
     return replace(
@@ -371,7 +372,7 @@ def count_of_ranges(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:
         expired_version=min(one.expired_version, other.expired_version),
         first_expired_version=min(known, default=None),
         fired=max(one.fired, other.fired),
-        **{name: _sum(getattr(one, name), getattr(other, name)) for name in sums},
+        **sums,
     )
 
 

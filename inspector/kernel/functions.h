@@ -26,6 +26,7 @@ WITHIN PyObject *kernel_tally(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_check_rows(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_read_slots(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_descents(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_lz4_blocks(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_rows_of_range(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_row_hashes(PyObject *module, PyObject *args);
 WITHIN extern PyType_Spec interner_spec;

@@ -45,7 +45,8 @@ ROW = np.dtype(
 """What is kept of a key; see :class:`inspector.state.replay.StateMap` for the words.
 
 ``touched`` is one more than the step that touched the key last. A row of zeros is that of a key
-which no step has touched; ``apply`` makes it :data:`FRESH`, but for ``mark``, which is the caller's.
+which no step has touched; ``apply`` makes it :data:`FRESH`, but for its ``mark``, the
+caller's own.
 """
 FRESH = np.array(
     [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, 0, 0, -1, False, False, 0, b"")], ROW

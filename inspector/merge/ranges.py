@@ -101,7 +101,7 @@ def _is_contradicted(one: Observed[JudgedLeftover], clocks: _Clocks) -> bool:
     if version is None or needs is Needs.BEFORE_WINDOW:
         return False
     # What stands by both clocks is found with the watermark.
-    return clocks.get((one.store, version)) == {one.fact.timeout_kind or EVENT}
+    return clocks.get((one.store, version)) == frozenset({one.fact.timeout_kind or EVENT})
 
 
 def _in_common(one: Observed[Any]) -> Hashable:

@@ -199,7 +199,8 @@ class StorePass:
         yield from self._differences
         self._differences.clear()
         if not self._task.speaks_for_files:
-            facts = replace(facts, stores=0, rebased=0, empty_deltas=0, **dict.fromkeys(files, 0))
+            no_files: dict[str, Any] = dict.fromkeys(files, 0)
+            facts = replace(facts, stores=0, rebased=0, empty_deltas=0, **no_files)
         yield Observed(self._reader.store, change.version, facts)
         if self._prefixes is not None:
             found = self._prefixes.update(change, self.state)
@@ -216,7 +217,7 @@ class StorePass:
         """
         if not self.whole or self.state.versions[-1:] != [self._task.version]:
             return None
-        found = chain(self.life.emit(), self._emit_keys())
+        found: Iterator[Observed[Any]] = chain(self.life.emit(), self._emit_keys())
         if self.state.tracking.hashed:
             again = self._reader.again(self._task, self._store)
             found = with_keys(found, self.state, self._applied, again)

@@ -94,10 +94,8 @@ def _in_file(
     done = 0
     for block in reader.blocks(file):
         upto = int(np.searchsorted(records, block.first_record + block.count))
-        for key_id, record in zip(
-            ids[done:upto].tolist(), records[done:upto].tolist(), strict=True
-        ):
-            at = record - block.first_record
+        places = records[done:upto] - block.first_record
+        for key_id, at in zip(ids[done:upto].tolist(), places.tolist(), strict=True):
             start = int(block.key_offset[at])
             key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[at])])
             if state.interner.find(key) == key_id:

@@ -16,9 +16,9 @@ from inspector.facts.timers import CallBounds
 from tests.cases import FIXTURES
 
 
-def tasks(name: str, **request: bool) -> list[Task]:
+def tasks(name: str, *, fit: bool = False) -> list[Task]:
     checkpoint = open_checkpoint(str(FIXTURES / name / "checkpoint"))
-    return plan(checkpoint, TaskRequest(checkpoint.newest_version, **request))
+    return plan(checkpoint, TaskRequest(checkpoint.newest_version, fit=fit))
 
 
 def test_a_task_is_split_into_ranges_that_travel() -> None:

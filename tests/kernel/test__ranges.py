@@ -40,7 +40,8 @@ def chosen(
     data = b"".join(keys)
     count = kernel.rows_of_range(data, offsets, lengths, int64s(*masks), 5, ranges, number, rows)
     assert (rows[count:] == -9).all()
-    return rows[:count].tolist()
+    found: list[int] = rows[:count].tolist()
+    return found
 
 
 def test_each_key_is_in_one_range(kernel: Kernel) -> None:

@@ -68,7 +68,7 @@ def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
     keys = splitting._RecordBytes().keys_of(task)
     assert 20 < keys < 2000
     assert ranges_for_memory([task], keys * splitting.KEY_BYTES) == [1]
-    assert ranges_for_memory([task], keys * splitting.KEY_BYTES // 4) == [4]
+    assert ranges_for_memory([task], keys * splitting.KEY_BYTES // 4 + 1) == [4]
 
 
 def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
@@ -96,7 +96,7 @@ def test_too_small_a_limit_is_refused() -> None:
 
 
 def test_a_range_that_does_not_fit_is_a_problem() -> None:
-    with mock.patch.object(splitting, "_key_memory", lambda *_: 100):
+    with mock.patch.object(splitting, "_key_memory", return_value=100):
         found = report(AGG, [], memory_limit=1 << 30)
     problems = found["problems"]
     assert problems
