@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -48,6 +49,9 @@ IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "
 """Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
 
 
+FOUND = pytest.StashKey[Counter[tuple[str, bool]]]()
+
+
 # --- what runs -------------------------------------------------------------------------------
 
 
@@ -68,12 +72,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Tests in a browser run where ``-m`` says so, and are in no other choice: few machines have one.
     """
+    config.stash[FOUND] = Counter(
+        (f"tests/{_file(item)}", item.get_closest_marker("browser") is not None) for item in items
+    )
     if "browser" not in config.getoption("markexpr"):
         config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker("browser")])
         items[:] = [item for item in items if not item.get_closest_marker("browser")]
     for item in items:
         if isinstance(item, pytest.Function) and _is_full(item):
             item.add_marker(pytest.mark.full)
+
+
+@pytest.fixture
+def tests_found(request: pytest.FixtureRequest) -> Counter[tuple[str, bool]]:
+    """How many tests this run found, before any was left out: by file, and if in a browser."""
+    return request.config.stash[FOUND]
 
 
 def _is_full(item: pytest.Function) -> bool:

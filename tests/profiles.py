@@ -1,10 +1,15 @@
-"""How many examples a property is tried with: decided here, and in no test file."""
+"""How many examples a property is tried with: decided here, and in no test file.
+
+So is how a plain run takes a sample of many parameters. What it leaves out is ``full``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import product
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 FEW = "default"
@@ -24,7 +29,7 @@ _ANY_MACHINE: dict[str, Any] = {
     "deadline": None,
     "suppress_health_check": [HealthCheck.too_slow],
 }
-settings.register_profile(FEW, max_examples=25, **_ANY_MACHINE)
+settings.register_profile(FEW, max_examples=15, **_ANY_MACHINE)
 settings.register_profile(MANY, max_examples=200, **_ANY_MACHINE)
 settings.register_profile(MOST, max_examples=5_000, **_ANY_MACHINE)
 
@@ -37,3 +42,38 @@ def load_profile(*, many: bool) -> None:
 def costly(test: Callable[..., None]) -> Callable[..., None]:
     """Decorate a property of which each example takes a tenth of a second or so."""
     return settings(max_examples=settings().max_examples // COSTLY)(test)
+
+
+# --- parameters of which a plain run takes a sample ------------------------------------------
+
+
+def sampled(values: Sequence[Any], every: int, first: int = 0) -> list[Any]:
+    """Parameters for :func:`pytest.mark.parametrize`: a plain run has each so-manieth of them.
+
+    Args:
+        values: all of them; a tuple is the values of several names.
+        every: of how many a plain run takes one.
+        first: the place of the first that it takes; tests that begin at different places have
+            together more of the values in a plain run.
+    """
+    rows = [value if isinstance(value, tuple) else (value,) for value in values]
+    return [_param(row, plain=n % every == first) for n, row in enumerate(rows)]
+
+
+def crossed(*lists: Sequence[Any]) -> list[Any]:
+    """Parameters that are every combination of some lists.
+
+    A plain run has as many of them as the longest list is long: each value of each list at least
+    once.
+    """
+    longest = max(map(len, lists))
+    plain = {tuple(n % len(values) for values in lists) for n in range(longest)}
+    places = product(*(range(len(values)) for values in lists))
+    return [
+        _param([values[n] for values, n in zip(lists, place, strict=True)], plain=place in plain)
+        for place in places
+    ]
+
+
+def _param(values: Sequence[Any], *, plain: bool) -> Any:
+    return pytest.param(*values, marks=() if plain else pytest.mark.full)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -188,9 +188,9 @@ CALLED: dict[str, list[dict[str, Any]]] = {
 """Analyses that a call with nothing but a path does not show whole -> options of their calls."""
 
 
-def reports() -> Iterator[Report]:
+def reports(cases: Sequence[str]) -> Iterator[Report]:
     """Reports with every table that there is; an analysis that is not in CALLED needs a path."""
-    for case in CASES:
+    for case in cases:
         path = str(checkpoint_of(case))
         for name in analyses.names():
             for options in CALLED.get(name, [{}]):
@@ -209,9 +209,10 @@ def reports() -> Iterator[Report]:
         yield api.audit(path, maximum={"state.rows": 1}, baseline=str(old))
 
 
-def test_the_tables_of_reports_are_the_declared_ones() -> None:
+@pytest.mark.parametrize("cases", [CASES[:1], pytest.param(CASES, marks=pytest.mark.full)])
+def test_the_tables_of_reports_are_the_declared_ones(cases: Sequence[str]) -> None:
     seen: dict[str, set[str]] = {}
-    for report in reports():
+    for report in reports(cases):
         declared = analyses.load(report.command).tables
         for table in report.tables:
             list(table.rows)
@@ -220,7 +221,10 @@ def test_the_tables_of_reports_are_the_declared_ones() -> None:
             assert any(_in_order(table.columns, mine) for mine in columns), table.name
             seen.setdefault(report.command, set()).add(table.name)
     for name in analyses.names():
-        assert {spec.name for spec in analyses.load(name).tables} == seen.get(name, set()), name
+        declared_names = {spec.name for spec in analyses.load(name).tables}
+        assert seen.get(name, set()) <= declared_names, name
+        if cases == CASES:
+            assert seen.get(name, set()) == declared_names, name
 
 
 def _in_order(some: object, columns: list[Column]) -> bool:

@@ -17,6 +17,7 @@ from inspector.model import Redact
 from inspector.render.formats import FORMATS, render
 from inspector.render.report import Report
 from tests.cli.support import COMMANDS, checkpoint_of, copy_of
+from tests.profiles import crossed
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))
 
@@ -57,16 +58,15 @@ def test_signatures_need_no_name_that_is_not_public() -> None:
                 assert not own or kind in public, (name, kind)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_is_a_function_of_its_name(command: str) -> None:
+@pytest.mark.parametrize(("command", "output"), crossed(COMMANDS, FORMATS))
+def test_a_command_is_a_function_of_its_name(command: str, output: str) -> None:
     function = getattr(api, command)
     assert command in api.__all__
     report = function(LEAK)
     assert isinstance(report, Report)
     assert (report.command, report.checkpoint) == (command, LEAK)
     assert inspect.getdoc(function)
-    for output in FORMATS:
-        assert "".join(render(function(LEAK), output)).endswith("\n") or output == "ndjson"
+    assert "".join(render(report, output)).endswith("\n") or output == "ndjson"
 
 
 @pytest.mark.parametrize("command", COMMANDS)

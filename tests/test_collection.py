@@ -39,14 +39,21 @@ def collected(*options: str) -> Counter[str]:
     return Counter(line.split("::")[0] for line in done.stdout.splitlines() if "::" in line)
 
 
-def test_every_test_file_contributes_tests() -> None:
-    files = {
+def files_of_tests() -> set[str]:
+    return {
         path.relative_to(ROOT).as_posix()
         for folder in SEARCHED
         for path in (ROOT / folder).rglob("test_*.py")
     }
-    found = collected("-m", "full or not full or browser")
-    assert set(found) == files
+
+
+def test_every_test_file_contributes_tests(tests_found: Counter[tuple[str, bool]]) -> None:
+    found: Counter[str] = Counter()
+    for (file, _), number in tests_found.items():
+        found[file] += number
+    if set(found) != files_of_tests():  # as where this file is run alone
+        found = collected("-m", "full or not full or browser")
+    assert set(found) == files_of_tests()
     assert sum(found.values()) > FEWEST
 
 
@@ -80,12 +87,20 @@ def test_fixtures_of_the_oldest_and_the_newest_spark_are_in_a_plain_run() -> Non
     assert len(between) == 7
 
 
+OF_BROWSERS = "tests/test_browser.py"
+
+
+def test_browsers_have_a_file_of_their_own(tests_found: Counter[tuple[str, bool]]) -> None:
+    assert {file for file, browser in tests_found if browser} <= {OF_BROWSERS}
+    assert {browser for file, browser in tests_found if file == OF_BROWSERS} <= {True}
+
+
+@pytest.mark.full
 def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
-    file = "tests/test_browser.py"
     only = collected("-m", "browser")
-    assert set(only) == {file}
-    assert only[file] > 30
-    assert file not in collected("-m", "not spark", "tests/test_browser.py", "tests/test_model.py")
+    assert set(only) == {OF_BROWSERS}
+    assert only[OF_BROWSERS] > 30
+    assert OF_BROWSERS not in collected("-m", "not spark", OF_BROWSERS, "tests/test_model.py")
 
 
 @pytest.mark.full

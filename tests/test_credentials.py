@@ -24,6 +24,7 @@ from inspector.render.formats import render
 from tests.cases import FIXTURES
 from tests.cli.support import COMMANDS as COMMANDS_OF_REPORTS
 from tests.cli.support import run
+from tests.profiles import crossed
 
 PLANTED = {
     "user": "AKIAPLANTED0001",
@@ -178,8 +179,7 @@ FAILURES: dict[str, tuple[str, ...]] = {
 }
 
 
-@pytest.mark.parametrize("failing", FAILURES)
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(("command", "failing"), crossed(COMMANDS, tuple(FAILURES)))
 def test_no_command_shows_a_secret(
     command: str, failing: str, planted: type[Planted], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -191,8 +191,7 @@ def test_no_command_shows_a_secret(
     assert leaked(done.out + done.err + caplog.text) == []
 
 
-@pytest.mark.parametrize("form", FORMATS)
-@pytest.mark.parametrize("failing", FAILURES)
+@pytest.mark.parametrize(("form", "failing"), crossed(FORMATS, tuple(FAILURES)))
 def test_no_form_of_a_report_holds_a_secret(
     form: str, failing: str, planted: type[Planted]
 ) -> None:

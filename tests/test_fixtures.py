@@ -15,14 +15,21 @@ from compare_with_spark import checkpoint_of, compare, options_of
 
 from inspector import api
 from inspector.model import Certainty
+from tests.profiles import sampled
 
 FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
 CASES = sorted(manifest.parent for manifest in FIXTURES.glob("*/*/manifest.json"))
 FOLDERS = sorted(path for path in FIXTURES.glob("*/*") if path.is_dir())
 MOST_BYTES = 10 << 20
 
-by_name = {"argvalues": CASES, "ids": [f"{c.parent.name}-{c.name}" for c in CASES]}
-case_of_spark = pytest.mark.parametrize("case", **by_name)  # type: ignore[arg-type]
+NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
+
+case_of_spark = pytest.mark.parametrize("case", CASES, ids=NAMES)
+
+
+def some_cases_of_spark(first: int) -> pytest.MarkDecorator:
+    """All cases, of which a plain run takes a third: each of three such tests another one."""
+    return pytest.mark.parametrize("case", sampled(CASES, 3, first), ids=NAMES)
 
 
 def truth_of(case: Path) -> list[dict[str, Any]]:
@@ -82,7 +89,7 @@ def test_the_fixtures_stay_small() -> None:
 # --- the inspector against Spark -------------------------------------------------------------
 
 
-@case_of_spark
+@some_cases_of_spark(0)
 def test_every_recorded_row_is_read_as_spark_read_it(case: Path) -> None:
     verdict = compare(case)
     assert verdict.faults == []
@@ -90,7 +97,7 @@ def test_every_recorded_row_is_read_as_spark_read_it(case: Path) -> None:
     assert verdict.rows == len(truth_of(case))
 
 
-@case_of_spark
+@some_cases_of_spark(1)
 def test_leftovers_are_the_keys_that_the_query_itself_left(case: Path) -> None:
     rows = list(api.leftovers(str(checkpoint_of(case)), options_of(case)).primary.rows)
     if not (case / "expected_leftovers.json").is_file():
@@ -120,7 +127,7 @@ def _expected_leftovers(case: Path) -> dict[str, dict[str, Any]]:
     return {str(row["key"]): row for row in rows}
 
 
-@case_of_spark
+@some_cases_of_spark(2)
 def test_cases_have_the_findings_about_lifetimes_that_their_recipe_names(case: Path) -> None:
     findings = api.audit(str(checkpoint_of(case)), options_of(case)).findings
     found = {f.kind.id for f in findings if "SS201" <= f.kind.id <= "SS203"}
@@ -160,8 +167,8 @@ def _millis(text: str) -> int:
     return round(moment.timestamp() * 1000)
 
 
-@case_of_spark
-@pytest.mark.parametrize("by", ["store", "partition"])
+@some_cases_of_spark(1)
+@pytest.mark.parametrize("by", sampled(("store", "partition"), 2))
 def test_sizes_are_those_of_the_bytes_that_spark_gave(case: Path, by: str) -> None:
     lines, recorded = truth_of(case), counts_of(case)
     places = {(entry["op"], entry["store"], entry["part"]) for entry in recorded}

@@ -1,4 +1,4 @@
-"""Numbers as people write and read them: ``8GiB``, ``50%``, ``1 row``, ``628 d``.
+"""Numbers and notes as people write and read them: ``8GiB``, ``50%``, ``1 row``, ``628 d``.
 
 Durations are cut to their largest unit once that has two digits, so that nobody reads seconds
 behind days; bytes have one decimal and units of 1024.
@@ -71,3 +71,11 @@ def share_text(share: float) -> str:
     if 99 < percent < 100:
         return "more than 99 %"
     return f"{percent:.0f} %"
+
+
+def sentence(text: str) -> str:
+    """A note as a sentence of its own; a first word that is a path or the like stays as it is."""
+    text = text.strip()
+    if text.partition(" ")[0].rstrip(",").isalpha():
+        text = text[:1].upper() + text[1:]
+    return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -27,7 +27,8 @@ static void apply_put(Apply *apply, int64_t i, Row *row)
     count[PUTS]++;
     count[row->live ? UPDATES : INSERTS]++;
     count[SAME] += same_value;
-    count[SAME_BYTES] += same_value ? row->key_size + size : 0;
+    if (same_value)
+        count[SAME_BYTES] = wrapped_sum(count[SAME_BYTES], wrapped_sum(row->key_size, size));
     if (!row->live)
         row->born_step = put_step;
     row->put_step = put_step;
@@ -42,7 +43,7 @@ static void apply_put(Apply *apply, int64_t i, Row *row)
 static void apply_record(Apply *apply, int64_t i, Row *row)
 {
     row->key_size = (int32_t)array_get(&apply->key_sizes, i);
-    row->record = (int32_t)((apply->first_record + i) & INT32_MAX);
+    row->record = (int32_t)(wrapped_sum(apply->first_record, i) & INT32_MAX);
     if (array_get(&apply->value_sizes, i) >= 0) {
         apply_put(apply, i, row);
     } else {
@@ -83,7 +84,7 @@ static int apply_records(Apply *apply)
         memcpy((char *)apply->table.buf + id * (int64_t)sizeof row, &row, sizeof row);
     }
     for (i = 0; i < COUNTS; i++)
-        array_set(&apply->counts, i, array_get(&apply->counts, i) + apply->count[i]);
+        array_add(&apply->counts, i, apply->count[i]);
     return 0;
 }
 

@@ -58,6 +58,18 @@ static inline void array_set(Array *array, int64_t index, int64_t value)
     memcpy((char *)array->buffer.buf + index * 8, &value, 8);
 }
 
+/* The sum of two numbers, one of them the caller's; it wraps as that of numpy does. */
+static inline int64_t wrapped_sum(int64_t one, int64_t other)
+{
+    return (int64_t)((uint64_t)one + (uint64_t)other);
+}
+
+/* Adds to a number of the caller. */
+static inline void array_add(Array *array, int64_t index, int64_t value)
+{
+    array_set(array, index, wrapped_sum(array_get(array, index), value));
+}
+
 /* A buffer and the spans in it: the arguments that most functions share. */
 typedef struct {
     Py_buffer bytes;
@@ -133,13 +145,15 @@ no_offsets:
     return -1;
 }
 
-/* Opens the array that takes one result per span. */
+/* Opens the array that takes one result per span. One of another length is left empty: what closes
+ * it may still write to as many numbers as it says to have. */
 static inline int out_open(PyObject *object, const char *formats, int64_t count, Array *out)
 {
     if (array_open(object, 1, formats, out) < 0)
         return -1;
     if (out->count != count) {
         PyBuffer_Release(&out->buffer);
+        out->count = 0;
         PyErr_SetString(PyExc_ValueError, "arrays differ in length");
         return -1;
     }

@@ -132,10 +132,8 @@ static inline void tally_size(Tally *tally, int64_t kind, int64_t size, int64_t 
 {
     if (tally->largest < size)
         tally->largest = size;
-    if (0 <= size && size < tally->room) {
-        int64_t at = kind * tally->room + size;
-        array_set(&tally->by_size, at, array_get(&tally->by_size, at) + rows);
-    }
+    if (0 <= size && size < tally->room)
+        array_add(&tally->by_size, kind * tally->room + size, rows);
 }
 
 static inline void tally_row(Tally *tally, int64_t key, int64_t value, int64_t rows)
@@ -172,14 +170,12 @@ static INLINE void tally_key(Tally *tally, Version version, const Touch *was, co
         tally_row(tally, key, value, 1);
 }
 
-/* Adds the sums to the caller's. They only wrap where those overflow. */
+/* Adds the sums to the caller's, if its array was opened. */
 static inline void tally_close(Tally *tally)
 {
     int64_t i;
-    for (i = 0; i < tally->sums.count; i++) {
-        uint64_t sum = (uint64_t)array_get(&tally->sums, i) + (uint64_t)tally->sum[i];
-        array_set(&tally->sums, i, (int64_t)sum);
-    }
+    for (i = 0; i < tally->sums.count; i++)
+        array_add(&tally->sums, i, tally->sum[i]);
     PyBuffer_Release(&tally->by_size.buffer);
     PyBuffer_Release(&tally->sums.buffer);
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.support import FIXTURES, checkpoint_of, copy_of, flip, run
+from tests.profiles import sampled
 
 TROUBLES = {
     "complete_mode": ("SS202", r"Warning: .*watermark has passed 85 rows.* complete output mode"),
@@ -66,7 +67,7 @@ def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None
     assert verdict["cause"]["sentence"] in first
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("trouble", sampled(tuple(TROUBLES), 3))
 def test_a_healthy_twin_says_so_on_its_first_line(trouble: str) -> None:
     path = checkpoint_of(f"healthy_{trouble}")
     (line,) = first_lines(path)
@@ -76,7 +77,10 @@ def test_a_healthy_twin_says_so_on_its_first_line(trouble: str) -> None:
     assert run("audit", path).code == 0
 
 
-@pytest.mark.parametrize("trouble", [name for name, (cause, _) in TROUBLES.items() if cause])
+CAUSED = [name for name, (cause, _) in TROUBLES.items() if cause]
+
+
+@pytest.mark.parametrize("trouble", sampled(CAUSED, 3, 1))
 def test_the_command_that_shows_more_runs(trouble: str) -> None:
     more = first_lines(checkpoint_of(f"trouble_{trouble}"))[-1]
     words = shlex.split(more.removeprefix("To see more: "))
@@ -86,7 +90,7 @@ def test_the_command_that_shows_more_runs(trouble: str) -> None:
     assert "\n\n" in outcome.out
 
 
-@pytest.mark.parametrize("trouble", TROUBLES)
+@pytest.mark.parametrize("trouble", sampled(tuple(TROUBLES), 4, 2))
 def test_the_findings_follow_the_worst_first_in_every_form(trouble: str) -> None:
     path = checkpoint_of(f"trouble_{trouble}")
     findings = run("audit", path, "-o", "json").json["findings"]

@@ -131,9 +131,10 @@ def test_each_call_reads_the_checkpoint_as_it_is_then(tmp_path: Path) -> None:
 
 
 def test_type_checkers_see_what_the_declarations_say() -> None:
-    assert FILE.read_text("utf-8") == typed_methods(), "python scripts/refresh_docs.py writes it"
+    methods = typed_methods()
+    assert FILE.read_text("utf-8") == methods, "python scripts/refresh_docs.py writes it"
     for name in analyses.names():
-        assert f"    def {name}(\n" in typed_methods()
+        assert f"    def {name}(\n" in methods
 
 
 def test_importing_the_package_reads_no_analysis() -> None:

@@ -15,6 +15,7 @@ from inspector.findings.finding import Finding, Kind
 from inspector.model import Certainty, Problem, Redact
 from inspector.render.report import Column, Report, Table
 from tests.cli.support import COMMANDS, OUTPUTS, checkpoint_of, run, tree
+from tests.profiles import crossed
 
 CASES = ("agg_update", "fmgws_event_ignore", "join_left_outer")
 LEAK = "fmgws_event_ignore"
@@ -25,8 +26,7 @@ def expected_code(case: str, command: str) -> int:
     return 1 if (case, command) == (LEAK, "audit") else 0
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
 def test_the_machine_formats_hold_the_same_rows(case: str, command: str) -> None:
     path = checkpoint_of(case)
     outcomes = {o: run(command, path, "-o", o) for o in ("json", "ndjson", "csv")}
@@ -56,8 +56,7 @@ def _csv_word(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(("command", "output"), crossed(COMMANDS, OUTPUTS))
 def test_a_run_without_trouble_says_nothing_on_stderr(command: str, output: str) -> None:
     assert run(command, checkpoint_of(LEAK), "-o", output).err == ""
 
@@ -85,8 +84,7 @@ def test_where_a_format_has_no_place_problems_and_notes_go_to_stderr(
         assert (word in captured.out) is (said == "")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
 def test_a_table_for_people_has_a_line_for_every_row(case: str, command: str) -> None:
     path = checkpoint_of(case)
     options = ("--limit", "0") if command in ("rows", "leftovers") else ()
@@ -115,14 +113,13 @@ def test_a_table_for_people_has_a_line_for_every_row(case: str, command: str) ->
     assert len(drawn) - len(tables) == rows
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_checkpoint_is_the_same_after_a_command(command: str, tmp_path: Path) -> None:
-    for case, output in zip(CASES, OUTPUTS, strict=False):
-        copy = Path(shutil.copytree(checkpoint_of(case), tmp_path / case))
-        (copy / "state/0/0/2.delta").write_bytes(b"LZ4Block, but no more of it")
-        before = tree(copy)
-        assert run(command, copy, "-o", output).code in (0, 1, 4)
-        assert tree(copy) == before
+@pytest.mark.parametrize(("command", "case"), crossed(COMMANDS, CASES))
+def test_a_checkpoint_is_the_same_after_a_command(command: str, case: str, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(checkpoint_of(case), tmp_path / case))
+    (copy / "state/0/0/2.delta").write_bytes(b"LZ4Block, but no more of it")
+    before = tree(copy)
+    assert run(command, copy, "-o", OUTPUTS[CASES.index(case)]).code in (0, 1, 4)
+    assert tree(copy) == before
 
 
 @pytest.mark.parametrize(
@@ -170,18 +167,12 @@ def test_the_environment_gives_options(command: str, monkeypatch: pytest.MonkeyP
     assert "four" in outcome.err
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize(
-    ("options", "version"),
-    [
-        ((), 10),
-        (("--batch", "6"), 7),
-        (("--state-version", "7"), 7),
-    ],
-)
-def test_a_batch_made_the_version_after_it(
-    command: str, options: tuple[str, ...], version: int
-) -> None:
+VERSIONS: dict[tuple[str, ...], int] = {(): 10, ("--batch", "6"): 7, ("--state-version", "7"): 7}
+
+
+@pytest.mark.parametrize(("command", "options"), crossed(COMMANDS, tuple(VERSIONS)))
+def test_a_batch_made_the_version_after_it(command: str, options: tuple[str, ...]) -> None:
+    version = VERSIONS[options]
     summary = run(command, checkpoint_of("agg_update"), "-o", "json", *options).json["summary"]
     assert (summary["version"], summary["batch_id"]) == (version, version - 1)
     assert summary["watermark"].startswith("2024-01-01T00:0")

@@ -22,6 +22,7 @@ from inspector.exceptions import (
     UnsupportedProviderError,
 )
 from tests.cli.support import COMMANDS, FIXTURES, change, checkpoint_of, copy_of, flip, run
+from tests.profiles import crossed
 
 
 @pytest.mark.parametrize(
@@ -63,8 +64,10 @@ def _other_folder(folder: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("make", [_empty, _missing, _some_file, _other_folder])
+ELSEWHERE = (_empty, _missing, _some_file, _other_folder)
+
+
+@pytest.mark.parametrize(("command", "make"), crossed(COMMANDS, ELSEWHERE))
 def test_where_there_is_no_checkpoint_the_code_is_3(
     command: str, make: Callable[[Path], Path], tmp_path: Path
 ) -> None:
@@ -105,8 +108,7 @@ USAGE: list[tuple[str, ...]] = [
 ]
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("options", USAGE, ids=" ".join)
+@pytest.mark.parametrize(("command", "options"), crossed(COMMANDS, USAGE))
 def test_what_cannot_be_asked_is_refused(command: str, options: tuple[str, ...]) -> None:
     outcome = run(command, checkpoint_of("agg_append"), *options)
     assert (outcome.code, outcome.out) == (2, "")
@@ -201,8 +203,7 @@ SPOILS: list[Spoil] = [
 READS_STATE = tuple(command for command in COMMANDS if command not in ("info", "files"))
 
 
-@pytest.mark.parametrize("command", READS_STATE)
-@pytest.mark.parametrize("spoil", SPOILS)
+@pytest.mark.parametrize(("command", "spoil"), crossed(READS_STATE, SPOILS))
 def test_what_cannot_be_read_is_a_problem_and_the_rest_is_reported(
     command: str, spoil: Spoil, tmp_path: Path
 ) -> None:
@@ -226,23 +227,22 @@ def test_what_cannot_be_read_is_a_problem_and_the_rest_is_reported(
     assert (run(*part).json[own], whole["complete"]) == (whole[own], True)
 
 
-@pytest.mark.parametrize("spoil", SPOILS)
-def test_every_format_tells_that_something_could_not_be_read(spoil: Spoil, tmp_path: Path) -> None:
+TOLD_IN = {"table": "out", "markdown": "out", "json": "out", "ndjson": "err", "csv": "err"}
+
+
+@pytest.mark.parametrize(("spoil", "output"), crossed(SPOILS, tuple(TOLD_IN)))
+def test_every_format_tells_that_something_could_not_be_read(
+    spoil: Spoil, output: str, tmp_path: Path
+) -> None:
     path = copy_of("agg_append", tmp_path)
     spoil(path)
-    for output, where in (
-        ("table", "out"),
-        ("markdown", "out"),
-        ("json", "out"),
-        ("ndjson", "err"),
-        ("csv", "err"),
-    ):
-        outcome = run("sizes", path, "-o", output, "--quiet")
-        assert outcome.code == 4
-        other = outcome.err if where == "out" else outcome.out
-        told = outcome.out if where == "out" else outcome.err
-        assert "problem" in told.lower()
-        assert "problem" not in other
+    outcome = run("sizes", path, "-o", output, "--quiet")
+    assert outcome.code == 4
+    told, other = outcome.out, outcome.err
+    if TOLD_IN[output] == "err":
+        told, other = other, told
+    assert "problem" in told.lower()
+    assert "problem" not in other
 
 
 @pytest.mark.parametrize("command", ["info", "files"])
@@ -257,8 +257,10 @@ def test_a_listing_tells_of_what_is_missing(command: str, tmp_path: Path) -> Non
     assert problems["missing-delta"]["path"] == str(path / "state/0/1")
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-@pytest.mark.parametrize("log", ["offsets/3", "commits/3", "state/0/_metadata/metadata"])
+LOGS = ("offsets/3", "commits/3", "state/0/_metadata/metadata")
+
+
+@pytest.mark.parametrize(("command", "log"), crossed(COMMANDS, LOGS))
 def test_a_log_entry_that_cannot_be_read_leaves_the_rest(
     command: str, log: str, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from inspector import __version__
 from inspector.cli.main import HELP_ORDER, commands, inspector
 from tests.cli.support import ELSEWHERE, FIXTURES, checkpoint_of, run
+from tests.profiles import sampled
 
 
 def test_the_commands_that_are_tested_elsewhere_are_commands() -> None:
@@ -81,7 +82,7 @@ def test_too_little_memory_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
     assert outcome.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("output", ["table", "json", "csv", "ndjson"])
+@pytest.mark.parametrize("output", sampled(["table", "json", "csv", "ndjson"], 4))
 def test_a_closed_pipe_is_quiet_with_several_checkpoints(output: str) -> None:
     path = str(checkpoint_of("fmgws_event_ignore"))
     command = [sys.executable, "-m", "inspector", "audit", "-q", "-o", output, *[path] * 3]
@@ -136,11 +137,14 @@ def test_a_command_does_without_spark() -> None:
 
 @pytest.mark.parametrize(
     ("words", "expected"),
-    [
-        ("inspector tim", "timeline"),
-        ("inspector timeline --la", "--last"),
-        ("inspector top --by row", "row_bytes"),
-    ],
+    sampled(
+        [
+            ("inspector top --by row", "row_bytes"),
+            ("inspector timeline --la", "--last"),
+            ("inspector tim", "timeline"),
+        ],
+        3,
+    ),
 )
 def test_the_shell_completes_commands_options_and_values(words: str, expected: str) -> None:
     environment = {

@@ -79,7 +79,8 @@ def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]
 
 
 def test_facts_of_every_fixture_of_every_spark_in_one_job(engine: Any) -> None:
-    work = work_of(EVERY, top=3, observed=tuple(OBSERVERS), matched=True)
+    requested = {"matched": True, "expiring": True, "rehashed": True}
+    work = work_of(EVERY, top=3, observed=tuple(OBSERVERS), **requested)
     assert len(EVERY) > 150
     facts = assert_same_facts(engine, run_tasks, work)
     # Of field sizes another function makes the facts; what is broken has a test of its own.

@@ -10,6 +10,7 @@ from inspector.discovery.placement import partition_count
 from inspector.facts.rehashed import TIMES, Rehashed
 from inspector.facts.versions import VersionFacts
 from tests.cases import FIXTURES
+from tests.profiles import sampled
 
 REHASHED = FactRequest(rehashed=True, partitions=True)
 CASES = sorted(path.parent.name for path in FIXTURES.glob("*/checkpoint"))
@@ -17,7 +18,7 @@ UNKNOWN = ("agg_global", "wide_key")
 """One partition has all keys; a key that holds an array has a hash that is not computed here."""
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", sampled(CASES, 5, 2))
 def test_among_as_many_partitions_as_there_are_every_row_is_where_spark_put_it(case: str) -> None:
     run = Run.start(str(FIXTURES / case / "checkpoint"), None)
     facts = run.facts(REHASHED)

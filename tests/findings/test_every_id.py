@@ -15,6 +15,7 @@ from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding
 from tests.faults import refusing
 from tests.ill import ILL, Ill
+from tests.profiles import sampled
 
 IN_PRODUCT = (
     *(f"SS10{n}" for n in range(1, 10)),
@@ -57,7 +58,7 @@ def test_exactly_what_is_wrong_is_found_and_said(id_: str, tmp_path: Path) -> No
     ill, group = ILL[id_], id_[:3]
     root = ill.copy(tmp_path)
     if not ill.meanwhile:
-        assert id_ not in ids(api.audit(str(root)).findings, group) or not ill.damaged
+        assert not ill.damaged or id_ not in ids(api.audit(str(root)).findings, group)
         ill.damage(root)
     found = findings(ill, root)
     assert ids(found, group) == {id_, *ill.beside}
@@ -68,7 +69,10 @@ def test_exactly_what_is_wrong_is_found_and_said(id_: str, tmp_path: Path) -> No
         assert one.next_step
 
 
-@pytest.mark.parametrize("id_", [id_ for id_, ill in ILL.items() if not ill.meanwhile])
+SILENCED = [id_ for id_, ill in ILL.items() if not ill.meanwhile]
+
+
+@pytest.mark.parametrize("id_", sampled(SILENCED, 4))
 def test_a_threshold_silences_it(id_: str, tmp_path: Path) -> None:
     ill = ILL[id_]
     root = ill.copy(tmp_path)

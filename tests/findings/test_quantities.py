@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.findings.quantities import bytes_of, counted, number_of
+from inspector.findings.quantities import bytes_of, counted, number_of, sentence
 
 
 @pytest.mark.parametrize(
@@ -32,3 +32,10 @@ def test_one_is_not_many() -> None:
     assert counted(1, "row") == "1 row"
     assert counted(1200, "row") == "1,200 rows"
     assert counted(0, "batch", "batches") == "0 batches"
+
+
+def test_a_note_becomes_a_sentence() -> None:
+    assert sentence("call state.remove() ") == "Call state.remove()."
+    assert sentence("is it so?") == "Is it so?"
+    assert sentence("s3://bucket/a is gone") == "s3://bucket/a is gone."
+    assert sentence("state.remove() is not called") == "state.remove() is not called."

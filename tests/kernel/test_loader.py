@@ -24,6 +24,7 @@ from inspector.kernel.loader import ENVIRONMENT, load, slow_kernel_text
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 from tests import encode
+from tests.profiles import crossed
 
 LIMIT = (1 << 31) - 1
 NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
@@ -277,9 +278,14 @@ def test_many_keys_and_long_ones(kernel: Kernel) -> None:
     assert everything == b"".join(keys)
 
 
-@pytest.mark.parametrize("alike", [1, 2, 1023, 1024, 1025, 5000])
-@pytest.mark.parametrize("size", [1, 16, 64, 65])
-@pytest.mark.parametrize("other", [b"", b"odd", b"L" * 300_000])
+ALIKE, KEY_SIZES, OTHERS = (
+    (1, 2, 1023, 1024, 1025, 5000),
+    (1, 16, 64, 65),
+    (b"", b"odd", b"L" * 300_000),
+)
+
+
+@pytest.mark.parametrize(("alike", "size", "other"), crossed(ALIKE, KEY_SIZES, OTHERS))
 def test_keys_of_one_size_and_then_another(
     kernel: Kernel, alike: int, size: int, other: bytes
 ) -> None:

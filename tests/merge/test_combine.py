@@ -22,11 +22,13 @@ from inspector.render.formats import render
 from inspector.render.report import Report
 from inspector.schemas import batch_of
 from tests.cli.support import checkpoint_of, copy_of
+from tests.profiles import crossed
 
 CASES = (
     *("fmgws_event_ignore", "agg_append", "session_window", "join_left_outer", "join_window_key"),
     *("snapshots_cleaned", "agg_two_levels", "fmgws_snapshots_cleaned"),
 )
+COMMANDS = (api.audit, api.verify, api.leftovers, api.sizes, api.top, api.sharing)
 
 
 @dataclass
@@ -69,11 +71,7 @@ def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[s
         return text(command(str(path))), engine.facts
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize(
-    "command",
-    [api.audit, api.verify, api.leftovers, api.sizes, api.top, api.sharing],
-)
+@pytest.mark.parametrize(("case", "command"), crossed(CASES, COMMANDS))
 def test_reports_are_the_same(case: str, command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of(case)
     assert merged(path, command, monkeypatch)[0] == text(command(str(path)))

@@ -21,6 +21,7 @@ from inspector.passes.run import run_tasks
 from inspector.schemas import TASKS, batch_of
 from tests.cases import FIXTURES, Seen, facts_of_type, micros, observed, small_checkpoint, user
 from tests.encode import state_file
+from tests.profiles import sampled
 
 
 def specs_of(root: Path, version: int) -> list[str]:
@@ -53,21 +54,14 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return paths
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        "agg_two_levels",
-        "dedup_after_join",
-        "fmgws_event_ignore",
-        "fmgws_processing_time",
-        "fmgws_snapshots_cleaned",
-        "join_time_key",
-        "pandas_event_ignore",
-        "session_window",
-        "snapshot_in_middle",
-        "trouble_rearmed_timeouts",
-    ],
+CASES = (
+    *("agg_two_levels", "dedup_after_join", "fmgws_event_ignore", "fmgws_processing_time"),
+    *("fmgws_snapshots_cleaned", "join_time_key", "pandas_event_ignore", "session_window"),
+    *("snapshot_in_middle", "trouble_rearmed_timeouts"),
 )
+
+
+@pytest.mark.parametrize("case", sampled(CASES, 4))
 def test_every_version_has_the_facts_of_a_pass_over_all_files(case: str) -> None:
     root = FIXTURES / case / "checkpoint"
     followed, compared = Followed(), 0

@@ -155,7 +155,7 @@ def test_all_leftover_keys(tmp_path: Path) -> None:
 def test_all_of_them_need_a_place_and_some_do_not() -> None:
     done = on_spark("leftovers", LEAK, "-o", "ndjson")
     assert done.code == 2
-    assert "give -O FOLDER, or --limit" in done.err
+    assert "name a folder with -O, or list some with --limit N" in done.err
     assert len(on_spark("leftovers", LEAK, "-o", "ndjson", "--limit", "3").ndjson) == 3
 
 

@@ -17,6 +17,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Group, Severity
+from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Cause, StateSize, Verdict, level_of
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
@@ -350,7 +351,7 @@ def _cause(findings: Sequence[Finding], state: _State) -> Cause | None:
         rows_share=_share(rows, total.rows),
         bytes_share=_share(size, total.bytes),
         heap_share=_share(heap, total.heap_bytes),
-        to_do=_sentence(finding.next_step),
+        to_do=sentence(finding.next_step),
         command=_command(finding, state.checkpoint),
         operator_name=operator_names(state.checkpoint).get(finding.operator_id or 0)
         if finding.operator_id is not None
@@ -366,11 +367,6 @@ def _says_the_same(one: Finding, other: Finding) -> bool:
 
 def _share(part: int | None, whole: int) -> float | None:
     return None if part is None or not whole else min(1.0, part / whole)
-
-
-def _sentence(text: str) -> str:
-    text = text.strip()
-    return f"{text[:1].upper()}{text[1:]}{'' if text.endswith(('.', '!', '?')) else '.'}"
 
 
 def _command(finding: Finding, checkpoint: Checkpoint) -> str:

@@ -19,6 +19,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from inspector.findings.finding import Finding
+from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Level, Verdict, level_of
 from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, escape, summary_name
@@ -195,9 +196,9 @@ def _finding(finding: Finding) -> dict[str, Any]:
         "certainty": finding.certainty.value,
         "place": ", ".join(filter(None, (operator, store))),
         "bytes": "" if finding.bytes is None else bytes_text(finding.bytes),
-        "evidence": _sentence(finding.evidence),
-        "next_step": _sentence(finding.next_step),
-        "means": [_sentence(text) for text in means if text],
+        "evidence": sentence(finding.evidence),
+        "next_step": sentence(finding.next_step),
+        "means": [sentence(text) for text in means if text],
     }
 
 
@@ -218,13 +219,6 @@ def _level(report: Report) -> Level:
 def _name(path: str) -> str:
     """The last two parts of a path: the last one alone is often ``checkpoint``."""
     return "/".join(path.rstrip("/").split("/")[-2:]) or path
-
-
-def _sentence(text: str) -> str:
-    """A sentence of its own; a first word that is a path or the like stays as it is."""
-    if text.partition(" ")[0].rstrip(",").isalpha():
-        text = text[:1].upper() + text[1:]
-    return text if text.endswith((".", "!", "?")) else f"{text}."
 
 
 # --- a fleet ---------------------------------------------------------------------------------
@@ -262,7 +256,7 @@ def _fleet(
             "level": failed.value,
             "checkpoint": failure.checkpoint,
             "link": "",
-            "cause": _sentence(failure.message),
+            "cause": sentence(failure.message),
             "cells": [Cell(UNKNOWN)] * (2 + len(_FLEET_NUMBERS)),
         }
         for failure in failures

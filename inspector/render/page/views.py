@@ -157,10 +157,10 @@ def table_view(table: Table) -> TableView:
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
     more = f"Only the first {MOST_ROWS:,} rows are on this page." if len(rows) > MOST_ROWS else ""
     return TableView(
-        _sentence(table.title),
+        _capitalised(table.title),
         [Head(column.head, column.unit in NUMBERS) for column in columns],
         [[cell(column, row.get(column.name)) for column in columns] for row in rows[:MOST_ROWS]],
-        _sentence(table.empty) + ".",
+        _capitalised(table.empty) + ".",
         more,
         [(column.head, column.doc.replace("`", "")) for column in columns if column.doc],
     )
@@ -206,12 +206,14 @@ def _said(chart: LineChart) -> str:
             if value is not None
         ]
         if not known:
-            sentences.append(f"{_sentence(one.name)}: not known.")
+            sentences.append(f"{_capitalised(one.name)}: not known.")
             continue
         about = "" if one.exact else "about "
         (first, begin), (last, end) = known[0], known[-1]
         least, most = min(value for _, value in known), max(value for _, value in known)
-        text = f"{_sentence(one.name)}: {about}{number_text(chart.scale, end)} after batch {last}"
+        text = (
+            f"{_capitalised(one.name)}: {about}{number_text(chart.scale, end)} after batch {last}"
+        )
         if len(known) > 1:
             text += f", {number_text(chart.scale, begin)} after batch {first}"
             text += f"; least {number_text(chart.scale, least)}"
@@ -231,7 +233,7 @@ def bars_view(chart: BarChart) -> BarsView:
             bar.label,
             list(_rects(bar.parts, longest)),
             [number_cell(chart.scale, part, exact=bar.exact) for part in bar.parts],
-            _sentence(bar.note),
+            _capitalised(bar.note),
             bar.exact,
         )
         for bar in chart.bars
@@ -297,5 +299,5 @@ def _choice(tree: Treemap, name: str, levels: Sequence[int]) -> TableView:
 # --- words -----------------------------------------------------------------------------------
 
 
-def _sentence(text: str) -> str:
+def _capitalised(text: str) -> str:
     return text[:1].upper() + text[1:]

@@ -29,6 +29,7 @@ from inspector.render.as_arrow import arrow_table
 from inspector.render.plain import finding_row, problem_row
 from inspector.sparktypes import parse_ddl
 from tests.cli.support import checkpoint_of, copy_of
+from tests.profiles import crossed
 
 Row = dict[str, Any]
 PERMISSIVE = TableOptions(mode=ProblemMode.PERMISSIVE)
@@ -70,8 +71,7 @@ def test_the_schema_is_known_before_anything_is_read(
 # --- rows and changes ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("table", ["rows", "changes"])
-@pytest.mark.parametrize("raw", [False, True])
+@pytest.mark.parametrize(("table", "raw"), crossed(["rows", "changes"], [False, True]))
 def test_rows_and_changes_are_those_that_are_written_to_files(table: str, raw: bool) -> None:
     path = str(checkpoint_of("join_left_outer"))
     changes = table == "changes"

@@ -19,6 +19,7 @@ from inspector.findings.finding import Severity
 from inspector.render.report import Report
 from tests.cli.support import checkpoint_of
 from tests.faults import before_each_read
+from tests.profiles import crossed
 
 CASES = ("trouble_future_watermark", "trouble_join_without_range")
 """An aggregation and a join, of 14 batches each, with every delta."""
@@ -116,9 +117,7 @@ def test_without_a_second_look_it_would_be(tmp_path: Path) -> None:
         assert {found.slug for found in run.problems(run.facts())} == {"vanished"}
 
 
-@pytest.mark.parametrize("begin", [10, 11])
-@pytest.mark.parametrize("at", [1, 2, 7, 13, 30])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "at", "begin"), crossed(CASES, (1, 2, 7, 13, 30), (10, 11)))
 def test_a_query_that_goes_on_is_no_damage(case: str, at: int, begin: int, tmp_path: Path) -> None:
     whole = checkpoint_of(case)
     living = Living(whole, tmp_path / "checkpoint", begin)
