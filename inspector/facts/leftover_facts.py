@@ -336,8 +336,20 @@ class _Observer:
         )
 
     def _listed(self, limit: int) -> Int64s:
-        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each."""
-        return _oldest_and_largest(self._leftovers.expired_step, self._size, self._appeared, limit)
+        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each.
+
+        Of a range of keys so many for each batch whose clock matters: other ranges may show that
+        the timers of a batch followed another clock.
+        """
+        steps = self._leftovers.kind_step
+        if not limit or steps is None or self._state.tracking.keys is None:
+            return self._first_of(np.arange(len(self._size)), limit)
+        of_steps = [np.flatnonzero(steps == step) for step in np.unique(steps).tolist()]
+        return np.concatenate([self._first_of(some, limit) for some in of_steps])
+
+    def _first_of(self, some: Int64s, limit: int) -> Int64s:
+        expired = self._leftovers.expired_step[some]
+        return some[_oldest_and_largest(expired, self._size[some], self._appeared[some], limit)]
 
 
 def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: int) -> Int64s:
@@ -359,25 +371,6 @@ def listed_of_ranges(found: Sequence[Leftover], limit: int) -> list[Leftover]:
     expired, size, appeared = np.array(columns, np.int64).reshape(-1, 3).T
     places = _oldest_and_largest(expired, size, appeared, limit).tolist()
     return [replace(found[place], appeared=0) for place in places]
-
-
-def count_of_ranges(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:
-    """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
-    names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
-    sums: dict[str, Any] = {name: _sum(getattr(one, name), getattr(other, name)) for name in names}
-    first = [each.first_expired_version for each in (one, other)]
-    known = [each for each in first if each is not None]
-    return replace(
-        one,
-        expired_version=min(one.expired_version, other.expired_version),
-        first_expired_version=min(known, default=None),
-        fired=max(one.fired, other.fired),
-        **sums,
-    )
-
-
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
 
 
 def _by_change(leftovers: Leftovers, some: Int64s) -> dict[str, Any]:

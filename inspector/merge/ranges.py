@@ -19,7 +19,6 @@ from inspector.facts.leftover_facts import (
     JudgedLeftover,
     Leftover,
     LeftoverCount,
-    count_of_ranges,
     listed_of_ranges,
 )
 from inspector.facts.problems import ReadProblem
@@ -131,7 +130,7 @@ def _of_partition(found: list[Any], store: StoreId, listed: Listed) -> Iterable[
     special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
         TopKey: lambda: first_keys(found, listed.top),
         Leftover: lambda: listed_of_ranges(found, listed.leftovers),
-        LeftoverCount: lambda: [reduce(count_of_ranges, found)],
+        LeftoverCount: lambda: [reduce(_counts, found)],
         SnapshotDiffers: lambda: [_problem(found, store)],
         ReadProblem: lambda: found[:1],
         RowsTimedByKey: lambda: [_timed(found)],
@@ -150,3 +149,22 @@ def _problem(found: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
 def _timed(found: Sequence[RowsTimedByKey]) -> RowsTimedByKey:
     by_time = [sum(of_time) for of_time in zip(*(one.by_time for one in found), strict=True)]
     return replace(found[0], rows=max(by_time, default=0), by_time=())
+
+
+def _counts(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:
+    """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
+    names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
+    sums: dict[str, Any] = {name: _sum(getattr(one, name), getattr(other, name)) for name in names}
+    first = [each.first_expired_version for each in (one, other)]
+    known = [each for each in first if each is not None]
+    return replace(
+        one,
+        expired_version=min(one.expired_version, other.expired_version),
+        first_expired_version=min(known, default=None),
+        fired=max(one.fired, other.fired),
+        **sums,
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other

@@ -52,7 +52,9 @@ def found(tasks: Sequence[Task]) -> Counter[str]:
     run: Any = Alone()
     tasks = bounded(tasks, run)
     facts = (one for batch in run.map(run_tasks, tasks) for one in facts_in(batch))
-    return Counter(map(canonical, in_whole(tasks, facts)))
+    places = {(task.operator_id, task.partition_id): Listed(task.top) for task in tasks}
+    # Those that add are added, also where one task has several of them.
+    return Counter(map(canonical, fold_ranges(in_whole(tasks, facts), places)))
 
 
 def canonical(one: Observed[Any]) -> str:
