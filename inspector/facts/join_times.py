@@ -90,19 +90,21 @@ class RowsTimedByKey(StoreSum):
 
     Attributes:
         rows: in each partition by the time of the key that equals most rows' event time.
-        by_time: how many each time of the key has, where a task has a range of the keys: the sums
-            of all ranges say which has most.
     """
 
     rows: int = 0
-    by_time: tuple[int, ...] = ()
 
-    def __add__(self, other: RowsTimedByKey) -> RowsTimedByKey:
-        return RowsTimedByKey(self.rows + other.rows)
 
-    def merge_key(self, _version: int) -> str | None:  # type: ignore[override]
-        """All of a store add, but for those of ranges."""
-        return None if self.by_time else ""
+@fact("rows_timed_in_range")
+@dataclass(frozen=True)
+class RowsTimedInRange(Fact):
+    """The same of a range of a partition's keys: the sums of all ranges say which time has most.
+
+    Attributes:
+        rows: of each time in the join key.
+    """
+
+    rows: tuple[int, ...] = ()
 
 
 @fact("removed_rows")

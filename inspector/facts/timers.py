@@ -131,6 +131,10 @@ class CallBounds(Fact):
             max(self.by_processing, other.by_processing),
         )
 
+    def merge_key(self, version: int) -> int:
+        """Those of one version add."""
+        return version
+
     @classmethod
     def of(cls, records: TimerRecords, clock: BatchClock | None) -> CallBounds:
         """What the records of one version show, whose batch had these clocks."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.expired import Needs
 from inspector.facts.fact import Fact, Observed
-from inspector.facts.join_times import RowsTimedByKey
+from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.leftover_facts import (
     JudgedLeftover,
     Leftover,
@@ -22,7 +22,7 @@ from inspector.facts.leftover_facts import (
     listed_of_ranges,
 )
 from inspector.facts.problems import ReadProblem
-from inspector.facts.timers import EVENT, CallBounds, ClockEvidence
+from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top import TopKey, first_keys
 from inspector.model import Problem, StoreId, TimeoutKind
 
@@ -116,7 +116,7 @@ def _in_common(one: Observed[Any]) -> Hashable:
         return found.path
     if isinstance(found, ReadProblem):
         return found
-    if isinstance(found, RowsTimedByKey | CallBounds):
+    if isinstance(found, RowsTimedInRange):
         return ""
     key: Hashable = found.merge_key(one.version)
     return key
@@ -133,7 +133,7 @@ def _of_partition(found: list[Any], store: StoreId, listed: Listed) -> Iterable[
         LeftoverCount: lambda: [reduce(_counts, found)],
         SnapshotDiffers: lambda: [_problem(found, store)],
         ReadProblem: lambda: found[:1],
-        RowsTimedByKey: lambda: [_timed(found)],
+        RowsTimedInRange: lambda: [_timed(found)],
     }
     make = special.get(type(found[0]))
     return make() if make is not None else [reduce(lambda one, other: one + other, found)]
@@ -146,9 +146,9 @@ def _problem(found: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
     return ReadProblem.observe(problem, store, version or 0).fact
 
 
-def _timed(found: Sequence[RowsTimedByKey]) -> RowsTimedByKey:
-    by_time = [sum(of_time) for of_time in zip(*(one.by_time for one in found), strict=True)]
-    return replace(found[0], rows=max(by_time, default=0), by_time=())
+def _timed(found: Sequence[RowsTimedInRange]) -> RowsTimedByKey:
+    by_time = [sum(of_time) for of_time in zip(*(one.rows for one in found), strict=True)]
+    return RowsTimedByKey(max(by_time, default=0))
 
 
 def _counts(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:

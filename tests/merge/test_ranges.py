@@ -18,7 +18,7 @@ from inspector.engines.engine import BatchFunction
 from inspector.facts.checks import SnapshotDiffers
 from inspector.facts.columns import struct_of
 from inspector.facts.fact import OBSERVERS, Observed
-from inspector.facts.join_times import RowsTimedByKey
+from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import facts_in
 from inspector.merge.ranges import Listed, fold_ranges
@@ -108,7 +108,7 @@ def test_differences_of_a_snapshot_add_to_one_problem() -> None:
 
 def test_the_time_that_most_rows_have_is_that_of_all_ranges() -> None:
     """Range by range another time has more, and the sum of those would be 11."""
-    parts = [RowsTimedByKey(5, (5, 4)), RowsTimedByKey(6, (1, 6))]
+    parts = [RowsTimedInRange((5, 4)), RowsTimedInRange((1, 6))]
     assert fold(parts) == [RowsTimedByKey(10)]
 
 
