@@ -6,7 +6,7 @@
       CheckpointError             the folder as a whole: what it is, what it lacks
         NotACheckpointError         no checkpoint at this path
         MissingVersionError         no chain of files makes this state version
-        UnsupportedProviderError    state that another provider wrote (RocksDB)
+        UnsupportedProviderError    state that another provider wrote
       DecodeError (ValueError)    bytes that are not what their format says
         TruncatedError (EOFError)   the bytes end too early
         FrameError                  a compressed block

@@ -23,8 +23,12 @@ DEFAULT_STORE = "default"
 JOIN_COUNT_STORES = ("left-keyToNumValues", "right-keyToNumValues")
 JOIN_ROW_STORES = ("left-keyWithIndexToValue", "right-keyWithIndexToValue")
 JOIN_STORES = (*JOIN_COUNT_STORES, *JOIN_ROW_STORES)
-"""The only stores that have a folder of their own, on the HDFS-backed provider
-(``SymmetricHashJoinStateManager``, 2.3 to 4.3)."""
+"""The only stores that have a folder of their own (``SymmetricHashJoinStateManager``, 2.3 to 4.3,
+state formats 1 and 2; in format 3 they are column families of one)."""
+JOIN_INDEX_STORES = ("left-tsWithKey", "right-tsWithKey")
+JOIN_TIMED_ROW_STORES = ("left-keyWithTsToValues", "right-keyWithTsToValues")
+"""Column families of state format 4: the rows by join key and event time, and an index by time
+with an entry for each row (``SymmetricHashJoinStateManagerV4``, 4.2 on)."""
 
 NO_TIMEOUT = -1
 """``timeoutTimestamp`` of a group state without an armed timer (``GroupStateImpl``)."""
@@ -33,17 +37,24 @@ NO_TIMEOUT = -1
 class FileKind(enum.Enum):
     """What a file in a store's folder is, by its name alone, whichever provider wrote it.
 
-    A delta holds what one version changed, a snapshot a whole version. UNSUPPORTED are the files of
-    a provider that this package recognises and cannot read.
+    A delta holds what one version changed, a snapshot a whole version. Tables hold the rows of
+    snapshots that share them, and table logs what RocksDB wrote beside them. ABANDONED are deltas
+    and snapshots of attempts that were not committed.
     """
 
     DELTA = "delta"
     SNAPSHOT = "snapshot"
+    TABLE = "table"
+    TABLE_LOG = "table_log"
+    ABANDONED = "abandoned"
     TEMPORARY = "temporary"
     HADOOP_CHECKSUM = "hadoop_checksum"
     SPARK_CHECKSUM = "spark_checksum"
-    UNSUPPORTED = "unsupported"
     OTHER = "other"
+
+
+KINDS_OF_STATE = (FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE)
+"""The files that state lies in."""
 
 
 class StoreName(NamedTuple):
@@ -229,8 +240,11 @@ class Redact(enum.Enum):
     ALL = "all"
 
 
+COMPARED = "compared"
+"""Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
+
 READABLE = (
-    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved"),
+    *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
     *("foreign-folder", "extra-partition", "partition-counts"),
 )
 """Slugs of problems that are statements about files that could be read."""

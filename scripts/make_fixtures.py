@@ -22,8 +22,10 @@ from fixtures.case import Case
 from fixtures.cases import cases_of, thinness
 from fixtures.leftovers_from_calls import leftovers, read_calls, with_timers
 from fixtures.sparks import SOURCES, Spark
+from fixtures.state_from_calls import leftovers_after
 
 MAIN_CLASS = "org.apache.spark.sql.execution.streaming.state.StateFixtures"
+PYTHON = {"pandas": "pandas_fixtures.py", "processors": "python_processors.py"}
 CACHE = Path.home() / ".cache" / "spark-state-inspector"
 
 
@@ -31,13 +33,14 @@ def run_cases(spark: Spark, cases: list[Case], raw: Path) -> None:
     """Let Spark run the cases; everything they write goes under `raw`."""
     for thin in sorted({thinness(spark.version, case) for case in cases}):
         same = [case for case in cases if thinness(spark.version, case) == thin]
-        scala = [case.name for case in same if not case.pandas]
-        pandas = [case.name for case in same if case.pandas]
+        scala = [case.name for case in same if case.program == "scala"]
         if scala:
             spark.submit("--class", MAIN_CLASS, str(spark.jar), str(raw), *scala, thin=thin)
-        if pandas:
-            program = [str(SOURCES / "pandas_fixtures.py"), str(raw), *pandas]
-            spark.submit("--jars", str(spark.jar), *program, thin=thin, pandas=True)
+        for name, file in PYTHON.items():
+            python = [case.name for case in same if case.program == name]
+            if python:
+                program = [str(SOURCES / file), str(raw), *python]
+                spark.submit("--jars", str(spark.jar), *program, thin=thin, pandas=True)
 
 
 def pack(case: Case, raw: Path, conf: dict[str, str]) -> dict[str, Any]:
@@ -55,6 +58,8 @@ def pack(case: Case, raw: Path, conf: dict[str, str]) -> dict[str, Any]:
     }
     if case.group_state:
         manifest["leftovers"] = pack_calls(case, raw, manifest)
+    if case.transform_with_state:
+        manifest["leftovers"] = pack_processor_calls(raw, committed)
     write_json(raw / "manifest.json", manifest)
     return manifest
 
@@ -66,6 +71,19 @@ def pack_calls(case: Case, raw: Path, manifest: dict[str, Any]) -> dict[str, int
     write_lines(raw / "calls.jsonl", calls)
     shutil.rmtree(raw / "calls")
     expected = leftovers(calls, manifest["committed_batch"], pandas=case.pandas)
+    text = ",\n".join(compact(leftover) for leftover in expected)
+    (raw / "expected_leftovers.json").write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    return dict(Counter(leftover["class"] for leftover in expected))
+
+
+def pack_processor_calls(raw: Path, committed: int) -> dict[str, int]:
+    """Sort a processor's log by batch and key; return the number of leftovers by class."""
+    logs = sorted((raw / "calls").glob("*.jsonl"))
+    calls = [call for log in logs for call in read_calls(log)]
+    calls.sort(key=lambda call: (call["batch"], call["key"]))
+    write_lines(raw / "calls.jsonl", calls)
+    shutil.rmtree(raw / "calls")
+    expected = leftovers_after(raw, calls, committed)
     text = ",\n".join(compact(leftover) for leftover in expected)
     (raw / "expected_leftovers.json").write_text(f"[\n{text}\n]\n", encoding="utf-8")
     return dict(Counter(leftover["class"] for leftover in expected))
@@ -95,7 +113,9 @@ def write_recipe(case: Case, folder: Path, manifest: dict[str, Any]) -> None:
     counts = json.loads((folder / "truth_counts.json").read_text(encoding="utf-8"))
     total: Counter[tuple[int, str, int]] = Counter()
     for count in counts:
-        total[count["op"], count["store"], count["ver"]] += count["rows"]
+        if count.get("cf", "") is not None:  # None: all entries of the database together
+            store = count["store"] + (f", column family {count['cf']}" if "cf" in count else "")
+            total[count["op"], store, count["ver"]] += count["rows"]
     rows = [
         f"- operator {operator}, store {store}, version {version}: {n} rows in all partitions"
         for (operator, store, version), n in sorted(total.items())

@@ -53,6 +53,23 @@ KERNELS = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", 
 FIXTURES = Path(__file__).parent.parent / "fixtures" / "4.3.0"
 
 
+def hdfs_cases(release: str = "*") -> list[Path]:
+    """The fixtures of one release of Spark, or of all, that the HDFS-backed provider wrote."""
+    return [case for case in _cases(release) if not case.name.startswith("rocksdb_")]
+
+
+def rocksdb_cases(release: str = "*") -> list[Path]:
+    """Those that the RocksDB provider wrote, each by the name of its query and what is laid over.
+
+    ``rocksdb_<query>_hdfs`` is the same query with the same input on the other provider.
+    """
+    return [case for case in _cases(release) if case.name.startswith("rocksdb_")]
+
+
+def _cases(release: str) -> list[Path]:
+    return sorted(path for path in FIXTURES.parent.glob(f"{release}/*") if path.is_dir())
+
+
 @contextmanager
 def kernel_of(name: str) -> Iterator[None]:
     """One kernel by name while the block runs; C that was not built fails."""

@@ -146,7 +146,13 @@ def array(element: DataType, values: Sequence[Any]) -> bytes:
     for i, value in enumerate(values):
         if value is None:
             bits[i >> 3] |= 1 << (i & 7)
-        slot, payload = _cell(element, value, start + len(payloads))
+        # In an array nothing is kept for a later value (UnsafeArrayWriter).
+        slot, payload = b"", b""
+        if value is not None:
+            slot, payload = _cell(element, value, start + len(payloads))
+        if isinstance(element, DecimalType) and payload:
+            size = struct.unpack("<q", slot)[0] & 0xFFFFFFFF
+            payload = payload[: size + -size % 8]
         slots += slot[:width].ljust(width or 8, b"\x00")
         payloads += payload
     slots += bytes(-len(slots) % 8)

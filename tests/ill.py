@@ -6,6 +6,7 @@ made by the inspector's own writers, but for logs, which are text.
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import tarfile
@@ -181,6 +182,45 @@ def _counters_gone(root: Path) -> None:
     _forget_sum(newest)
 
 
+def _last_offsets(root: Path, **fields: int) -> None:
+    """Other clocks of the last batch."""
+    path = max((root / "offsets").glob("[0-9]*"), key=lambda each: int(each.name))
+    lines = path.read_text("utf-8").split("\n")
+    lines[1] = json.dumps(json.loads(lines[1]) | fields)
+    path.write_text("\n".join(lines), "utf-8")
+    _forget_sum(path)
+
+
+_FAR = 1_900_000_000_000
+
+
+def _late_clock(root: Path) -> None:
+    """The last batch ran after the TTL of every value, so the log says, and left them."""
+    _last_offsets(root, batchTimestampMs=_FAR)
+
+
+def _late_watermark(root: Path) -> None:
+    """The same of the watermark, and of timers by event time."""
+    _last_offsets(root, batchWatermarkMs=_FAR)
+    before = sorted((root / "commits").glob("[0-9]*"), key=lambda each: int(each.name))[-2]
+    text = before.read_text("utf-8")
+    before.write_text(re.sub(r'"nextBatchWatermarkMs":\d+', f'"nextBatchWatermarkMs":{_FAR}', text))
+    _forget_sum(before)
+
+
+def _undeclared(root: Path) -> None:
+    """The newest run did not declare one of the variables."""
+    for path in (root / "state/0/_metadata/v2").glob("[0-9]*"):
+        version, text = path.read_text("utf-8").split("\n")
+        content = json.loads(text)
+        properties = json.loads(content["operatorPropertiesJson"])
+        variables = properties["stateVariables"]
+        properties["stateVariables"] = [v for v in variables if v["stateName"] != "total"]
+        content["operatorPropertiesJson"] = json.dumps(properties)
+        path.write_text(f"{version}\n{json.dumps(content)}", "utf-8")
+        _forget_sum(path)
+
+
 ILL: dict[str, Ill] = {
     "SS101": Ill("4.3.0/snapshot_in_middle", _delta_gone),
     "SS102": Ill("4.3.0/snapshot_in_middle", _delta_cut),
@@ -209,6 +249,21 @@ ILL: dict[str, Ill] = {
     "SS209": Ill(JOIN_COPY),
     "SS210": Ill("4.3.0/fmgws_snapshots_cleaned", beside=frozenset(("SS201", "SS203"))),
     "SS211": Ill("4.3.0/trouble_future_watermark"),
+    "SS212": Ill(
+        "4.3.0/rocksdb_tws_processing", _late_clock, beside=frozenset(("SS210", "SS213", "SS214"))
+    ),
+    "SS213": Ill("4.3.0/rocksdb_tws_event", _late_watermark, beside=frozenset(("SS210", "SS214"))),
+    "SS214": Ill("4.3.0/rocksdb_tws_event", beside=frozenset(("SS210",))),
+    "SS215": Ill(
+        "4.3.0/rocksdb_tws_event",
+        _undeclared,
+        beside=frozenset(("SS210", "SS214")),
+    ),
+    "SS216": Ill(
+        "4.3.0/rocksdb_tws_event",
+        thresholds={"entries_per_key": "4"},
+        beside=frozenset(("SS210", "SS214")),
+    ),
     "SS301": Ill("4.3.0/agg_v1"),
     "SS302": Ill("4.3.0/trouble_skew"),
     "SS303": Ill("4.3.0/trouble_huge_value"),

@@ -57,7 +57,6 @@ TESTED_ELSEWHERE = {
     "providers/hdfs/names.py": "tests/providers/test_registry.py: names as all providers know them",
     "providers/hdfs/provider.py": "tests/providers/test_registry.py",
     "providers/hdfs/reader.py": "tests/passes/test_store_reader.py reads by it",
-    "providers/rocksdb/recognizer.py": "tests/providers/test_registry.py",
 }
 """Modules without a test file of their own, each with the place of its tests."""
 
@@ -65,6 +64,7 @@ OF_NO_MODULE = {
     "test_architecture.py": "the rules of the house",
     "test_collection.py": "every test file is run, and by whom",
     "test_fixtures.py": "the fixtures, and all layers together on them",
+    "test_pairs.py": "the same query on both providers: the same facts, findings and leftovers",
     "analyses/test_first_screen.py": "what an audit says first of every trouble and healthy twin",
     "cli/test_limits.py": "hostile files by the command line, in a process of bounded memory",
     "test_forms.py": "every form of every report: the same numbers, by the published schema",
@@ -141,7 +141,7 @@ PLANTED = {
     "state-files": [
         ("discovery.plan", "inspector.providers.hdfs.names"),
         ("passes.store_reader", "inspector.providers.hdfs"),
-        ("analyses.files", "inspector.providers.rocksdb.recognizer"),
+        ("analyses.files", "inspector.providers.rocksdb.names"),
     ],
     "fsspec": [("decode.frames", "fsspec"), ("cli.main", "fsspec"), ("passes.run", "fsspec")],
 }
@@ -210,7 +210,7 @@ def test_a_library_has_few_importers(library: str) -> None:
         assert importers, f"nobody imports {library}: drop its rule"
 
 
-STATE_FILE = re.compile(r"\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
+STATE_FILE = re.compile(r"(?<!\.is)\.(delta|snapshot|changelog|sst|crc)\b|\bSSTs\b")
 """What only a provider may know: how state files, and checksum files beside them, are named."""
 
 

@@ -15,11 +15,10 @@ from compare_with_spark import checkpoint_of, compare, options_of
 
 from inspector import api
 from inspector.model import Certainty
+from tests.cases import hdfs_cases
 from tests.profiles import sampled
 
-FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
-CASES = sorted(manifest.parent for manifest in FIXTURES.glob("*/*/manifest.json"))
-FOLDERS = sorted(path for path in FIXTURES.glob("*/*") if path.is_dir())
+CASES = [case for case in hdfs_cases() if (case / "manifest.json").is_file()]
 MOST_BYTES = 10 << 20
 
 NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
@@ -47,7 +46,7 @@ def counts_of(case: Path) -> list[dict[str, Any]]:
 
 
 def test_every_folder_is_a_case() -> None:
-    assert FOLDERS == CASES
+    assert hdfs_cases() == CASES
     assert len(CASES) >= 24
 
 
@@ -83,7 +82,8 @@ def test_a_case_has_the_checkpoint_and_what_spark_says_it_holds(case: Path) -> N
 
 
 def test_the_fixtures_stay_small() -> None:
-    assert sum(path.stat().st_size for path in FIXTURES.rglob("*") if path.is_file()) <= MOST_BYTES
+    files = (path for case in CASES for path in case.rglob("*") if path.is_file())
+    assert sum(path.stat().st_size for path in files) <= MOST_BYTES
 
 
 # --- the inspector against Spark -------------------------------------------------------------

@@ -192,7 +192,7 @@ def _audited(run: Run, facts: Facts) -> Report:
 
 
 def _findings(run: Run, facts: Facts) -> tuple[Finding, ...]:
-    limited = run.thresholds.heap_bytes is not None
+    limited = run.thresholds.heap_bytes is not None and run.checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(run.checkpoint, run.version, facts).values()) if limited else None
     return judge(run.checkpoint, run.version, facts, run.problems(facts), run.thresholds, heap)
 

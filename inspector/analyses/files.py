@@ -81,7 +81,7 @@ FILE_COLUMNS = (
 def file_rows(run: Run) -> Iterator[dict[str, Any]]:
     """Every file in the folders of the selected stores."""
     for operator in run.checkpoint.operators:
-        for layout in operator.layout.stores:
+        for layout in operator.layout.folders:
             for file in layout.files:
                 yield {
                     "operator_id": operator.operator_id,
@@ -115,7 +115,7 @@ def files(path: str | Run, options: Options | None = None) -> Report:
 def files_report(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> Report:
     """One row per store and partition; then whatever is neither delta nor snapshot."""
     by_kind = file_bytes(checkpoint)
-    layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
+    layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
     summary = identity(checkpoint, version) | {
         f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind
     }

@@ -22,7 +22,8 @@ from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
 from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
 from inspector.model import Problem
-from inspector.render.report import Column, Report, Unit
+from inspector.operators.transform_with_state import Family, has_ttl
+from inspector.render.report import Column, Report, Table, Unit
 
 _CONFS = (
     "stateStore.providerClass",
@@ -51,6 +52,23 @@ STORES = TableSpec(
     empty="the query keeps no state",
     important="store_name operator_name operator_id partitions expires key_schema value_schema",
 )
+VARIABLES = TableSpec(
+    "variables",
+    "a state variable of transformWithState, its timers, or an index that Spark keeps for it",
+    (
+        *STORE,
+        Column("holds", doc="What the store holds: a value, list or map, timers, or an index."),
+        Column("variable", doc="The state variable that it belongs to; null for timers."),
+        Column("ttl", doc="Whether its values have a TTL; null if it is no variable."),
+        Column(
+            "declared",
+            doc="Whether the newest run declares it; null if it is no variable, or not known.",
+        ),
+        Column("time_mode", doc="`TimeMode` of the processor, as Spark's metadata has it."),
+        Column("output_mode", doc="Output mode of the query, as Spark's metadata has it."),
+    ),
+    important="store_name holds variable ttl declared time_mode operator_id",
+)
 FORMATS = TableSpec(
     "formats",
     "the format of one kind of file",
@@ -65,7 +83,7 @@ CONFS = TableSpec(
 )
 
 
-@analysis(uses=(SCHEMAS, PART, AT_VERSION), tables=(STORES, FORMATS, CONFS), many=True)
+@analysis(uses=(SCHEMAS, PART, AT_VERSION), tables=(STORES, VARIABLES, FORMATS, CONFS), many=True)
 def info(path: str | Run, options: Options | None = None) -> Report:
     """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
     run = Run.start(path, options)
@@ -93,11 +111,38 @@ def info_report(
         "info",
         checkpoint.root,
         summary,
-        (stores, formats, confs),
+        (stores, *_variables(checkpoint), formats, confs),
         problems=problems,
         notes=list(_notes(checkpoint)),
         part=part_of(checkpoint, version),
     )
+
+
+def _variables(checkpoint: Checkpoint) -> Iterator[Table]:
+    """The state variables, if a processor has any."""
+    rows = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
+    if rows:
+        yield VARIABLES.table("state variables", rows)
+
+
+def _variable_rows(operator: Operator) -> Iterator[dict[str, Any]]:
+    processor = operator.processor
+    for name in operator.layout.store_names if processor is not None else ():
+        family, schema = operator.family(name), operator.schemas.get(name)
+        if processor is None or family is None or family is Family.UNUSED:
+            continue
+        known = family.is_variable and schema is not None
+        yield {
+            "operator_id": operator.operator_id,
+            "operator_name": operator.name,
+            "store_name": name,
+            "holds": family.value,
+            "variable": operator.variable(name),
+            "ttl": has_ttl(schema.value) if known and schema is not None else None,
+            "declared": processor.declares(name) if family.is_variable else None,
+            "time_mode": processor.time_mode or None,
+            "output_mode": processor.output_mode or None,
+        }
 
 
 def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[dict[str, Any]]:

@@ -10,10 +10,8 @@ from inspector.analyses.shared.common import (
     STORE,
     count,
     coverage,
-    file_bytes,
     identity,
     operator_names,
-    size,
 )
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.heap import (
@@ -24,6 +22,13 @@ from inspector.analyses.shared.heap import (
     spark_of,
     spark_text,
     store_heaps,
+)
+from inspector.analyses.shared.ladder import (
+    LADDER,
+    exact_rungs,
+    ladder_table,
+    off_heap_report,
+    rocksdb_keeps,
 )
 from inspector.analyses.shared.more_partitions import (
     MORE_PARTITIONS,
@@ -39,36 +44,18 @@ from inspector.estimates.heap import Heap, HeapFacts, distinct, held, of_rows
 from inspector.estimates.heap_layout import Layout
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import Certainty, FileKind, Problem, StoreName
+from inspector.model import Certainty, Problem, StoreName
 from inspector.render.report import Column, Report, Table, Unit
 from inspector.render.units import bytes_text, counted
 
 WHAT_IF_VERSIONS = (1, 2)
 RETAIN = "spark.sql.streaming.maxBatchesToRetainInMemory"
-ROCKSDB_CACHE_BYTES = 8 << 20
-"""``stateStore.rocksdb.blockCacheSizeMB`` by default."""
-
-ROCKSDB_BUFFERS, ROCKSDB_BUFFER_BYTES = 2, 64 << 20
-"""Write buffers of each store: ``maxWriteBufferNumber`` and ``writeBufferSizeMB`` are -1, which
-leaves RocksDB's own defaults."""
-
 _WORD = 8
 FOOTNOTE = (
     "Counts of objects are exact; bytes of the heap are estimates, because they take the JVM's "
     "object layout for granted ({layout}; {spark}). Spark's own memoryUsedBytes and "
     "stateOnCurrentVersionSizeBytes come from SizeEstimator, which samples arrays of more than "
     "400 slots: held against live heaps they said from 42 % less to 11 % more than was there."
-)
-LADDER = TableSpec(
-    "ladder",
-    "the size of the state, counted in one way",
-    (
-        Column("rung"),
-        size("bytes", "How many bytes that is."),
-        Column("counted"),
-        Column("meaning"),
-    ),
-    important="rung bytes counted meaning",
 )
 HEAP = TableSpec(
     "heap",
@@ -145,6 +132,8 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     """The size ladder from files to heap; how many executors hold it; what would change it."""
     run = Run.start(path, options)
     facts = run.facts(FACTS)
+    if not run.checkpoint.provider.keeps_maps:
+        return off_heap_report(run.checkpoint, run.version, facts, run.problems(facts))
     memory_options = MemoryOptions(retain, executors, cores, heap, jdk, spark, state_percent)
     return memory_report(run.checkpoint, run.version, facts, run.problems(facts), memory_options)
 
@@ -214,19 +203,12 @@ def _ladder(
     stores: Sequence[StoreHeap],
     options: MemoryOptions,
 ) -> Table:
-    of_files = file_bytes(checkpoint)
     newest = sum((store.versions[version] for store in stores), VersionFacts())
-    raw = sum(one.raw_bytes for one in facts.versions.values())
     least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
     n = counted(options.retain, "version")
     short = "" if least >= options.retain else f"; {_no_more_than(least)}"
     rungs: tuple[tuple[str, int, bool, str], ...] = (
-        ("delta files", of_files.get(FileKind.DELTA, 0), True, "compressed; what each batch wrote"),
-        ("snapshot files", of_files.get(FileKind.SNAPSHOT, 0), True, "compressed; whole versions"),
-        ("raw bytes", raw, True, "the files that were replayed, decompressed: keys once per put"),
-        ("keys", newest.key_bytes, True, "UnsafeRow bytes of the judged version"),
-        ("values", newest.value_bytes, True, "UnsafeRow bytes of the judged version"),
-        ("rows", newest.row_bytes, True, "keys and values: what the UI's sizes should start from"),
+        *exact_rungs(checkpoint, facts, newest),
         (
             "heap of 1 version",
             sum(store.retained(1).total for store in stores),
@@ -252,18 +234,7 @@ def _ladder(
             "with the working copies of the last batch, all partitions at once",
         ),
     )
-    return LADDER.table(
-        "size ladder",
-        [
-            {
-                "rung": rung,
-                "bytes": amount,
-                "counted": "exact" if exact else "estimate",
-                "meaning": meaning,
-            }
-            for rung, amount, exact, meaning in rungs
-        ],
-    )
+    return ladder_table(rungs)
 
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
@@ -354,12 +325,9 @@ def _how_sure(facts: Facts) -> str:
 
 def _rocksdb(stores: int) -> str:
     """What RocksDB keeps instead, by the defaults of ``RocksDBConf`` and of RocksDB itself."""
-    each = ROCKSDB_CACHE_BYTES + ROCKSDB_BUFFERS * ROCKSDB_BUFFER_BYTES
-    of_all = f" for each of {stores:,} stores, {bytes_text(each * stores)} in all,"
     return (
         "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows lie on local "
-        f"disk; outside of the heap caches take up to {bytes_text(each)}"
-        f"{of_all if stores > 1 else ''} unless rocksdb.boundedMemoryUsage limits them"
+        f"disk; {rocksdb_keeps(stores)}"
     )
 
 

@@ -34,6 +34,7 @@ from inspector.facts.rewrites import RewriteRuns
 from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem
+from inspector.providers.registry import provider_named
 from inspector.render.report import Column, Report, Table, Unit
 
 SHARING_NOTE = (
@@ -41,6 +42,10 @@ SHARING_NOTE = (
     "a row that was put again shares its key object alone. Two versions together count each shared "
     "object once, as Spark holds them; without sharing they would take what the next column says. "
     "All numbers are exact."
+)
+ON_DISK_NOTE = (
+    "Executors keep the rows of this state in RocksDB on local disk: no objects are shared between "
+    "versions, so what objects would take is left out. All numbers are exact."
 )
 _TITLES = {
     "same_value_rows": "rows with the same value",
@@ -70,6 +75,12 @@ _CHANGES = (
     "removals",
     "absent_removals",
 )
+_OF_OBJECTS = (
+    *("shared_rows", "shared_keys", "shared_key_bytes", "shared_value_bytes"),
+    *("two_versions_bytes", "two_versions_unshared_bytes"),
+)
+"""What executors share that keep versions as maps of objects; others share nothing of it."""
+
 _WIDE_CHANGES = (
     frozenset(("operator_name", "shared_keys", "inserts", "updates"))
     | {"absent_removals", "shared_key_bytes", "shared_value_bytes", "batch_id"}
@@ -148,8 +159,12 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
             "from_snapshot": bool(facts.rebased),
             **known,
             **(dict.fromkeys(_OF_CHANGES) if facts.rebased else {}),
+            **no_objects,
         }
 
+    no_objects = dict.fromkeys(
+        () if provider_named(request.task.provider).keeps_maps else _OF_OBJECTS
+    )
     return lambda facts: [row(one) for one in facts.of(VersionFacts)]
 
 
@@ -200,7 +215,7 @@ def sharing_report(
         summary,
         (table, _rewrites(checkpoint, facts, version)),
         problems=problems,
-        footnotes=(SHARING_NOTE,),
+        footnotes=(SHARING_NOTE if checkpoint.provider.keeps_maps else ON_DISK_NOTE,),
         part=part_of(checkpoint, version),
     )
 
@@ -233,6 +248,7 @@ def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
 
 
 def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dict[str, Any]]:
+    no_objects = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
     for place, versions in grouped(facts, by).items():
         stores = max(one.stores for one in versions.values())
         for version, one in sorted(versions.items()):
@@ -242,6 +258,7 @@ def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dic
                 | size_row(one)
                 | {
                     **{name: getattr(one, name) if known else None for name in _CHANGES},
+                    **no_objects,
                     "stores_read": one.stores,
                     "stores": stores,
                     "changes_read": one.stores - one.rebased,

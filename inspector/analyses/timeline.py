@@ -177,7 +177,7 @@ def timeline_report(
     totals = TOTALS.table("batches, all stores together", _totals(rows), shown=len(merged) > 1)
     summary = identity(checkpoint, version) | _watermark_moves(checkpoint)
     together = growth_together(checkpoint, facts, heaps)
-    summary |= _all_reach(together, request.capacity)
+    summary |= _all_reach(together, request.capacity, with_heap=bool(heaps))
     return Report(
         "timeline",
         checkpoint.root,
@@ -190,7 +190,7 @@ def timeline_report(
         ),
         problems=problems,
         notes=(
-            *_capacity_notes(together, request.capacity),
+            *_capacity_notes(together, request.capacity, with_heap=bool(heaps)),
             *unknown_timers(version, facts),
         ),
         footnotes=(FOOTNOTE, FORWARD_FOOTNOTE),
@@ -290,6 +290,7 @@ def _growth(
         heap = heaps.get(StoreName(operator_id, store), {})
         found = growth_of(store_points(checkpoint, versions, heap))
         of_bytes = None if found is None else found.bytes.line
+        of_heap = found.heap if found is not None and heaps else None
         rows.append(
             {
                 "operator_id": operator_id,
@@ -298,9 +299,9 @@ def _growth(
                 "row_bytes": sparkline([one.row_bytes for one in versions.values()]),
                 "rows_per_hour": None if found is None else round(found.rows.per_hour),
                 "bytes_per_hour": None if of_bytes is None else round(of_bytes.per_hour),
-                "heap_bytes_per_hour": None if found is None else round(found.heap.per_hour),
+                "heap_bytes_per_hour": None if of_heap is None else round(of_heap.per_hour),
                 **_reaches("rows", of_bytes, capacity),
-                **_reaches("heap", None if found is None else found.heap, capacity),
+                **_reaches("heap", of_heap, capacity),
             }
         )
     return GROWTH.table(
@@ -321,16 +322,20 @@ def _reaches(what: str, line: Growth | None, capacity: int | None) -> dict[str, 
     return {f"{what}_at_capacity": full, _WHEN[what]: when}
 
 
-def _all_reach(found: StoreGrowth | None, capacity: int | None) -> dict[str, Any]:
+def _all_reach(
+    found: StoreGrowth | None, capacity: int | None, *, with_heap: bool
+) -> dict[str, Any]:
     """The same of all stores together, for the summary."""
     if found is None or capacity is None:
         return {}
-    lines = {"rows": found.bytes.line, "heap": found.heap}
+    lines = {"rows": found.bytes.line} | ({"heap": found.heap} if with_heap else {})
     each = (_reaches(what, line, capacity) for what, line in lines.items())
     return {name: value for of_line in each for name, value in of_line.items()}
 
 
-def _capacity_notes(found: StoreGrowth | None, capacity: int | None) -> Iterator[str]:
+def _capacity_notes(
+    found: StoreGrowth | None, capacity: int | None, *, with_heap: bool
+) -> Iterator[str]:
     """The same in words."""
     if capacity is None:
         return
@@ -338,10 +343,8 @@ def _capacity_notes(found: StoreGrowth | None, capacity: int | None) -> Iterator
     if found is None:
         yield f"Whether the state will reach {size} is not known: its versions span no time."
         return
-    for what, line, about in (
-        ("The row bytes", found.bytes.line, ""),
-        ("The heap estimate", found.heap, "~"),
-    ):
+    lines = [("The row bytes", found.bytes.line, ""), ("The heap estimate", found.heap, "~")]
+    for what, line, about in lines if with_heap else lines[:1]:
         now, rate = f"{about}{bytes_text(line.newest)}", bytes_rate_text(line.per_hour)
         when = line.reaches_ms(capacity)
         all_stores = f"{what} of all stores together, {now} now,"

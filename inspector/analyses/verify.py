@@ -88,7 +88,7 @@ def verify_report(
     versions = facts.by_store()
     passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
     files = {f.path for layout in layouts for f in layout.files if _is_state(f, version)}
-    sums = [f for layout in layouts for f in layout.files if f.kind in _SUMS]
+    sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
     summary = (
         identity(checkpoint, version)
         | coverage(checkpoint, version, facts)
@@ -98,7 +98,7 @@ def verify_report(
             "partitions": len({_partition(layout) for layout in layouts}),
             "files": len(files),
             "files_that_passed": passed.files,
-            "checksum_files": sum(main_path(f) in files for f in sums),
+            "checksum_files": sum(main_path(f) in files for f in sums.values()),
             "checksum_files_that_passed": passed.file_checksums,
             "row_checksums_that_passed": passed.row_checksums,
             "versions_replayed": len({v for _, v in facts.versions}),

@@ -137,7 +137,7 @@ def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
     """The report on a batch; and its findings, for the next one."""
     run, facts = seen.run, seen.facts
     problems = run.problems(facts)
-    limited = run.thresholds.heap_bytes is not None
+    limited = run.thresholds.heap_bytes is not None and run.checkpoint.provider.keeps_maps
     heap = sum(heap_by_store(run.checkpoint, run.version, facts).values()) if limited else None
     findings = judge(run.checkpoint, run.version, facts, problems, run.thresholds, heap)
     found = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}

@@ -13,7 +13,7 @@ that somebody made, is no part of the state: Spark never opens it, and nothing o
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inspector.checkpoint.entries import Entry
@@ -39,11 +39,13 @@ class StoreLayout:
         store: which store.
         directory: its folder, relative to the root.
         files: all its files, by version and then name; those without a version last.
+        column_family: the part of the files that is this store; None if they are its own.
     """
 
     store: StoreId
     directory: str
     files: tuple[StoreFile, ...] = ()
+    column_family: str | None = None
 
     def of_kind(self, *kinds: FileKind) -> tuple[StoreFile, ...]:
         """The files of these kinds, in order."""
@@ -87,6 +89,11 @@ class OperatorLayout:
         return tuple(store for partition in self.partitions for store in partition.stores)
 
     @property
+    def folders(self) -> tuple[StoreLayout, ...]:
+        """One store of each folder: several that share one have the same files."""
+        return tuple({store.directory: store for store in reversed(self.stores)}.values())[::-1]
+
+    @property
     def store_names(self) -> tuple[str, ...]:
         """Names of its stores, sorted."""
         return tuple(sorted({layout.store.store_name for layout in self.stores}))
@@ -115,6 +122,27 @@ class Layout:
     def stores(self) -> tuple[StoreLayout, ...]:
         """All stores of all operators."""
         return tuple(store for operator in self.operators for store in operator.stores)
+
+    def map_files(self, change: Callable[[StoreLayout], tuple[StoreFile, ...]]) -> Layout:
+        """The same with other files in the stores."""
+        return replace(
+            self,
+            operators=tuple(
+                replace(
+                    operator,
+                    partitions=tuple(
+                        replace(
+                            partition,
+                            stores=tuple(
+                                replace(store, files=change(store)) for store in partition.stores
+                            ),
+                        )
+                        for partition in operator.partitions
+                    ),
+                )
+                for operator in self.operators
+            ),
+        )
 
     def select(self, selection: Selection) -> Layout:
         """Only what the selection names."""
@@ -153,6 +181,7 @@ class _Walk:
         self._storage, self._classify = storage, classify
         self._errors: dict[str, OSError] = {}
         self._found: list[Problem] = []
+        self._inside_shared: dict[str, tuple[Entry, ...]] = {}
 
     def problems(self) -> tuple[Problem, ...]:
         place = self._storage.full_path
@@ -210,6 +239,8 @@ class _Walk:
     ) -> Iterator[PartitionLayout]:
         folders = [e for entries in inside.values() for e in entries if self._is_store(e)]
         listed = self._list(e for e in folders if e.name in names)
+        of_stores = [*listed.values(), *(inside.values() if DEFAULT_STORE in names else ())]
+        self._list_shared(entry for entries in of_stores for entry in entries)
         source = "by the operator's metadata" if by_metadata else "by the names that Spark gives"
         whose = f"whose stores are {', '.join(sorted(names))} {source}; nothing in it is counted"
         for path, entries in inside.items():
@@ -233,7 +264,11 @@ class _Walk:
 
     def _store(self, directory: str, entries: Iterable[Entry]) -> StoreLayout:
         _, operator, partition, *name = directory.split("/")
-        files = [self._file(e) for e in entries if not e.is_dir or self._is_own(e)]
+        files = [
+            file
+            for entry in entries
+            for file in (self._shared(entry) if entry.is_dir else [self._file(entry)])
+        ]
         files.sort(key=lambda file: (file.version is None, file.version or 0, file.path))
         store = StoreId(int(operator), name[0] if name else DEFAULT_STORE, int(partition))
         return StoreLayout(store, directory, tuple(files))
@@ -242,6 +277,20 @@ class _Walk:
         kind, version = self._classify(entry.name, is_dir=entry.is_dir)
         path = self._storage.full_path(entry.path)
         return StoreFile(path, kind, version, entry.size, entry.modified_ms)
+
+    def _list_shared(self, entries: Iterable[Entry]) -> None:
+        """List the folders of a store in which its provider keeps files of several versions."""
+        folders = [entry for entry in entries if entry.is_dir and self._is_own(entry)]
+        self._inside_shared.update(self._list(folders))
+
+    def _shared(self, folder: Entry) -> Iterator[StoreFile]:
+        kind, _ = self._classify(folder.name, is_dir=True)
+        for entry in self._inside_shared.get(folder.path, ()):
+            if not entry.is_dir:
+                path = self._storage.full_path(entry.path)
+                own, _ = self._classify(entry.name)
+                of_kind = kind if own is FileKind.OTHER else own
+                yield StoreFile(path, of_kind, None, entry.size, entry.modified_ms)
 
     def _is_own(self, folder: Entry) -> bool:
         """Whether a folder in a store's folder belongs to that store."""

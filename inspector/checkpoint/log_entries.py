@@ -24,6 +24,8 @@ from inspector.checkpoint.logfile import (
     printable,
     split_log,
 )
+from inspector.checkpoint.names import MAX_INT, number
+from inspector.exceptions import DecodeError
 
 OFFSETS_NEWEST = 2
 COMMITS_NEWEST = 3
@@ -69,15 +71,58 @@ def parse_offsets(data: bytes) -> OffsetEntry:
     )
 
 
-def parse_commit(data: bytes) -> int | None:
-    """``nextBatchWatermarkMs`` of one entry of the commit log; None if absent (Spark 2.3).
+@dataclass(frozen=True)
+class CommitEntry:
+    """One entry of the commit log.
+
+    Attributes:
+        next_watermark_ms: ``nextBatchWatermarkMs``; None if absent (Spark 2.3).
+        unique_ids: ``stateUniqueIds`` of checkpoint format 2 (4.0 on): of each operator, for each
+            partition, the ids of the checkpoints that its stores committed.
+    """
+
+    next_watermark_ms: int | None = None
+    unique_ids: Mapping[int, tuple[frozenset[str], ...]] = field(default_factory=dict)
+
+
+def parse_commit(data: bytes) -> CommitEntry:
+    """One entry of the commit log.
 
     Raises:
         DecodeError: it is not what Spark writes, or of a later format.
     """
     _, lines = split_log(data, COMMITS_NEWEST)
     text = lines[0].strip() if lines else ""
-    return long_field(json_object(text), "nextBatchWatermarkMs") if text else None
+    if not text:
+        return CommitEntry()
+    fields = json_object(text)
+    ids = fields.get("stateUniqueIds") or {}
+    if not isinstance(ids, dict):
+        raise DecodeError(f"got {str(ids)[:40]!r} as stateUniqueIds, expected a JSON object")
+    return CommitEntry(
+        long_field(fields, "nextBatchWatermarkMs"),
+        {
+            operator: _partitions(partitions)
+            for name, partitions in ids.items()
+            if (operator := number(name, MAX_INT)) is not None
+        },
+    )
+
+
+def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
+    every = partitions if isinstance(partitions, list) else [None]
+    found = tuple(
+        frozenset(each for each in ids if isinstance(each, str))
+        for ids in every
+        if isinstance(ids, list)
+    )
+    if len(found) < len(every) or any(
+        not isinstance(each, str) for ids in every for each in ids or ()
+    ):
+        raise DecodeError(
+            f"got {str(partitions)[:40]!r} in stateUniqueIds, expected lists of ids by partition"
+        )
+    return found
 
 
 def _conf(fields: Mapping[str, object]) -> dict[str, str]:

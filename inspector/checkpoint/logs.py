@@ -62,6 +62,8 @@ class Logs:
         sources: where the sources stood, of every batch whose offset entry could be read.
         problems: entries that could not be read, were too many to, or contradict each other.
         query_id: the query's id from ``metadata``.
+        unique_ids: of each committed batch and operator, for each partition, the ids of the
+            checkpoints of its stores (checkpoint format 2).
     """
 
     clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
@@ -73,6 +75,9 @@ class Logs:
     sources: Mapping[BatchId, tuple[SourceOffset, ...]] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     query_id: str | None = None
+    unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
+        default_factory=dict
+    )
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
         """The value that a conf had for a batch.
@@ -123,7 +128,8 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
     committed = set(commits or ())
     if commits is None and offsets:
         committed = set(offsets) - {max(offsets)}
-    watermarks = dict(reader.parsed(commits or {}, parse_commit))
+    entries = dict(reader.parsed(commits or {}, parse_commit))
+    watermarks = {batch: entry.next_watermark_ms for batch, entry in entries.items()}
     planned = _Planned()
     for batch, entry in reader.parsed(offsets or {}, parse_offsets):
         planned.add(batch, entry)
@@ -145,6 +151,9 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
         sources=planned.sources,
         problems=(*problems, *reader.problems, *crossed),
         query_id=query_id,
+        unique_ids={
+            batch: entry.unique_ids for batch, entry in entries.items() if entry.unique_ids
+        },
     )
 
 

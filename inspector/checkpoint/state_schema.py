@@ -14,16 +14,17 @@ Chunked = 4-byte count, then so many UTF, to be joined. Modified UTF-8 is Java's
 (``DataOutputStream.writeUTF``): NUL is ``C0 80`` and a character beyond U+FFFF two surrogates of
 three bytes each, which a chunk's end may part. Nothing follows the last chunk.
 
-Spark 3.1 and later write v2 for this provider, once, and under partition 0 only; v3 (4.0 on)
-belongs to operators that need RocksDB. Names are those of the first run: a compatible change is
-allowed and not written (``StateSchemaCompatibilityChecker``).
+Spark 3.1 and later write v2, once, and under partition 0 only; v3 (4.0 on) belongs to operators
+whose stores have column families, which need RocksDB: it lies in ``_stateSchema``, a file for each
+batch that changed it. Names are those of the first run: a compatible change is allowed and not
+written (``StateSchemaCompatibilityChecker``).
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.logfile import json_object, problem
@@ -32,6 +33,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.model import DEFAULT_STORE, Problem
 from inspector.sparktypes import StructType, parse_schema_json, unknown_type
+from inspector.sparktypes.key_encoders import KeyEncoder
 
 NEWEST_FORMAT = 3
 
@@ -51,10 +53,11 @@ class ColumnFamily:
         name: its name.
         key: schema of its keys.
         value: schema of its values.
-        key_encoder: how RocksDB arranges the key, such as ``keyStateEncoderType``.
+        key_encoder: how RocksDB arranges the key, as Spark wrote it; see :attr:`encoder`.
         user_key: schema of the user's key in a map state, or None.
         key_schema_id: number of the key's schema.
         value_schema_id: number of the value's schema.
+        older_values: schemas that its values had before, by their numbers.
     """
 
     name: str
@@ -64,6 +67,12 @@ class ColumnFamily:
     user_key: StructType | None = None
     key_schema_id: int = 0
     value_schema_id: int = 0
+    older_values: Mapping[int, StructType] = field(default_factory=dict)
+
+    @property
+    def encoder(self) -> KeyEncoder:
+        """How RocksDB arranges the key."""
+        return KeyEncoder.parse(self.key_encoder)
 
 
 @dataclass(frozen=True)
@@ -271,29 +280,60 @@ def _read(storage: Storage, path: str, size: int | None = None) -> StateSchema:
 def _read_v3(
     storage: Storage, folder: str, schema_paths: Sequence[str]
 ) -> tuple[StateSchema | None, tuple[Problem, ...]]:
-    path = folder
+    """The newest schema, with what only older ones have.
+
+    Spark writes a whole new file when a column family comes, goes or changes. What the query no
+    longer declares keeps its rows, and rows keep the schema that they were written by
+    (``StateSchemaCompatibilityChecker``).
+    """
     try:
-        chosen = _newest(storage.list(folder, missing_ok=True), schema_paths)
-        if chosen is None:
-            return None, ()
-        path = chosen.path
-        return _read(storage, path, chosen.size), ()
+        chosen = _ordered(storage.list(folder, missing_ok=True), schema_paths)
     except (InspectorError, OSError) as error:
-        return None, (problem(error, storage.full_path(path)),)
+        return None, (problem(error, storage.full_path(folder)),)
+    found: StateSchema | None = None
+    problems: list[Problem] = []
+    for entry in chosen:
+        try:
+            newer = _read(storage, entry.path, entry.size)
+        except (InspectorError, OSError) as error:
+            problems.append(problem(error, storage.full_path(entry.path)))
+            newer = None
+        # An older one that cannot be read is missed where rows are of it; the newest always.
+        if newer is None and entry is chosen[-1]:
+            return None, tuple(problems)
+        if newer is not None:
+            found = newer if found is None else _evolved(found, newer)
+    return found, tuple(problems)
 
 
-def _newest(entries: Sequence[Entry], schema_paths: Sequence[str]) -> Entry | None:
-    """The schema to use: the last that metadata names, else that of the newest batch."""
+def _evolved(older: StateSchema, newer: StateSchema) -> StateSchema:
+    before = {family.name: family for family in older.column_families}
+    families = [
+        _with_older(family, before.pop(family.name, None)) for family in newer.column_families
+    ]
+    return replace(newer, column_families=(*families, *before.values()))
+
+
+def _with_older(family: ColumnFamily, before: ColumnFamily | None) -> ColumnFamily:
+    if before is None:
+        return family
+    values = {**before.older_values, before.value_schema_id: before.value}
+    values.pop(family.value_schema_id, None)
+    return replace(family, older_values=values)
+
+
+def _ordered(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:
+    """The schemas to use, oldest first: those that metadata names, else of the newest batch."""
     batches = {
         entry.name: (batch, entry)
         for entry in entries
         if not entry.is_dir and (batch := number(entry.name.partition("_")[0])) is not None
     }
-    for path in reversed(schema_paths):
-        name = path.rstrip("/").rsplit("/", 1)[-1]
-        if name in batches:
-            return batches[name][1]
+    names = [path.rstrip("/").rsplit("/", 1)[-1] for path in schema_paths]
+    named = [batches[name][1] for name in names if name in batches]
+    if named:
+        return named
     ordered = sorted(
         batches.values(), key=lambda each: (each[0], each[1].modified_ms or 0, each[1].name)
     )
-    return ordered[-1][1] if ordered else None
+    return [entry for _, entry in ordered[-1:]]

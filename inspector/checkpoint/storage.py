@@ -178,6 +178,17 @@ class Storage:
             )
         return data
 
+    def read_range(self, relative: str, start: int, end: int) -> bytes:
+        """The bytes of a file from one place to another; fewer where it ends before.
+
+        Raises:
+            OSError: they cannot be read.
+        """
+        if end <= start:
+            return b""
+        with self._guard(relative):
+            return self._fetch(relative, end, start)
+
     def read_many(
         self, entries: Iterable[Entry], limit: int = LIMITS.small_file_bytes
     ) -> dict[str, bytes | OSError | InspectorError]:
@@ -247,9 +258,11 @@ class Storage:
             raise OSError("it is neither a file nor a folder")
         return int(info.get("size") or 0)
 
-    def _fetch(self, relative: str, most: int) -> bytes:
+    def _fetch(self, relative: str, end: int, start: int = 0) -> bytes:
         path = self._path(relative)
-        content = bytes(self._asked(relative, lambda: self._fs.cat_file(path, start=0, end=most)))
+        content = bytes(
+            self._asked(relative, lambda: self._fs.cat_file(path, start=start, end=end))
+        )
         READ.add(len(content))
         return content
 

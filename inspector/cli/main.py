@@ -99,7 +99,7 @@ def inspector() -> None:
     hdfs://, file:/), or a path below it: state/, an operator, a partition, one file.
 
     Exit codes: 0 nothing at or above --fail-on; 1 findings; 2 usage; 3 not a checkpoint; 4 part of
-    it could not be read; 5 unsupported provider (RocksDB); 6 storage; 70 internal; 130 interrupted.
+    it could not be read; 5 unsupported provider; 6 storage; 70 internal; 130 interrupted.
     """
 
 

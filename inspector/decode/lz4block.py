@@ -97,7 +97,7 @@ def _kernel_blocks() -> Callable[[memoryview, int, int, int], tuple[bytes, int]]
     raw bytes are wanted; it returns raw bytes, and the packed ones that they were, headers
     included: of no block that this module would refuse.
     """
-    return getattr(kernel(), "lz4_blocks", None)
+    return getattr(kernel(), "lz4_stream", None)
 
 
 def _check_lengths(token: int, compressed: int, size: int, checksum: int, start: int) -> None:

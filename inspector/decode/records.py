@@ -7,14 +7,16 @@ holds what a file must be as a whole: an end mark, nothing behind it, no removal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from inspector.arrays import Int64s
 from inspector.decode.row_checksums import strip_and_verify
 from inspector.exceptions import RecordError, TruncatedError
-from inspector.kernel.layout import BAD_KEY_LENGTH, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel.layout import BAD_KEY_LENGTH, BAD_KIND, FULL, MORE, OVER_LIMIT, SPAN
 from inspector.kernel.loader import kernel
 from inspector.model import LIMITS, Limits, above_limit
 
@@ -42,6 +44,7 @@ class RecordBlock:
         puts_only: none of them is a removal; False also where nobody has looked.
         chosen: places of these records among consecutive ones, of which they are a part; None if
             they are all.
+        places: where each key lies in the decompressed file, if that is not told by its offset.
     """
 
     buffer: bytes
@@ -54,6 +57,7 @@ class RecordBlock:
     checksum_mismatches: tuple[int, ...] = ()
     puts_only: bool = False
     chosen: Int64s | None = None
+    places: Int64s | None = None
 
     @property
     def count(self) -> int:
@@ -68,21 +72,26 @@ class RecordBlock:
         return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
 
     def some(self, rows: Int64s) -> RecordBlock:
-        """Some of these records, by index, ascending; what is known of row checksums stays."""
-        return RecordBlock(
-            self.buffer,
-            self.first_record,
-            self.raw_offset,
-            self.key_offset[rows],
-            self.key_length[rows],
-            self.value_offset[rows],
-            self.value_length[rows],
-            puts_only=self.puts_only,
-            chosen=rows if self.chosen is None else self.chosen[rows],
+        """Some of the records; they no longer have consecutive ordinals."""
+        return replace(
+            self,
+            key_offset=self.key_offset[rows],
+            key_length=self.key_length[rows],
+            value_offset=self.value_offset[rows],
+            value_length=self.value_length[rows],
+            checksum_mismatches=(),
+            places=None if self.places is None else self.places[rows],
         )
+
+    def part(self, rows: Int64s) -> RecordBlock:
+        """Some of the records, by index, ascending, with the ordinals that they had."""
+        chosen = rows if self.chosen is None else self.chosen[rows]
+        return replace(self.some(rows), chosen=chosen)
 
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""
+        if self.places is not None:
+            return int(self.places[index])
         return self.raw_offset + int(self.key_offset[index])
 
 
@@ -110,8 +119,43 @@ def read_records(
             or a value has no room for its row checksum.
         LimitError: a key or value is longer than ``limits.record_bytes``.
     """
+    for found in scanned(blocks, limits):
+        yield _block(found, snapshot, row_checksum)
+
+
+class Scanned(NamedTuple):
+    """Where some consecutive records of a file lie.
+
+    Attributes:
+        buffer: what the spans count from. raw_offset: of its start in the decompressed file.
+        first_record: ordinal of the first of them.
+        spans: four rows: key offsets, key lengths, value offsets, value lengths (-1: none).
+        kinds: of each record, as it begins; None where records have no kind.
+    """
+
+    buffer: bytes
+    raw_offset: int
+    first_record: int
+    spans: Int64s
+    kinds: npt.NDArray[np.uint8] | None
+
+
+def scanned(
+    blocks: Iterable[bytes], limits: Limits = LIMITS, *, raw_offset: int = 0, kinds: bool = False
+) -> Iterator[Scanned]:
+    """Find the records of a file, and its end.
+
+    Args:
+        blocks: the raw bytes, cut anywhere, from the first record on.
+        limits: ``record_bytes`` and ``block_bytes``.
+        raw_offset: where the first record starts in the decompressed file.
+        kinds: each record begins with its kind.
+
+    Raises:
+        TruncatedError, RecordError, LimitError: as :func:`read_records`.
+    """
     stream = iter(blocks)
-    place = _Place()
+    place = _Place(raw_offset)
     status = MORE
     while status == MORE:
         buffer = _fill(place.rest, stream, limits.block_bytes)
@@ -119,9 +163,10 @@ def read_records(
             raise TruncatedError("no end mark (raw offset)", offset=place.raw + len(buffer))
         status, stop = FULL, 0
         while status == FULL:
-            status, spans, stop = _scan(buffer, stop, place, limits)
-            if spans.shape[1]:
-                yield _block(buffer, spans, place, snapshot, row_checksum)
+            status, found, stop = _scan(buffer, stop, place, limits, kinds)
+            if found.spans.shape[1]:
+                yield found
+                place.records += found.spans.shape[1]
         place.rest, place.raw = buffer[stop:], place.raw + stop
     if place.rest or any(len(block) for block in stream):
         raise RecordError("bytes after the end mark (raw offset)", offset=place.raw)
@@ -132,14 +177,15 @@ class _Place:
     """How far a file was read.
 
     Attributes:
-        rest: what is left over. raw: where it starts. records: how many were before it.
-        found: room for the spans of a block, used again and again.
+        raw: where the rest starts. records: how many were before it. rest: what is left over.
+        found, kinds: room for what a block has, used again and again.
     """
 
-    rest: bytes = b""
     raw: int = 0
     records: int = 0
+    rest: bytes = b""
     found: Int64s = field(default_factory=lambda: np.empty((0, SPAN), np.int64))
+    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
 
 
 def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
@@ -155,23 +201,27 @@ def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
     return b"".join(parts)
 
 
-def _scan(buffer: bytes, start: int, place: _Place, limits: Limits) -> tuple[int, Int64s, int]:
-    """Records from ``start`` on: status (MORE, FULL or END), their spans, where they stop.
-
-    The spans come as four rows: key offsets, key lengths, value offsets, value lengths.
-    """
+def _scan(
+    buffer: bytes, start: int, place: _Place, limits: Limits, with_kinds: bool
+) -> tuple[int, Scanned, int]:
+    """Records from ``start`` on: status (MORE, FULL or END), where they lie, where they stop."""
     room = min(_ROOM, (len(buffer) - start) // _SMALLEST + 1)
     if len(place.found) < room:
-        place.found = np.empty((room, SPAN), np.int64)
+        place.found, place.kinds = np.empty((room, SPAN), np.int64), np.empty(room, np.uint8)
     spans, raw = place.found, place.raw
-    status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes)
-    if status in (BAD_KEY_LENGTH, OVER_LIMIT) and count:
+    kinds = place.kinds if with_kinds else None
+    status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes, kinds)
+    if status in (BAD_KEY_LENGTH, OVER_LIMIT, BAD_KIND) and count:
         status, stop = FULL, _end_of(spans[count - 1])  # first return the good ones before it
+    if status == BAD_KIND:
+        raise RecordError("impossible kind of a record (raw offset)", offset=raw + stop)
     if status == BAD_KEY_LENGTH:
         raise RecordError("impossible key length (raw offset)", offset=raw + stop)
     if status == OVER_LIMIT:
         raise above_limit("record_bytes", "key or value too long (raw offset)", limits, raw + stop)
-    return status, np.array(spans[:count].T, order="C"), stop  # a copy, also of a single record
+    of_kinds = None if kinds is None else kinds[:count].copy()
+    columns = np.array(spans[:count].T, order="C")  # a copy, also of a single record
+    return status, Scanned(buffer, raw, place.records, columns, of_kinds), stop
 
 
 def _end_of(span: Int64s) -> int:
@@ -179,24 +229,23 @@ def _end_of(span: Int64s) -> int:
     return int(span[2] + max(span[3], 0))
 
 
-def _block(
-    buffer: bytes, spans: Int64s, place: _Place, snapshot: bool, row_checksum: bool
-) -> RecordBlock:
-    """The block of these spans, checked; counts them."""
+def _block(found: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
+    """The block of what was found, checked."""
+    buffer, raw, first_record, spans, _ = found
     if snapshot and (removals := np.flatnonzero(spans[3] == REMOVED)).size:
-        offset = place.raw + int(spans[0, removals[0]])
+        offset = raw + int(spans[0, removals[0]])
         raise RecordError("a snapshot with a removal (raw offset of its key)", offset=offset)
     mismatches: tuple[int, ...] = ()
     if row_checksum:
-        mismatches = strip_and_verify(buffer, spans, place.raw)
+        mismatches = strip_and_verify(buffer, spans, raw)
     bits = int(np.bitwise_or.reduce(spans[3]))  # REMOVED has all of them
     if bits % _WORD:
         _floor(spans[3])
     keys, key_sizes, values, value_sizes = spans
-    block = RecordBlock(
+    return RecordBlock(
         buffer,
-        place.records,
-        place.raw,
+        first_record,
+        raw,
         keys,
         key_sizes,
         values,
@@ -204,8 +253,6 @@ def _block(
         checksum_mismatches=mismatches,
         puts_only=bits >= 0,
     )
-    place.records += block.count
-    return block
 
 
 def _floor(value_lengths: Int64s) -> None:

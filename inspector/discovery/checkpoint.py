@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,8 +10,10 @@ from inspector.checkpoint.layout import Layout, OperatorLayout, discover
 from inspector.checkpoint.logs import Logs, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.roots import Selection, resolve_root
-from inspector.checkpoint.state_schema import StateSchema, read_state_schema, schema_path
+from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
+from inspector.discovery.committed_files import settled
+from inspector.discovery.store_schemas import StoreSchemas, read_schemas
 from inspector.discovery.user_schemas import (
     SchemaPair,
     UserSchemas,
@@ -19,16 +21,16 @@ from inspector.discovery.user_schemas import (
 )
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError
-from inspector.model import BatchClock, BatchId, FileKind, Problem, StoreName
+from inspector.model import KINDS_OF_STATE, BatchClock, BatchId, Problem, StoreName
 from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
+from inspector.operators.transform_with_state import NAMES as TRANSFORM
+from inspector.operators.transform_with_state import Family, Properties, family_of
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
 
 CONF = "streaming."
-LOST_SCHEMA = "missing-schema"
-"""Slug of a problem that is a schema which Spark wrote and which is gone."""
 HOLDS_WATERMARK_BACK = ("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState")
 """Operators that pass on less than the global watermark, or none (``WatermarkPropagator``)."""
 
@@ -66,6 +68,27 @@ class Operator:
         no_key = any(not schema.key.fields for schema in self.schemas.values())
         return no_key or self.name in SINGLE_PARTITION
 
+    @cached_property
+    def processor(self) -> Properties | None:
+        """What transformWithState says of its processor; None for every other operator."""
+        if self.name not in TRANSFORM:
+            return None
+        return Properties.of(self.metadata.properties if self.metadata else {})
+
+    def family(self, store: str) -> Family | None:
+        """What a store of transformWithState holds; None for every other operator."""
+        return None if self.processor is None else self._family(self.processor, store)[0]
+
+    def variable(self, store: str) -> str | None:
+        """The state variable that a store belongs to; None for timers and other operators."""
+        found = "" if self.processor is None else self._family(self.processor, store)[1]
+        return found or None
+
+    def _family(self, processor: Properties, store: str) -> tuple[Family, str]:
+        schema = self.schemas.get(store)
+        key = None if schema is None else schema.key
+        return family_of(store, processor, self.layout.store_names, key)
+
 
 @dataclass(frozen=True)
 class Checkpoint:
@@ -96,7 +119,7 @@ class Checkpoint:
     @cached_property
     def store_files(self) -> dict[str, StoreFiles]:
         """Deltas and snapshots of every selected store, by its folder."""
-        layouts = [store for operator in self.operators for store in operator.layout.stores]
+        layouts = [store for operator in self.operators for store in operator.layout.folders]
         return {layout.directory: self.provider.files_of(layout.files) for layout in layouts}
 
     @cached_property
@@ -225,9 +248,12 @@ def checkpoint_at(
     whole = discover(verified, classify)
     files = tuple(file for store in whole.stores for file in store.files)
     provider = provider_for(Listing(logs.provider_class, files), storage.root)
+    whole = settled(verified, whole, provider, logs)
+    whole, found = read_schemas(verified, whole)
     problems = [*whole.problems, *logs.problems]
     selected = whole.select(chosen)
-    query = _operators(verified, whole, selected, problems, user_schemas or UserSchemas())
+    given = (user_schemas or UserSchemas()).of_stores(selected)
+    query = _operators(whole, found, problems, given)
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
         replace(operator, layout=layouts[operator.operator_id])
@@ -238,9 +264,9 @@ def checkpoint_at(
 
 
 def state_file_bytes(checkpoint: Checkpoint) -> int:
-    """Bytes on storage of all deltas and snapshots of the selected stores."""
-    layouts = [store for operator in checkpoint.operators for store in operator.layout.stores]
-    files = [layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT) for layout in layouts]
+    """Bytes on storage of the state files of the selected stores."""
+    layouts = [store for operator in checkpoint.operators for store in operator.layout.folders]
+    files = [layout.of_kind(*KINDS_OF_STATE) for layout in layouts]
     return sum(file.size for of_store in files for file in of_store)
 
 
@@ -251,24 +277,23 @@ def _narrowed(meant: Selection, selected: Selection) -> Selection:
 
 
 def _operators(
-    storage: Storage,
     whole: Layout,
-    selected: Layout,
+    found: StoreSchemas,
     problems: list[Problem],
-    user_schemas: UserSchemas,
+    given: Mapping[StoreName, SchemaPair],
 ) -> tuple[Operator, ...]:
     """Every operator of the query, by id."""
-    found: list[Operator] = []
-    in_place = user_schemas.of_stores(selected)
+    operators: list[Operator] = []
     for layout in reversed(whole.operators):
         metadata = layout.metadata
-        schemas = _schemas(storage, layout, problems, in_place)
+        schemas = _schemas(layout, found, problems, given)
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
-        upstream = tuple(operator.name for operator in found)
-        shape = OperatorShape(layout.operator_id, name, pairs, upstream)
+        upstream = tuple(operator.name for operator in operators)
+        properties = metadata.properties if metadata else {}
+        shape = OperatorShape(layout.operator_id, name, pairs, upstream, properties)
         rules = {store: rule_for(shape, store) for store in layout.store_names}
-        found.append(
+        operators.append(
             Operator(
                 layout,
                 name,
@@ -279,40 +304,27 @@ def _operators(
                 upstream,
             )
         )
-    return tuple(reversed(found))
+    return tuple(reversed(operators))
 
 
 def _schemas(
-    storage: Storage,
     layout: OperatorLayout,
+    found: StoreSchemas,
     problems: list[Problem],
-    supplied: Mapping[StoreName, SchemaPair],
+    given: Mapping[StoreName, SchemaPair],
 ) -> dict[str, StateSchema]:
+    """The schemas of an operator's stores, given or found; problems of the latter are kept."""
     schemas: dict[str, StateSchema] = {}
+    places = {each.store_name for each in found.problems if each.operator_id == layout.operator_id}
     for store in layout.store_names:
-        schema, trouble = read_state_schema(storage, layout.operator_id, store)
         place = StoreName(layout.operator_id, store)
-        if place in supplied:
-            schema = with_user_schemas(schema, supplied[place], place)
+        schema = found.schemas.get(place)
+        if place in given:
+            schema = with_user_schemas(schema, given[place], place)
         else:
-            problems.extend(trouble)
-            if schema is None and not trouble and layout.metadata is not None:
-                problems.extend(_lost_schema(storage, layout, store))
+            problems.extend(found.problems.get(place, ()))
         if schema is not None:
             schemas[store] = schema
+    for store in places - set(layout.store_names):
+        problems.extend(found.problems[StoreName(layout.operator_id, store)])
     return schemas
-
-
-def _lost_schema(storage: Storage, layout: OperatorLayout, store: str) -> Iterator[Problem]:
-    """That a schema is gone: Spark 4.0 and later write it before the first state file of a store.
-
-    They also write the operator's metadata; without that an older release may have run the query.
-    """
-    kinds = (FileKind.DELTA, FileKind.SNAPSHOT)
-    if any(each.of_kind(*kinds) for each in layout.stores if each.store.store_name == store):
-        yield Problem(
-            LOST_SCHEMA,
-            "the state schema is missing, expected it wherever the operator's metadata is: nothing "
-            "that hangs on the schema is known of this store",
-            storage.full_path(schema_path(layout.operator_id, store)),
-        )

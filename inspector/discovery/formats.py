@@ -58,6 +58,8 @@ def see_bytes(checkpoint: Checkpoint) -> SeenBytes:
 
 def needs_rocksdb(checkpoint: Checkpoint, operator: Operator) -> str | None:
     """Why an operator cannot run on this provider; None if it can."""
+    if checkpoint.provider.has_column_families:
+        return None
     name, metadata = operator.name, operator.metadata
     if name.startswith(_TRANSFORM):
         return f"{name} needs RocksDB: Spark refuses it on this provider"

@@ -28,7 +28,7 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
         seed: of the hash that divides the keys; drawn at random if it is None.
     """
     count = min(count, MOST_RANGES)
-    if count < 2 or not task.stores:
+    if count < 2 or not _can_split(task):
         return [task]
     seed = secrets.randbits(_SEED_BITS) if seed is None else seed
     first, *others = (
@@ -37,6 +37,17 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     # What is not about single keys is for the first range to say.
     bare = tuple(replace(store, side_files=()) for store in task.stores)
     return [first, *(replace(each, stores=bare) for each in others)]
+
+
+def _can_split(task: Task) -> bool:
+    """Whether ranges of the keys are known to make the whole.
+
+    The variables of ``transformWithState`` are held against each other, key by key, and of the
+    files of other providers several stores are read.
+    """
+    return bool(task.stores) and not any(
+        store.family is not None or store.column_family is not None for store in task.stores
+    )
 
 
 def needs_bounds(task: Task) -> bool:

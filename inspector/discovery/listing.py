@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.roots import STATE
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import impossible_partitions
 from inspector.discovery.state_checks import ranges_text, state_problems
-from inspector.model import Problem
-from inspector.providers.chain import restorable_versions
+from inspector.model import COMPARED, Problem
+from inspector.providers.chain import compared_versions, restorable_versions
 
 
 def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
@@ -23,8 +24,26 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
     for operator in checkpoint.operators:
-        for store in operator.layout.stores:
+        for store in operator.layout.folders:
             yield from _gaps(checkpoint, store, version)
+    yield from _compared(checkpoint, version)
+
+
+def _compared(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
+    """That a provider wrote no deltas: what a version changed is then less than known."""
+    found = {
+        place: [v for v in compared_versions(files) if v <= version]
+        for place, files in checkpoint.store_files.items()
+    }
+    versions = sorted({v for of_store in found.values() for v in of_store})
+    if versions:
+        yield Problem(
+            COMPARED,
+            f"of {'version' if len(versions) == 1 else 'versions'} {ranges_text(versions)} there "
+            "are snapshots and no deltas: what these versions changed is how their snapshots "
+            "differ, so that a row which was put again with the value that it had is not counted",
+            checkpoint.storage.full_path(STATE),
+        )
 
 
 def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator[Problem]:

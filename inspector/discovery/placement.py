@@ -14,9 +14,10 @@ from collections.abc import Iterator
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.user_schemas import GIVEN
 from inspector.model import LIMITS, Problem, above_limit
-from inspector.operators.join import VALUE_STORES
+from inspector.operators.join import columns_beside
 from inspector.operators.registry import EMITS
 from inspector.operators.session_window import NAMES as SESSION
+from inspector.operators.transform_with_state import grouping_fields
 
 STRICT = "statefulOperator.useStrictDistribution"
 PARTITIONS = "shuffle.partitions"
@@ -61,6 +62,9 @@ def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, versio
         return 0
     if strict.origin != "recorded" or strict.value != "true" or operator.name not in EMITS:
         return 0
+    family = operator.family(store)
+    if family is not None:
+        return grouping_fields(family, schema.key)
     # The last field is a session's start, or a row's index among those of its join key.
-    beside = operator.name in SESSION or store in VALUE_STORES
+    beside = int(operator.name in SESSION) or columns_beside(store)
     return len(schema.key.fields) - beside

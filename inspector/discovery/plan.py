@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.discovery.unknown_watermarks import held_back, recorded
 from inspector.model import Certainty, FileKind, TimeoutKind
+from inspector.operators.families import is_list
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES
@@ -19,6 +20,7 @@ from inspector.operators.registry import fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import field_at, is_int64, to_json
+from inspector.sparktypes.key_encoders import KeyEncoder
 
 EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
 """Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
@@ -59,6 +61,8 @@ class TaskRequest:
 def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
     """The tasks of a run, by operator and partition."""
     codecs, row_checksum = _confs(checkpoint, request.version)
+    merge_operator = checkpoint.conf(request.version, "stateStore.rocksdb.mergeOperatorVersion")
+    encoding = checkpoint.conf(request.version, "stateStore.encodingFormat")
     partitions = partition_count(checkpoint, request.version)
     # What came later says nothing of the judged version.
     clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < request.version)
@@ -71,12 +75,12 @@ def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
             partition_id=partition.partition_id,
             version=request.version,
             provider=checkpoint.provider.name,
-            stores=tuple(
-                _store_task(checkpoint, operator, store, request) for store in partition.stores
-            ),
+            stores=_store_tasks(checkpoint, operator, partition, request),
             clocks=clocks,
             codecs=codecs,
             row_checksum=row_checksum,
+            merge_delimiter=merge_operator in (None, "1"),
+            encoding=encoding or "unsaferow",
             fit=request.fit,
             leftover_limit=request.leftover_limit,
             top=request.top,
@@ -100,6 +104,18 @@ def _confs(checkpoint: Checkpoint, version: int) -> tuple[dict[int, str], bool]:
     codecs = {v: checkpoint.conf(v, "stateStore.compression.codec") or "lz4" for v in versions}
     checksum = checkpoint.conf(version, "stateStore.rowChecksum.enabled")
     return codecs, checksum == "true"
+
+
+def _store_tasks(
+    checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout, request: TaskRequest
+) -> tuple[StoreTask, ...]:
+    found = []
+    counted: set[str] = set()
+    for layout in partition.stores:
+        task = _store_task(checkpoint, operator, layout, request)
+        found.append(replace(task, counts_files=layout.directory not in counted))
+        counted.add(layout.directory)
+    return tuple(found)
 
 
 def _store_task(
@@ -139,7 +155,39 @@ def _store_task(
         if request.fit or request.rehashed
         else 0,
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
+        family=operator.family(name),
+        written_values=_written_values(schema),
+        column_family=layout.column_family,
+        key_encoder=_key_encoder(operator, name, schema),
+        several_values=schema is not None
+        and is_list(operator.metadata, schema, operator.layout.store_names),
     )
+
+
+def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:
+    """How a provider that sorts its keys arranges those of a store.
+
+    A schema of format 3 says it, before that the operator's metadata (4.0 on). Before that only a
+    session window has keys with a prefix: all of the key but the start of its session, which comes
+    last (``StreamingSessionWindowStateManagerImplV1``).
+    """
+    if schema is not None and schema.column_families:
+        return schema.column_families[0].encoder
+    stores = operator.metadata.stores if operator.metadata else ()
+    info = next((each for each in stores if each.store_name == store), None)
+    if info is not None:
+        return KeyEncoder.of_prefix(info.num_cols_prefix_key)
+    session = schema is not None and operator.name in SESSION
+    return KeyEncoder.of_prefix(len(schema.key.fields) - 1 if session and schema else 0)
+
+
+def _written_values(schema: StateSchema | None) -> dict[int, str]:
+    """The schemas of a column family's values, by the numbers that its rows may have."""
+    found: dict[int, str] = {}
+    for family in schema.column_families if schema else ():
+        values = {**family.older_values, family.value_schema_id: family.value}
+        found |= {number: to_json(value) for number, value in values.items()}
+    return found
 
 
 def _counts(schema: StateSchema) -> bool:

@@ -9,6 +9,8 @@ from inspector.codec import Message
 from inspector.facts.timers import CallBounds
 from inspector.model import BatchClock, Certainty, StoreFile, StoreId, TimeoutKind
 from inspector.operators.rule import ExpiryField
+from inspector.operators.transform_with_state import Family
+from inspector.sparktypes.key_encoders import KeyEncoder
 from inspector.state.key_range import KeyRange
 
 
@@ -38,6 +40,12 @@ class StoreTask:
             has a range of the keys.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
             0 for every other operator.
+        family: what a store of transformWithState holds; None for every other operator.
+        written_values: schemas by which its values may have been written, by number.
+        column_family: the part of the files that is this store; None if they are its own.
+        counts_files: the bytes of the files are counted with this store, and with no other that
+            shares them.
+        key_encoder: how the provider arranges its keys. several_values: a value holds several rows.
     """
 
     store_name: str
@@ -59,6 +67,12 @@ class StoreTask:
     hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()
     call_bounds: Mapping[int, CallBounds] = field(default_factory=dict)
+    family: Family | None = None
+    written_values: Mapping[int, str] = field(default_factory=dict)
+    column_family: str | None = None
+    counts_files: bool = True
+    key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
+    several_values: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,6 +87,8 @@ class Task(Message):
         stores: its stores. provider: name of the one that wrote them.
         clocks: the batches in the log.
         codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
+        merge_delimiter: rows that the provider merges into one value are parted by a byte.
+        encoding: of the provider's rows.
         fit: hold every row against its schema.
         leftover_limit: leftover keys listed per store and class; 0 for all.
         top: keys listed by each ranking; 0 for none.
@@ -101,6 +117,8 @@ class Task(Message):
     clocks: tuple[BatchClock, ...] = ()
     codecs: Mapping[int, str] = field(default_factory=dict)
     row_checksum: bool = False
+    merge_delimiter: bool = True
+    encoding: str = "unsaferow"
     fit: bool = False
     leftover_limit: int = 0
     top: int = 0
@@ -129,4 +147,5 @@ class Task(Message):
     @property
     def file_bytes(self) -> int:
         """Bytes of its deltas and snapshots: what it takes to run it."""
-        return sum(file.size for store in self.stores for file in store.files)
+        counted = (store for store in self.stores if store.counts_files)
+        return sum(file.size for store in counted for file in store.files)

@@ -18,6 +18,11 @@ from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, ExpiryField
 from inspector.state.replay import NO_CLOCK, StateMap
 
+WAITS = (
+    "set by the judged batch for a time that had passed already, so that the next batch fires it"
+)
+"""Why a timer that is due is no leftover, if nothing else happens."""
+
 
 class LeftoverClass(enum.Enum):
     """Why an expired key is still there."""
@@ -116,6 +121,8 @@ def past_clock(
     sure to remove only what the watermark of the batch before it covers: with
     ``statefulOperator.incrementalCleanupFactor``, which no log records, it goes by that one, and
     what its own covers besides waits for the next (``StreamingDeduplicateExec`` of Spark 4.3).
+    With ``expiry.after_put`` a row counts from the batch behind the one that put it; one that the
+    last batch put, and covered, is undecided.
 
     Args:
         state: the map; every step of it is a processed batch.
@@ -149,21 +156,26 @@ def past_clock(
     # Rounded so that the comparison in milliseconds says what the one in the field's units does.
     clock_ms = -(-clock // expiry.per_ms) if expiry.inclusive else clock // expiry.per_ms + 1
     since = (state.born_step if expiry.part.value == "key" else state.put_step)[ids]
-    begin = np.maximum(since.astype(np.int64), state.base_step)
+    begin = np.maximum(since.astype(np.int64), state.base_step) + expiry.after_put
     if not by_watermark:
         reached = np.where(times > 0, times - expiry.delay_ms, NO_CLOCK)
     step = first_reached(reached, begin, clock_ms)
-    ids, clock, step = (each[step >= 0] for each in (ids, clock, step))
-    if not len(ids):
-        return
-    yield Leftovers(
-        LeftoverClass.PAST_WATERMARK if by_watermark else LeftoverClass.PAST_PROCESSING_TIME,
-        certainty,
-        None,
-        ids,
-        step,
-        -(-clock // expiry.per_ms),
-        reached[step] + expiry.delay_ms,
-        np.ones(len(ids), np.int64),
-        reason=reason,
-    )
+    kind = LeftoverClass.PAST_WATERMARK if by_watermark else LeftoverClass.PAST_PROCESSING_TIME
+    last = len(times) - 1
+    waits = (begin > last) & (reached[last] >= clock_ms)
+    for some, at, sure, why in (
+        (step >= 0, step, certainty, reason),
+        (waits, np.full(len(ids), last), Certainty.UNDECIDED, WAITS),
+    ):
+        if some.any():
+            yield Leftovers(
+                kind,
+                sure,
+                None,
+                ids[some],
+                at[some],
+                -(-clock[some] // expiry.per_ms),
+                reached[at[some]] + expiry.delay_ms,
+                np.ones(int(some.sum()), np.int64),
+                reason=why,
+            )

@@ -91,6 +91,28 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
     )
 
 
+def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
+    """Hold the index of a side in state format 4 against its rows: each has an entry of its key.
+
+    Args:
+        index: ``tsWithKey``, with the place of each value.
+        rows: ``keyWithTsToValues``, likewise.
+    """
+    keys = kernel().Interner()
+    entries = np.flatnonzero(index.live[: len(index)])
+    _intern(keys, index, entries)
+    every = np.flatnonzero(rows.live[: len(rows)])
+    known = 0
+    for start in range(0, len(every), _ROWS_AT_ONCE):
+        before = len(keys)
+        some = every[start : start + _ROWS_AT_ONCE]
+        _intern(keys, rows, some)
+        known += len(some) - (len(keys) - before)
+    return JoinCheck(
+        missing_rows=len(entries) - known, dangling_rows=len(every) - known, rows=len(every)
+    )
+
+
 def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         some = ids[start : start + _ROWS_AT_ONCE]
@@ -110,13 +132,13 @@ def _join_keys(
         for start in range(0, len(of_size), _ROWS_AT_ONCE):
             some = of_size[start : start + _ROWS_AT_ONCE]
             size = int(rows.key_size[some[0]])
-            if not schema.fields or size % _WORD or size < _least_size(schema):
+            if not schema.fields or size % _WORD or size < least_size(schema):
                 # No row of this schema: it belongs to no join key.
                 yield np.full(len(some), _NO_OWNER), np.zeros(len(some), np.int64)
                 continue
             data = b"".join(rows.keys(some))
             words = np.frombuffer(data, "<i8").reshape(len(some), size // _WORD)
-            join_keys, indices = _without_index(words, schema)
+            join_keys, indices = without_index(words, schema)
             raw, length = join_keys.tobytes(), join_keys.shape[1] * _WORD
             owners = np.empty(len(some), np.int64)
             at = np.arange(len(some), dtype=np.int64)
@@ -124,14 +146,19 @@ def _join_keys(
             yield owners, indices
 
 
-def _least_size(schema: StructType) -> int:
-    """Bytes of a row's null bits and slots."""
+def least_size(schema: StructType) -> int:
+    """Bytes of the null bits and slots of a row."""
     fields = len(schema.fields)
     return ((fields + 63) // 64 + fields) * _WORD
 
 
-def _without_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
-    """Key rows less their last field, as Spark writes them without it; and that field."""
+def without_index(words: Int64s, schema: StructType) -> tuple[Int64s, Int64s]:
+    """Key rows less their last field, as Spark writes them without it; and that field.
+
+    Args:
+        words: a row in each line, all of one size.
+        schema: of the rows; the last field is a long.
+    """
     fields = len(schema.fields)
     old_bits, new_bits = (fields + 63) // 64, (fields - 1 + 63) // 64
     slots = words[:, old_bits : old_bits + fields - 1].copy()

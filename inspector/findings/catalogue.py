@@ -467,6 +467,97 @@ WATERMARK_AHEAD = Kind(
     "goes back, so data with correct times comes too late for it.",
     command="timeline",
 )
+EXPIRED_TTL = Kind(
+    "SS212",
+    Severity.WARNING,
+    Group.LIFETIME,
+    "values past their TTL still present",
+    "numValuesRemovedDueToTTLExpiry",
+    _PROVEN,
+    means="The TTL of these values of a state variable ran out by the clock of a batch that ran, "
+    "and they are still in the state. The processor does not get them any more: they only take "
+    "room. Spark removes such values at the end of every batch, but only of variables that the "
+    "processor declares in that run: while a variable is not declared its values stay, and the "
+    "first batch of a run that declares it again removes them.",
+    to_do="call handle.deleteIfExists for a variable that is not needed any more, in the init of "
+    "the processor, or declare it again",
+    source="StatefulProcessorHandleImpl.doTtlCleanup, TTLState.ttlEvictionIterator, "
+    "OneToOneTTLState, OneToManyTTLState (4.0 to 4.3)",
+    cause="Values whose TTL has run out are still in the state.",
+    command="leftovers",
+)
+DUE_TIMER = Kind(
+    "SS213",
+    Severity.WARNING,
+    Group.LIFETIME,
+    "timers past their time still present",
+    "numExpiredTimers",
+    _PROVEN_OR_INFERRED,
+    means="The clock of a batch that ran came to the time of these timers, which had been set in a "
+    "batch before it, and they are still there. Spark fires every such timer after the new data of "
+    "the batch, and deletes it. A timer that was set in the judged batch itself is no such timer: "
+    "it may fire in the next one. Downstream of an operator that holds the watermark back it is "
+    "inferred.",
+    to_do="look for what else writes to this checkpoint, and for runs of the query with other "
+    "classes than Spark's; inspector leftovers lists the timers",
+    source="TransformWithStateExec.processTimers, TimerStateImpl.getExpiredTimers (4.0 to 4.3)",
+    cause="Timers whose time has come were neither fired nor deleted.",
+    command="leftovers",
+)
+TIMER_WITHOUT_STATE = Kind(
+    "SS214",
+    Severity.INFO,
+    Group.LIFETIME,
+    "timers of keys without state",
+    "StatefulProcessorHandle.deleteTimer",
+    _PROVEN,
+    means="Timers are set for keys that have no value in any state variable: the processor cleared "
+    "the state and left the timer. Each of them takes two rows until it fires, and then calls "
+    "handleExpiredTimer for a key of which nothing is known. It is information: a processor may "
+    "mean it so.",
+    to_do="call handle.deleteTimer for the timers of handle.listTimers where the state is cleared",
+    source="TimerStateImpl, StatefulProcessorHandleImpl.deleteTimer (4.0 to 4.3): a timer goes "
+    "when it has fired, or when the processor deletes it",
+    cause="Timers are set for keys that have no state.",
+    command="rows",
+)
+UNDECLARED = Kind(
+    "SS215",
+    Severity.WARNING,
+    Group.LIFETIME,
+    "state variable that the processor no longer declares",
+    "StatefulProcessorHandle.deleteIfExists",
+    _PROVEN,
+    means="The newest run of the query did not declare this state variable, and its rows are still "
+    "there: nothing reads them and nothing removes them, not even a TTL. Every snapshot carries "
+    "them on. Where the processor has deleted a variable with deleteIfExists, the indexes that "
+    "Spark kept for it stay behind, which is information.",
+    to_do="call handle.deleteIfExists with its name in the init of the processor, once it is sure "
+    "that no later run needs it",
+    source="TransformWithStateOperatorProperties (operator metadata v2), "
+    "StatefulProcessorHandleImpl.deleteIfExists (4.0 to 4.3)",
+    cause="A state variable is kept though the processor no longer declares it.",
+    command="info",
+)
+GROWING_ENTRIES = Kind(
+    "SS216",
+    Severity.WARNING,
+    Group.LIFETIME,
+    "list or map that only grows",
+    "ListState.appendValue",
+    _INFERRED,
+    means="Keys have many entries in a list or map state, entries were added in the window that "
+    "can be read, and none of theirs was removed. That they go on growing is inferred. A list is "
+    "read and, with a TTL, rewritten whole; a map is scanned whole by its iterator.",
+    thresholds=f"Keys with at least {_AT.entries_per_key:,} entries, rounded up to a power of two "
+    f"(`entries_per_key`), and at least {_AT.window_versions} versions whose changes are known "
+    "(`window_versions`).",
+    to_do="give the variable a TTL, or remove entries that are not needed any more: "
+    "ListState.put with those that are, MapState.removeKey",
+    source="ListStateImpl, MapStateImpl, ListStateImplWithTTL, MapStateImplWithTTL (4.0 to 4.3)",
+    cause="Lists or maps of some keys only grow.",
+    command="top",
+)
 JOIN_COUNTERS = Kind(
     "SS208",
     Severity.WARNING,
@@ -649,6 +740,11 @@ CATALOGUE = (
     JOIN_COPY,
     UNDECIDED,
     WATERMARK_AHEAD,
+    EXPIRED_TTL,
+    DUE_TIMER,
+    TIMER_WITHOUT_STATE,
+    UNDECLARED,
+    GROWING_ENTRIES,
     FORMAT_V1,
     SKEWED,
     OVERSIZED_VALUE,

@@ -28,7 +28,7 @@ from inspector.findings.catalogue import (
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import Certainty, Problem, StoreId
+from inspector.model import COMPARED, Certainty, Problem, StoreId
 
 KIND_OF_PROBLEM: dict[str, Kind] = {
     "missing-delta": MISSING_DELTA,
@@ -59,7 +59,7 @@ MOVED_CAUSE = (
 )
 MOVED_TO_DO = "nothing: the report is whole, and of one batch"
 
-NO_FINDING = ("codec-mismatch", "uncommitted")
+NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED)
 """Slugs of what is only remarkable."""
 
 

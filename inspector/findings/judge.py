@@ -19,8 +19,14 @@ from inspector.findings.integrity import (
 )
 from inspector.findings.joins import judge_join
 from inspector.findings.lifetime import judge as judge_life
-from inspector.findings.rule_inputs import join_lifetime, newest_times, store_lifetimes
+from inspector.findings.rule_inputs import (
+    join_lifetime,
+    newest_times,
+    store_lifetimes,
+    variable_lives,
+)
 from inspector.findings.thresholds import DEFAULTS, Thresholds
+from inspector.findings.variables import judge_variable
 from inspector.findings.watermarks import judge_watermark
 from inspector.merge.collect import Facts
 from inspector.model import BatchClock, Problem, StoreId, StoreName
@@ -52,6 +58,8 @@ def judge(
         found += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
         for life in store_lifetimes(checkpoint, operator, version, facts):
             found += judge_life(life, thresholds)
+        for variable in variable_lives(operator, version, facts):
+            found += judge_variable(variable, thresholds)
         if operator.name in JOIN:
             found += judge_join(join_lifetime(checkpoint, operator, version, facts), thresholds)
         found += judge_replay(
@@ -85,8 +93,9 @@ def judge_integrity(
     for operator in checkpoint.operators:
         depths = _depths(checkpoint, operator, version)
         found += judge_replay(operator.operator_id, depths, thresholds)
-    for (operator_id, store), versions in facts.by_store().items():
-        found += judge_removals(operator_id, store, versions)
+    if checkpoint.provider.removes_what_it_has:
+        for (operator_id, store), versions in facts.by_store().items():
+            found += judge_removals(operator_id, store, versions)
     for name, places in _placements(facts).items():
         found += judge_placement(name.operator_id, name.store_name, places)
     reported = [one for one in found if thresholds.reports(one.kind.id, one.rows)]
@@ -121,7 +130,7 @@ def _watermark(
 def _depths(checkpoint: Checkpoint, operator: Operator, version: int) -> dict[StoreId, int]:
     """Deltas that each store has to replay to load the version; those that can."""
     found: dict[StoreId, int] = {}
-    for layout in operator.layout.stores:
+    for layout in operator.layout.folders:
         with suppress(MissingVersionError):
             chain = chain_for(checkpoint.store_files[layout.directory], version)
             found[layout.store] = len(chain.deltas)

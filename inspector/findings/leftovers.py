@@ -1,4 +1,4 @@
-"""SS202, SS203 and SS210: expired keys that are still there, class by class."""
+"""SS202, SS203, SS210, SS212 and SS213: expired keys that are still there, class by class."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inspector.facts.expired import LeftoverClass
-from inspector.findings.catalogue import PAST_WATERMARK, TIMEOUT_KEPT, UNDECIDED
+from inspector.findings.catalogue import (
+    DUE_TIMER,
+    EXPIRED_TTL,
+    PAST_WATERMARK,
+    TIMEOUT_KEPT,
+    UNDECIDED,
+)
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.quantities import counted
 from inspector.model import Certainty
+from inspector.operators.rule import RowKind
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
 
@@ -57,11 +64,13 @@ class Place:
     Attributes:
         operator_id, store_name: which store.
         advice: what helps against leftovers of its rule; empty if that is not known.
+        row_kind: what its rows are.
     """
 
     operator_id: int
     store_name: str
     advice: str
+    row_kind: RowKind = RowKind.ROW
 
 
 def judge_leftovers(place: Place, leftovers: Sequence[LeftoverTotal]) -> Iterator[Finding]:
@@ -69,15 +78,15 @@ def judge_leftovers(place: Place, leftovers: Sequence[LeftoverTotal]) -> Iterato
     for total in leftovers:
         if total.rows and total.certainty is not Certainty.UNDECIDED:
             yield Finding(
-                PAST_WATERMARK if total.kind in PAST else TIMEOUT_KEPT,
+                _KINDS[place.row_kind] if total.kind in PAST else TIMEOUT_KEPT,
                 total.certainty,
-                _evidence(total),
+                _evidence(place, total),
                 _advice(place, total),
                 place.operator_id,
                 place.store_name,
                 total.rows,
                 total.bytes,
-                _cause(total),
+                _WORDS_OF.get(place.row_kind, _cause)(total),
                 _severity(total),
             )
 
@@ -102,16 +111,21 @@ def judge_undecided(
     rows = sum(total.rows for total in found)
     if rows:
         reasons = "; ".join(sorted({total.reason for total in found}))
+        timers = place.row_kind is RowKind.TIMER
+        what = counted(rows, "timer" if timers else "key")
         yield Finding(
             UNDECIDED,
             Certainty.UNDECIDED,
-            f"{counted(rows, 'key')}: {reasons}",
+            f"{what}: {reasons}",
             UNDECIDED.to_do,
             place.operator_id,
             place.store_name,
             rows,
             sum(total.bytes for total in found),
-            f"The files do not show whether a timeout left {counted(rows, 'key')} behind.",
+            f"The time of {what} has come, and the next batch will show whether "
+            f"{'it fires' if rows == 1 else 'they fire'}."
+            if timers
+            else f"The files do not show whether a timeout left {what} behind.",
         )
 
 
@@ -164,8 +178,21 @@ def _cause(total: LeftoverTotal) -> str:
     )
 
 
-def _evidence(total: LeftoverTotal) -> str:
-    what = "row" if total.kind in PAST else "key"
+def _ttl_cause(total: LeftoverTotal) -> str:
+    they = "it has" if total.rows == 1 else "they have"
+    return f"The TTL of {counted(total.rows, 'value')} has run out, and {they} not been removed."
+
+
+def _timer_cause(total: LeftoverTotal) -> str:
+    one = total.rows == 1
+    return (
+        f"The time of {counted(total.rows, 'timer')} has come, and "
+        f"{'it was' if one else 'they were'} neither fired nor deleted."
+    )
+
+
+def _evidence(place: Place, total: LeftoverTotal) -> str:
+    what = _NOUNS[place.row_kind] if total.kind in PAST else "key"
     return f"{counted(total.rows, what)}: {_said(total)}{_details(total)}; {_since(total)}"
 
 
@@ -204,6 +231,13 @@ def _details(total: LeftoverTotal) -> str:
     return f" ({'; '.join(words)})" if words else ""
 
 
+_KINDS = {
+    RowKind.ROW: PAST_WATERMARK,
+    RowKind.TTL_VALUE: EXPIRED_TTL,
+    RowKind.TIMER: DUE_TIMER,
+}
+_NOUNS = {RowKind.ROW: "row", RowKind.TTL_VALUE: "value", RowKind.TIMER: "timer"}
+_WORDS_OF = {RowKind.TTL_VALUE: _ttl_cause, RowKind.TIMER: _timer_cause}
 _WORDS = {
     LeftoverClass.PAST_WATERMARK: (
         "a batch ran with a watermark that covered it, and it stayed",

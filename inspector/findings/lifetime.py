@@ -67,7 +67,7 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
     advice = life.rule.advice if life.rule.expiry is not None else ""
-    place = Place(life.operator_id, life.store_name, advice)
+    place = Place(life.operator_id, life.store_name, advice, life.rule.row_kind)
     yield from judge_leftovers(place, life.leftovers)
     yield from judge_undecided(place, life.leftovers, said=bool(never_armed))
     yield from _grows(life, thresholds)

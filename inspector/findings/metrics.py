@@ -202,7 +202,8 @@ def values_of(
 
 
 def _rate(growth: StateGrowth | None, name: str) -> int | None:
-    rate = None if growth is None else growth.held_against(getattr(growth, name))
+    per_hour: float | None = None if growth is None else getattr(growth, name)
+    rate = None if growth is None or per_hour is None else growth.held_against(per_hour)
     return None if rate is None else round(rate)
 
 

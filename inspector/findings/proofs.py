@@ -66,6 +66,17 @@ PROOFS: Mapping[str, str] = {
     "which entry of the log, would decide it.",
     "SS211": "From the log: the watermark of the judged batch is compared with its batch clock, in "
     "the same entry of `offsets`.",
+    "SS212": "The `ttlExpirationMs` that Spark stored with each value is compared with the "
+    "processing time of each batch since the value was put, as Spark's own cleanup compares them. "
+    "A batch that ran with a later time left the value.",
+    "SS213": "The time in each timer's key is compared with the processing time or the watermark "
+    "of each batch behind the one that set it. A batch whose clock had come so far left the timer.",
+    "SS214": "The grouping key of each timer of the judged version is looked up among those of all "
+    "values, lists and maps of its partition, byte for byte.",
+    "SS215": "The newest metadata of the operator lists the variables that its processor declared; "
+    "the store of this one has rows and is not among them.",
+    "SS216": "The entries of each grouping key are counted in the judged version, and those of the "
+    "window that came or went. That they go on growing is inferred.",
     "SS301": "The offset log records the format; where it records none, format 1 is what the "
     "release that wrote it has. The schema of the values repeats the key's columns.",
     "SS302": "The rows of every partition of the judged version are counted.",

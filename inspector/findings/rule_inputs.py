@@ -13,11 +13,12 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.leftovers import LeftoverTotal
 from inspector.findings.lifetime import StoreLifetime
+from inspector.findings.variables import VariableLife
 from inspector.merge.collect import Facts
 from inspector.merge.key_times import covered_though_timed
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Certainty, StoreName, TimeoutKind
-from inspector.operators import deduplicate_within_watermark
+from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.join import VALUE_STORES
 from inspector.operators.rule import Clock
 
@@ -71,6 +72,40 @@ def join_lifetime(
             checks[store] = facts.join_checks[name]
         covered[store] = covered_though_timed(facts.key_time_votes.get(name, {}))
     return JoinLifetime(operator.operator_id, sides, checks, covered)
+
+
+def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[VariableLife]:
+    """What is known of each store of a transformWithState; nothing for other operators."""
+    if operator.processor is None:
+        return
+    timers, entries = facts.timers_without_state, facts.entries_per_key
+    for store in operator.layout.store_names:
+        name = StoreName(operator.operator_id, store)
+        family = operator.family(store)
+        versions = facts.by_store(version).get(name, {})
+        if family is not None:
+            yield VariableLife(
+                operator.operator_id,
+                store,
+                family,
+                operator.processor.declares(store),
+                versions.get(version, VersionFacts()),
+                _deleted(operator, store, facts.by_store(version), version),
+                timers.get(name),
+                entries.get(name),
+            )
+
+
+def _deleted(
+    operator: Operator, store: str, merged: dict[StoreName, dict[int, VersionFacts]], version: int
+) -> str | None:
+    """The variable of an index, if that is neither declared nor has rows."""
+    variable = operator.variable(store)
+    if variable is None or variable == store or operator.processor is None:
+        return None
+    of_variable = merged.get(StoreName(operator.operator_id, variable), {}).get(version)
+    gone = operator.processor.declares(variable) is False
+    return variable if gone and not (of_variable and of_variable.rows) else None
 
 
 def retention(
@@ -142,6 +177,8 @@ def newest_times(checkpoint: Checkpoint, facts: Facts) -> list[NewestTime]:
 
 def _what(field_name: str) -> str:
     """What a rule's field holds: not every one is the event time of a row."""
+    if field_name == transform_with_state.TIMER_FIELD:
+        return "timer"
     if field_name == deduplicate_within_watermark.FIELD:
         return "expiry time (event time and delay)"
     return "window end" if field_name.endswith(".end") else "event time"

@@ -32,8 +32,13 @@ class Thresholds:
 
     window_versions: int = _at(
         5,
-        "SS201 SS204 SS205 SS209",
+        "SS201 SS204 SS205 SS209 SS216",
         "Versions whose changes must be known before what did not happen in them says anything.",
+    )
+    entries_per_key: int = _at(
+        1024,
+        "SS216",
+        "Entries in a list or map of one key from which on it is reported that it only grows.",
     )
     data_batches: int = _at(
         3,

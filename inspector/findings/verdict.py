@@ -32,12 +32,12 @@ class StateSize:
     Attributes:
         rows: live rows. bytes: their UnsafeRow bytes; both exact.
         heap_bytes: what the versions that an executor retains by default take of its heap, all
-            partitions together; an estimate.
+            partitions together; an estimate. None where no executor keeps them on its heap.
     """
 
     rows: int
     bytes: int
-    heap_bytes: int
+    heap_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class StateGrowth:
 
     rows_per_hour: float
     bytes_per_hour: float
-    heap_bytes_per_hour: float
+    heap_bytes_per_hour: float | None
     since_batch: int
     since_ms: int
     growing: bool

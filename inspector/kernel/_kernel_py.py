@@ -20,11 +20,29 @@ from inspector.kernel._ranges import rows_of_range
 from inspector.kernel._rows import check_rows, read_slots
 from inspector.kernel._scan import scan
 from inspector.kernel._spans import gather, hash64
-from inspector.kernel.layout import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel._sst import lz4_blocks, table_entries
+from inspector.kernel._sst_index import index_handles
+from inspector.kernel._sst_live import table_live
+from inspector.kernel.layout import (
+    BAD_BLOCK,
+    BAD_ENTRY,
+    BAD_KEY_LENGTH,
+    BAD_ORDER,
+    END,
+    ENTRY,
+    FULL,
+    MORE,
+    OVER_LIMIT,
+    SPAN,
+)
 
 __all__ = [
+    "BAD_BLOCK",
+    "BAD_ENTRY",
     "BAD_KEY_LENGTH",
+    "BAD_ORDER",
     "END",
+    "ENTRY",
     "FULL",
     "MORE",
     "OVER_LIMIT",
@@ -36,9 +54,13 @@ __all__ = [
     "descents",
     "gather",
     "hash64",
+    "index_handles",
+    "lz4_blocks",
     "read_slots",
     "row_hashes",
     "rows_of_range",
     "scan",
+    "table_entries",
+    "table_live",
     "tally",
 ]

@@ -1,10 +1,18 @@
-"""Find the records of a delta or snapshot; ``scan.c`` does the same.
+"""Find the records of a delta, snapshot or changelog; ``scan.c`` does the same.
 
 Record framing, big endian (``HDFSBackedStateStoreProvider``, 2.3 to 4.3)::
 
     int32 key length | key | int32 value length | value      a put
     int32 key length | key | int32 < 0                       a removal
     int32 -1                                                 the end
+
+A changelog of version 2 or 4 (``StateStoreChangelogWriterV2``, 4.0 on) has the kind of each record
+in front, and a kind of its own for the end::
+
+    0x01 | int32 key length | key | int32 value length | value      a put
+    0x11 | int32 key length | key | int32 value length | value      a merge: appended to the value
+    0x10 | int32 key length | key | int32 < 0                       a removal
+    0x00                                                            the end
 """
 
 from __future__ import annotations
@@ -15,38 +23,102 @@ from typing import Any
 import numpy as np
 
 from inspector.kernel._arguments import octets, writable
-from inspector.kernel.layout import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel.layout import (
+    BAD_KEY_LENGTH,
+    BAD_KIND,
+    END,
+    FULL,
+    KIND_END,
+    KIND_MERGE,
+    KIND_PUT,
+    KIND_REMOVAL,
+    MORE,
+    OVER_LIMIT,
+    SPAN,
+)
 
 _INT32 = struct.Struct(">i")
 
 
-def scan(buffer: Any, start: int, spans: Any, max_length: int) -> tuple[int, int, int]:
+def scan(
+    buffer: Any, start: int, spans: Any, max_length: int, kinds: Any = None
+) -> tuple[int, int, int]:
     """Find whole records from ``start`` on.
 
     Args:
-        buffer: raw bytes of a delta or snapshot.
+        buffer: raw bytes of a delta, snapshot or changelog.
         start: offset of the first record.
         spans: filled with :data:`~inspector.kernel.layout.SPAN` numbers per record.
         max_length: longest key or value that is accepted.
+        kinds: filled with the kind of each record; None where records have none.
 
     Returns:
         A status, the number of records found, and the offset of the first byte not consumed (of
-        the offending length for ``BAD_KEY_LENGTH`` and ``OVER_LIMIT``).
+        the offending length for ``BAD_KEY_LENGTH`` and ``OVER_LIMIT``, of the record for
+        ``BAD_KIND``).
 
     Raises:
-        ValueError: ``start`` lies outside of the buffer.
+        ValueError: ``start`` lies outside of the buffer, or there is less room for kinds than for
+            spans.
     """
     view = octets(buffer)
     table = writable(spans, np.int64)
     if not 0 <= start <= len(view):
         raise ValueError("start lies outside of the buffer")
     room = len(table) // SPAN
+    of_kinds = None if kinds is None else writable(kinds, np.uint8)
+    if of_kinds is not None and len(of_kinds) < room:
+        raise ValueError("arrays differ in length")
     found: list[int] = []
+    seen: list[int] = []
     status = FULL
     while status == FULL and len(found) < room * SPAN:
-        status, start = _record(view, start, max_length, found)
+        if of_kinds is None:
+            status, start = _record(view, start, max_length, found)
+        else:
+            status, start = _of_kind(view, start, max_length, found, seen)
     table[: len(found)] = found
+    if of_kinds is not None:
+        of_kinds[: len(seen)] = seen
     return status, len(found) // SPAN, start
+
+
+def _of_kind(
+    view: memoryview, start: int, max_length: int, found: list[int], seen: list[int]
+) -> tuple[int, int]:
+    """As :func:`_record`, of a record that begins with its kind."""
+    if start == len(view):
+        return MORE, start
+    kind = view[start]
+    if kind == KIND_END:
+        return END, start + 1
+    if kind not in (KIND_PUT, KIND_REMOVAL, KIND_MERGE):
+        return BAD_KIND, start
+    record: list[int] = []
+    at = start + 1
+    # -1 ends a file without kinds; here it is as impossible as every other length below 0.
+    if len(view) - at >= _INT32.size and _INT32.unpack_from(view, at)[0] < 0:
+        return BAD_KEY_LENGTH, at
+    status, stop = _record(view, at, max_length, record)
+    if _value_contradicts(view, at, max_length, kind):
+        return BAD_KIND, start
+    if status != FULL:
+        return status, start if status == MORE else stop
+    found += record
+    seen.append(kind)
+    return FULL, stop
+
+
+def _value_contradicts(view: memoryview, at: int, max_length: int, kind: int) -> bool:
+    """Whether a removal has a value, or another record has none; False if that is not there."""
+    remaining = len(view) - at - _INT32.size
+    if remaining < 0:
+        return False
+    (key_length,) = _INT32.unpack_from(view, at)
+    if key_length > max_length or remaining - key_length < _INT32.size:
+        return False
+    (value_length,) = _INT32.unpack_from(view, at + _INT32.size + key_length)
+    return bool((kind == KIND_REMOVAL) != (value_length < 0))
 
 
 def _record(view: memoryview, start: int, max_length: int, found: list[int]) -> tuple[int, int]:

@@ -11,7 +11,12 @@
 #endif
 
 /* How a scan ended. */
-enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT };
+enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT, BAD_BLOCK, BAD_ENTRY, BAD_ORDER, BAD_KIND };
+
+enum { ENTRY = 5 }; /* columns of the entries of a table */
+
+/* What a record of a changelog begins with. */
+enum { KIND_END = 0x00, KIND_PUT = 0x01, KIND_REMOVAL = 0x10, KIND_MERGE = 0x11 };
 
 /* Fills a number and a flag for each row, by a program. Returns 0, or -1 if a row lies outside. */
 typedef int (*RowNumbers)(const Spans *rows, const Array *program, Array *numbers, char *known);
@@ -26,9 +31,13 @@ WITHIN PyObject *kernel_tally(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_check_rows(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_read_slots(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_descents(PyObject *module, PyObject *args);
-WITHIN PyObject *kernel_lz4_blocks(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_lz4_stream(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_rows_of_range(PyObject *module, PyObject *args);
 WITHIN PyObject *kernel_row_hashes(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_index_handles(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_lz4_blocks(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_table_entries(PyObject *module, PyObject *args);
+WITHIN PyObject *kernel_table_live(PyObject *module, PyObject *args);
 WITHIN extern PyType_Spec interner_spec;
 
 #endif

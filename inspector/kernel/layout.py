@@ -17,9 +17,24 @@ BAD_KEY_LENGTH = 3
 """A key length below -1 at ``stop``."""
 OVER_LIMIT = 4
 """A key or value length above ``max_length`` at ``stop``."""
+BAD_BLOCK = 5
+"""A block of a table whose restarts have no room in it."""
+BAD_ENTRY = 6
+"""An entry of a table whose lengths are impossible."""
+BAD_ORDER = 7
+"""An entry of a table that is not above the one before it."""
+
+BAD_KIND = 8
+"""At ``stop`` begins a record of an unknown kind, or one whose value does not fit its kind."""
+
+KIND_END, KIND_PUT, KIND_REMOVAL, KIND_MERGE = 0x00, 0x01, 0x10, 0x11
+"""What a record of a changelog begins with (``RecordType`` of Spark 4.0 and later)."""
 
 SPAN = 4
 """Numbers per record: key offset, key length, value offset, value length (-1 for a removal)."""
+ENTRY = 5
+"""Columns of the entries of a table: key offset, key length (without the 8 bytes of an internal
+key), value offset, value length, and those 8 bytes as a number."""
 
 NO_CLOCK = -(1 << 63)
 """In place of a clock that is null, unreadable or not there."""

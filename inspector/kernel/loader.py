@@ -29,10 +29,14 @@ if TYPE_CHECKING:
         descents = staticmethod(_kernel_py.descents)
         gather = staticmethod(_kernel_py.gather)
         hash64 = staticmethod(_kernel_py.hash64)
+        index_handles = staticmethod(_kernel_py.index_handles)
+        lz4_blocks = staticmethod(_kernel_py.lz4_blocks)
         read_slots = staticmethod(_kernel_py.read_slots)
         row_hashes = staticmethod(_kernel_py.row_hashes)
         rows_of_range = staticmethod(_kernel_py.rows_of_range)
         scan = staticmethod(_kernel_py.scan)
+        table_entries = staticmethod(_kernel_py.table_entries)
+        table_live = staticmethod(_kernel_py.table_live)
         tally = staticmethod(_kernel_py.tally)
 
 

@@ -164,7 +164,7 @@ static int64_t raw_size(const uint8_t *at, int64_t remaining, int64_t most, int6
     return total;
 }
 
-PyObject *kernel_lz4_blocks(PyObject *module, PyObject *args)
+PyObject *kernel_lz4_stream(PyObject *module, PyObject *args)
 {
     PyObject *object, *raw, *result = NULL;
     Py_buffer bytes;
@@ -172,7 +172,7 @@ PyObject *kernel_lz4_blocks(PyObject *module, PyObject *args)
     int64_t total, done = 0, consumed = 0;
     const uint8_t *at;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OLLL:lz4_blocks", &object, &start, &most, &room))
+    if (!PyArg_ParseTuple(args, "OLLL:lz4_stream", &object, &start, &most, &room))
         return NULL;
     if (PyObject_GetBuffer(object, &bytes, PyBUF_SIMPLE) < 0)
         return NULL;

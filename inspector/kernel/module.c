@@ -13,9 +13,13 @@ static PyMethodDef kernel_methods[] = {
     {"check_rows", kernel_check_rows, METH_VARARGS, "Find the rows that may not fit a schema."},
     {"read_slots", kernel_read_slots, METH_VARARGS, "Read one 64-bit field of every row."},
     {"descents", kernel_descents, METH_VARARGS, "Find the rows that are below the one before."},
-    {"lz4_blocks", kernel_lz4_blocks, METH_VARARGS, "Decompress the blocks that are right."},
+    {"lz4_stream", kernel_lz4_stream, METH_VARARGS, "Decompress the blocks that are right."},
     {"rows_of_range", kernel_rows_of_range, METH_VARARGS, "Find the keys of a range."},
     {"row_hashes", kernel_row_hashes, METH_VARARGS, "Hash the fields of rows as Spark does."},
+    {"index_handles", kernel_index_handles, METH_VARARGS, "Find the handles of a table's index."},
+    {"lz4_blocks", kernel_lz4_blocks, METH_VARARGS, "Unpack LZ4 blocks."},
+    {"table_entries", kernel_table_entries, METH_VARARGS, "Find the entries of a table's blocks."},
+    {"table_live", kernel_table_live, METH_VARARGS, "Merge tables and keep what lives."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -26,7 +30,8 @@ static int kernel_exec(PyObject *module)
         long value;
     } constants[] = {
         {"MORE", MORE},           {"FULL", FULL}, {"END", END}, {"BAD_KEY_LENGTH", BAD_KEY_LENGTH},
-        {"OVER_LIMIT", OVER_LIMIT}, {"SPAN", SPAN},
+        {"OVER_LIMIT", OVER_LIMIT}, {"BAD_KIND", BAD_KIND}, {"SPAN", SPAN},
+        {"BAD_BLOCK", BAD_BLOCK}, {"BAD_ENTRY", BAD_ENTRY}, {"BAD_ORDER", BAD_ORDER}, {"ENTRY", ENTRY},
     };
     size_t i;
     PyObject *type = PyType_FromSpec(&interner_spec);

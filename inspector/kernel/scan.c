@@ -1,4 +1,4 @@
-/* Finds the records of a delta or snapshot; _scan.py defines it. */
+/* Finds the records of a delta, snapshot or changelog; _scan.py defines it. */
 #include "functions.h"
 
 static int64_t be32(const uint8_t *at)
@@ -14,6 +14,66 @@ typedef struct {
     int64_t max_length; /* of a key or value */
     int64_t count;      /* records found */
 } Scan;
+
+static int is_kind(uint8_t kind)
+{
+    return kind == KIND_PUT || kind == KIND_REMOVAL || kind == KIND_MERGE;
+}
+
+/* Finds records that begin with their kind, and fills in those; else as scan_records does. */
+static int scan_kinds(Scan *scan, Array *spans, uint8_t *kinds)
+{
+    const uint8_t *data = scan->data;
+    int64_t at = scan->start, size = scan->size, max_length = scan->max_length;
+    int64_t room = spans->count / SPAN, count = 0, key_length, value_length;
+    char *target = spans->buffer.buf;
+    int status = FULL;
+    while (count < room) {
+        int64_t record[SPAN];
+        status = MORE;
+        if (size - at < 1)
+            break;
+        if (!is_kind(data[at])) {
+            status = data[at] == KIND_END ? END : BAD_KIND;
+            at += status == END;
+            break;
+        }
+        if (size - at < 5)
+            break;
+        key_length = be32(data + at + 1);
+        if (key_length < 0 || max_length < key_length) {
+            at += 1;
+            status = key_length < 0 ? BAD_KEY_LENGTH : OVER_LIMIT;
+            break;
+        }
+        if (size - at - 5 < key_length || size - at - 5 - key_length < 4)
+            break;
+        record[0] = at + 5;
+        record[1] = key_length;
+        record[2] = at + 9 + key_length;
+        value_length = be32(data + record[2] - 4);
+        record[3] = value_length < 0 ? -1 : value_length;
+        if ((data[at] == KIND_REMOVAL) != (value_length < 0)) {
+            status = BAD_KIND;
+            break;
+        }
+        if (max_length < value_length) {
+            at = record[2] - 4;
+            status = OVER_LIMIT;
+            break;
+        }
+        if (size - record[2] < value_length)
+            break;
+        kinds[count] = data[at];
+        at = record[2] + (value_length < 0 ? 0 : value_length);
+        memcpy(target + count * (int64_t)sizeof record, record, sizeof record);
+        count++;
+        status = FULL;
+    }
+    scan->start = at;
+    scan->count = count;
+    return status;
+}
 
 /* Finds records from `start` on; moves it behind the last whole one, but to the value length of one
  * whose value is over the limit. */
@@ -59,16 +119,38 @@ static int scan_records(Scan *scan, Array *spans)
     return status;
 }
 
+/* Calls scan_kinds if there is an array for the kinds, else scan_records. */
+static PyObject *scanned(Scan *scan, Array *spans, PyObject *kinds_object)
+{
+    Py_buffer kinds;
+    int status, with_kinds = kinds_object != Py_None;
+    if (with_kinds) {
+        if (PyObject_GetBuffer(kinds_object, &kinds, PyBUF_WRITABLE) < 0)
+            return NULL;
+        if (kinds.len < spans->count / SPAN) {
+            PyBuffer_Release(&kinds);
+            PyErr_SetString(PyExc_ValueError, "arrays differ in length");
+            return NULL;
+        }
+    }
+    Py_BEGIN_ALLOW_THREADS
+    status = with_kinds ? scan_kinds(scan, spans, kinds.buf) : scan_records(scan, spans);
+    Py_END_ALLOW_THREADS
+    if (with_kinds)
+        PyBuffer_Release(&kinds);
+    return Py_BuildValue("iLL", status, (long long)scan->count, (long long)scan->start);
+}
+
 PyObject *kernel_scan(PyObject *module, PyObject *args)
 {
     Py_buffer bytes;
-    PyObject *object, *spans_object, *result = NULL;
+    PyObject *object, *spans_object, *kinds_object = Py_None, *result = NULL;
     long long start, max_length;
     Array spans;
     Scan scan;
-    int status;
     (void)module;
-    if (!PyArg_ParseTuple(args, "OLOL:scan", &object, &start, &spans_object, &max_length))
+    if (!PyArg_ParseTuple(args, "OLOL|O:scan", &object, &start, &spans_object, &max_length,
+                          &kinds_object))
         return NULL;
     if (PyObject_GetBuffer(object, &bytes, PyBUF_SIMPLE) < 0)
         return NULL;
@@ -79,10 +161,7 @@ PyObject *kernel_scan(PyObject *module, PyObject *args)
         goto done;
     }
     scan = (Scan){bytes.buf, bytes.len, start, max_length, 0};
-    Py_BEGIN_ALLOW_THREADS
-    status = scan_records(&scan, &spans);
-    Py_END_ALLOW_THREADS
-    result = Py_BuildValue("iLL", status, (long long)scan.count, (long long)scan.start);
+    result = scanned(&scan, &spans, kinds_object);
 done:
     PyBuffer_Release(&spans.buffer);
 no_spans:

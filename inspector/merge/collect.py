@@ -23,6 +23,7 @@ from inspector.facts.sizes import SizeCounts
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.top import TopKey
+from inspector.facts.variables import EntriesPerKey, KeyEntries, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.merge.key_times import times_with_watermark
 from inspector.merge.resolution import Resolution, habits_of
@@ -181,6 +182,23 @@ class Facts:
         An explanation of why nothing is left.
         """
         return times_with_watermark(self.key_time_votes, self.removed_rows)
+
+    # -- state variables --------------------------------------------------------------------------
+
+    @cached_property
+    def timers_without_state(self) -> dict[StoreName, TimersWithoutState]:
+        """Timers of transformWithState whose keys have no state."""
+        return self._one_each(TimersWithoutState)
+
+    @cached_property
+    def entries_per_key(self) -> dict[StoreName, EntriesPerKey]:
+        """Entries of each list and map of transformWithState by their keys."""
+        return self._one_each(EntriesPerKey)
+
+    @cached_property
+    def key_entries(self) -> list[Observed[KeyEntries]]:
+        """The keys of which each partition has most entries."""
+        return self.of(KeyEntries)
 
     # -- timers and leftovers ---------------------------------------------------------------------
 

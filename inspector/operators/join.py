@@ -1,7 +1,9 @@
-"""Stream-stream joins: ``symmetricHashJoin``, four stores on this provider.
+"""Stream-stream joins: ``symmetricHashJoin``, four stores, or four column families of one.
 
 ``<side>-keyToNumValues`` counts the rows of a join key; ``<side>-keyWithIndexToValue`` holds them,
-each under the key and an index from 0 to count - 1.
+each under the key and an index from 0 to count - 1. In state format 4 ``<side>-keyWithTsToValues``
+holds them under the key and their event time, and ``<side>-tsWithKey`` has an entry for each, by
+which they are evicted; the rows go by the same times as before.
 
 A side is cleaned by a watermark on the join key, on both sides alike, or by one on its own value
 with the bound that the join condition gives; else never
@@ -20,7 +22,14 @@ with the bound that the join condition gives; else never
 
 from __future__ import annotations
 
-from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES
+from collections.abc import Collection
+
+from inspector.model import (
+    JOIN_COUNT_STORES,
+    JOIN_INDEX_STORES,
+    JOIN_ROW_STORES,
+    JOIN_TIMED_ROW_STORES,
+)
 from inspector.operators.rule import (
     MICROS_PER_MS,
     Clock,
@@ -41,7 +50,11 @@ EMITS = Emission.BY_WATERMARK
 evicted (onOutputCompletion); that a join is an inner one is not in the checkpoint."""
 
 SIDES = ("left", "right")
-VALUE_STORES, COUNT_STORES = JOIN_ROW_STORES, JOIN_COUNT_STORES
+VALUE_STORES = (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
+COUNT_STORES = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
+"""For each of the stores of rows the one that counts them; those of state formats 1 to 3 and then
+those of format 4, left before right. A join has the stores of one format."""
+STORE_SIDES = (*SIDES, *SIDES)
 COUNT = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1, True, "value")
 """Where a counter's number lies."""
 
@@ -65,7 +78,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     if store in COUNT_STORES:
         reason = "a counter goes with the last row of its join key"
         return StoreRule(unknown=reason, source=SOURCE, needs_none=True)
-    if not any(_has_watermark(shape, name) for name in VALUE_STORES):
+    if not any(_has_watermark(shape, name) for name in value_stores(shape.schemas)):
         return StoreRule(
             never="neither side carries a watermark, so no row is ever removed",
             advice=_ADVICE,
@@ -88,6 +101,19 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         event_time=event_time,
         key_times=tuple(key_times(key)),
     )
+
+
+def value_stores(stores: Collection[str]) -> tuple[str, ...]:
+    """The two stores of rows that a join with these stores has, left before right."""
+    timed = not set(JOIN_TIMED_ROW_STORES).isdisjoint(stores)
+    return JOIN_TIMED_ROW_STORES if timed else JOIN_ROW_STORES
+
+
+def columns_beside(store: str) -> int:
+    """Columns in the keys of a store beside those of the join key: a row's index, its time."""
+    if store in (*JOIN_TIMED_ROW_STORES, *JOIN_INDEX_STORES):
+        return 2
+    return int(store in JOIN_ROW_STORES)
 
 
 def time_fields(key: StructType) -> list[tuple[int, ...]]:

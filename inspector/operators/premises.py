@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Premise:
-    """A premise of proofs about group state, or about the watermark.
+    """A premise of proofs about group state, state variables, or the watermark.
 
     Attributes:
         name: by which code and documentation call it.
@@ -102,6 +102,27 @@ _PREMISES = (
         "a batch that failed when some partitions had written their delta, and that a run with the "
         "other kind of timeout executed again over a file manager that keeps the first file",
         "records of a batch that contradict both clocks",
+    ),
+    Premise(
+        "ttl-cleanup",
+        "every batch of a transformWithState removes, after all calls, the values of the variables "
+        "that its processor declares whose TTL ran out by its own processing time; a value is "
+        "written with a TTL that ends after its own batch",
+        "StatefulProcessorHandleImpl.doTtlCleanup, TTLState.clearExpiredStateForAllKeys, "
+        "StateTTL.isExpired, calculateExpirationTimeForDuration",
+        "4.0 to 4.3",
+        "nothing that Spark accepts: a value that outlives a batch with a later clock is a "
+        "leftover whatever the reason, mostly a run that did not declare its variable",
+    ),
+    Premise(
+        "timers-fire",
+        "every batch of a transformWithState fires, after the new data, the timers that were there "
+        "before it and whose time its clock has reached, and deletes each after its call",
+        "TransformWithStateExec.processTimers, handleTimerRows; TimerStateImpl.getExpiredTimers; "
+        "in Python pyspark.sql.streaming.stateful_processor_util",
+        "4.0 to 4.3",
+        "a timer that a call of the same batch sets for a time that has passed, so that the batch "
+        "that sets a timer does not count",
     ),
     Premise(
         "own-batch",

@@ -17,6 +17,7 @@ from inspector.operators import (
     group_state,
     join,
     session_window,
+    transform_with_state,
 )
 from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule
 from inspector.sparktypes import StructType, field_at, is_int64, widen_timeout
@@ -29,6 +30,7 @@ _MODULES: tuple[ModuleType, ...] = (
     group_state,
     join,
     global_limit,
+    transform_with_state,
 )
 _RULES: dict[str, Callable[[OperatorShape, str], StoreRule]] = {
     name: module.rule for module in _MODULES for name in module.NAMES

@@ -16,6 +16,7 @@ from inspector.operators import (
     group_state,
     join,
     session_window,
+    transform_with_state,
 )
 
 _ADVICE: Mapping[str, str] = {
@@ -43,6 +44,11 @@ _ADVICE: Mapping[str, str] = {
     **dict.fromkeys(
         group_state.NAMES,
         "call state.update() only when the value has changed",
+    ),
+    # ValueStateImpl.update puts whatever it is given; with TTL the new expiry is a change.
+    **dict.fromkeys(
+        transform_with_state.NAMES,
+        "call update, put or updateValue only when the value has changed",
     ),
     # SymmetricHashJoinStateManager writes the counter of a join key with every row of it.
     **dict.fromkeys(

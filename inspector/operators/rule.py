@@ -47,6 +47,8 @@ class ExpiryField:
         delay_ms: how far behind the clock the rule goes (the retention of a join's side).
         previous_bound: the batch may evict by the watermark of the batch before it; only what that
             one covers is sure to go.
+        after_put: the batch that puts a row may leave it, whatever its clock: only those after it
+            are sure to remove it (timers of transformWithState).
     """
 
     clock: Clock
@@ -57,6 +59,15 @@ class ExpiryField:
     name: str
     delay_ms: int = 0
     previous_bound: bool = False
+    after_put: bool = False
+
+
+class RowKind(enum.Enum):
+    """What the rows of a rule are to their user."""
+
+    ROW = "row"
+    TTL_VALUE = "value with TTL"
+    TIMER = "timer"
 
 
 @dataclass(frozen=True)
@@ -75,6 +86,7 @@ class StoreRule:
         needs_none: it lacks nothing without a rule: its rows are few, or go with another store's.
         key_times: fields of the key one of which may carry the watermark, where nothing but the
             rows can show which; if one does, no row outlives it, so that it never makes a leftover.
+        row_kind: what the rows are.
     """
 
     expiry: ExpiryField | None = None
@@ -87,6 +99,7 @@ class StoreRule:
     user_supplied: bool = False
     needs_none: bool = False
     key_times: tuple[ExpiryField, ...] = ()
+    row_kind: RowKind = RowKind.ROW
 
     def by_key_time(self, path: tuple[int, ...] | None) -> StoreRule:
         """The rule, if the rows show that this field of ``key_times`` carries the watermark."""
@@ -106,12 +119,14 @@ class OperatorShape:
         name: operator name as Spark's operator metadata has it.
         schemas: key and value schema by store name; a store without schema file is absent.
         upstream: names of the operators with higher ids; they may hold its watermark back.
+        properties: what the operator says of itself (operator metadata v2).
     """
 
     operator_id: int
     name: str
     schemas: Mapping[str, tuple[StructType, StructType]]
     upstream: tuple[str, ...] = field(default=())
+    properties: Mapping[str, object] = field(default_factory=dict)
 
 
 class Emission(enum.Enum):

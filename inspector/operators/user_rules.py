@@ -22,7 +22,7 @@ from inspector.exceptions import CheckpointError
 from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATION
 from inspector.operators.join import NAMES as JOIN
-from inspector.operators.join import SIDES, VALUE_STORES
+from inspector.operators.join import SIDES, STORE_SIDES, VALUE_STORES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, StoreRule
 from inspector.sparktypes import AtomicType, DataType, StructType, type_name
 
@@ -96,7 +96,7 @@ class UserRules:
         return self.operator_rules.get((operator_id, None)) if of_store is None else of_store
 
     def _retain(self, operator_id: int, rules: dict[str, StoreRule]) -> None:
-        for side, store in zip(SIDES, VALUE_STORES, strict=True):
+        for side, store in zip(STORE_SIDES, VALUE_STORES, strict=True):
             kept = self.join_retention.get(
                 (operator_id, side), self.join_retention.get((None, side))
             )

@@ -14,7 +14,7 @@ from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
-from inspector.passes.key_filter import chosen, filter_of, some_records
+from inspector.passes.key_filter import chosen, filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import Step, replay_steps
 from inspector.schemas import CHANGES, problem_batch, record_batch, specs_in
@@ -74,6 +74,8 @@ class _Walk:
                 yield from self._start(step, step.base)
             elif step.delta is not None:
                 yield from self._go_on(step, step.delta)
+            elif step.compared is not None:
+                yield from self._load(step.compared)
 
     def _start(self, step: Step, base: StoreFile) -> Iterator[pa.RecordBatch]:
         if step.delta is not None:
@@ -122,7 +124,7 @@ class _Walk:
                 return
             old_values = tuple(events.old_values[at] for at in rows) if events.old_values else ()
             events = BlockEvents(events.events[rows], events.old_sizes[rows], old_values)
-            block, ordinals = some_records(block, rows), ordinals[rows]
+            block, ordinals = block.some(rows), ordinals[rows]
         yield from self._rows(file, block, ordinals, events)
 
     def _rows(

@@ -23,7 +23,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
-from inspector.passes.key_filter import BoundFilter, chosen, filter_of, some_records
+from inspector.passes.key_filter import BoundFilter, chosen, filter_of
 from inspector.passes.store_reader import READ_ERRORS, StoreReader, open_stores
 from inspector.providers.chain import chain_for
 from inspector.schemas import DIFF, batch_of, problem_batch, record_batch, specs_in
@@ -165,7 +165,7 @@ class _Unit:
             return differ
         sides = {Compared.OLD: differ.removed, Compared.NEW: differ.added}
         kept = [
-            ids[part.filter.mask_values(some_records(block, rows))]
+            ids[part.filter.mask_values(block.some(rows))]
             for side, alone in sides.items()
             for part, block, rows, ids in self._found(side, np.concatenate([differ.changed, alone]))
             if part.filter is not None

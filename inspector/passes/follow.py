@@ -23,6 +23,7 @@ from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.observe import StorePass
 from inspector.passes.run import tasks_in
 from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.passes.variables import emit_variables, meets_others
 from inspector.providers.chain import Step, StoreFiles, replay_steps
 from inspector.state.replay import StateMap
 
@@ -94,9 +95,10 @@ class Followed:
             state = yield from kept.pass_.emit_judged()
             for problem in kept.problems:
                 yield ReadProblem.observe(problem, reader.store, task.version)
-            if state is not None and store.store_name in OF_JOIN:
+            if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
                 states[store.store_name] = state
         yield from emit_sides(task, states)
+        yield from emit_variables(task, states)
 
     def _reach(self, task: Task, store: StoreTask, reader: StoreReader) -> _Kept:
         """A store at the version of a task, or as near as its files lead."""
@@ -119,7 +121,7 @@ class Followed:
     def _advance(self, kept: _Kept, steps: list[Step], reader: StoreReader) -> None:
         """Take the steps that are new."""
         steps = [step for step in steps if step.version > kept.reached]
-        applied = [step.base or step.delta for step in steps]
+        applied = [step.base or step.delta or step.compared for step in steps]
         reader.expect([file for file in applied if file is not None])
         for step, file in zip(steps, applied, strict=True):
             change = kept.pass_.advance(step)

@@ -13,7 +13,8 @@ from typing import Any
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
-from inspector.facts.joins import compare_side
+from inspector.facts.joins import compare_index, compare_side
+from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times
 from inspector.passes.observe import schemas
 from inspector.sparktypes import StructType
@@ -29,10 +30,14 @@ def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[
         if counts not in states or values not in states:
             continue
         key, _ = schemas(by_name[values])
-        if key is None or states[counts].tracking.clock is None:
+        timed = values in JOIN_TIMED_ROW_STORES
+        if key is None or (states[counts].tracking.clock is None and not timed):
             continue
         store = task.store_id(by_name[values])
-        check = compare_side(states[counts], states[values], key)
+        if timed:
+            check = compare_index(states[counts], states[values])
+        else:
+            check = compare_side(states[counts], states[values], key)
         yield Observed(store, task.version, check)
         yield from _key_times(task, by_name[values], states[values], key)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -221,19 +221,7 @@ def chosen(
             continue
         rows = np.flatnonzero(requested.mask(block))
         if len(rows):
-            yield some_records(block, rows), block.ordinals[rows]
-
-
-def some_records(block: RecordBlock, rows: Int64s) -> RecordBlock:
-    """Some records of a block; they no longer have consecutive ordinals."""
-    return replace(
-        block,
-        key_offset=block.key_offset[rows],
-        key_length=block.key_length[rows],
-        value_offset=block.value_offset[rows],
-        value_length=block.value_length[rows],
-        checksum_mismatches=(),
-    )
+            yield block.some(rows), block.ordinals[rows]
 
 
 def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:

@@ -35,7 +35,7 @@ from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Step, replay_steps
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 from inspector.state.change import Change
-from inspector.state.compare import compare_snapshot
+from inspector.state.compare import apply_snapshot, compare_snapshot
 from inspector.state.replay import NO_CLOCK, StateMap, Tracking
 
 MISFITS_LISTED = 3
@@ -118,6 +118,7 @@ class StorePass:
         The stores' rules and schemas are those of the task before; what the log says of the
         batches, and the files, may have become more.
         """
+        reader.goes_on_from(self._reader)
         self._task, self._store, self._reader = task, store, reader
         self.life.resume(task, store)
 
@@ -127,6 +128,8 @@ class StorePass:
         """Replay one step; None if its version could not be made."""
         if step.base is not None:
             return self._load(step.base)
+        if step.compared is not None:
+            return self._differ(step.compared) if self.whole else self._load(step.compared)
         assert step.delta is not None
         change: Change | None = None
         if self.whole:
@@ -149,10 +152,18 @@ class StorePass:
         self._applied.append(file)
         return self._run(file)
 
-    def _run(self, file: StoreFile) -> Change | None:
+    def _differ(self, file: StoreFile) -> Change | None:
+        self.state.begin(file.version or 0)
+        self._applied.append(file)
+        return self._run(file, compared=True)
+
+    def _run(self, file: StoreFile, *, compared: bool = False) -> Change | None:
         try:
-            for block in self._checked(file):
-                self.state.apply(block)
+            if compared:
+                apply_snapshot(self.state, self._checked(file))
+            else:
+                for block in self._checked(file):
+                    self.state.apply(block)
         except READ_ERRORS as error:
             self._reader.failed(error, file)
             self.whole = False
@@ -189,13 +200,16 @@ class StorePass:
 
     def emit_version(self, change: Change, step: Step) -> Iterator[Observed[Any]]:
         """The facts of the version that a step made."""
-        snapshot = step.base or step.check
+        snapshot = step.base or step.check or step.compared
+        counted = self._store.counts_files
         files = {
-            "delta_bytes": step.delta.size if step.delta else 0,
-            "snapshot_bytes": snapshot.size if snapshot else 0,
-            "raw_bytes": self._raw_bytes,
+            "delta_bytes": step.delta.size if step.delta and counted else 0,
+            "snapshot_bytes": snapshot.size if snapshot and counted else 0,
+            "raw_bytes": self._raw_bytes if counted else 0,
         }
         facts = measure_version(change, self.state, self._sizes, files)
+        if step.delta is None:
+            facts = replace(facts, empty_deltas=0)
         yield from self._differences
         self._differences.clear()
         if not self._task.speaks_for_files:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.checkpoint.logfile import DOUBTFUL
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
@@ -18,6 +18,7 @@ from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_store, bounds_of
 from inspector.passes.row_facts import emit_fields, emit_matched
 from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.passes.variables import emit_variables, meets_others
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
 
@@ -107,6 +108,7 @@ def _looked_at(
 
 def _each_store(task: Task) -> Iterator[Observed[Any]]:
     states: dict[str, StateMap] = {}
+    shared = _SharedProblems()
     for store, reader in open_stores(task):
         state = yield from audit_store(task, store, reader)
         _check_doubts(task, reader)  # before more is read in vain
@@ -115,23 +117,50 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
         if task.speaks_for_files:
             reader.check_rest(store.files)
         _check_doubts(task, reader)
+        shared.leave_out(store, reader)
         yield from _problems(task, reader)
         if task.fit and task.speaks_for_files:
-            yield Observed(reader.store, task.version, reader.checked)
-        known = len(reader.problems)
-        if task.matched:
-            more = reader.again(task, store)
-            yield from emit_matched(task, store, more)
-            reader.add(more.problems)
-        if task.fields:
-            more = reader.again(task, store)
-            yield from emit_fields(task, store, more)
-            reader.add(more.problems)
-        _check_doubts(task, reader)
-        yield from _problems(task, reader, known)
-        if state is not None and store.store_name in OF_JOIN:
+            checked = reader.checked
+            if not store.counts_files:
+                checked = replace(checked, files=0, file_checksums=0)
+            yield Observed(reader.store, task.version, checked)
+        yield from _of_rows(task, store, reader)
+        if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
             states[store.store_name] = state
     yield from emit_sides(task, states)
+    yield from emit_variables(task, states)
+
+
+def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """What takes another look at the live rows."""
+    known = len(reader.problems)
+    if task.matched:
+        more = reader.again(task, store)
+        yield from emit_matched(task, store, more)
+        reader.add(more.problems)
+    if task.fields:
+        more = reader.again(task, store)
+        yield from emit_fields(task, store, more)
+        reader.add(more.problems)
+    _check_doubts(task, reader)
+    yield from _problems(task, reader, known)
+
+
+class _SharedProblems:
+    """Keeps what is wrong with a file from being told once by each of the stores that share it."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str | None, int | None]] = set()
+
+    def leave_out(self, store: StoreTask, reader: StoreReader) -> None:
+        """Forget the problems of a store's reader that an earlier store had."""
+        if store.column_family is not None:
+            reader.problems = [
+                found
+                for found in reader.problems
+                if found.path is None or (found.slug, found.path, found.offset) not in self._told
+            ]
+            self._told |= {(found.slug, found.path, found.offset) for found in reader.problems}
 
 
 def _each_field(task: Task) -> Iterator[Observed[Any]]:

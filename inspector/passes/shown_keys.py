@@ -31,6 +31,8 @@ def shows_few(task: Task, store: StoreTask) -> bool:
     All keys are needed where the facts are about their fields: of a join's stores and of session
     windows, and where Spark's hash of each is asked for; and where all leftovers are listed.
     """
+    if task.provider != Task.provider or store.family is not None:
+        return False  # their records are not where the files of the default have them
     by_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
     lists_all = store.expiry is not None and not task.leftover_limit
     return not (by_fields or lists_all or task.rehashed)

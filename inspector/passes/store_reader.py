@@ -13,8 +13,9 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import InspectorError
 from inspector.facts.checks import ChecksPassed
 from inspector.model import Problem, StoreFile
-from inspector.providers.provider import ReadOptions
+from inspector.providers.provider import ReadOptions, StoreForm
 from inspector.providers.registry import provider_named
+from inspector.sparktypes import StructType, parse_schema_json
 
 READ_ERRORS = (InspectorError, OSError)
 """What reading a file may raise; anything else is a fault of this package."""
@@ -34,8 +35,20 @@ class StoreReader:
         self._begun: set[str] = set()
         self._storage = storage
         self.provider = provider_named(task.provider)
-        options = ReadOptions(task.codecs, task.row_checksum)
-        self._files = self.provider.reader(storage, options, store.side_files, self.report)
+        form = StoreForm(
+            store.column_family,
+            _key_put(store),
+            store.key_encoder,
+            store.several_values,
+            None if store.value_schema is None else parse_schema_json(store.value_schema),
+            {number: parse_schema_json(text) for number, text in store.written_values.items()},
+        )
+        options = ReadOptions(
+            task.codecs, task.row_checksum, task.merge_delimiter, task.encoding, form
+        )
+        self._files = self.provider.reader(
+            storage, options, store.files, store.side_files, self.report
+        )
 
     @property
     def raw_bytes(self) -> int:
@@ -46,6 +59,10 @@ class StoreReader:
     def checked(self) -> ChecksPassed:
         """What was right so far, each file once."""
         return ChecksPassed(**asdict(self._files.checked))
+
+    def goes_on_from(self, other: StoreReader) -> None:
+        """Take over what another reader of the store knows of the version that it read last."""
+        self._files.goes_on_from(other._files)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -105,7 +122,7 @@ class StoreReader:
         if not isinstance(error, READ_ERRORS):
             raise error
         found = problem(error, file.path)
-        self.report(found.slug, found.message, file, found.offset)
+        self.problems.append(replace(found, store=self.store, version=file.version))
 
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
         """The columns that every row about this store has."""
@@ -116,6 +133,14 @@ class StoreReader:
             "partition_id": self.store.partition_id,
             "version": version,
         }
+
+
+def _key_put(store: StoreTask) -> StructType | None:
+    """The schema of the keys as operators put them: without the place of a row in its list."""
+    if store.key_schema is None:
+        return None
+    key = parse_schema_json(store.key_schema)
+    return StructType(key.fields[:-1]) if store.several_values else key
 
 
 def open_stores(task: Task) -> Iterator[tuple[StoreTask, StoreReader]]:

@@ -24,20 +24,30 @@ class FileNames:
 
 @dataclass(frozen=True)
 class StoreFiles:
-    """The state files of one store by version, and how their provider spells them."""
+    """The state files of one store by version, and how their provider spells them.
+
+    Attributes:
+        deltas, snapshots: by version.
+        names: how their provider spells them.
+        compares: the provider may write snapshots alone: what a version changed is then how its
+            snapshot differs from the one before.
+    """
 
     deltas: Mapping[int, StoreFile]
     snapshots: Mapping[int, StoreFile]
     names: FileNames
+    compares: bool = False
 
     @classmethod
-    def of(cls, files: Iterable[StoreFile], names: FileNames) -> StoreFiles:
+    def of(
+        cls, files: Iterable[StoreFile], names: FileNames, *, compares: bool = False
+    ) -> StoreFiles:
         """Sort a store's files; whatever is neither delta nor snapshot is left out."""
         kinds: dict[FileKind, dict[int, StoreFile]] = {FileKind.DELTA: {}, FileKind.SNAPSHOT: {}}
         for file in files:
             if file.kind in kinds and file.version is not None:
                 kinds[file.kind][file.version] = file
-        return cls(kinds[FileKind.DELTA], kinds[FileKind.SNAPSHOT], names)
+        return cls(kinds[FileKind.DELTA], kinds[FileKind.SNAPSHOT], names, compares)
 
     @property
     def newest(self) -> int:
@@ -50,6 +60,7 @@ class StoreFiles:
             {v: f for v, f in self.deltas.items() if f != file},
             {v: f for v, f in self.snapshots.items() if f != file},
             self.names,
+            self.compares,
         )
 
 
@@ -77,17 +88,20 @@ class Step:
         delta: changes since the version before. With a base they are not applied (the version
             before is unknown).
         check: snapshot of the same version, to hold against the replayed map.
+        compared: snapshot that shows what its batch changed by how it differs from the version
+            before; for there is no delta, where a provider writes snapshots alone.
     """
 
     version: int
     base: StoreFile | None = None
     delta: StoreFile | None = None
     check: StoreFile | None = None
+    compared: StoreFile | None = None
 
     @property
     def files(self) -> tuple[StoreFile, ...]:
         """What the step reads, in order: with a base not the delta."""
-        files = (self.base,) if self.base is not None else (self.delta, self.check)
+        files = (self.base,) if self.base is not None else (self.delta, self.check, self.compared)
         return tuple(file for file in files if file is not None)
 
 
@@ -120,6 +134,12 @@ def restorable_versions(files: StoreFiles) -> list[int]:
     return found
 
 
+def compared_versions(files: StoreFiles) -> list[int]:
+    """The versions of which only a comparison of snapshots shows what they changed."""
+    steps = replay_steps(files, files.newest) if files.compares else []
+    return [step.version for step in steps if step.compared is not None]
+
+
 def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
     """One pass over all restorable versions up to ``upto``, oldest first, each file once.
 
@@ -134,6 +154,8 @@ def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
         delta, snapshot = files.deltas.get(version), files.snapshots.get(version)
         if delta is not None and version == reached + 1:
             steps.append(Step(version, delta=delta, check=snapshot))
+        elif files.compares and delta is None and version == reached + 1:
+            steps.append(Step(version, compared=snapshot))
         else:
             steps.append(Step(version, base=snapshot, delta=delta))
         reached = version

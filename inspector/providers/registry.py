@@ -12,19 +12,19 @@ from functools import lru_cache
 from inspector import providers
 from inspector.exceptions import UnsupportedProviderError
 from inspector.model import FileKind, Version
-from inspector.providers.provider import Listing, Provider, Recognizer, Unsupported
+from inspector.providers.provider import Listing, Provider
 
 
-def recognizers() -> tuple[Recognizer, ...]:
+def all_providers() -> tuple[Provider, ...]:
     """All of them, in the order in which they are asked."""
     return _found(tuple(providers.__path__))
 
 
 @lru_cache(maxsize=8)
-def _found(folders: tuple[str, ...]) -> tuple[Recognizer, ...]:
+def _found(folders: tuple[str, ...]) -> tuple[Provider, ...]:
     packages = [each.name for each in pkgutil.iter_modules(folders) if each.ispkg]
     modules = [importlib.import_module(f"{providers.__name__}.{name}") for name in packages]
-    found: list[Recognizer] = [module.PROVIDER for module in modules]
+    found: list[Provider] = [module.PROVIDER for module in modules]
     return tuple(sorted(found, key=lambda each: (each.rank, each.name)))
 
 
@@ -33,7 +33,7 @@ def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | No
 
     The first provider that knows such a name decides; what none knows is OTHER.
     """
-    for each in recognizers():
+    for each in all_providers():
         kind, version = each.classify(name, is_dir=is_dir)
         if kind is not FileKind.OTHER:
             return kind, version
@@ -50,11 +50,21 @@ def provider_for(listing: Listing, root: str) -> Provider:
     Raises:
         UnsupportedProviderError: it is recognised, and cannot be read here; or none is recognised.
     """
-    found = next((each for each in recognizers() if each.detect(listing)), None)
-    if isinstance(found, Provider):
-        return found
-    reason = found.reason if isinstance(found, Unsupported) else "got state of an unknown provider"
-    raise UnsupportedProviderError(reason, root)
+    found = next((each for each in all_providers() if each.detect(listing)), None)
+    if found is None or _is_unknown(listing):
+        known = ", ".join(each.spark_class for each in all_providers())
+        got = (listing.provider_class or "an unknown provider")[:200]
+        raise UnsupportedProviderError(f"got state of {got}, expected one of {known}", root)
+    return found
+
+
+def _is_unknown(listing: Listing) -> bool:
+    """Whether a class that nobody here knows is recorded, and no file is named as any names it."""
+    recorded = listing.provider_class
+    if recorded is None or any(each.spark_class in recorded for each in all_providers()):
+        return False
+    kinds = {file.kind for file in listing.files}
+    return FileKind.OTHER in kinds and kinds.isdisjoint((FileKind.DELTA, FileKind.SNAPSHOT))
 
 
 def provider_named(name: str) -> Provider:
@@ -63,7 +73,7 @@ def provider_named(name: str) -> Provider:
     Raises:
         UnsupportedProviderError: this process has no such provider.
     """
-    for each in recognizers():
-        if each.name == name and isinstance(each, Provider):
+    for each in all_providers():
+        if each.name == name:
             return each
     raise UnsupportedProviderError(f"got a task for the provider {name!r}, which is not here")

@@ -81,7 +81,9 @@ def verdict_value(verdict: Verdict, report: Report) -> dict[str, Any]:
             "growing": growth.growing,
             "rows_per_hour": round(growth.rows_per_hour),
             "bytes_per_hour": round(growth.bytes_per_hour),
-            "heap_bytes_per_hour": round(growth.heap_bytes_per_hour),
+            "heap_bytes_per_hour": None
+            if growth.heap_bytes_per_hour is None
+            else round(growth.heap_bytes_per_hour),
             "new_rows_per_hour": _rounded(growth.new_rows_per_hour),
             "removed_rows_per_hour": _rounded(growth.removed_rows_per_hour),
             "since_batch": growth.since_batch,

@@ -224,9 +224,11 @@ def _growth(growth: StateGrowth | None, size: StateSize, level: Level) -> str:
     if growth.since_oldest:
         since += " or before, which can no longer be read"
     rows = f"~{_rows(growth)} and " if round(growth.rows_per_hour) else ""
+    heap = growth.heap_bytes_per_hour
+    of_heap = "" if heap is None else f" (~{bytes_rate_text(heap)} of heap)"
     return (
-        f"The state grows by {rows}~{bytes_text(growth.bytes_per_hour)} per hour "
-        f"(~{bytes_rate_text(growth.heap_bytes_per_hour)} of heap) {since}. {holds}"
+        f"The state grows by {rows}~{bytes_text(growth.bytes_per_hour)} per hour{of_heap} {since}. "
+        f"{holds}"
     )
 
 

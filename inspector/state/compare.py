@@ -1,4 +1,4 @@
-"""A snapshot held against the map that the deltas of the same version made."""
+"""Snapshots held against maps: of the same version, or of the version before."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.arrays import longer
-from inspector.decode.records import RecordBlock
+from inspector.arrays import Int64s, longer
+from inspector.decode.records import REMOVED, RecordBlock
 from inspector.state.replay import StateMap
 
 
@@ -43,6 +43,36 @@ class SnapshotDifference:
 
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra or self.different)
+
+
+def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
+    """Apply to a map what a snapshot has otherwise, as puts and removals of the version begun.
+
+    That a key was put again with the value that it had is not seen.
+    """
+    seen = np.zeros(len(state), np.bool_)
+    for block in blocks:
+        ids, same = state.holds(block)
+        if len(state) > len(seen):
+            seen = longer(seen, len(state))
+        seen[ids] = True
+        differ = np.flatnonzero(~same)
+        if len(differ):
+            state.apply(block.some(differ))
+    gone = np.flatnonzero(state.live[: len(seen)] & ~seen)
+    for start in range(0, len(gone), _REMOVED_AT_ONCE):
+        state.apply(_removals(state, gone[start : start + _REMOVED_AT_ONCE]))
+
+
+_REMOVED_AT_ONCE = 1 << 16
+
+
+def _removals(state: StateMap, ids: Int64s) -> RecordBlock:
+    keys = state.keys(ids)
+    lengths = np.array([len(key) for key in keys], np.int64)
+    offsets = np.cumsum(lengths) - lengths
+    none = np.full(len(ids), REMOVED, np.int64)
+    return RecordBlock(b"".join(keys), 0, 0, offsets, lengths, np.zeros_like(none), none)
 
 
 def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:

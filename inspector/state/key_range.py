@@ -63,7 +63,7 @@ class RangeFilter:
             self.range.number,
             rows,
         )
-        return block.some(rows[:count])
+        return block.part(rows[:count])
 
 
 def shared_part(shared_fields: list[bool], fields: int) -> Int64s:

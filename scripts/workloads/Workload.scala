@@ -93,6 +93,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
       val last = Executed.last(query)
       last.foreach(batch => batches(batch.id) = batch.json(number, new File(checkpoint, s"offsets/${batch.id}")))
       providers = ThisSpark.loadedProviders(checkpoint)
+        .collect { case (id, p: HDFSBackedStateStoreProvider) => id -> p }
       if (random.nextDouble() < chosen.real("maint", 0)) providers.values.foreach(_.doMaintenance())
     }
   }

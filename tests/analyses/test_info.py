@@ -5,6 +5,7 @@ from typing import Any
 
 from inspector import api
 from inspector.render.report import Report
+from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of
 
 
@@ -26,3 +27,21 @@ def test_a_store_without_schema_has_none(tmp_path: Path) -> None:
     assert row["key_schema"] is row["value_schema"] is None
     assert row["expires"].startswith("unknown: ")
     assert row["operator_name"] == "stateStoreSave"
+
+
+def test_state_variables_are_listed_with_what_they_hold() -> None:
+    report = api.info(str(FIXTURES / "rocksdb_tws_processing" / "checkpoint"))
+    table = next(each for each in report.tables if each.name == "variables")
+    rows = {row["store_name"]: row for row in table.rows}
+    assert {name: row["holds"] for name, row in rows.items() if row["ttl"] is not None} == {
+        **dict.fromkeys(("total", "seen"), "value"),
+        **dict.fromkeys(("amounts", "recent"), "list"),
+        **dict.fromkeys(("pages", "visited"), "map"),
+    }
+    assert {name for name, row in rows.items() if row["ttl"]} == {"seen", "recent", "visited"}
+    assert all(row["declared"] for row in rows.values() if row["ttl"] is not None)
+    assert {row["time_mode"] for row in rows.values()} == {"ProcessingTime"}
+    assert {row["output_mode"] for row in rows.values()} == {"Update"}
+    assert rows["$ttl_visited"]["variable"] == "visited"
+    assert rows["$procTimers_keyToTimestamp"]["holds"] == "timers"
+    assert "default" not in rows

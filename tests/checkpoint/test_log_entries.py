@@ -74,11 +74,22 @@ def test_what_an_entry_lacks_is_none(data: bytes, expected: OffsetEntry) -> None
     ],
 )
 def test_a_commit_of_any_format_has_its_watermark(data: bytes, expected: int | None) -> None:
-    assert parse_commit(data) == expected
+    assert parse_commit(data).next_watermark_ms == expected
+
+
+def test_a_commit_of_checkpoint_format_2_names_what_was_committed() -> None:
+    # Two operators, of the first two partitions with a store each, of the other one with two.
+    data = b'v2\n{"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c","d"]]}}'
+    one, two = parse_commit(data).unique_ids.values()
+    assert (one, two) == ((frozenset("a"), frozenset("b")), (frozenset("cd"),))
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"{}", b"v4\n{}", b"v1\nx", b'v1\n{"nextBatchWatermarkMs":"7"}']
+    "data",
+    [
+        *(b"", b"{}", b"v4\n{}", b"v1\nx", b'v1\n{"nextBatchWatermarkMs":"7"}'),
+        *(b'v2\n{"stateUniqueIds":5}', b'v2\n{"stateUniqueIds":{"0":[5]}}'),
+    ],
 )
 def test_another_commit_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):

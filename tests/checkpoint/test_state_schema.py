@@ -17,6 +17,7 @@ from inspector.checkpoint.state_schema import (
 )
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, TruncatedError
+from inspector.sparktypes.key_encoders import KeyEncoding
 
 KEY = '{"type":"struct","fields":[{"name":"user","type":"string","nullable":true,"metadata":{}}]}'
 VALUE = (
@@ -127,6 +128,7 @@ def test_column_families_and_which_of_them_is_the_stores() -> None:
     first, second = found.column_families
     assert (first.key_schema_id, first.value_schema_id) == (0, 1)
     assert first.key_encoder == {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
+    assert first.encoder.kind is KeyEncoding.ROW
     assert first.user_key == first.key
     assert second.user_key is None
     assert found.value == second.value
@@ -268,7 +270,7 @@ def test_a_schema_that_cannot_be_read_is_a_problem(tmp_path: Path) -> None:
     [
         ([], "10_b"),
         (["file:/in/ck/state/0/_stateSchema/default/2_a"], "2_a"),
-        (["hdfs://x/2_a", "hdfs://x/10_b"], "10_b"),
+        (["hdfs://x/2_a", "hdfs://x/10_b"], "10_b 2_a"),
         (["hdfs://x/2_a", "hdfs://x/11_gone"], "2_a"),
         (["hdfs://x/11_gone"], "10_b"),
     ],
@@ -281,8 +283,38 @@ def test_of_the_third_format_the_named_or_the_newest_counts(
     storage = storage_of(tmp_path, {**files, f"{folder}/.10_b.crc": b"", f"{folder}/odd": b""})
     found, problems = read_state_schema(storage, 0, schema_paths=paths)
     assert found is not None
-    assert [each.name for each in found.column_families] == [expected]
+    assert [each.name for each in found.column_families] == expected.split()
     assert problems == ()
+
+
+def test_what_only_an_older_schema_has_is_kept(tmp_path: Path) -> None:
+    folder, other = "state/0/_stateSchema/default", VALUE.replace('"name":"', '"name":"new_')
+    newer = family("kept", other).replace(struct.pack(">h", 1) + chunked(other), _second(other))
+    files = {
+        f"{folder}/0_x": v3(family("gone"), family("kept")),
+        f"{folder}/3_y": v3(newer),
+        f"{folder}/5_z": v3(newer),
+    }
+    paths = ["a/0_x", "a/3_y", "a/5_z"]
+    found, problems = read_state_schema(storage_of(tmp_path, files), 0, schema_paths=paths)
+    assert found is not None
+    kept, gone = found.column_families
+    assert (kept.name, gone.name, problems) == ("kept", "gone", ())
+    assert (kept.value_schema_id, set(kept.older_values)) == (2, {1})
+    assert kept.older_values[1] == gone.value != kept.value
+    # An older one that is bad is a problem; a bad newest leaves nothing.
+    storage = storage_of(tmp_path / "b", {**files, f"{folder}/0_x": b"junk"})
+    found, (problem,) = read_state_schema(storage, 0, schema_paths=paths)
+    assert problem.path is not None
+    assert problem.path.endswith("0_x")
+    assert [each.name for each in found.column_families] == ["kept"]  # type: ignore[union-attr]
+    storage = storage_of(tmp_path / "c", {**files, f"{folder}/5_z": b"junk"})
+    assert read_state_schema(storage, 0, schema_paths=paths)[0] is None
+
+
+def _second(value: str) -> bytes:
+    """A value's schema under the next number."""
+    return struct.pack(">h", 2) + chunked(value)
 
 
 def test_a_bad_schema_of_the_third_format_is_a_problem(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ MANY = [
 
 @pytest.fixture
 def fleet(tmp_path: Path) -> Path:
-    """Four checkpoints, of which one is healthy, one leaks, one is spoilt and one is of RocksDB."""
+    """Three checkpoints, of which one is healthy, one leaks and one is spoilt."""
     folder = tmp_path / "fleet"
     shutil.copytree(HEALTHY, folder / "team-a/healthy")
     shutil.copytree(LEAK, folder / "team-a/leak")

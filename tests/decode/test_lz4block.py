@@ -207,4 +207,4 @@ def test_the_kernel_stops_at_what_is_not_right() -> None:
     broken = BLOCK + STORED[:-1] + b"\0" + ENDED
     assert blocks(memoryview(broken), 0, 1 << 20, 1 << 20) == (RAW, len(BLOCK))
     with pytest.raises(ValueError, match="start lies outside"):
-        load("c").lz4_blocks(b"", 1, 1, 1)  # type: ignore[attr-defined]
+        load("c").lz4_stream(b"", 1, 1, 1)  # type: ignore[attr-defined]

@@ -116,17 +116,18 @@ def test_the_clock_and_confs_of_a_version_are_those_of_its_batch(tmp_path: Path)
     assert found.conf(3, "stateStore.compression.codec") == "lz4"
 
 
-def test_the_state_of_rocksdb_is_declined(tmp_path: Path) -> None:
+def test_the_state_of_an_unknown_provider_is_declined(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
-    provider = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    provider = "com.example.OurProvider"
     cases.write_logs(root, [Batch()], {"streaming.stateStore.providerClass": provider}, first=4)
-    with pytest.raises(UnsupportedProviderError) as raised:
+    assert open_checkpoint(str(root)).provider.name == "hdfs"  # it names its files as Spark does
+    for path in root.rglob("*.delta"):
+        path.rename(path.with_suffix(".lsm"))
+    for path in root.rglob("*.snapshot"):
+        path.rename(path.with_suffix(".lsm"))
+    with pytest.raises(UnsupportedProviderError, match=provider) as raised:
         open_checkpoint(str(root))
     assert raised.value.path == str(root)
-    other = small_checkpoint(tmp_path / "other")
-    (other / "state/1/0/3.zip").write_bytes(b"PK")
-    with pytest.raises(UnsupportedProviderError):
-        open_checkpoint(str(other))
 
 
 def test_a_schema_that_is_gone_from_beside_the_metadata_is_a_problem(tmp_path: Path) -> None:

@@ -171,6 +171,22 @@ def test_where_a_batch_may_evict_by_the_watermark_before_only_that_one_counts() 
     assert versions == {cases.micros(1_000_000): 2, cases.micros(2_000_000): 3}
 
 
+def test_where_the_batch_that_puts_a_row_may_leave_it_only_those_behind_it_count() -> None:
+    behind = replace(cases.KEY_TIME, after_put=True)
+    row = key_time(1_000_000)
+    clocks = [clock(version, 1000) for version in (1, 2, 3)]
+    (waits,) = judge([Step([row])], clocks, behind)
+    assert (waits.certainty, waits.version) == (Certainty.UNDECIDED, 1)
+    (one,) = judge([Step([row]), Step([])], clocks, behind)
+    assert (one.certainty, one.version) == (PROVEN, 2)
+    # Who put what a snapshot brought is not known: perhaps the batch of its version.
+    loaded = Step([row], rebase=True)
+    (waits,) = judge([Step([row]), loaded], clocks, behind)
+    assert waits.certainty is Certainty.UNDECIDED
+    (one,) = judge([Step([row]), loaded, Step([])], clocks, behind)
+    assert one.version == 3
+
+
 time_rows = st.lists(
     st.tuples(st.integers(0, 3), st.none() | st.integers(-2, 12).map(lambda half: half * 500)),
     max_size=5,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from inspector.facts.joins import JoinCheck, compare_side
+from inspector.facts.joins import JoinCheck, compare_index, compare_side
 from inspector.operators.join import COUNT
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.sparktypes import StructType, parse_ddl
+from inspector.state.replay import StateMap
 from tests import cases, encode
 from tests.cases import Step, replay
 from tests.encode import Record
@@ -60,3 +61,14 @@ def test_rows_of_another_store_belong_to_no_join_key() -> None:
     short, _, _ = replay([Step([(bytes(8), bytes(8)), (bytes(3), bytes(8))])])
     assert compare_side(counters, short, wide) == JoinCheck(dangling_rows=2, rows=2)
     assert compare_side(counters, short, StructType(())) == JoinCheck(dangling_rows=2, rows=2)
+
+
+def test_an_index_by_time_has_an_entry_for_each_row() -> None:
+    def state(*keys: bytes) -> StateMap:
+        found, *_ = replay([Step([(key, b"v" * 8) for key in keys])])
+        return found
+
+    rows = state(b"a", b"b", b"c")
+    assert compare_index(state(b"a", b"b", b"c"), rows) == JoinCheck(rows=3)
+    disagree = compare_index(state(b"a", b"x", b"y"), rows)
+    assert disagree == JoinCheck(missing_rows=2, dangling_rows=2, rows=3)

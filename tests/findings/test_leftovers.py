@@ -17,6 +17,7 @@ from inspector.findings.leftovers import (
     judge_undecided,
 )
 from inspector.model import Certainty
+from inspector.operators.rule import RowKind
 
 PROVEN, INFERRED, UNDECIDED = Certainty
 PLACE = Place(2, "default", "call state.remove()")
@@ -151,3 +152,30 @@ def test_what_was_set_again_with_a_changed_state_waits_for_its_timer() -> None:
     changed = replace(total(REARMED, UNDECIDED), by_change={"changed": 3})
     assert not list(judge_undecided(PLACE, [changed], said=False))
     assert list(judge_undecided(PLACE, [replace(changed, kind=KEPT)], said=False))
+
+
+@pytest.mark.parametrize(
+    ("row_kind", "id_", "cause", "noun"),
+    [
+        (RowKind.TTL_VALUE, "SS212", "The TTL of 2 values has run out, ", "2 values: "),
+        (RowKind.TIMER, "SS213", "The time of 2 timers has come, ", "2 timers: "),
+    ],
+)
+def test_values_with_ttl_and_timers_have_findings_of_their_own(
+    row_kind: RowKind, id_: str, cause: str, noun: str
+) -> None:
+    two = LeftoverTotal(LeftoverClass.PAST_PROCESSING_TIME, PROVEN, 2, 80, 5)
+    (found,) = judge_leftovers(Place(0, "seen", "", row_kind), [two])
+    assert (found.kind.id, found.rows, found.bytes) == (id_, 2, 80)
+    assert found.cause.startswith(cause)
+    assert found.evidence.startswith(noun)
+
+
+def test_timers_that_wait_for_the_next_batch_are_undecided() -> None:
+    one = LeftoverTotal(LeftoverClass.PAST_WATERMARK, UNDECIDED, 1, 40, 5, reason="so")
+    place = Place(0, "$eventTimers_keyToTimestamp", "", RowKind.TIMER)
+    (found,) = judge_undecided(place, [one], said=False)
+    assert found.cause == (
+        "The time of 1 timer has come, and the next batch will show whether it fires."
+    )
+    assert found.evidence == "1 timer: so"

@@ -18,7 +18,18 @@ from hypothesis import strategies as st
 from inspector.arrays import Int64s
 from inspector.exceptions import EngineError
 from inspector.kernel import _kernel_py
-from inspector.kernel.layout import BAD_KEY_LENGTH, END, FULL, MORE, OVER_LIMIT, SPAN
+from inspector.kernel.layout import (
+    BAD_KEY_LENGTH,
+    BAD_KIND,
+    END,
+    FULL,
+    KIND_MERGE,
+    KIND_PUT,
+    KIND_REMOVAL,
+    MORE,
+    OVER_LIMIT,
+    SPAN,
+)
 from inspector.kernel.loader import ENVIRONMENT, load, slow_kernel_text
 
 if TYPE_CHECKING:
@@ -111,6 +122,52 @@ def test_scan_reports_lengths_above_the_limit_before_the_bytes_are_there(kernel:
     value = encode.record(b"12345678", b"")[:-4] + key
     assert scan(kernel, value, limit=8)[:2] == (OVER_LIMIT, 12)
     assert scan(kernel, struct.pack(">i", LIMIT))[:2] == (MORE, 0)
+
+
+def scan_kinds(
+    kernel: Kernel, data: bytes, *, start: int = 0, room: int = 8, limit: int = LIMIT
+) -> tuple[int, int, list[list[int]], list[int]]:
+    spans, kinds = np.zeros((room, SPAN), np.int64), np.zeros(room, np.uint8)
+    status, count, stop = kernel.scan(data, start, spans, limit, kinds)
+    return status, stop, spans[:count].tolist(), kinds[:count].tolist()
+
+
+def test_scan_finds_records_by_kind(kernel: Kernel) -> None:
+    data = b"\x01" + PUT + b"\x10" + REMOVAL + b"\x11" + PUT + b"\x00rest"
+    put, removal = len(PUT) + 1, len(REMOVAL) + 1
+    last = put + removal
+    spans = [[5, 3, 12, 8], [put + 5, 4, put + 13, -1], [last + 5, 3, last + 12, 8]]
+    kinds = [KIND_PUT, KIND_REMOVAL, KIND_MERGE]
+    assert scan_kinds(kernel, data) == (END, 2 * put + removal + 1, spans, kinds)
+    assert scan_kinds(kernel, data, room=1) == (FULL, put, spans[:1], kinds[:1])
+
+
+@pytest.mark.parametrize("cut", range(1, len(PUT) + 1))
+def test_scan_stops_before_a_record_of_a_kind_that_is_cut(kernel: Kernel, cut: int) -> None:
+    first = b"\x01" + PUT
+    status, stop, found, kinds = scan_kinds(kernel, first + (b"\x11" + PUT)[:cut])
+    assert (status, stop, len(found), kinds) == (MORE, len(first), 1, [KIND_PUT])
+
+
+@pytest.mark.parametrize(
+    "record", [b"\x02" + PUT, b"\xff" + PUT, b"\x01" + REMOVAL, b"\x11" + REMOVAL, b"\x10" + PUT]
+)
+def test_scan_reports_a_kind_that_cannot_be(kernel: Kernel, record: bytes) -> None:
+    data = b"\x01" + PUT + record
+    assert scan_kinds(kernel, data)[:2] == (BAD_KIND, len(PUT) + 1)
+
+
+def test_scan_reports_lengths_behind_a_kind(kernel: Kernel) -> None:
+    for length in (-1, -2):
+        assert scan_kinds(kernel, b"\x01" + struct.pack(">i", length))[:2] == (BAD_KEY_LENGTH, 1)
+    assert scan_kinds(kernel, b"\x01" + struct.pack(">i", 9), limit=8)[:2] == (OVER_LIMIT, 1)
+    value = b"\x01" + struct.pack(">i", 1) + b"k" + struct.pack(">i", 9)
+    assert scan_kinds(kernel, value, limit=8)[:2] == (OVER_LIMIT, 6)
+
+
+def test_scan_needs_room_for_the_kinds(kernel: Kernel) -> None:
+    with pytest.raises(ValueError, match="arrays differ in length"):
+        kernel.scan(b"", 0, np.zeros((2, SPAN), np.int64), LIMIT, np.zeros(1, np.uint8))
 
 
 @pytest.mark.parametrize("start", [-1, 5, 1 << 62])
@@ -351,6 +408,22 @@ def test_scan_is_the_same_in_both(data: bytes, start: int, room: int, limit: int
     start = min(start, len(data))
     expected = scan(load("python"), data, start=start, room=room, limit=limit)
     assert scan(load("c"), data, start=start, room=room, limit=limit) == expected
+
+
+of_kinds = st.lists(st.tuples(st.sampled_from(b"\x00\x01\x10\x11"), st.binary(max_size=3))).map(
+    lambda entries: b"".join(
+        bytes([kind]) + encode.record(data, None if kind == KIND_REMOVAL else data)
+        for kind, data in entries
+    )
+)
+
+
+@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+@given(st.binary(max_size=60) | of_kinds, st.integers(0, 60), st.integers(0, 5), st.integers(0, 40))
+def test_scan_of_kinds_is_the_same_in_both(data: bytes, start: int, room: int, limit: int) -> None:
+    start = min(start, len(data))
+    expected = scan_kinds(load("python"), data, start=start, room=room, limit=limit)
+    assert scan_kinds(load("c"), data, start=start, room=room, limit=limit) == expected
 
 
 @pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")

@@ -11,7 +11,7 @@ from inspector.operators import group_state, join
 from inspector.operators.registry import EMITS, UNKNOWN, fed_by_sources, identify, rule_for
 from inspector.operators.rule import Emission, OperatorShape, StoreRule
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
-from tests.cases import FIXTURES
+from tests.cases import hdfs_cases
 
 EVERY = {
     *("stateStoreSave", "StatefulStreamlineAggregate", "sessionWindowStateStoreSaveExec"),
@@ -36,7 +36,7 @@ def of_fixture(case: Path) -> list[tuple[str, Schemas]]:
     return named
 
 
-CASES = sorted(path.parent for path in FIXTURES.glob("*/schemas.json"))
+CASES = hdfs_cases("4.3.0")
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -94,8 +94,8 @@ def test_every_operator_of_this_provider_has_a_rule() -> None:
 
 
 def test_what_is_not_known_is_said() -> None:
-    unknown = rule_for(OperatorShape(0, "transformWithStateExec", {}), "default")
-    assert unknown == StoreRule(unknown="no rule is known for operator 'transformWithStateExec'")
+    unknown = rule_for(OperatorShape(0, "streamingUnion", {}), "default")
+    assert unknown == StoreRule(unknown="no rule is known for operator 'streamingUnion'")
     without = rule_for(OperatorShape(0, "dedupe", {}), "default")
     assert without.unknown is not None
     assert "the state schema (Spark 3.1 and later write one) is missing" in without.unknown

@@ -14,6 +14,7 @@ from inspector.providers.chain import (
     Step,
     StoreFiles,
     chain_for,
+    compared_versions,
     replay_steps,
     restorable_versions,
 )
@@ -129,3 +130,19 @@ def test_a_file_can_be_left_out_without_the_other_of_its_version() -> None:
     files = files_of({1, 2}, {2}).without(snapshot)
     assert (set(files.deltas), set(files.snapshots)) == ({1, 2}, set())
     assert chain_for(files, 2).files == (state_file(1), state_file(2))
+
+
+def test_snapshots_alone_are_compared_where_their_provider_writes_no_deltas() -> None:
+    snapshots = {v: state_file(v, FileKind.SNAPSHOT) for v in (1, 2, 4, 5)}
+    deltas = {5: state_file(5)}
+    alone = StoreFiles(deltas, snapshots, NAMES, compares=True)
+    assert replay_steps(alone, 5) == [
+        Step(1, compared=snapshots[1]),  # from the empty version 0
+        Step(2, compared=snapshots[2]),
+        Step(4, base=snapshots[4]),
+        Step(5, delta=deltas[5], check=snapshots[5]),
+    ]
+    assert compared_versions(alone) == [1, 2]
+    assert compared_versions(StoreFiles(deltas, snapshots, NAMES)) == []
+    assert Step(1, compared=snapshots[1]).files == (snapshots[1],)
+    assert alone.without(snapshots[2]).compares

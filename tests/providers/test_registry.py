@@ -21,7 +21,7 @@ from inspector.model import FileKind, StoreFile
 from inspector.passes.store_reader import StoreReader
 from inspector.providers.chain import replay_steps
 from inspector.providers.provider import Listing
-from inspector.providers.registry import classify, provider_for, provider_named, recognizers
+from inspector.providers.registry import all_providers, classify, provider_for, provider_named
 from inspector.state.replay import StateMap
 from tests.cases import facts_of_type, observed_in
 
@@ -61,10 +61,10 @@ UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
         ("7.delta.crc", FileKind.SPARK_CHECKSUM, 7),
         ("7.snapshot.crc", FileKind.SPARK_CHECKSUM, 7),
         (f"2_{UUID}.changelog.crc", FileKind.SPARK_CHECKSUM, 2),
-        ("7.zip", FileKind.UNSUPPORTED, 7),
-        ("7.changelog", FileKind.UNSUPPORTED, 7),
-        (f"7_{UUID}.zip", FileKind.UNSUPPORTED, 7),
-        (f"7_{UUID}.changelog", FileKind.UNSUPPORTED, 7),
+        ("7.zip", FileKind.SNAPSHOT, 7),
+        ("7.changelog", FileKind.DELTA, 7),
+        (f"7_{UUID}.zip", FileKind.SNAPSHOT, 7),
+        (f"7_{UUID}.changelog", FileKind.DELTA, 7),
     ],
 )
 def test_a_name_tells_kind_and_version(name: str, kind: FileKind, version: int | None) -> None:
@@ -74,8 +74,8 @@ def test_a_name_tells_kind_and_version(name: str, kind: FileKind, version: int |
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("SSTs", FileKind.UNSUPPORTED),
-        ("logs", FileKind.UNSUPPORTED),
+        ("SSTs", FileKind.TABLE),
+        ("logs", FileKind.TABLE_LOG),
         ("7.delta", FileKind.OTHER),
         ("left-keyToNumValues", FileKind.OTHER),
     ],
@@ -110,16 +110,23 @@ def listing(*names: str, provider_class: str | None = None) -> Listing:
     "found",
     [
         listing("1.zip"),
-        listing("1.changelog"),
-        listing("SSTs/"),
-        listing("1.delta", "logs/"),
+        listing("1.changelog", "1.delta"),
         listing(provider_class="org.apache.spark.x.RocksDBStateStoreProvider"),
+        listing("1.delta", provider_class="org.apache.spark.x.RocksDBStateStoreProvider"),
     ],
 )
-def test_rocksdb_is_recognised_and_refused(found: Listing) -> None:
-    with pytest.raises(UnsupportedProviderError, match="got state of RocksDB") as raised:
+def test_rocksdb_is_recognised_by_its_class_or_else_its_files(found: Listing) -> None:
+    assert provider_for(found, "/c").name == "rocksdb"
+
+
+@pytest.mark.parametrize("names", [("1.lsm",), ("1.lsm", ".1.lsm.crc")])
+def test_files_of_a_provider_that_nobody_knows_are_refused(names: tuple[str, ...]) -> None:
+    found = listing(*names, provider_class="com.example.OurProvider")
+    with pytest.raises(
+        UnsupportedProviderError, match=r"got state of com\.example\.OurProvider"
+    ) as e:
         provider_for(found, "/c")
-    assert raised.value.path == "/c"
+    assert e.value.path == "/c"
 
 
 @pytest.mark.parametrize(
@@ -129,6 +136,8 @@ def test_rocksdb_is_recognised_and_refused(found: Listing) -> None:
         listing("1.delta", "logs", "1.zip.crc"),
         listing("1.delta", provider_class="org.apache.spark.x.HDFSBackedStateStoreProvider"),
         listing("1.delta", provider_class="com.example.OurProvider"),
+        listing(provider_class="com.example.OurProvider"),
+        listing("1.zip", provider_class="org.apache.spark.x.HDFSBackedStateStoreProvider"),
     ],
 )
 def test_what_nobody_claims_is_of_sparks_default(found: Listing) -> None:
@@ -138,8 +147,7 @@ def test_what_nobody_claims_is_of_sparks_default(found: Listing) -> None:
 def test_a_task_for_a_provider_that_is_not_here_is_an_error() -> None:
     with pytest.raises(UnsupportedProviderError, match="'lsm', which is not here"):
         provider_named("lsm")
-    with pytest.raises(UnsupportedProviderError, match="'rocksdb', which is not here"):
-        provider_named("rocksdb")
+    assert provider_named("rocksdb").name == "rocksdb"
 
 
 TOY = """
@@ -154,6 +162,7 @@ class Reader:
     checked = Checked(0, 0, 0)
     def __init__(self, storage): self.storage = storage
     def expect(self, files): pass
+    def goes_on_from(self, other): pass
     def unchecked(self, files): return iter(())
     def check(self, file): pass
     def blocks(self, file):
@@ -167,6 +176,7 @@ class Reader:
 
 class Toy(Provider):
     name = "toy"
+    spark_class = "ToyProvider"
     def classify(self, name, *, is_dir=False):
         if is_dir or not name.startswith("toy-"):
             return FileKind.OTHER, None
@@ -175,7 +185,7 @@ class Toy(Provider):
         return any("toy-" in file.path for file in listing.files)
     def files_of(self, files):
         return StoreFiles.of(files, FileNames("toy-{}", "toy-{}-all"))
-    def reader(self, storage, options, side_files, report):
+    def reader(self, storage, options, files, side_files, report):
         return Reader(storage)
 
 PROVIDER = Toy()
@@ -209,7 +219,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_a_provider_is_one_folder(toy: Path) -> None:
-    names = [each.name for each in recognizers()]
+    names = [each.name for each in all_providers()]
     assert names.index("rocksdb") < names.index("toy") < names.index("hdfs")
     assert names[-1] == "hdfs", "it takes what is left"
     found = open_checkpoint(str(toy))
@@ -230,6 +240,6 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
 
 
 def test_it_is_gone_with_its_folder() -> None:
-    names = [each.name for each in recognizers()]
+    names = [each.name for each in all_providers()]
     assert "toy" not in names
     assert {"rocksdb", "hdfs"} <= set(names)

@@ -23,12 +23,13 @@ from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
 from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import TASKS, batch_of, record_batch
-from tests.cli.support import FIXTURES, checkpoint_of, flip
+from tests.cases import hdfs_cases
+from tests.cli.support import checkpoint_of, flip
 
 TYPED = ("rows", "changes")
 """Tables of one store."""
 
-EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
+EVERY = [path / "checkpoint" for path in hdfs_cases()]
 """The checkpoints of all nine releases."""
 
 PERMISSIVE = TableOptions(mode=ProblemMode.PERMISSIVE)

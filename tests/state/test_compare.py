@@ -7,7 +7,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.state.compare import SnapshotDifference, compare_snapshot
+from inspector.state.compare import SnapshotDifference, apply_snapshot, compare_snapshot
 from inspector.state.replay import StateMap
 from tests import cases
 from tests.cases import Step, replay
@@ -67,3 +67,20 @@ def test_a_comparison_leaves_the_replay_that_follows_as_it_was() -> None:
     change = state.end()
     assert (change.counts.inserts, change.counts.same_value_puts) == (1, 1)
     assert (state.rows, state.key_bytes, state.value_bytes) == (2, 16, 16)
+
+
+@given(rows, rows)
+def test_a_snapshot_that_is_applied_is_what_deltas_would_have_made(
+    before: dict[bytes, bytes], after: dict[bytes, bytes]
+) -> None:
+    state = state_of(before, set())
+    state.begin(9)
+    apply_snapshot(state, cases.blocks(list(after.items())))
+    change = state.end()
+    assert not compare_snapshot(state, cases.blocks(list(after.items())))
+    assert change.counts.inserts == len(after.keys() - before.keys())
+    assert change.counts.removals == len(before.keys() - after.keys())
+    both = before.keys() & after.keys()
+    assert change.counts.updates == sum(before[key] != after[key] for key in both)
+    assert change.counts.same_value_puts == 0
+    assert not change.rebased

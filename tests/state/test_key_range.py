@@ -30,7 +30,7 @@ def test_the_ranges_of_a_block_make_the_block(count: int) -> None:
 
 
 def test_a_part_of_a_part_has_the_places_of_the_whole() -> None:
-    part = block(ENTRIES).some(np.array([3, 5, 8])).some(np.array([0, 2]))
+    part = block(ENTRIES).part(np.array([3, 5, 8])).part(np.array([0, 2]))
     assert part.ordinals.tolist() == [3, 8]
 
 

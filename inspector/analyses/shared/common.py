@@ -76,7 +76,7 @@ def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:
     """Bytes on storage of all files in the stores' folders, by kind."""
     found: dict[FileKind, int] = {}
     for operator in checkpoint.operators:
-        for store in operator.layout.stores:
+        for store in operator.layout.folders:
             for file in store.files:
                 found[file.kind] = found.get(file.kind, 0) + file.size
     return found

@@ -145,8 +145,9 @@ def state_growth(checkpoint: Checkpoint, facts: Facts, size: StateSize) -> State
     return StateGrowth(
         rows_per_hour=rate(found.rows.per_hour),
         bytes_per_hour=rate(found.bytes.line.per_hour),
-        heap_bytes_per_hour=rate(found.bytes.line.per_hour)
-        * _per_byte(size.heap_bytes, size.bytes),
+        heap_bytes_per_hour=None
+        if size.heap_bytes is None
+        else rate(found.bytes.line.per_hour) * _per_byte(size.heap_bytes, size.bytes),
         since_batch=first.version - 1,
         since_ms=first.time_ms,
         growing=found.bytes.growing,

@@ -178,7 +178,9 @@ def spark_text(spark: str | None, given: str | None) -> str:
 def store_heaps(
     checkpoint: Checkpoint, version: int, facts: Facts, layout: Layout, retain: int
 ) -> list[StoreHeap]:
-    """Every store of every partition that has the version."""
+    """Every store of every partition that has the version; none if no executor has it as a map."""
+    if not checkpoint.provider.keeps_maps:
+        return []
     names = operator_names(checkpoint)
     grouped: dict[StoreId, dict[int, VersionFacts]] = {}
     prefixes: dict[StoreId, dict[int, PrefixFacts]] = {}

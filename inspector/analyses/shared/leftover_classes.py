@@ -52,6 +52,7 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
         judged = (found.leftover_class.value, found.certainty.value, found.before_window)
         groups.setdefault((*one.store.name, *judged), []).append(found)
     disk = DiskShares(checkpoint, facts)
+    keeps_maps = checkpoint.provider.keeps_maps
     layout = usual_layout(checkpoint, checkpoint.newest_version)
     return CLASSES.table(
         "leftovers by class",
@@ -65,7 +66,7 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
                 "keys": sum(one.rows for one in rows),
                 "row_bytes": _row_bytes(rows),
                 "disk_bytes": disk.bytes_of(_row_bytes(rows)),
-                "heap_bytes": _heap(rows, layout),
+                "heap_bytes": _heap(rows, layout) if keeps_maps else None,
                 "oldest_expired_batch": None
                 if before
                 else min(one.expired_version for one in rows) - 1,

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import FileKind
+from inspector.model import KINDS_OF_STATE
 from inspector.render.report import Part
 
 
@@ -43,5 +43,5 @@ def _partitions(stores: Iterable[StoreLayout]) -> int:
 
 
 def _bytes(stores: Iterable[StoreLayout]) -> int:
-    kinds = (FileKind.DELTA, FileKind.SNAPSHOT)
-    return sum(file.size for store in stores for file in store.of_kind(*kinds))
+    folders = {store.directory: store for store in stores}
+    return sum(file.size for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE))

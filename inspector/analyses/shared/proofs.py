@@ -23,8 +23,8 @@ _BY_TIMEOUT = (
     *("one-clock", "own-batch"),
 )
 _RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {
-    LeftoverClass.PAST_WATERMARK: _BY_CLOCK,
-    LeftoverClass.PAST_PROCESSING_TIME: ("own-batch",),
+    LeftoverClass.PAST_WATERMARK: (*_BY_CLOCK, "timers-fire"),
+    LeftoverClass.PAST_PROCESSING_TIME: ("own-batch", "ttl-cleanup", "timers-fire"),
     LeftoverClass.KEPT_WITHOUT_TIMEOUT: _BY_TIMEOUT,
     LeftoverClass.REARMED: _BY_TIMEOUT,
     LeftoverClass.IGNORED_TIMEOUT: ("set-after-clock", "idle-batch", "one-clock", *_BY_CLOCK),

@@ -261,7 +261,9 @@ class _State:
         return StateSize(
             sum(one.rows for one in stores.values()),
             sum(one.row_bytes for one in stores.values()),
-            sum(self.heap_of(name) for name in stores),
+            sum(self.heap_of(name) for name in stores)
+            if self.checkpoint.provider.keeps_maps
+            else None,
         )
 
     def heap_of(self, store: StoreName) -> int:
@@ -365,7 +367,7 @@ def _says_the_same(one: Finding, other: Finding) -> bool:
     return (one.kind, one.cause, one.operator_id) == (other.kind, other.cause, other.operator_id)
 
 
-def _share(part: int | None, whole: int) -> float | None:
+def _share(part: int | None, whole: int | None) -> float | None:
     return None if part is None or not whole else min(1.0, part / whole)
 
 

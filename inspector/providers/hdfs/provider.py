@@ -16,6 +16,7 @@ class HdfsProvider(Provider):
     """Spark's default: it takes every checkpoint that no other provider claims."""
 
     name = "hdfs"
+    spark_class = "HDFSBackedStateStoreProvider"
     rank = 100
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
@@ -37,11 +38,14 @@ class HdfsProvider(Provider):
         self,
         storage: Storage,
         options: ReadOptions,
+        files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> FileReader:
         """A reader for one store."""
         # Imported by who reads state: ``info`` and ``files`` start without it.
         from inspector.providers.hdfs.reader import HdfsReader  # noqa: PLC0415
+
+        del files  # each of them stands for itself
 
         return HdfsReader(storage, options, side_files, report)

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
 
 from inspector.checkpoint.storage import Storage
-from inspector.decode.frames import codec_of, inflate, sniff
 from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
+from inspector.providers.codecs import inflated
 from inspector.providers.provider import Checked, ReadOptions, Report
 from inspector.providers.read_ahead import ReadAhead
 from inspector.providers.side_checks import SideChecks
-
-DEFAULT_CODEC = "lz4"
-"""What Spark assumes where no codec is recorded (``StateStoreConf``, all versions)."""
 
 
 class HdfsReader:
@@ -48,6 +44,9 @@ class HdfsReader:
         """Announce which files will be read next, and in which order."""
         self._ahead = ReadAhead(self._storage, files)
 
+    def goes_on_from(self, other: object) -> None:
+        """Nothing has to be known: each file says all of itself."""
+
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
 
@@ -59,7 +58,7 @@ class HdfsReader:
         wrong: list[tuple[int, int]] = []
         try:
             blocks = read_records(
-                self._counted(self._inflated(file, self._chunks(file))),
+                self._counted(inflated(file, self._chunks(file), self._options, self._report)),
                 snapshot=file.kind is FileKind.SNAPSHOT,
                 row_checksum=self._options.row_checksum,
             )
@@ -99,32 +98,7 @@ class HdfsReader:
     def _chunks(self, file: StoreFile) -> Iterator[bytes]:
         return self._checks.watch(file, self._ahead.chunks(file))
 
-    def _inflated(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
-        head = next(chunks, b"")
-        recorded = self._options.codecs.get(file.version or 0, DEFAULT_CODEC)
-        seen = sniff(head)
-        codec = _codec(recorded, seen)
-        if seen is not None and seen != codec:
-            self._report(
-                "codec-mismatch",
-                f"the bytes are {seen}, though the offset log records {codec}; read as {seen}",
-                file,
-                0,
-            )
-            codec = seen
-        return inflate(chain([head] if head else [], chunks), codec)
-
     def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
         for block in blocks:
             self.raw_bytes += len(block)
             yield block
-
-
-def _codec(recorded: str, seen: str | None) -> str:
-    """The codec that a conf means; for a class that is not Spark's own the bytes decide."""
-    try:
-        return codec_of(recorded)
-    except DecodeError:
-        if seen is None:
-            raise
-        return seen

@@ -1,7 +1,7 @@
-"""``RocksDBStateStoreProvider``: recognised, not read."""
+"""``RocksDBStateStoreProvider``: changelogs, and snapshots that name RocksDB's table files."""
 
 from __future__ import annotations
 
-from inspector.providers.rocksdb.recognizer import RocksDb
+from inspector.providers.rocksdb.provider import RocksDbProvider
 
-PROVIDER = RocksDb()
+PROVIDER = RocksDbProvider()

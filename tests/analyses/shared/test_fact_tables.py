@@ -26,10 +26,11 @@ from inspector.model import Problem, Redact, StoreId
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.as_arrow import record_batch_of
 from tests import cases
-from tests.cli.support import FIXTURES, checkpoint_of, copy_of
+from tests.cases import hdfs_cases
+from tests.cli.support import checkpoint_of, copy_of
 
 Row = dict[str, Any]
-EVERY = sorted(path / "checkpoint" for path in FIXTURES.parent.glob("*/*") if path.is_dir())
+EVERY = [path / "checkpoint" for path in hdfs_cases()]
 NOTHING = Resolution()
 HOME = {"leftovers": "leftovers", "versions": "sharing"}
 """Table -> the analysis that declares it."""

@@ -1,0 +1,356 @@
+"""Rows that Spark stored as Avro, as the UnsafeRows that Spark makes of them.
+
+``spark.sql.streaming.stateStore.encodingFormat=avro`` (4.0 to 4.3, RocksDB; transformWithState):
+``AvroStateEncoder`` writes a row as one Avro record without header or name, by the schema that
+``SchemaConverters.toAvroTypeWithDefaults`` derives from the StructType::
+
+    row, struct      every field in order: union of null (0) and its type (1), as a zigzag varint
+    array, map       blocks of a varint count and so many elements; a count of 0 ends. Elements that
+                     are structs, arrays or maps are such unions too, all others are never null
+    boolean          1 byte                 byte, short, integer, date    zigzag varint of 32 bits
+    float, double    4, 8 bytes, as in rows long, timestamps              zigzag varint of 64 bits
+    string, binary   varint length, bytes   decimal    as many bytes as its precision needs, signed,
+                                            big-endian
+    void             nothing
+
+Written here and not taken from a library: six bytes that claim an array of many nulls make fastavro
+1.13 take all memory there is, and the schema is of few types, derived from one that is parsed
+already.
+
+A field that the schema of the time did not have is null; one that the newer schema has no longer
+is passed over (``GenericDatumReader`` resolves by name, and widens numbers).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from inspector.decode.unsafe_rows import write_row
+from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
+from inspector.model import LIMITS, Limits, above_limit
+from inspector.sparktypes import (
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    storage_type,
+    type_name,
+)
+
+_INT_BITS, _LONG_BITS = 32, 64
+_VOIDS = 1 << 16
+"""Nulls of an array of void, which take no byte each, so that nothing else bounds them."""
+
+
+_FIELDS, _FIELDS_A_BYTE = 1 << 16, 64
+"""Fields that a row may have whatever its size, and for each of its bytes."""
+
+
+class _Cursor:
+    """The bytes of one row; every size is held against what is left before it is used."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at = 0
+        self._room = _FIELDS + _FIELDS_A_BYTE * len(data)
+
+    @property
+    def left(self) -> int:
+        """Bytes that were not read yet."""
+        return len(self.data) - self.at
+
+    def take(self, count: int) -> bytes:
+        if count > self.left:
+            raise TruncatedError(
+                f"got {self.left} bytes, expected {count} of an Avro value", offset=self.at
+            )
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def spend(self, fields: int) -> None:
+        """Count the fields that are made, some of which take no byte: the schema adds them."""
+        self._room -= fields
+        if self._room < 0:
+            raise LimitError("got an Avro row of more fields than its bytes allow", offset=self.at)
+
+    def number(self, bits: int = _LONG_BITS) -> int:
+        """A zigzag varint."""
+        start, value = self.at, 0
+        for shift in range(0, bits, 7):
+            (byte,) = self.take(1)
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                if value >> bits:
+                    break
+                return value >> 1 ^ -(value & 1)
+        raise RowError(f"got an Avro number of more than {bits} bits", offset=start)
+
+    def size(self) -> int:
+        """The length of a string or of bytes."""
+        start, size = self.at, self.number()
+        if size < 0:
+            raise RowError(f"got {size} as the length of an Avro value", offset=start)
+        return size
+
+
+_Read = Callable[[_Cursor], Any]
+"""Reads one value in the form of :mod:`inspector.decode.unsafe_rows`."""
+
+
+class AvroRows:
+    """Makes UnsafeRows of the Avro records of one schema.
+
+    Attributes:
+        schema: of the rows that it makes.
+    """
+
+    def __init__(
+        self, schema: StructType, written: StructType | None = None, *, limits: Limits = LIMITS
+    ) -> None:
+        """Prepare a schema.
+
+        Args:
+            schema: of the rows to make.
+            written: by which the records were written, where that is an older one.
+            limits: of a row's size.
+
+        Raises:
+            DecodeError: a type that Spark does not write as Avro, or that the older schema's
+                cannot become.
+        """
+        self.schema = schema
+        self._limits = limits
+        self._read = _struct(written or schema, schema)
+
+    def values(self, data: bytes) -> list[Any]:
+        """The fields of one record, in the form of :mod:`inspector.decode.unsafe_rows`.
+
+        Raises:
+            DecodeError: it is not a record of the schema.
+        """
+        if len(data) > self._limits.record_bytes:
+            raise above_limit("record_bytes", f"an Avro row of {len(data)} bytes", self._limits)
+        cursor = _Cursor(data)
+        values: list[Any] = self._read(cursor)
+        if cursor.left:
+            raise RowError(
+                f"got {cursor.left} more bytes, expected the end of the Avro row", offset=cursor.at
+            )
+        return values
+
+    def unsafe_row(self, data: bytes) -> bytes:
+        """The UnsafeRow of one record.
+
+        Raises:
+            DecodeError: it is not a record of the schema.
+        """
+        return write_row(self.schema, self.values(data))
+
+
+def range_fields(schema: StructType) -> StructType:
+    """The schema of the ordered fields of a range-scan key, as Avro has them.
+
+    For each a marker of its sign and its big-endian bytes
+    (``StateStoreColumnFamilySchemaUtils.convertForRangeScan``).
+    """
+    binary = AtomicType("binary", "binary")
+    return StructType(
+        tuple(
+            StructField(f"{field.name}_{part}", binary)
+            for field in schema.fields
+            for part in ("marker", "value")
+        )
+    )
+
+
+def _struct(written: StructType, schema: StructType) -> _Read:
+    for each in (written, schema):
+        if len({field.name for field in each.fields}) < len(each.fields):
+            raise DecodeError("got two fields of one name, which an Avro record cannot have")
+    places = {field.name: place for place, field in enumerate(schema.fields)}
+    readers: list[tuple[int | None, _Read]] = []
+    for field in written.fields:
+        place = places.get(field.name)
+        wanted = field if place is None else schema.fields[place]
+        readers.append((place, _nullable(field.data_type, wanted.data_type)))
+    width = len(schema.fields)
+
+    def read(cursor: _Cursor) -> list[Any]:
+        cursor.spend(width)
+        values: list[Any] = [None] * width
+        for place, one in readers:
+            value = one(cursor)
+            if place is not None:
+                values[place] = value
+        return values
+
+    return read
+
+
+def _nullable(written: DataType, wanted: DataType) -> _Read:
+    """A value that is a union with null; void is null without one."""
+    written, wanted = storage_type(written), storage_type(wanted)
+    read = _value(written, wanted)
+    if isinstance(written, AtomicType) and written.kind == "void":
+        return read
+
+    def choose(cursor: _Cursor) -> Any:
+        start, branch = cursor.at, cursor.number(_INT_BITS)
+        if branch not in (0, 1):
+            raise RowError(f"got branch {branch} of an Avro union of two", offset=start)
+        return read(cursor) if branch else None
+
+    return choose
+
+
+def _element(written: DataType, wanted: DataType) -> _Read:
+    written, wanted = storage_type(written), storage_type(wanted)
+    if isinstance(written, StructType | ArrayType | MapType):
+        return _nullable(written, wanted)
+    return _value(written, wanted)
+
+
+def _value(written: DataType, wanted: DataType) -> _Read:
+    """What reads a value that is there; both types are those of storage."""
+    if isinstance(written, StructType) and isinstance(wanted, StructType):
+        return _struct(written, wanted)
+    if isinstance(written, ArrayType) and isinstance(wanted, ArrayType):
+        return partial(_list, _element(written.element, wanted.element), _is_void(written.element))
+    if isinstance(written, MapType) and isinstance(wanted, MapType):
+        return partial(_map, _element(written.value, wanted.value))
+    if isinstance(written, StringType) and isinstance(wanted, StringType):
+        return _bytes
+    if isinstance(written, DecimalType) and written == wanted:
+        return partial(_decimal, written)
+    return _atomic(written, wanted)
+
+
+def _is_void(data_type: DataType) -> bool:
+    return isinstance(data_type, AtomicType) and data_type.kind == "void"
+
+
+def _atomic(written: DataType, wanted: DataType) -> _Read:
+    source = written.kind if isinstance(written, AtomicType) else ""
+    target = wanted.kind if isinstance(wanted, AtomicType) else ""
+    if source == target and source in _PLAIN:
+        return _PLAIN[source]
+    pack = _WIDENED.get((source, target))
+    if pack is None:
+        raise DecodeError(
+            f"got Avro of {type_name(written)} for {type_name(wanted)}, expected a type that Spark "
+            "stores as Avro"
+        )
+    return pack
+
+
+def _list(read: _Read, void: bool, cursor: _Cursor) -> list[Any]:
+    values: list[Any] = []
+    while count := _block(cursor):
+        # A value takes a byte at least, but for void.
+        if void and count > _VOIDS - len(values):
+            raise LimitError(f"got an Avro array of more than {_VOIDS:,} nulls", offset=cursor.at)
+        if not void and count > cursor.left:
+            raise TruncatedError(
+                f"got {cursor.left} bytes, expected {count} Avro elements", offset=cursor.at
+            )
+        values += [read(cursor) for _ in range(count)]
+    return values
+
+
+def _map(read: _Read, cursor: _Cursor) -> tuple[list[Any], list[Any]]:
+    keys: list[Any] = []
+    values: list[Any] = []
+    while count := _block(cursor):
+        if count > cursor.left:
+            raise TruncatedError(
+                f"got {cursor.left} bytes, expected {count} Avro entries", offset=cursor.at
+            )
+        for _ in range(count):
+            keys.append(_bytes(cursor))
+            values.append(read(cursor))
+    return keys, values
+
+
+def _block(cursor: _Cursor) -> int:
+    """Values of the next block; one of a negative count has its bytes next."""
+    count = cursor.number()
+    if count < 0:
+        cursor.size()
+    return abs(count)
+
+
+def _bytes(cursor: _Cursor) -> bytes:
+    return cursor.take(cursor.size())
+
+
+def _boolean(cursor: _Cursor) -> bytes:
+    start, value = cursor.at, cursor.take(1)
+    if value not in (b"\0", b"\1"):
+        raise RowError(f"got {value[0]} as an Avro boolean", offset=start)
+    return value
+
+
+def _number(bits: int, form: str, cursor: _Cursor) -> bytes:
+    start, value = cursor.at, cursor.number(bits)
+    try:
+        return struct.pack(form, value)
+    except struct.error:
+        raise RowError(f"got {value}, expected a number of its type", offset=start) from None
+
+
+def _widened(form: str, target: str, cursor: _Cursor) -> bytes:
+    (value,) = struct.unpack(form, cursor.take(struct.calcsize(form)))
+    return struct.pack(target, value)
+
+
+def _decimal(data_type: DecimalType, cursor: _Cursor) -> bytes:
+    """The unscaled number: a long up to 18 digits, else as few bytes as it needs."""
+    start = cursor.at
+    most: int = 10**data_type.precision
+    size = ((most - 1).bit_length() + 8) // 8
+    value = int.from_bytes(cursor.take(size), "big", signed=True)
+    if abs(value) >= most:
+        raise RowError(
+            f"got an Avro decimal of more than {data_type.precision} digits", offset=start
+        )
+    if data_type.fixed_width is not None:
+        return value.to_bytes(8, "little", signed=True)
+    return value.to_bytes(
+        (value if value >= 0 else ~value).bit_length() // 8 + 1, "big", signed=True
+    )
+
+
+def _void(_cursor: _Cursor) -> None:
+    return None
+
+
+_PLAIN: Mapping[str, _Read] = {
+    "boolean": _boolean,
+    "byte": partial(_number, _INT_BITS, "<b"),
+    "short": partial(_number, _INT_BITS, "<h"),
+    "integer": partial(_number, _INT_BITS, "<i"),
+    "date": partial(_number, _INT_BITS, "<i"),
+    "long": partial(_number, _LONG_BITS, "<q"),
+    "timestamp": partial(_number, _LONG_BITS, "<q"),
+    "timestamp_ntz": partial(_number, _LONG_BITS, "<q"),
+    "float": lambda cursor: cursor.take(4),
+    "double": lambda cursor: cursor.take(8),
+    "binary": _bytes,
+    "void": _void,
+}
+_WIDENED: Mapping[tuple[str, str], _Read] = {
+    ("integer", "long"): partial(_number, _INT_BITS, "<q"),
+    ("integer", "float"): partial(_number, _INT_BITS, "<f"),
+    ("integer", "double"): partial(_number, _INT_BITS, "<d"),
+    ("long", "float"): partial(_number, _LONG_BITS, "<f"),
+    ("long", "double"): partial(_number, _LONG_BITS, "<d"),
+    ("float", "double"): partial(_widened, "<f", "<d"),
+}
+"""How the types grow that a state schema may change (``StateSchemaCompatibilityChecker``)."""

@@ -1,0 +1,164 @@
+"""Changelogs of RocksDB: what a version put, merged and removed, before rows are taken from it.
+
+=======  =================================================  ===================================
+version  begins with                                        records
+=======  =================================================  ===================================
+1        nothing                                            framed as in a delta
+2        UTF ``v2``                                         each begins with its kind
+3        UTF ``v3``, UTF lineage                            as in version 1
+4        UTF ``v4``, UTF lineage                            as in version 2
+=======  =================================================  ===================================
+
+UTF = 2-byte length and bytes. The lineage is a JSON array of
+``{"version": 3, "checkpointUniqueId": "<uuid>"}``: the versions before this one, back to a snapshot
+(``StateStoreChangelogWriter``, 3.5 to 4.3; versions 2 to 4 since 4.0). A file of version 1 begins
+with the length of its first key, which may look like the length of a text; only ``v`` with digits
+is a version (SPARK-51922, SPARK-52553).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+from inspector.decode.records import Scanned, scanned
+from inspector.exceptions import DecodeError, TruncatedError
+from inspector.model import LIMITS, Limits
+
+NEWEST_VERSION = 4
+
+_WITH_KINDS = (2, 4)
+_WITH_LINEAGE = (3, 4)
+_LENGTH_BYTES = 2
+_VERSION = re.compile(rb"v([0-9]{1,5})")
+_LONGEST_VERSION = 6
+_MAX_VERSION = (1 << 62) - 1
+
+
+@dataclass(frozen=True)
+class LineageItem:
+    """One version in the lineage of a changelog, with the unique id of its checkpoint."""
+
+    version: int
+    unique_id: str
+
+
+@dataclass(frozen=True)
+class ChangelogHead:
+    """What a changelog begins with.
+
+    Attributes:
+        version: of its format, 1 to 4.
+        lineage: the versions that it is based on, oldest first as Spark writes them; empty in
+            versions 1 and 2.
+        size: raw bytes before the first record.
+    """
+
+    version: int = 1
+    lineage: tuple[LineageItem, ...] = ()
+    size: int = 0
+
+
+def read_changelog(
+    blocks: Iterable[bytes], limits: Limits = LIMITS
+) -> tuple[ChangelogHead, Iterator[Scanned]]:
+    """The head of a decompressed changelog, and its records as they come.
+
+    Args:
+        blocks: the raw bytes, cut anywhere.
+        limits: ``record_bytes`` and ``block_bytes``.
+
+    Raises:
+        TruncatedError, RecordError, LimitError: as :func:`inspector.decode.records.scanned`.
+        DecodeError: the version is unknown, or the lineage is none.
+    """
+    stream = _Beginning(blocks)
+    head = _head(stream)
+    kinds = head.version in _WITH_KINDS
+    return head, scanned(stream.rest(head.size), limits, raw_offset=head.size, kinds=kinds)
+
+
+class _Beginning:
+    """The first bytes of a stream, as many as are looked at."""
+
+    def __init__(self, blocks: Iterable[bytes]) -> None:
+        self._stream = iter(blocks)
+        self._read = b""
+
+    def first(self, size: int) -> bytes:
+        """So many bytes, or fewer if there are no more."""
+        while len(self._read) < size:
+            block = next(self._stream, None)
+            if block is None:
+                break
+            self._read += block
+        return self._read[:size]
+
+    def rest(self, start: int) -> Iterator[bytes]:
+        """Everything from a place on that was looked at."""
+        return chain([self._read[start:]] if len(self._read) > start else [], self._stream)
+
+
+def _head(stream: _Beginning) -> ChangelogHead:
+    version, size = _version(stream)
+    if not 1 <= version <= NEWEST_VERSION:
+        raise DecodeError(
+            f"got changelog version v{version}, expected v1 to v{NEWEST_VERSION}", offset=0
+        )
+    if version not in _WITH_LINEAGE:
+        return ChangelogHead(version, (), size)
+    length = _length(stream, size)
+    end = size + _LENGTH_BYTES + length
+    text = stream.first(end)[size + _LENGTH_BYTES :]
+    if len(text) < length:
+        raise TruncatedError(
+            f"got {len(text)} bytes of a lineage, expected {length} (raw offset)", offset=size
+        )
+    return ChangelogHead(version, tuple(_lineage(text, size)), end)
+
+
+def _version(stream: _Beginning) -> tuple[int, int]:
+    """The version, and the bytes that it takes; version 1 has none."""
+    length = int.from_bytes(stream.first(_LENGTH_BYTES), "big")
+    if length > _LONGEST_VERSION:
+        return 1, 0
+    match = _VERSION.fullmatch(stream.first(_LENGTH_BYTES + length)[_LENGTH_BYTES:])
+    if match is None or len(match[0]) < length:
+        return 1, 0
+    version = int(match[1])
+    # Spark takes the text "v1" for a file of version 1, and reads that from its first byte.
+    return (1, 0) if version == 1 else (version, _LENGTH_BYTES + length)
+
+
+def _length(stream: _Beginning, offset: int) -> int:
+    text = stream.first(offset + _LENGTH_BYTES)[offset:]
+    if len(text) < _LENGTH_BYTES:
+        raise TruncatedError("no lineage (raw offset)", offset=offset + len(text))
+    return int.from_bytes(text, "big")
+
+
+def _lineage(text: bytes, offset: int) -> Iterator[LineageItem]:
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        items = None
+    if not isinstance(items, list):
+        raise DecodeError("got no lineage, expected a JSON array (raw offset)", offset=offset)
+    for item in items:
+        fields = item if isinstance(item, dict) else {}
+        version, unique_id = fields.get("version"), fields.get("checkpointUniqueId")
+        if (
+            isinstance(version, bool)
+            or not isinstance(version, int)
+            or not 0 <= version <= _MAX_VERSION
+            or not isinstance(unique_id, str)
+        ):
+            raise DecodeError(
+                f"got {str(item)[:80]!r} in the lineage, expected version and checkpointUniqueId "
+                "(raw offset)",
+                offset=offset,
+            )
+        yield LineageItem(version, unique_id)

@@ -1,0 +1,285 @@
+"""Keys and values as RocksDB holds them, to the UnsafeRows that Spark's operators put.
+
+::
+
+    key    [2 bytes: column family] arranged key          value   encoded row
+    list   4 bytes: size, encoded row, [','], 4 bytes: size, encoded row ...
+    row    1 byte: version 0, UnsafeRow
+
+    arranged key (``RocksDBKeyStateEncoder``)
+      row              encoded row
+      prefix           4 bytes: size, encoded row of the leading columns, encoded row of the rest
+      range            the same, the leading columns as bytes whose order is that of their values
+      timestamp_first  8 bytes: time, encoded row      timestamp_last  encoded row, 8 bytes: time
+
+Column families and sizes are little-endian (``Platform.putShort`` and ``putInt`` on the machines
+that Spark runs on), times big-endian. Column families exist only in stores of operators that need
+them (4.0 on).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.arrays import Bools, Int64s, UInt64s
+from inspector.decode.composed_rows import Column, Rows, columns_of, composed, constant
+from inspector.exceptions import DecodeError, RecordError
+from inspector.sparktypes import BINARY, AtomicType, DataType, StructType, storage_type
+from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
+
+FAMILY_BYTES = 2
+NO_FAMILY = -1
+_SIZE_BYTES = 4
+_TIME_BYTES = 8
+_SIGN = np.uint64(1 << 63)
+_NEGATIVE, _NULL = 0, 2
+"""What the bytes of a column that is scanned by begin with; 1 is a number that is not negative."""
+
+
+class Spans(NamedTuple):
+    """Where some byte strings lie in a buffer."""
+
+    offsets: Int64s
+    lengths: Int64s
+
+    def some(self, rows: npt.NDArray[np.bool_] | Int64s) -> Spans:
+        """Some of them."""
+        return Spans(self.offsets[rows], self.lengths[rows])
+
+    def less(self, size: int, *, behind: int = 0) -> Spans:
+        """Each without its first bytes, and without some behind."""
+        return Spans(self.offsets + size, self.lengths - (size + behind))
+
+
+def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
+    """Which keys begin with the id of a column family; :data:`NO_FAMILY` is that of none.
+
+    Raises:
+        RecordError: a key is too short to have one.
+    """
+    _require(keys.lengths >= FAMILY_BYTES, keys, "a key without a column family")
+    if family == NO_FAMILY:
+        return np.zeros(len(keys.offsets), np.bool_)
+    data = _bytes(buffer)
+    low, high = data[keys.offsets], data[keys.offsets + 1]
+    found: Bools = (low == family & 0xFF) & (high == family >> 8)
+    return found
+
+
+def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
+    """The UnsafeRows of encoded rows.
+
+    Raises:
+        RecordError: there is no version, or another than 0.
+    """
+    _require(encoded.lengths >= 1, encoded, "a row without a version of its encoding")
+    versions = _bytes(buffer)[encoded.offsets]
+    _require(versions == 0, encoded, "a row of an unknown encoding")
+    return encoded.less(1)
+
+
+@dataclass(frozen=True)
+class KeyDecoder:
+    """Restores the keys of one store.
+
+    Attributes:
+        schema: of the keys as operators put them.
+        encoder: how they are arranged.
+    """
+
+    schema: StructType | None
+    encoder: KeyEncoder
+
+    @property
+    def in_place(self) -> bool:
+        """Whether each key lies in one piece, so that nothing has to be put together."""
+        return self.encoder.kind is KeyEncoding.ROW
+
+    def columns(self, buffer: bytes, keys: Spans) -> list[Column]:
+        """The fields of the keys, in the order of the schema.
+
+        Raises:
+            RecordError: a key is not of this arrangement.
+            RowError: a part of it is not of its schema.
+            DecodeError: the arrangement or the schema is unknown.
+        """
+        kind, types = self.encoder.kind, self._types()
+        if kind is KeyEncoding.ROW:
+            return columns_of(buffer, *plain_rows(buffer, keys), types)
+        if kind is KeyEncoding.PREFIX:
+            return self._prefixed(buffer, keys, types)
+        if kind is KeyEncoding.RANGE:
+            return self._ranged(buffer, keys, types)
+        return self._timed(buffer, keys, types)
+
+    def _types(self) -> list[DataType]:
+        if self.encoder.kind is KeyEncoding.UNKNOWN:
+            raise DecodeError(f"keys are arranged by the unknown encoder {self.encoder.name!r}")
+        if self.schema is None:
+            raise DecodeError("keys cannot be put together: the state schema is missing")
+        types = [column.data_type for column in self.schema.fields]
+        needed = max(self.encoder.prefix_columns - 1, *self.encoder.ordinals, -1)
+        if self.encoder.kind in _TIMED:
+            needed = 0
+        if needed >= len(types):
+            raise DecodeError(
+                f"the encoder of the keys names column {needed}, the schema has {len(types)}"
+            )
+        return types
+
+    def _prefixed(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+        first = self.encoder.prefix_columns
+        prefix, rest = _parted(buffer, keys)
+        found = columns_of(buffer, *plain_rows(buffer, prefix), types[:first])
+        if first < len(types):
+            found += columns_of(buffer, *plain_rows(buffer, rest), types[first:])
+        return found
+
+    def _ranged(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+        ordinals = self.encoder.ordinals
+        prefix, rest = _parted(buffer, keys)
+        ordered = columns_of(buffer, *plain_rows(buffer, prefix), [BINARY] * len(ordinals))
+        by_ordinal = {
+            ordinal: _number(buffer, column, types[ordinal], prefix)
+            for ordinal, column in zip(ordinals, ordered, strict=True)
+        }
+        others = [ordinal for ordinal in range(len(types)) if ordinal not in by_ordinal]
+        if others:
+            behind = columns_of(buffer, *plain_rows(buffer, rest), [types[at] for at in others])
+            by_ordinal |= dict(zip(others, behind, strict=True))
+        return [by_ordinal[ordinal] for ordinal in range(len(types))]
+
+    def _timed(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+        _require(keys.lengths >= _TIME_BYTES, keys, "a key without its time")
+        if self.encoder.kind is KeyEncoding.TIMESTAMP_FIRST:
+            at, rows = keys.offsets, keys.less(_TIME_BYTES)
+        else:
+            at, rows = keys.offsets + keys.lengths - _TIME_BYTES, keys.less(0, behind=_TIME_BYTES)
+        times = _big_endian(buffer, at, _TIME_BYTES) ^ _SIGN
+        found = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
+        return [*found, constant(times.view(np.int64))]
+
+    def rows(self, buffer: bytes, keys: Spans) -> Rows:
+        """The keys as rows of their own.
+
+        Raises:
+            DecodeError: as :meth:`columns`.
+        """
+        return composed(buffer, self.columns(buffer, keys), len(keys.offsets))
+
+
+_TIMED = (KeyEncoding.TIMESTAMP_FIRST, KeyEncoding.TIMESTAMP_LAST)
+
+
+class Pieces(NamedTuple):
+    """What lists consist of, in the order of the lists.
+
+    Attributes:
+        owners: index of the list that each piece belongs to.
+        pieces: where each lies, without its size and without what precedes that.
+    """
+
+    owners: Int64s
+    pieces: Spans
+
+
+def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: int = 0) -> Pieces:
+    """The parts of values that were merged (``MultiValuedStateEncoder``).
+
+    Args:
+        buffer: what the lists lie in.
+        lists: where each lies; at least one piece in each.
+        delimiter_bytes: between two pieces that were merged: 1 (``,``), or 0 with version 2 of the
+            merge operator (``spark.sql.streaming.stateStore.rocksdb.mergeOperatorVersion``).
+        before_size: bytes of each piece before its size.
+
+    Raises:
+        RecordError: a size is impossible.
+    """
+    at, ends = lists.offsets.copy(), lists.offsets + lists.lengths
+    live = np.arange(len(at), dtype=np.int64)
+    owners, offsets, lengths = [live[:0]], [live[:0]], [live[:0]]
+    while len(live):
+        here = Spans(at[live] + before_size, ends[live] - at[live] - before_size)
+        sizes = sizes_at(buffer, here)
+        owners.append(live)
+        offsets.append(here.offsets + _SIZE_BYTES)
+        lengths.append(sizes)
+        at[live] += before_size + _SIZE_BYTES + sizes
+        live = live[at[live] < ends[live]]
+        at[live] += delimiter_bytes
+    owner = np.concatenate(owners)
+    order = np.argsort(owner, kind="stable")
+    return Pieces(
+        owner[order], Spans(np.concatenate(offsets)[order], np.concatenate(lengths)[order])
+    )
+
+
+def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
+    """The 4-byte size that each begins with; so much follows it.
+
+    Raises:
+        RecordError: there is none, or it is greater than what follows.
+    """
+    _require(spans.lengths >= _SIZE_BYTES, spans, "a part without a size")
+    data = _bytes(buffer)
+    found = np.zeros(len(spans.offsets), np.int64)
+    for place in range(_SIZE_BYTES):
+        found |= data[spans.offsets + place].astype(np.int64) << (8 * place)
+    _require(found <= spans.lengths - _SIZE_BYTES, spans, "a part longer than what it lies in")
+    return found
+
+
+def _parted(buffer: bytes, keys: Spans) -> tuple[Spans, Spans]:
+    """The prefix of each key, and what follows it."""
+    sizes = sizes_at(buffer, keys)
+    prefix = Spans(keys.offsets + _SIZE_BYTES, sizes)
+    return prefix, Spans(prefix.offsets + sizes, keys.lengths - _SIZE_BYTES - sizes)
+
+
+def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> Column:
+    """A column of fixed width from the bytes that order it.
+
+    A mark, then the number big-endian (``encodePrefixKeyForRangeScan``); of a negative
+    floating-point number every bit is flipped.
+    """
+    kind = storage_type(data_type)
+    width = kind.fixed_width
+    offsets, room = column.offsets, column.room
+    if width is None or offsets is None or room is None:
+        raise DecodeError("the encoder of the keys orders by a column of variable size")
+    _require(column.slots.astype(np.int64) >= 1, keys, "a column without a mark")
+    marks = _bytes(buffer)[offsets]
+    null = marks == _NULL
+    sizes = column.slots.astype(np.int64)
+    _require(null | (sizes == 1 + width), keys, "a column of another size than its type")
+    _require(marks <= _NULL, keys, "a column with an unknown mark")
+    values = np.zeros(len(offsets), np.uint64)
+    known = np.flatnonzero(~null)
+    values[known] = _big_endian(buffer, offsets[known] + 1, width)
+    if isinstance(kind, AtomicType) and kind.kind in ("float", "double"):
+        values[marks == _NEGATIVE] ^= np.uint64((1 << 8 * width) - 1)
+    return Column(values, null)
+
+
+def _big_endian(buffer: bytes, offsets: Int64s, width: int) -> UInt64s:
+    data = _bytes(buffer)
+    found = np.zeros(len(offsets), np.uint64)
+    for place in range(width):
+        found = found << np.uint64(8) | data[offsets + place]
+    return found
+
+
+def _bytes(buffer: bytes) -> npt.NDArray[np.uint8]:
+    return np.frombuffer(buffer, np.uint8)
+
+
+def _require(good: Bools, spans: Spans, what: str) -> None:
+    if not good.all():
+        offset = int(spans.offsets[int(np.argmin(good))])
+        raise RecordError(f"{what} (offset in its block)", offset=offset)

@@ -1,0 +1,189 @@
+"""The blocks of a table by their handles: checked, decompressed, many at a time.
+
+Behind each block lie 5 bytes: the type of its compression and its checksum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.sst.checksums import NO_CHECKSUM, checksum, context
+from inspector.decode.sst.compression import LZ4, NONE, decompress, raw_sizes
+from inspector.decode.sst.footer import TRAILER, Footer, Handle, Handles
+from inspector.decode.sst.source import Source, read_exactly
+from inspector.exceptions import FrameError
+from inspector.kernel.loader import kernel
+from inspector.model import Limits, above_limit
+
+_SUM = np.arange(1, TRAILER)  # behind the byte of the type
+_BYTES = 1 << 8 * np.arange(TRAILER - 1)
+_MASK = 0xFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RawBlocks:
+    """Some consecutive blocks, decompressed.
+
+    Attributes:
+        buffer: what the offsets count from.
+        offset: where each block starts.
+        length: its bytes.
+        place: where each lies in the file, for messages.
+    """
+
+    buffer: bytes | bytearray
+    offset: Int64s
+    length: Int64s
+    place: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Packed:
+    """Blocks as they lie in a piece of the file, verified.
+
+    Attributes:
+        kind: type of the compression of each.
+        start: where in the piece what is compressed begins.
+        length: its bytes.
+        size: what it holds.
+        place: of the block in the file.
+    """
+
+    kind: Int64s
+    start: Int64s
+    length: Int64s
+    size: Int64s
+    place: Int64s
+
+    def rows(self, start: int, end: int) -> _Packed:
+        """Some of them."""
+        each = (self.kind, self.start, self.length, self.size, self.place)
+        return _Packed(*(column[start:end] for column in each))
+
+
+class Blocks:
+    """Reads the blocks of one file.
+
+    Args:
+        source: the file.
+        footer: of it.
+        limits: ``frame_bytes`` bounds a block before and after decompression.
+    """
+
+    def __init__(self, source: Source, footer: Footer, limits: Limits) -> None:
+        self._source, self._footer, self._limits = source, footer, limits
+
+    def read(self, handle: Handle, what: str) -> bytes:
+        """One block.
+
+        Raises:
+            DecodeError: it lies outside of the file, is corrupt or too large.
+            OSError: it cannot be read.
+        """
+        for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, what):
+            return bytes(blocks.buffer[: int(blocks.offset[0] + blocks.length[0])])
+        raise AssertionError("a handle is a block")
+
+    def stretch(
+        self,
+        handles: Iterator[Handles],
+        piece_bytes: int,
+        raw_bytes: int,
+        what: str = "data blocks",
+    ) -> Iterator[RawBlocks]:
+        """Blocks that lie one behind the other, read and decompressed many at a time.
+
+        Args:
+            handles: ascending, without overlap.
+            piece_bytes: bytes of the file that are read at once, but for a block that has more.
+            raw_bytes: decompressed bytes that are held at once, but for a block that has more.
+            what: they are, for messages.
+
+        Raises:
+            DecodeError: a block lies outside of the file, is corrupt or too large.
+            OSError: it cannot be read.
+        """
+        for some in handles:
+            for piece in self._pieces(some, piece_bytes):
+                start = int(piece.offset[0])
+                length = int(piece.offset[-1] + piece.size[-1]) + TRAILER - start
+                data = read_exactly(self._source, start, length, what)
+                packed = self._packed(data, piece, start)
+                for first, end in _groups(np.cumsum(packed.size), raw_bytes):
+                    yield _unpacked(data, packed.rows(first, end))
+
+    def _pieces(self, handles: Handles, most: int) -> Iterator[Handles]:
+        self._check_sizes(handles.size, handles.offset)
+        ends = handles.offset + handles.size + TRAILER
+        # A gap between blocks (aligned ones have some) counts as read.
+        for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), most):
+            yield Handles(handles.offset[first:end], handles.size[first:end])
+
+    def _packed(self, data: bytes, handles: Handles, start: int) -> _Packed:
+        """The blocks of a piece of the file, verified."""
+        octets = np.frombuffer(data, np.uint8)
+        at = handles.offset - start
+        end = at + handles.size
+        kind = octets[end].astype(np.int64)
+        trailers = octets[end[:, None] + _SUM].astype(np.int64)
+        self._verify(data, at, end, trailers @ _BYTES, start)
+        size, skipped = raw_sizes(octets, at, end, kind, start)
+        self._check_sizes(size, handles.offset)
+        return _Packed(kind, at + skipped, handles.size - skipped, size, handles.offset)
+
+    def _verify(self, data: bytes, at: Int64s, end: Int64s, stored: Int64s, start: int) -> None:
+        kind, base = self._footer.checksum_type, self._footer.base
+        if kind == NO_CHECKSUM:
+            return
+        view = memoryview(data)
+        pairs = zip(at.tolist(), end.tolist(), stored.tolist(), strict=True)
+        for first, last, expected in pairs:
+            found = checksum(kind, view[first:last], data[last])
+            if (found + context(base, start + first)) & _MASK != expected:
+                raise FrameError("a block does not match its checksum", offset=start + first)
+
+    def _check_sizes(self, sizes: Int64s, places: Int64s) -> None:
+        large = np.flatnonzero(sizes > self._limits.frame_bytes)
+        if len(large):
+            what = f"a block of {int(sizes[large[0]]):,} bytes"
+            raise above_limit("frame_bytes", what, self._limits, int(places[large[0]]))
+
+
+def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:
+    """Neighbours that have together at most so many bytes, or one that has more.
+
+    Args:
+        ends: of each, ascending from 0.
+        most: bytes of a group.
+    """
+    first, before = 0, 0
+    while first < len(ends):
+        end = max(int(np.searchsorted(ends, before + most, "right")), first + 1)
+        yield first, end
+        first, before = end, int(ends[end - 1])
+
+
+def _unpacked(data: bytes, blocks: _Packed) -> RawBlocks:
+    """Blocks of a piece of the file, decompressed into one buffer."""
+    if not blocks.kind.any():
+        return RawBlocks(data, blocks.start, blocks.length, blocks.place)
+    out = bytearray(int(blocks.size.sum()))
+    into = np.cumsum(blocks.size) - blocks.size
+    is_lz4 = np.isin(blocks.kind, LZ4)
+    lz4 = np.flatnonzero(is_lz4)
+    arrays = (blocks.start[lz4], blocks.length[lz4])
+    done = kernel().lz4_blocks(data, *arrays, out, into[lz4], blocks.size[lz4])
+    if done < len(lz4):
+        raise FrameError("LZ4 block: it is corrupt", offset=int(blocks.place[lz4[done]]))
+    for number in np.flatnonzero(~is_lz4).tolist():
+        kind, size = int(blocks.kind[number]), int(blocks.size[number])
+        start, at = int(blocks.start[number]), int(into[number])
+        content = data[start : start + int(blocks.length[number])]
+        if kind != NONE:
+            content = decompress(kind, content, size, int(blocks.place[number]))
+        out[at : at + size] = content
+    return RawBlocks(out, into, blocks.size, blocks.place)

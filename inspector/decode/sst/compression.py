@@ -1,0 +1,157 @@
+"""Blocks of a table decompressed, each to exactly the bytes that it says it holds.
+
+======  ==========  ===========================================================================
+type    name        what a block holds (``UncompressData``, from format_version 2 on)
+======  ==========  ===========================================================================
+0       none        the bytes
+1       snappy      raw Snappy, which begins with a varint: its bytes decompressed
+2       zlib        that varint, then raw Deflate
+3       bzip2       that varint, then bzip2
+4, 5    lz4, lz4hc  that varint, then an LZ4 block
+7       zstd        that varint, then Zstandard
+======  ==========  ===========================================================================
+
+Other types (Xpress, those of a user's own compression manager) and dictionaries are refused.
+"""
+
+from __future__ import annotations
+
+import bz2
+import zlib
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.arrays import Int64s
+from inspector.exceptions import DecodeError, FrameError, RecordError
+from inspector.kernel.loader import kernel
+
+NONE = 0
+LZ4 = (4, 5)
+_SNAPPY = 1
+_VARINT = 5  # bytes of a varint of 32 bits
+_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
+_ZSTD_KNOWN = 0xC0
+_ZSTD_SINGLE = 0x20
+
+
+def raw_sizes(
+    octets: npt.NDArray[np.uint8], start: Int64s, end: Int64s, kind: Int64s, place: int
+) -> tuple[Int64s, Int64s]:
+    """The bytes that blocks hold, and where in them what is compressed begins.
+
+    Args:
+        octets: a piece of a file.
+        start: where each block starts in it.
+        end: where it ends.
+        kind: its type.
+        place: of the piece in the file, for errors.
+
+    Raises:
+        RecordError: a compressed block tells no size of 32 bits.
+    """
+    size, skipped = end - start, np.zeros(len(start), np.int64)
+    left = np.flatnonzero(kind != NONE)
+    size[left] = 0
+    for number in range(_VARINT):
+        cut = left[start[left] + number >= end[left]]
+        if len(cut):
+            left = cut
+            break
+        byte = octets[start[left] + number].astype(np.int64)
+        size[left] |= (byte & 0x7F) << 7 * number
+        skipped[left] = number + 1
+        left = left[byte >= 0x80]
+    if len(left):
+        where = place + int(start[left[0]])
+        raise RecordError("a compressed block without its size", offset=where)
+    skipped[kind == _SNAPPY] = 0  # Snappy reads it itself
+    return size, skipped
+
+
+def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
+    """What a block holds.
+
+    Args:
+        kind: its type, none but 0.
+        block: from where :func:`raw_sizes` says.
+        size: as it says; was held against the limit.
+        offset: of the block in the file, for errors.
+
+    Raises:
+        FrameError: it is corrupt, or does not hold ``size`` bytes.
+        DecodeError: it is of a type that is not read.
+    """
+    if kind not in _FUNCTIONS:
+        raise DecodeError(f"a block of compression type {kind}, which is not read", offset=offset)
+    name, function = _FUNCTIONS[kind]
+    try:
+        found = function(block, size)
+    except (OSError, EOFError, ValueError, zlib.error) as error:
+        raise FrameError(f"{name} block: {error}", offset=offset) from error
+    if len(found) != size:
+        raise FrameError(f"{name} block of {len(found)} bytes, expected {size}", offset=offset)
+    return found
+
+
+def _lz4(block: bytes, size: int) -> bytes:
+    out = bytearray(size)
+    zero, length, room = np.array([[0], [len(block)], [size]], np.int64)
+    if kernel().lz4_blocks(block, zero, length, out, zero, room) < 1:
+        raise ValueError("it is corrupt")
+    return bytes(out)
+
+
+def _deflate(block: bytes, size: int) -> bytes:
+    # One byte more than it should have: so one that has more is noticed, and none more is made.
+    return zlib.decompressobj(-zlib.MAX_WBITS).decompress(block, size + 1)
+
+
+def _bzip2(block: bytes, size: int) -> bytes:
+    return bz2.BZ2Decompressor().decompress(block, size + 1)
+
+
+def _snappy(block: bytes, size: int) -> bytes:
+    return bytes(_codec("snappy").decompress(block, size, asbytes=True))
+
+
+def _zstd(block: bytes, size: int) -> bytes:
+    """By pyarrow, which notices that a frame holds less only if the frame tells its size."""
+    if _content_size(block) == size:
+        return bytes(_codec("zstd").decompress(block, size, asbytes=True))
+    import pyarrow as pa  # noqa: PLC0415 - as in _codec
+
+    return bytes(pa.CompressedInputStream(pa.BufferReader(block), "zstd").read(size + 1))
+
+
+def _content_size(frame: bytes) -> int:
+    """The size in the header of a Zstandard frame; -1 if it has none."""
+    if not frame.startswith(_ZSTD_MAGIC) or len(frame) < 18:
+        return -1
+    descriptor = frame[4]
+    if not descriptor & (_ZSTD_KNOWN | _ZSTD_SINGLE) or descriptor & 3:
+        return -1
+    place = 5 if descriptor & _ZSTD_SINGLE else 6
+    code = descriptor >> 6
+    found = int.from_bytes(frame[place : place + (1 << code)], "little")
+    return found + 256 if code == 1 else found
+
+
+@cache
+def _codec(name: Literal["snappy", "zstd"]) -> Any:
+    import pyarrow as pa  # noqa: PLC0415 - most tables need none: LZ4 is in the kernel
+
+    return pa.Codec(name)
+
+
+_FUNCTIONS: Mapping[int, tuple[str, Callable[[bytes, int], bytes]]] = {
+    1: ("Snappy", _snappy),
+    2: ("zlib", _deflate),
+    3: ("bzip2", _bzip2),
+    4: ("LZ4", _lz4),
+    5: ("LZ4", _lz4),
+    7: ("Zstandard", _zstd),
+}

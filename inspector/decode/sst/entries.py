@@ -1,0 +1,168 @@
+"""Data blocks to entries: user keys, sequence numbers, types and values as spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.sst.blocks import RawBlocks
+from inspector.exceptions import DecodeError, RecordError
+from inspector.kernel.layout import BAD_BLOCK, BAD_ENTRY, BAD_ORDER, ENTRY, FULL, MORE, OVER_LIMIT
+from inspector.kernel.loader import kernel
+from inspector.model import Limits, above_limit
+
+DELETION, VALUE, MERGE, SINGLE_DELETION, RANGE_DELETION = 0, 1, 2, 7, 15
+_READ = (DELETION, VALUE, MERGE, SINGLE_DELETION)
+_UNREAD = {
+    17: "a value in a blob file",
+    20: "a deletion with a user's timestamp",
+    22: "a wide-column value",
+    24: "a value with a preferred sequence number",
+}
+INTERNAL = 8
+"""Bytes of an internal key behind the user key."""
+
+_SMALLEST = 11  # bytes of an entry in a block: three lengths and the end of an internal key
+_ROOM = 1 << 16
+_MESSAGES = {
+    BAD_BLOCK: "a block without room for its restarts",
+    BAD_ENTRY: "an entry with impossible lengths or an impossible sequence number",
+    BAD_ORDER: "an entry that is not above the one before",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EntryBlock:
+    """Some consecutive entries of a table, as spans over one buffer.
+
+    Key and value of an entry lie side by side, with the 8 bytes of the internal key between them,
+    and the entries one behind the other.
+
+    Attributes:
+        buffer: what the offsets count from.
+        key_offset: where each user key starts.
+        key_length: its bytes, without the 8 of the internal key.
+        value_offset: where each value starts.
+        value_length: its bytes; 0 for a deletion.
+        tag: the last 8 bytes of each internal key: sequence number << 8 | type.
+        plain: every entry is a value, and no user key is there twice, neither among these nor at
+            the end of the block before.
+    """
+
+    buffer: bytes
+    key_offset: Int64s
+    key_length: Int64s
+    value_offset: Int64s
+    value_length: Int64s
+    tag: Int64s
+    plain: bool
+
+    @property
+    def count(self) -> int:
+        """How many entries these are."""
+        return len(self.tag)
+
+    @property
+    def sequence(self) -> Int64s:
+        """The sequence number of each entry."""
+        return self.tag >> 8
+
+    @property
+    def type(self) -> Int64s:
+        """The type of each entry: 0 deletion, 1 value, 2 merge operand, 7 single deletion."""
+        return self.tag & 0xFF
+
+    def key(self, index: int) -> bytes:
+        """One user key."""
+        start = int(self.key_offset[index])
+        return self.buffer[start : start + int(self.key_length[index])]
+
+    def value(self, index: int) -> bytes:
+        """One value."""
+        start = int(self.value_offset[index])
+        return self.buffer[start : start + int(self.value_length[index])]
+
+
+class EntryReader:
+    """Finds the entries of one table's blocks, which have to come in order.
+
+    Args:
+        limits: ``record_bytes`` for a key or value; ``block_bytes``, what is held at once.
+        types: of entries that may be there.
+        held_bytes: what is held at once instead.
+
+    Attributes:
+        count: entries found so far.
+    """
+
+    def __init__(
+        self, limits: Limits, types: tuple[int, ...] = _READ, held_bytes: int | None = None
+    ) -> None:
+        self._limits, self._types = limits, types
+        self._previous = b""
+        self._out = bytearray(held_bytes or limits.block_bytes)
+        self._columns = np.empty(0, np.int64)
+        self.count = 0
+
+    def read(self, blocks: RawBlocks) -> Iterator[EntryBlock]:
+        """Their entries.
+
+        Raises:
+            RecordError: an entry is corrupt, or not above the one before.
+            LimitError: a key or value is too long.
+            DecodeError: an entry is of a type that is not read.
+        """
+        room = min(_ROOM, int(blocks.length.sum()) // _SMALLEST + 1)
+        if len(self._columns) < room * ENTRY:
+            self._columns = np.empty(room * ENTRY, np.int64)
+        state = np.zeros(3, np.int64)
+        status = FULL
+        while status == FULL:
+            status, count, used, plain = kernel().table_entries(
+                blocks.buffer,
+                blocks.offset,
+                blocks.length,
+                state,
+                self._previous,
+                self._out,
+                self._columns,
+                self._limits.record_bytes,
+            )
+            if count:
+                yield self._block(count, used, bool(plain), blocks, state)
+            if status == FULL and int(state[2]) > len(self._out):
+                self._out = bytearray(int(state[2]))
+        if status != MORE:
+            raise self._error(status, int(blocks.place[state[0]]))
+
+    def _error(self, status: int, place: int) -> DecodeError:
+        if status == OVER_LIMIT:
+            what = "a key or value is too long (offset of its block)"
+            return above_limit("record_bytes", what, self._limits, place)
+        return RecordError(f"{_MESSAGES[status]} (offset of its block)", offset=place)
+
+    def _block(
+        self, count: int, used: int, plain: bool, blocks: RawBlocks, state: Int64s
+    ) -> EntryBlock:
+        rows = self._columns.reshape(ENTRY, -1)[:, :count].copy()
+        keys, key_lengths, values, value_lengths, tags = rows
+        buffer = bytes(memoryview(self._out)[:used])
+        block = EntryBlock(buffer, keys, key_lengths, values, value_lengths, tags, plain)
+        self._previous = buffer[int(keys[-1]) : int(values[-1])]
+        self.count += count
+        if not plain:
+            self._check_types(block.type, int(blocks.place[min(state[0], len(blocks.place) - 1)]))
+        return block
+
+    def _check_types(self, types: Int64s, place: int) -> None:
+        unread = set(np.unique(types).tolist()) - set(self._types)
+        if unread:
+            kind = min(unread)
+            name = _UNREAD.get(kind, "an unknown one")
+            raise DecodeError(
+                f"an entry of type {kind} ({name}), which is not read (offset of a block near it)",
+                offset=place,
+            )

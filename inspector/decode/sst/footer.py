@@ -1,0 +1,147 @@
+"""The last 53 bytes of a table file: how its blocks are summed, and where to begin.
+
+Layout (``FooterBuilder::Build``), integers little endian::
+
+    1   checksum type
+    40  format_version 2 to 5: handle of the metaindex, handle of the index (varints), padding
+        format_version 6 and 7: 3e 00 7a 00 | checksum of the footer | base of the context checksums
+                                | size of the metaindex, which lies right before | zeros
+    4   format_version
+    8   magic number
+
+A handle is an offset and a size without the trailer of the block, both varints.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.sst.checksums import CHECKSUMS, NO_CHECKSUM, checksum, context
+from inspector.decode.sst.source import Source, read_exactly
+from inspector.decode.sst.varints import Varints
+from inspector.exceptions import DecodeError, RecordError, TruncatedError
+
+SIZE = 53
+"""Bytes of the footer, of every format version."""
+
+TRAILER = 5
+"""Bytes behind each block: its compression and its checksum."""
+
+_MAGIC = 0x88E241B785F4CFF7
+_OTHER_TABLES = {
+    0xDB4775248B80FB57: "a table of LevelDB or of format_version 0",
+    0x8242229663BF9564: "a plain table of RocksDB",
+    0x4F3418EB7A8F13B8: "a plain table of RocksDB",
+    0x926789D0C5F17873: "a cuckoo table of RocksDB",
+}
+_MOST = 1 << 62
+_FORMATS = range(2, 8)
+_CONTEXT_FROM = 6
+_EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
+_TAIL = struct.Struct("<IQ")
+_EXTENDED = struct.Struct("<4sIII16sQ")
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Where a block lies: its offset, and its bytes without the trailer."""
+
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handles:
+    """Where several blocks lie, one behind the other; sums of an offset and a size fit an int64."""
+
+    offset: Int64s
+    size: Int64s
+
+    @classmethod
+    def of(cls, handle: Handle) -> Handles:
+        """Of a single block.
+
+        Raises:
+            RecordError: no file is so large.
+        """
+        if max(handle.offset, handle.size) > _MOST:
+            raise RecordError(f"a block of {handle.size} bytes at byte {handle.offset}")
+        return cls(np.array([handle.offset], np.int64), np.array([handle.size], np.int64))
+
+
+@dataclass(frozen=True)
+class Footer:
+    """What the footer tells.
+
+    Attributes:
+        format_version: 2 to 7.
+        checksum_type: of every block; one of :data:`~inspector.decode.sst.checksums.CHECKSUMS`.
+        base: of the context checksums, 0 where there are none.
+        metaindex: where it lies.
+        index: where it lies; None where the metaindex tells it.
+    """
+
+    format_version: int
+    checksum_type: int
+    base: int
+    metaindex: Handle
+    index: Handle | None
+
+
+def read_footer(source: Source) -> Footer:
+    """The footer of a file.
+
+    Raises:
+        TruncatedError: the file is shorter than a footer.
+        RecordError: these bytes are none, or not those that were written.
+        DecodeError: it is of a table that is not read.
+    """
+    if source.size < SIZE:
+        raise TruncatedError(
+            f"a table file of {source.size} bytes, its footer has {SIZE}", offset=0
+        )
+    start = source.size - SIZE
+    data = read_exactly(source, start, SIZE, "footer")
+    version, magic = _TAIL.unpack_from(data, SIZE - _TAIL.size)
+    if magic != _MAGIC:
+        if magic in _OTHER_TABLES:
+            raise DecodeError(
+                f"{_OTHER_TABLES[magic]}, expected a block-based one", offset=start + SIZE - 8
+            )
+        raise RecordError(
+            f"the file ends in {magic:#018x}, a table in {_MAGIC:#018x}", offset=start + SIZE - 8
+        )
+    if version not in _FORMATS:
+        raise DecodeError(
+            f"a table of format_version {version}, expected {_FORMATS[0]} to {_FORMATS[-1]}",
+            offset=start + SIZE - _TAIL.size,
+        )
+    if data[0] not in CHECKSUMS:
+        raise RecordError(f"checksums of unknown type {data[0]}", offset=start)
+    if version >= _CONTEXT_FROM:
+        return _extended(data, version, start)
+    handles = Varints(data[: SIZE - _TAIL.size], start, 1)
+    metaindex, index = read_handle(handles), read_handle(handles)
+    return Footer(version, data[0], 0, metaindex, index)
+
+
+def _extended(data: bytes, version: int, start: int) -> Footer:
+    magic, stored, base, size, _, reserved = _EXTENDED.unpack_from(data, 1)
+    if magic != _EXTENDED_MAGIC or reserved or not base:
+        raise RecordError(f"no footer of format_version {version}", offset=start + 1)
+    if data[0] != NO_CHECKSUM:
+        found = checksum(data[0], data[:5] + bytes(4) + data[9:-1], data[-1])
+        if (found + context(base, start)) & 0xFFFFFFFF != stored:
+            raise RecordError("the footer does not match its checksum", offset=start)
+    if start - TRAILER < size:
+        raise TruncatedError(f"a metaindex of {size} bytes lies before byte 0", offset=start + 13)
+    return Footer(version, data[0], base, Handle(start - TRAILER - size, size), None)
+
+
+def read_handle(varints: Varints) -> Handle:
+    """The next handle of a stream of varints."""
+    return Handle(varints.next("offset of a block"), varints.next("size of a block"))

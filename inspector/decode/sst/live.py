@@ -1,0 +1,310 @@
+"""The keys that several tables hold together, each with its newest value.
+
+A k-way merge that moves whole blocks of entries. Each table that is open has a block and the one
+after it at hand. What is below the first key of every next block, and below every table that is not
+open yet, is complete: nothing of these keys can still come. Where it is the entries of one table
+alone, all of them values, they are passed on as they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.sst.entries import MERGE, EntryBlock
+from inspector.decode.sst.table import Table
+from inspector.decode.sst.tombstones import Tombstones
+from inspector.exceptions import DecodeError, RecordError
+from inspector.kernel.layout import MORE
+from inspector.kernel.loader import kernel
+from inspector.model import LIMITS, Limits, above_limit
+
+DELIMITER = b","
+"""Between an operand and what is before it (RocksDB's ``StringAppendOperator``, as Spark makes it
+with version 1 of its merge operator; version 2, the default of 4.3, puts nothing between them)."""
+
+_OPERATOR = "StringAppendOperator"
+_HELD_BYTES = 32 << 20
+_LEAST_HELD = 64 << 10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LiveBlock:
+    """Some consecutive live keys with their values, as spans over one buffer.
+
+    The names are those of :class:`~inspector.decode.records.RecordBlock`.
+
+    Attributes:
+        buffer: what the offsets count from.
+        key_offset: where each key starts.
+        key_length: its bytes.
+        value_offset: where each value starts.
+        value_length: its bytes.
+    """
+
+    buffer: bytes
+    key_offset: Int64s
+    key_length: Int64s
+    value_offset: Int64s
+    value_length: Int64s
+
+    @property
+    def count(self) -> int:
+        """How many keys these are."""
+        return len(self.key_offset)
+
+
+def live_entries(
+    tables: Sequence[Table], limits: Limits = LIMITS, *, delimiter: bytes = DELIMITER
+) -> Iterator[LiveBlock]:
+    """What a reader of a database of these tables sees: its live keys, in order.
+
+    Of the entries of a key the one with the highest sequence number decides. Memory is bounded by
+    ``limits``, the number of tables whose keys overlap, and the longest value.
+
+    Args:
+        tables: all tables of one column family, in any order.
+        limits: ``block_bytes``: what is held of a table at once; ``record_bytes``: bytes of a
+            value with all that was merged into it.
+        delimiter: between an operand and what is before it.
+
+    Raises:
+        DecodeError: a table is not what its format says; carries path and offset.
+        OSError: it cannot be read.
+    """
+    deletions = [each for table in tables for each in table.range_deletions()]
+    merge = _Merge(Tombstones.of(deletions), limits, delimiter)
+    held = min(limits.block_bytes, max(_LEAST_HELD, _HELD_BYTES // max(2 * len(tables), 1)))
+    waiting = _by_first_key(tables)
+    runs: list[_Run] = []
+    while runs or waiting:
+        until = min((run.until for run in runs if run.until is not None), default=None)
+        if waiting and (not runs or until is None or waiting[0][0] <= until):
+            until = waiting[0][0]
+        cuts = [(run, run.cut(until)) for run in runs]
+        parts = [(run, end) for run, end in cuts if end > run.at]
+        if parts:
+            yield from merge.live(parts)
+            for run, end in parts:
+                run.go_on(end)
+        elif waiting and until == waiting[0][0]:
+            runs.append(_Run(waiting.popleft()[1], held))
+        else:
+            for run in runs:
+                if run.until == until:
+                    run.join()
+        runs = [run for run in runs if run.block is not None]
+
+
+def _by_first_key(tables: Sequence[Table]) -> deque[tuple[bytes, Table]]:
+    keyed = [(table.first_key(), table) for table in tables]
+    found = [(key, table) for key, table in keyed if key is not None]
+    return deque(sorted(found, key=lambda each: each[0]))
+
+
+class _Run:
+    """The entries of one table, at its next one.
+
+    Attributes:
+        table: the table.
+        block: the entries at hand, None at the end.
+        at: the first of them that was not taken.
+        until: the first key of the block after it: what is below is complete. None at the end.
+    """
+
+    def __init__(self, table: Table, held_bytes: int) -> None:
+        self.table = table
+        self._blocks = table.entries(held_bytes)
+        self.block: EntryBlock | None = None
+        self.at = 0
+        self._next = next(self._blocks, None)
+        self._shift()
+
+    def _shift(self) -> None:
+        self.block, self.at = self._next, 0
+        self._look_ahead()
+
+    def _look_ahead(self) -> None:
+        self._next = None if self.block is None else next(self._blocks, None)
+        self.until = None if self._next is None else self._next.key(0)
+
+    def cut(self, until: bytes | None) -> int:
+        """The first entry at hand whose key is not below a bound."""
+        assert self.block is not None
+        low, high = self.at, self.block.count
+        if until is None or (high and self.block.key(high - 1) < until):
+            return high
+        while low < high:
+            middle = (low + high) // 2
+            if self.block.key(middle) < until:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
+    def go_on(self, at: int) -> None:
+        """Take what is before an entry as done."""
+        self.at = at
+        if self.block is not None and at == self.block.count:
+            self._shift()
+
+    def join(self) -> None:
+        """Have the next blocks at hand, too: a key goes on there.
+
+        As many as double what is at hand, so that a long one is joined a few times and not often.
+        """
+        assert self.block is not None
+        parts = [_part(self.block, self.at, self.block.count)]
+        enough = 2 * len(parts[0].buffer)
+        total = 0
+        while self._next is not None and total < enough:
+            parts.append(self._next)
+            total += len(self._next.buffer)
+            self._next = next(self._blocks, None)
+        self.block, self.at = _joined(parts), 0
+        self.until = None if self._next is None else self._next.key(0)
+
+
+def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
+    """Some entries of a block, and no bytes of others."""
+    if start == 0 and end == block.count:
+        return block
+    rows = slice(start, end)
+    first = int(block.key_offset[start])
+    last = int(block.value_offset[end - 1] + block.value_length[end - 1])
+    return EntryBlock(
+        block.buffer[first:last],
+        block.key_offset[rows] - first,
+        block.key_length[rows],
+        block.value_offset[rows] - first,
+        block.value_length[rows],
+        block.tag[rows],
+        block.plain,
+    )
+
+
+def _joined(parts: list[EntryBlock]) -> EntryBlock:
+    """Blocks as one, over one buffer; not a plain one."""
+    sizes = np.cumsum([0, *(len(part.buffer) for part in parts)])
+    return EntryBlock(
+        b"".join(part.buffer for part in parts),
+        np.concatenate([p.key_offset + size for p, size in zip(parts, sizes, strict=False)]),
+        np.concatenate([part.key_length for part in parts]),
+        np.concatenate([p.value_offset + size for p, size in zip(parts, sizes, strict=False)]),
+        np.concatenate([part.value_length for part in parts]),
+        np.concatenate([part.tag for part in parts]),
+        plain=False,
+    )
+
+
+class _Merge:
+    """Decides which entries live.
+
+    Args:
+        tombstones: ranges of keys that are deleted.
+        limits: ``record_bytes`` for a value.
+        delimiter: between an operand and what is before it.
+    """
+
+    def __init__(self, tombstones: Tombstones, limits: Limits, delimiter: bytes) -> None:
+        self._tombstones, self._limits, self._delimiter = tombstones, limits, delimiter
+        self._state = np.zeros(2, np.int64)
+
+    def live(self, parts: list[tuple[_Run, int]]) -> Iterator[LiveBlock]:
+        """The live keys among the next entries of some runs, which are complete.
+
+        Args:
+            parts: the runs, each with the end of its entries.
+        """
+        if len(parts) == 1 and not len(self._tombstones):
+            (run, end) = parts[0]
+            block = run.block
+            if block is not None and block.plain:
+                rows = slice(run.at, end)
+                yield LiveBlock(
+                    block.buffer,
+                    block.key_offset[rows],
+                    block.key_length[rows],
+                    block.value_offset[rows],
+                    block.value_length[rows],
+                )
+                return
+        blocks = [_part(run.block, run.at, end) for run, end in parts if run.block is not None]
+        found = self._resolved(blocks, [run.table for run, _ in parts])
+        if found.count:
+            yield found
+
+    def _resolved(self, blocks: list[EntryBlock], tables: list[Table]) -> LiveBlock:
+        all_of_them = _joined(blocks)
+        runs = np.cumsum([0, *(block.count for block in blocks)])
+        order, pieces = np.empty((2, all_of_them.count), np.int64)
+        stones = self._tombstones
+        status, keys, used = kernel().table_live(
+            all_of_them.buffer,
+            all_of_them.key_offset,
+            all_of_them.key_length,
+            all_of_them.tag,
+            runs,
+            stones.buffer,
+            stones.offset,
+            stones.length,
+            stones.sequence,
+            self._state,
+            order,
+            pieces,
+        )
+        if status != MORE:
+            number = int(np.searchsorted(runs, self._state[1], "right")) - 1
+            raise _at(tables[number], "a key that is there twice with one sequence number")
+        for block, table in zip(blocks, tables, strict=True):
+            _check_operator(block, table)
+        return self._values(all_of_them, order[:used], pieces[:keys], tables[0])
+
+    def _values(self, block: EntryBlock, order: Int64s, pieces: Int64s, table: Table) -> LiveBlock:
+        """The keys with their values, put together where these have several pieces."""
+        first = np.cumsum(pieces) - pieces
+        base = order[first]
+        key_offset, key_length = block.key_offset[base], block.key_length[base]
+        value_offset, value_length = block.value_offset[base], block.value_length[base]
+        buffer = block.buffer
+        several = np.flatnonzero(pieces > 1)
+        if len(several):
+            lengths = np.add.reduceat(block.value_length[order], first)[several]
+            lengths += (pieces[several] - 1) * len(self._delimiter)
+            if int(lengths.max()) > self._limits.record_bytes:
+                what = f"a merged value of {int(lengths.max()):,} bytes"
+                raise _located(above_limit("record_bytes", what, self._limits), table)
+            in_order = order[np.repeat(pieces > 1, pieces)]
+            merged = _merged(block, in_order, pieces[several], self._delimiter)
+            value_offset[several] = len(buffer) + np.cumsum(lengths) - lengths
+            value_length[several] = lengths
+            buffer += merged
+        return LiveBlock(buffer, key_offset, key_length, value_offset, value_length)
+
+
+def _merged(block: EntryBlock, order: Int64s, pieces: Int64s, delimiter: bytes) -> bytes:
+    """The values of some keys, one behind the other; a delimiter between the pieces of each."""
+    offsets, lengths = np.empty((2, 2 * len(order)), np.int64)
+    offsets[0::2], lengths[0::2] = block.value_offset[order], block.value_length[order]
+    offsets[1::2], lengths[1::2] = len(block.buffer), len(delimiter)
+    lengths[2 * np.cumsum(pieces) - 1] = 0  # none behind the last piece of a key
+    return kernel().gather(block.buffer + delimiter, offsets, lengths)
+
+
+def _check_operator(block: EntryBlock, table: Table) -> None:
+    """Refuse operands of another operator than Spark's."""
+    operator = table.properties.merge_operator
+    if operator != _OPERATOR and not block.plain and bool((block.type == MERGE).any()):
+        raise _at(table, f"operands of the merge operator {operator[:80]!r}, expected {_OPERATOR}")
+
+
+def _at(table: Table, message: str) -> DecodeError:
+    return _located(RecordError(message), table)
+
+
+def _located(error: DecodeError, table: Table) -> DecodeError:
+    return error if table.path is None else error.at(table.path)

@@ -1,0 +1,172 @@
+"""The metaindex of a table and the properties that it leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from inspector.decode.sst.blocks import Blocks
+from inspector.decode.sst.footer import Footer, Handle, read_handle
+from inspector.decode.sst.simple import block_entries
+from inspector.decode.sst.varints import Varints
+from inspector.exceptions import RecordError
+
+INDEX = "rocksdb.index"
+RANGE_DELETIONS = "rocksdb.range_del"
+DICTIONARY = "rocksdb.compression_dict"
+_PROPERTIES = "rocksdb.properties"
+_OLD_PROPERTIES = "rocksdb.stats"
+
+INDEX_TYPE = "rocksdb.block.based.table.index.type"
+USER_KEYS_IN_INDEX = "rocksdb.index.key.is.user.key"
+DELTA_ENCODED_INDEX = "rocksdb.index.value.is.delta.encoded"
+INGESTED = "rocksdb.external_sst_file.version"
+
+_FIELDS: Mapping[str, str] = {
+    "rocksdb.num.entries": "entries",
+    "rocksdb.deleted.keys": "deletions",
+    "rocksdb.merge.operands": "merge_operands",
+    "rocksdb.num.range-deletions": "range_deletions",
+    "rocksdb.raw.key.size": "raw_key_bytes",
+    "rocksdb.raw.value.size": "raw_value_bytes",
+    "rocksdb.data.size": "data_bytes",
+    "rocksdb.num.data.blocks": "data_blocks",
+    "rocksdb.index.size": "index_bytes",
+    "rocksdb.filter.size": "filter_bytes",
+    "rocksdb.column.family.id": "column_family_id",
+    "rocksdb.creation.time": "creation_time",
+    "rocksdb.file.creation.time": "file_creation_time",
+    "rocksdb.original.file.number": "file_number",
+}
+_TEXT_FIELDS: Mapping[str, str] = {
+    "rocksdb.compression": "compression",
+    "rocksdb.comparator": "comparator",
+    "rocksdb.merge.operator": "merge_operator",
+    "rocksdb.column.family.name": "column_family",
+    "rocksdb.creating.db.identity": "db_id",
+    "rocksdb.creating.session.identity": "db_session_id",
+}
+_NUMBERS = frozenset(
+    {
+        *_FIELDS,
+        *(USER_KEYS_IN_INDEX, DELTA_ENCODED_INDEX),
+        *("rocksdb.index.partitions", "rocksdb.top-level.index.size"),
+        *("rocksdb.num.filter_entries", "rocksdb.format.version", "rocksdb.fixed.key.length"),
+        *("rocksdb.oldest.key.time", "rocksdb.newest.key.time", "rocksdb.tail.start.offset"),
+        *("rocksdb.key.largest.seqno", "rocksdb.key.smallest.seqno"),
+        "rocksdb.sample_for_compression.slow.data.size",
+        "rocksdb.sample_for_compression.fast.data.size",
+        "rocksdb.user.defined.timestamps.persisted",
+    }
+)
+_FIXED = frozenset({INDEX_TYPE, INGESTED, "rocksdb.external_sst_file.global_seqno"})
+"""Numbers of a fixed length, little endian."""
+
+
+@dataclass(frozen=True)
+class TableProperties:
+    """What a table says about itself (``TableProperties`` of RocksDB); 0 or "" where it is silent.
+
+    Attributes:
+        entries: all entries: values, deletions of every kind, merge operands, range deletions.
+        deletions: tombstones: deletions, single deletions and range deletions.
+        merge_operands: entries that are appended to an older value.
+        range_deletions: deletions of ranges of keys.
+        raw_key_bytes: of all keys, uncompressed, with the 8 bytes of each internal key.
+        raw_value_bytes: of all values, uncompressed.
+        data_bytes: of the data blocks in the file. data_blocks: how many they are.
+        index_bytes: of the index in the file. filter_bytes: of the filter.
+        compression: as RocksDB spells it (``LZ4``, ``NoCompression``).
+        comparator: name of the order of keys. merge_operator: its name; "" or ``nullptr`` if none.
+        column_family: name of RocksDB's own column family. Spark's virtual ones are in the keys.
+        column_family_id: its number.
+        creation_time: seconds since the epoch; when the table's oldest data was written (flush).
+        file_creation_time: seconds since the epoch.
+        db_id: of the database. db_session_id: of the run that wrote the file.
+        file_number: of the file in that run (``rocksdb.original.file.number``).
+        format_version: of the footer, 2 to 7.
+        numbers: every property that is stored as a number, by its full name.
+        texts: all others, those of user collectors included, by their full name.
+    """
+
+    entries: int = 0
+    deletions: int = 0
+    merge_operands: int = 0
+    range_deletions: int = 0
+    raw_key_bytes: int = 0
+    raw_value_bytes: int = 0
+    data_bytes: int = 0
+    data_blocks: int = 0
+    index_bytes: int = 0
+    filter_bytes: int = 0
+    compression: str = ""
+    comparator: str = ""
+    merge_operator: str = ""
+    column_family: str = ""
+    column_family_id: int = 0
+    creation_time: int = 0
+    file_creation_time: int = 0
+    db_id: str = ""
+    db_session_id: str = ""
+    file_number: int = 0
+    format_version: int = 0
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    texts: Mapping[str, bytes] = field(default_factory=dict)
+
+
+class Metaindex:
+    """Where the meta blocks of a table lie.
+
+    Args:
+        blocks: of the table.
+        footer: of the table.
+
+    Raises:
+        DecodeError: it cannot be read.
+    """
+
+    def __init__(self, blocks: Blocks, footer: Footer) -> None:
+        self._blocks, self._footer = blocks, footer
+        self._handles: dict[str, Handle] = {}
+        place = footer.metaindex.offset
+        block = blocks.read(footer.metaindex, "metaindex")
+        for key, value in block_entries(block, place):
+            name = key.decode("utf-8", "replace")
+            if name in self._handles:
+                raise RecordError(f"the metaindex has {name[:80]!r} twice", offset=place)
+            self._handles[name] = read_handle(Varints(value, place))
+
+    def __getitem__(self, name: str) -> Handle | None:
+        """Where a meta block lies, None if there is none."""
+        return self._handles.get(name)
+
+    def properties(self) -> TableProperties:
+        """What the table says about itself.
+
+        Raises:
+            DecodeError: it says nothing, or it cannot be read.
+        """
+        handle = self._handles.get(_PROPERTIES) or self._handles.get(_OLD_PROPERTIES)
+        if handle is None:
+            raise RecordError("a table without properties", offset=self._footer.metaindex.offset)
+        numbers: dict[str, int] = {}
+        texts: dict[str, bytes] = {}
+        for key, value in block_entries(self._blocks.read(handle, "properties"), handle.offset):
+            name = key.decode("utf-8", "replace")
+            if name in _NUMBERS:
+                numbers[name] = Varints(value, handle.offset).next(name)
+            elif name in _FIXED:
+                numbers[name] = int.from_bytes(value, "little")
+            else:
+                texts[name] = value
+        return _properties(numbers, texts, self._footer.format_version)
+
+
+def _properties(
+    numbers: Mapping[str, int], texts: Mapping[str, bytes], format_version: int
+) -> TableProperties:
+    known: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
+    for name, field_name in _TEXT_FIELDS.items():
+        known[field_name] = texts.get(name, b"").decode("utf-8", "replace")
+    return TableProperties(**known, format_version=format_version, numbers=numbers, texts=texts)

@@ -1,0 +1,193 @@
+"""A table file as a whole: what it says about itself, and its entries block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from inspector.decode.sst.blocks import Blocks
+from inspector.decode.sst.entries import RANGE_DELETION, EntryBlock, EntryReader
+from inspector.decode.sst.footer import Handle, Handles, read_footer
+from inspector.decode.sst.index import Index
+from inspector.decode.sst.metaindex import (
+    DICTIONARY,
+    INDEX,
+    INGESTED,
+    RANGE_DELETIONS,
+    Metaindex,
+    TableProperties,
+)
+from inspector.decode.sst.source import Source
+from inspector.exceptions import DecodeError, RecordError
+from inspector.model import LIMITS, Limits, above_limit
+
+COMPARATORS = ("", "leveldb.BytewiseComparator")
+"""Names of the one order of keys that is read: that of unsigned bytes."""
+
+_PIECES = 4  # bytes read at once, for each one that is held decompressed
+
+
+@dataclass(frozen=True)
+class RangeDeletion:
+    """What is older than a sequence number is deleted, from a key on to before another.
+
+    Attributes:
+        start: the first key that is deleted. end: the first one that is not any more.
+        sequence: entries below it are deleted.
+    """
+
+    start: bytes
+    end: bytes
+    sequence: int
+
+
+class Table:
+    """An open table file; made by :func:`open_table`.
+
+    Attributes:
+        path: of the file, for messages; None if it is not known.
+        properties: what the table says about itself; no entry was decoded for it.
+    """
+
+    def __init__(self, source: Source, path: str | None, limits: Limits) -> None:
+        self.path = path
+        self._limits, self._size = limits, source.size
+        footer = read_footer(source)
+        self._blocks = Blocks(source, footer, limits)
+        self._meta = Metaindex(self._blocks, footer)
+        self.properties: TableProperties = self._meta.properties()
+        index = footer.index or self._meta[INDEX]
+        if index is None:
+            raise RecordError("a table without an index", offset=footer.metaindex.offset)
+        self._index = Index(self._blocks, index, self.properties)
+        self._metaindex_offset = footer.metaindex.offset
+
+    def entries(self, held_bytes: int | None = None) -> Iterator[EntryBlock]:
+        """All entries in the order of the file: by user key, the newest of a key first.
+
+        Every block's checksum is verified before a byte of it is used; and so are the order of the
+        keys and, at the end, the number of entries that the properties tell.
+
+        Args:
+            held_bytes: of entries that are held at once, but for one that has more; by default
+                ``limits.block_bytes``.
+
+        Raises:
+            DecodeError: the file is not what its format says; carries path and offset.
+            OSError: it cannot be read.
+        """
+        with _Path(self):
+            yield from self._entries(held_bytes or self._limits.block_bytes)
+
+    def first_key(self) -> bytes | None:
+        """The smallest user key, from the first block alone; None if there is no entry.
+
+        Raises:
+            DecodeError: the file is not what its format says; carries path and offset.
+            OSError: it cannot be read.
+        """
+        with _Path(self):
+            self._check_readable()
+            reader = EntryReader(self._limits)
+            # Piece by piece of the least size: of all blocks but empty ones only the first is read.
+            for blocks in self._blocks.stretch(self._index.handles(), 1, 1):
+                for block in reader.read(blocks):
+                    return block.key(0)
+        return None
+
+    def range_deletions(self) -> tuple[RangeDeletion, ...]:
+        """The ranges of keys that the table deletes from older data.
+
+        Raises:
+            DecodeError: the file is not what its format says; carries path and offset.
+            OSError: it cannot be read.
+        """
+        with _Path(self):
+            handle = self._meta[RANGE_DELETIONS]
+            if handle is None:
+                return ()
+            self._check_readable()
+            return tuple(self._ranges(handle))
+
+    def _ranges(self, handle: Handle) -> Iterator[RangeDeletion]:
+        # In its block an entry is a start key, whose value is the end; several may start at a key.
+        reader = EntryReader(self._limits, (RANGE_DELETION,))
+        for blocks in self._blocks.stretch(iter((Handles.of(handle),)), 1, 1):
+            for block in reader.read(blocks):
+                sequences = block.sequence.tolist()
+                for i in range(block.count):
+                    yield RangeDeletion(block.key(i), block.value(i), sequences[i])
+
+    def _entries(self, held: int) -> Iterator[EntryBlock]:
+        self._check_readable()
+        reader = EntryReader(self._limits, held_bytes=held)
+        raw = 0
+        for blocks in self._blocks.stretch(self._index.handles(), _PIECES * held, held):
+            for block in reader.read(blocks):
+                raw += len(block.buffer)
+                self._check_ratio(raw)
+                yield block
+        told = self.properties.entries - self.properties.range_deletions
+        if reader.count != told:
+            raise RecordError(
+                f"{reader.count} entries, the table's properties tell {told}",
+                offset=self._metaindex_offset,
+            )
+
+    def _check_ratio(self, raw: int) -> None:
+        limits = self._limits
+        if raw > max(limits.ratio_from_bytes, limits.ratio * self._size):
+            raise above_limit("ratio", f"{raw:,} raw bytes from {self._size:,}", limits)
+
+    def _check_readable(self) -> None:
+        """What only a change of the reader would make readable.
+
+        Raises:
+            DecodeError: the table has it.
+        """
+        properties, place = self.properties, self._metaindex_offset
+        if properties.comparator not in COMPARATORS:
+            raise DecodeError(
+                f"keys ordered by {properties.comparator[:80]!r}, expected {COMPARATORS[1]}",
+                offset=place,
+            )
+        if self._meta[DICTIONARY] is not None:
+            raise DecodeError("blocks compressed with a dictionary are not read", offset=place)
+        if INGESTED in properties.numbers:
+            raise DecodeError(
+                "a table that was made to be ingested: its sequence number is not in it",
+                offset=place,
+            )
+
+
+class _Path:
+    """Adds the path of a table to the errors of its format."""
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, DecodeError) and self._table.path is not None:
+            error.at(self._table.path)
+
+
+def open_table(source: Source, path: str | None = None, limits: Limits = LIMITS) -> Table:
+    """Open a table file: its footer, metaindex and properties; no data block, nor the index.
+
+    Args:
+        source: the bytes of the file.
+        path: of the file, for the errors of this function and of the table's methods.
+        limits: ``frame_bytes`` for a block after decompression, ``record_bytes`` for a key or
+            value, ``block_bytes`` for the entries that are held at once, ``ratio``.
+
+    Raises:
+        DecodeError: the file is not what its format says, or has a feature that is not read.
+        OSError: it cannot be read.
+    """
+    try:
+        return Table(source, path, limits)
+    except DecodeError as error:
+        raise error if path is None else error.at(path) from None

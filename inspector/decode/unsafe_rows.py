@@ -1,0 +1,104 @@
+"""Values back to UnsafeRows, byte for byte as Spark's own writers lay them out.
+
+State that is stored in another form (Avro, keys in parts) is an UnsafeRow as soon as Spark has read
+it, and so it is here: whatever measures, compares or decodes rows sees those of one layout
+(``UnsafeRowWriter``, ``UnsafeArrayWriter`` and the code that ``GenerateUnsafeProjection`` makes,
+3.2 to 4.3).
+
+A value is ``None`` for null, ``bytes`` for a type without parts (of its width, little-endian, if
+that is fixed; else its contents), a sequence of values for a struct or an array, and a pair of
+sequences, keys and values, for a map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from inspector.sparktypes import (
+    SLOT_BYTES,
+    ArrayType,
+    AtomicType,
+    DataType,
+    DecimalType,
+    MapType,
+    StructType,
+    storage_type,
+)
+
+_RESERVED = 16
+"""Bytes that a row keeps for a value that may grow in place, also for a null one."""
+
+_RESERVING = ("interval", "timestamp_nanos", "timestamp_ntz_nanos")
+
+
+def write_row(schema: StructType, values: Sequence[Any]) -> bytes:
+    """The UnsafeRow of some values.
+
+    Args:
+        schema: the fields.
+        values: one for each of them.
+
+    Raises:
+        ValueError: there are more values than fields, or fewer.
+    """
+    count = len(schema.fields)
+    slots = (count + 63) // 64 * SLOT_BYTES
+    row = bytearray(slots + count * SLOT_BYTES)
+    for ordinal, (field, value) in enumerate(zip(schema.fields, values, strict=True)):
+        data_type = storage_type(field.data_type)
+        at = slots + ordinal * SLOT_BYTES
+        reserved = _RESERVED if _reserves(data_type) else 0
+        if value is not None:
+            _put(row, at, data_type, value, reserved)
+            continue
+        row[ordinal >> 3] |= 1 << (ordinal & 7)
+        if reserved:
+            row[at : at + SLOT_BYTES] = (len(row) << 32).to_bytes(SLOT_BYTES, "little")
+            row += bytes(reserved)
+    return bytes(row)
+
+
+def _reserves(data_type: DataType) -> bool:
+    """Whether a row, though no array, keeps room for any value of the type."""
+    if isinstance(data_type, DecimalType):
+        return data_type.fixed_width is None
+    return isinstance(data_type, AtomicType) and data_type.kind in _RESERVING
+
+
+def _put(into: bytearray, at: int, data_type: DataType, value: Any, reserved: int = 0) -> None:
+    """A value in its slot; or behind all that is there, and in the slot where that is."""
+    if data_type.fixed_width is not None:
+        into[at : at + len(value)] = value
+        return
+    data = _variable(data_type, value)
+    into[at : at + SLOT_BYTES] = (len(into) << 32 | len(data)).to_bytes(SLOT_BYTES, "little")
+    into += data
+    into += bytes(max(reserved - len(data), -len(data) % SLOT_BYTES))
+
+
+def _variable(data_type: DataType, value: Any) -> bytes:
+    if isinstance(data_type, StructType):
+        return write_row(data_type, value)
+    if isinstance(data_type, ArrayType):
+        return _array(data_type.element, value)
+    if isinstance(data_type, MapType):
+        keys, values = value
+        written = _array(data_type.key, keys)
+        return len(written).to_bytes(8, "little") + written + _array(data_type.value, values)
+    contents: bytes = value
+    return contents
+
+
+def _array(element: DataType, values: Sequence[Any]) -> bytes:
+    element = storage_type(element)
+    width = element.fixed_width or SLOT_BYTES
+    start = 8 + (len(values) + 63) // 64 * 8
+    array = bytearray(start + (len(values) * width + 7) // 8 * 8)
+    array[:8] = len(values).to_bytes(8, "little")
+    for index, value in enumerate(values):
+        if value is None:
+            array[8 + (index >> 3)] |= 1 << (index & 7)
+        else:
+            _put(array, start + index * width, element, value)
+    return bytes(array)

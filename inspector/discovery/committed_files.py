@@ -1,0 +1,54 @@
+"""Which state files are those of committed batches, where several attempts left some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from inspector.checkpoint.layout import Layout, StoreLayout
+from inspector.checkpoint.logs import Logs
+from inspector.checkpoint.storage import Storage
+from inspector.decode.changelog import read_changelog
+from inspector.decode.frames import inflate, sniff
+from inspector.exceptions import InspectorError
+from inspector.model import StoreFile, StoreId
+from inspector.providers.provider import Provider
+
+
+def settled(storage: Storage, layout: Layout, provider: Provider, logs: Logs) -> Layout:
+    """The layout with every file as what it is to its provider.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        layout: files as all providers together see their names.
+        provider: the one that wrote them.
+        logs: with the unique ids that batches were committed by.
+    """
+
+    def lineage(file: StoreFile) -> Mapping[int, str]:
+        """The versions that a changelog says it is based on; empty if it cannot be read."""
+        chunks = storage.stream(storage.relative(file.path))
+        try:
+            head = next(chunks, b"")
+            codec = sniff(head)
+            if codec is None:
+                return {}
+            blocks = inflate((each for part in ([head], chunks) for each in part), codec)
+            found, _ = read_changelog(blocks)
+        except (InspectorError, OSError):
+            return {}
+        return {item.version: item.unique_id for item in found.lineage}
+
+    def files(store: StoreLayout) -> tuple[StoreFile, ...]:
+        return provider.settled(store.files, _committed(logs, store.store), lineage)
+
+    return layout.map_files(files)
+
+
+def _committed(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
+    """The unique ids by which a partition's stores committed each version."""
+    found: dict[int, frozenset[str]] = {}
+    for batch, operators in logs.unique_ids.items():
+        partitions = operators.get(store.operator_id, ())
+        if store.partition_id < len(partitions):
+            found[batch + 1] = partitions[store.partition_id]
+    return found

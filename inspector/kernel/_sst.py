@@ -1,0 +1,283 @@
+"""Unpack the blocks of RocksDB's table files and find their entries; ``sst.c`` does the same.
+
+A block (``BlockBuilder``), integers little endian::
+
+    entries, then uint32 for each restart, [hash index], uint32 number of restarts
+
+and an entry, integers as varints::
+
+    bytes of the key shared with the one before | further ones | bytes of the value | key | value
+
+The key of an entry is an internal one: a user key and 8 bytes, sequence number << 8 | type.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.kernel._arguments import checked_spans, octets, same_length, writable
+from inspector.kernel.layout import (
+    BAD_BLOCK,
+    BAD_ENTRY,
+    BAD_ORDER,
+    ENTRY,
+    FULL,
+    MORE,
+    OVER_LIMIT,
+)
+
+_INTERNAL = 8
+_HASHED_BLOCK = 1 << 16
+_HASHED = 1 << 31
+_VALUE = 1
+_LONG = 15
+_LEAST_MATCH = 4
+_UINT32 = struct.Struct("<I")
+_UINT16 = struct.Struct("<H")
+_UINT64 = struct.Struct("<Q")
+
+
+class _CorruptError(Exception):
+    """A block is not what it should be; never leaves this module."""
+
+
+# --- LZ4 -------------------------------------------------------------------------------------
+
+
+def lz4_blocks(buffer: Any, offsets: Any, lengths: Any, out: Any, places: Any, sizes: Any) -> int:
+    """Unpack LZ4 blocks, each to exactly as many bytes as it has to have.
+
+    Args:
+        buffer: what the spans lie in.
+        offsets: where each block starts.
+        lengths: bytes of each block.
+        out: takes what they hold.
+        places: where in ``out`` the bytes of each block go.
+        sizes: how many these have to be.
+
+    Returns:
+        How many could be unpacked: all of them, or the number of the first that could not.
+
+    Raises:
+        ValueError: a span or place outside, or arrays of different length.
+    """
+    view, starts, ends = checked_spans(buffer, offsets, lengths)
+    ends = starts + ends
+    target = octets(out)
+    _, into, bytes_each = checked_spans(out, places, sizes)
+    same_length(starts, into)
+    for number in range(len(starts)):
+        block = bytes(view[starts[number] : ends[number]])
+        try:
+            found = _lz4_block(block, int(bytes_each[number]))
+        except (_CorruptError, IndexError):
+            return number
+        target[into[number] : into[number] + bytes_each[number]] = found
+    return len(starts)
+
+
+def _lz4_block(block: bytes, size: int) -> bytes:
+    """What a block holds.
+
+    Raises:
+        IndexError: it ends too early.
+        _CorruptError: it does not hold ``size`` bytes.
+    """
+    found = bytearray()
+    place = 0
+    while place < len(block):
+        token = block[place]
+        literals, place = _lengthened(block, place + 1, token >> 4)
+        if len(block) - place < literals or size - len(found) < literals:
+            raise _CorruptError
+        found += block[place : place + literals]
+        place += literals
+        if place == len(block):
+            if len(found) != size:
+                raise _CorruptError
+            return bytes(found)
+        distance = block[place] | block[place + 1] << 8
+        length, place = _lengthened(block, place + 2, token & _LONG)
+        length += _LEAST_MATCH
+        if not 0 < distance <= len(found) or size - len(found) < length:
+            raise _CorruptError
+        repeated = found[-distance:]
+        found += (repeated * (length // distance + 1))[:length]
+    raise _CorruptError
+
+
+def _lengthened(block: bytes, place: int, length: int) -> tuple[int, int]:
+    """A length with the bytes that lengthen one of 15, and where they end."""
+    if length == _LONG:
+        more = 255
+        while more == 255:
+            more = block[place]
+            length += more
+            place += 1
+    return length, place
+
+
+# --- entries ---------------------------------------------------------------------------------
+
+
+def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, as in C
+    buffer: Any,
+    offsets: Any,
+    lengths: Any,
+    state: Any,
+    previous: Any,
+    out: Any,
+    columns: Any,
+    max_length: int,
+) -> tuple[int, int, int, int]:
+    """Find the entries of blocks, and copy each internal key and value out, side by side.
+
+    Args:
+        buffer: what the blocks lie in.
+        offsets: where each block starts.
+        lengths: bytes of each block, without trailer and decompressed.
+        state: three numbers, read and written: the block and the place in it where to go on; and,
+            with ``FULL``, how many bytes of ``out`` the next entry needs, or 0 if it is
+            ``columns`` that have no room.
+        previous: the internal key before; no bytes at the start of a table.
+        out: takes the keys and values.
+        columns: :data:`~inspector.kernel.layout.ENTRY` columns one behind the other, each with
+            room for as many entries.
+        max_length: longest user key or value that is accepted.
+
+    Returns:
+        A status (MORE after the last block; for others ``state`` is the place of the entry), the
+        number of entries found, the bytes used of ``out``, and 1 if every entry is a value and no
+        user key is there twice.
+
+    Raises:
+        ValueError: a block or the state lies outside.
+    """
+    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    place = writable(state, np.int64)
+    same_length(place, np.empty(3))
+    table = writable(columns, np.int64)
+    before = bytes(octets(previous))
+    if place[0] < 0 or place[1] < 0 or 0 < len(before) < _INTERNAL:
+        raise ValueError("a span lies outside of the buffer")
+    walk = _Walk(octets(out), table, max_length, before, int(place[1]))
+    index, status = int(place[0]), MORE
+    while status == MORE and index < len(starts):
+        status = walk.block(bytes(view[starts[index] : starts[index] + sizes[index]]))
+        index += status == MORE
+    place[:] = (index, walk.place, walk.need if status == FULL else 0)
+    return status, walk.count, walk.used, int(walk.plain)
+
+
+@dataclass(slots=True)
+class _Walk:
+    """How far the entries were found.
+
+    Attributes:
+        out: takes keys and values. columns: takes where they are.
+        max_length: of a user key or value. previous: the internal key before.
+        place: in the block, of the next entry. need: bytes of it in ``out``.
+        used: bytes of ``out``. count: entries. plain: as ``table_entries`` returns it.
+    """
+
+    out: memoryview
+    columns: Int64s
+    max_length: int
+    previous: bytes
+    place: int
+    need: int = 0
+    used: int = 0
+    count: int = 0
+    plain: bool = True
+
+    def block(self, block: bytes) -> int:
+        """Walk to the end of a block, with MORE there."""
+        end = _entries_end(block)
+        if end < self.place:
+            return BAD_BLOCK
+        while self.place < end:
+            status = self._entry(block, end)
+            if status != MORE:
+                return status
+        self.place = 0
+        return MORE
+
+    def _entry(self, block: bytes, end: int) -> int:
+        self.need = 0
+        if self.count >= len(self.columns) // ENTRY:
+            return FULL
+        try:
+            shared, at = _varint32(block, self.place, end)
+            rest, at = _varint32(block, at, end)
+            value, at = _varint32(block, at, end)
+        except _CorruptError:
+            return BAD_ENTRY
+        before = len(self.previous) if self.place else 0
+        if end - at - rest < value or shared + rest < _INTERNAL or before < shared:
+            return BAD_ENTRY
+        self.need = shared + rest + value
+        if self.max_length < max(shared + rest - _INTERNAL, value):
+            return OVER_LIMIT
+        if len(self.out) - self.used < self.need:
+            return FULL
+        key = self.previous[:shared] + block[at : at + rest]
+        self.out[self.used : self.used + self.need] = key + block[at + rest : at + rest + value]
+        status = self._take(key, value)
+        if status == MORE:
+            self.place = at + rest + value
+        return status
+
+    def _take(self, key: bytes, value: int) -> int:
+        (tag,) = _UINT64.unpack_from(key, len(key) - _INTERNAL)
+        if tag >> 63:
+            return BAD_ENTRY
+        if self.previous:
+            user, before = key[:-_INTERNAL], self.previous[:-_INTERNAL]
+            (last,) = _UINT64.unpack_from(self.previous, len(self.previous) - _INTERNAL)
+            if user < before or (user == before and tag >= last):
+                return BAD_ORDER
+            self.plain &= user > before
+        self.plain &= tag & 0xFF == _VALUE
+        room = len(self.columns) // ENTRY
+        where = (self.used, len(key) - _INTERNAL, self.used + len(key), value, tag)
+        self.columns[self.count : ENTRY * room : room] = where
+        self.used += len(key) + value
+        self.count += 1
+        self.previous = key
+        return MORE
+
+
+def _entries_end(block: bytes) -> int:
+    """Where the entries of a block end and its restarts begin; -1 if it has no room for them."""
+    left = len(block) - _UINT32.size
+    if left < 0:
+        return -1
+    restarts = int(_UINT32.unpack_from(block, left)[0])
+    if len(block) <= _HASHED_BLOCK and restarts & _HASHED:
+        restarts &= ~_HASHED
+        left -= _UINT16.size
+        if left < 0:
+            return -1
+        left -= int(_UINT16.unpack_from(block, left)[0])
+    return max(left - _UINT32.size * restarts, -1)
+
+
+def _varint32(block: bytes, place: int, end: int) -> tuple[int, int]:
+    """An integer of up to 32 bits, and where it ends.
+
+    Raises:
+        _CorruptError: there is none.
+    """
+    value = 0
+    for at in range(place, min(place + 5, end)):
+        value |= (block[at] & 0x7F) << 7 * (at - place)
+        if block[at] < 0x80:
+            if value >> 32:
+                break
+            return value, at + 1
+    raise _CorruptError

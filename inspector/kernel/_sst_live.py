@@ -1,0 +1,137 @@
+"""Merge the entries of several tables and decide which live; ``sst_live.c`` does the same."""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_right
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+
+from inspector.kernel._arguments import checked_spans, integers, same_length, writable
+from inspector.kernel.layout import BAD_ORDER, FULL, MORE
+
+_PUT, _MERGE = 1, 2
+
+
+def table_live(  # noqa: PLR0913 - buffers with spans, as in C
+    buffer: Any,
+    offsets: Any,
+    lengths: Any,
+    tags: Any,
+    runs: Any,
+    bounds: Any,
+    bound_offsets: Any,
+    bound_lengths: Any,
+    sequences: Any,
+    state: Any,
+    order: Any,
+    pieces: Any,
+) -> tuple[int, int, int]:
+    """Merge sorted runs of entries; per user key, find those that make its value.
+
+    The newest entry of a key decides: a value is live, a deletion of either kind is not, and a
+    merge operand is added to what is older. Entries below the sequence number of a deletion of a
+    range that has their key count as deleted.
+
+    Args:
+        buffer: what the user keys lie in.
+        offsets: where each user key starts.
+        lengths: bytes of each user key.
+        tags: sequence number << 8 | type of each entry.
+        runs: where each run starts in these arrays, and where the last one ends. Within a run,
+            entries ascend by user key and descend by tag.
+        bounds: what the bounds of deleted ranges lie in.
+        bound_offsets: two of each range, which is from its first bound to before its second; the
+            ranges ascend and do not overlap.
+        bound_lengths: bytes of each bound.
+        sequences: of each range.
+        state: two numbers: the first range to look at, read and written; and, with another status
+            than MORE, the entry that was met.
+        order: filled with the entries that make a value, key by key, the oldest first.
+        pieces: filled with how many entries make the value of each key.
+
+    Returns:
+        A status (MORE; FULL; BAD_ORDER for two entries of a key with one sequence number), the
+        number of live keys, and the number of entries in ``order``.
+
+    Raises:
+        ValueError: a span, a run or the state lies outside, or arrays differ in length.
+    """
+    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    entries, ends = integers(tags), integers(runs).tolist()
+    same_length(entries, starts)
+    limits, from_, bytes_each = checked_spans(bounds, bound_offsets, bound_lengths)
+    ranges = integers(sequences)
+    same_length(from_, np.empty(2 * len(ranges)))
+    place = writable(state, np.int64)
+    same_length(place, np.empty(2))
+    _check_runs(ends, len(entries), int(place[0]))
+
+    def run(number: int) -> Iterator[tuple[bytes, int, int, int]]:
+        for at in range(ends[number], ends[number + 1]):
+            key = bytes(view[starts[at] : starts[at] + sizes[at]])
+            yield key, -int(entries[at]), number, at
+
+    def bound(number: int) -> bytes:
+        return bytes(limits[from_[number] : from_[number] + bytes_each[number]])
+
+    merged = heapq.merge(*(run(number) for number in range(len(ends) - 1)))
+    found = _Found(writable(order, np.int64), writable(pieces, np.int64))
+    first, status = int(place[0]), MORE
+    until = [bound(number) for number in range(2 * first + 1, len(from_), 2)]
+    for key, group in groupby(merged, key=lambda entry: entry[0]):
+        current = first + bisect_right(until, key)
+        place[0] = current
+        inside = current < len(ranges) and bound(2 * current) <= key
+        status = found.take(group, int(ranges[current]) if inside else 0)
+        if status != MORE:
+            break
+    place[1] = 0 if status == MORE else found.met
+    return status, found.keys, found.used
+
+
+def _check_runs(ends: list[int], count: int, first: int) -> None:
+    ascending = sorted(ends) == ends and (not ends or 0 <= ends[0] <= ends[-1] <= count)
+    if first < 0 or not ascending:
+        raise ValueError("a span lies outside of the buffer")
+
+
+class _Found:
+    """The entries that make values.
+
+    Attributes:
+        keys: live ones. used: numbers in ``order``. met: the entry looked at last.
+    """
+
+    def __init__(self, order: Any, pieces: Any) -> None:
+        self._order, self._pieces = order, pieces
+        self.keys = self.used = self.met = 0
+
+    def take(self, group: Iterator[tuple[bytes, int, int, int]], deleted: int) -> int:
+        """Take the entries of a key, of which those below a sequence number are deleted."""
+        alive: list[int] = []
+        is_open, last = True, -1
+        for _, negative, _, at in group:
+            tag = -negative
+            self.met = at
+            if tag >> 8 == last:
+                return BAD_ORDER
+            last = tag >> 8
+            is_open = is_open and last >= deleted
+            if is_open and tag & 0xFF in (_PUT, _MERGE):
+                if self.used + len(alive) >= len(self._order):
+                    return FULL
+                alive.append(at)
+            is_open = is_open and tag & 0xFF == _MERGE
+        if not alive:
+            return MORE
+        self._order[self.used : self.used + len(alive)] = alive[::-1]
+        self.used += len(alive)
+        if self.keys >= len(self._pieces):
+            return FULL
+        self._pieces[self.keys] = len(alive)
+        self.keys += 1
+        return MORE

@@ -1,0 +1,268 @@
+"""``transformWithState`` in Scala, Java and Python (Spark 4.0 and later, RocksDB only).
+
+Each state variable of the processor is a column family, here a store; so are the indexes that Spark
+keeps beside them, whose names begin with ``$`` (``StateStoreColumnFamilySchemaUtils``,
+``TimerStateUtils``, ``TTLState``)::
+
+    x                             a value, list or map; with TTL the value is
+                                  struct<value, ttlExpirationMs>, in a list of each entry
+    $rowCounter_x                 key -> entries of list x without TTL (4.1 and later)
+    $ttl_x                        (expirationMs, key, of a map with the user's key) -> nothing
+    $min_x, $count_x              key -> earliest expiry, and entries, of list x with TTL
+    $procTimers_keyToTimestamp    (key, expiryTimestampMs) -> nothing: a timer
+    $procTimers_timestampToKey    the same by time; both also as $eventTimers_...
+
+Spark removes what expired by its own rule, after all calls of a batch: the values whose
+``ttlExpirationMs`` is at or below the batch's processing time (``TTLState``), of the variables that
+the processor declared in this run (``StatefulProcessorHandleImpl.doTtlCleanup``). A timer fires in
+the batch whose clock is not below its time, after the calls for new data, and is deleted after its
+call (``TransformWithStateExec.processTimers``); one that a timer's call sets for a time that has
+passed may wait for the next batch.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from inspector.operators.rule import (
+    Clock,
+    Emission,
+    ExpiryField,
+    OperatorShape,
+    RowKind,
+    RowPart,
+    StoreRule,
+)
+from inspector.sparktypes import LONG, StructType
+
+NAMES = (
+    "transformWithStateExec",
+    "transformWithStateInPySparkExec",
+    "transformWithStateInPandasExec",
+)
+"""In 4.0 the last one is what Python has, later the second."""
+
+SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"
+EMITS = Emission.BY_TIMEOUT
+"""TransformWithStateExec.processTimers: the call of a timer may return rows."""
+
+TTL_FIELD = "ttlExpirationMs"
+TIMER_FIELD = "expiryTimestampMs"
+GROUPING_KEY = "key"
+"""Field of a map's and a timer's key that is the grouping key."""
+
+_PROC_TIMERS, _EVENT_TIMERS = "$procTimers", "$eventTimers"
+_BY_KEY, _BY_TIME = "_keyToTimestamp", "_timestampToKey"
+EVENT_TIME, PROCESSING_TIME, NO_TIME = "EventTime", "ProcessingTime", "NoTime"
+
+
+class Family(enum.Enum):
+    """What a store of the operator holds.
+
+    VALUE, LIST and MAP are the user's; TIMERS are set by the user; all others are Spark's helpers,
+    whose rows come and go with those.
+    """
+
+    VALUE = "value"
+    LIST = "list"
+    MAP = "map"
+    TIMERS = "timers"
+    TIMERS_BY_TIME = "timers by time"
+    ROW_COUNTER = "row counter"
+    TTL_INDEX = "TTL index"
+    MIN_EXPIRY = "earliest expiry"
+    ENTRY_COUNT = "entry count"
+    UNUSED = "unused"
+
+    @property
+    def is_variable(self) -> bool:
+        """Whether it holds what the user's processor wrote."""
+        return self in (Family.VALUE, Family.LIST, Family.MAP)
+
+    @property
+    def is_helper(self) -> bool:
+        """Whether Spark alone reads it."""
+        return not self.is_variable and self is not Family.TIMERS
+
+
+_HELPERS: Mapping[str, Family] = {
+    "$rowCounter_": Family.ROW_COUNTER,
+    "$ttl_": Family.TTL_INDEX,
+    "$min_": Family.MIN_EXPIRY,
+    "$count_": Family.ENTRY_COUNT,
+}
+ENTRY_COUNTS = ("$rowCounter_", "$count_")
+"""Indexes that only lists have."""
+
+_KINDS = {"ValueState": Family.VALUE, "ListState": Family.LIST, "MapState": Family.MAP}
+
+
+@dataclass(frozen=True)
+class Variable:
+    """A state variable as the operator's metadata has it.
+
+    Attributes:
+        name: as the processor calls it.
+        kind: value, list, map, or timers.
+        has_ttl: whether its values expire.
+    """
+
+    name: str
+    kind: Family
+    has_ttl: bool
+
+
+@dataclass(frozen=True)
+class Properties:
+    """What the newest run said of its processor (``TransformWithStateOperatorProperties``).
+
+    Attributes:
+        time_mode: ``NoTime``, ``ProcessingTime`` or ``EventTime``; empty if it is not known.
+        output_mode: as Spark names it; empty if it is not known.
+        variables: by name; those that the processor declares.
+    """
+
+    time_mode: str = ""
+    output_mode: str = ""
+    variables: Mapping[str, Variable] | None = None
+
+    @classmethod
+    def of(cls, properties: Mapping[str, object]) -> Properties:
+        """From the metadata's JSON; what is not as Spark writes it counts as not known."""
+        found: dict[str, Variable] = {}
+        listed = properties.get("stateVariables")
+        for each in listed if isinstance(listed, list) else ():
+            if isinstance(each, dict):
+                name, kind = each.get("stateName"), each.get("stateVariableType")
+                family = _KINDS.get(str(kind))
+                if isinstance(name, str) and kind == "TimerState":
+                    found[name] = Variable(name, Family.TIMERS, False)
+                elif isinstance(name, str) and family is not None:
+                    found[name] = Variable(name, family, each.get("ttlEnabled") is True)
+        return cls(
+            str(properties.get("timeMode") or ""),
+            str(properties.get("outputMode") or ""),
+            found if isinstance(listed, list) else None,
+        )
+
+    def declares(self, name: str) -> bool | None:
+        """Whether the newest run declares a variable; None if that is not known."""
+        return None if self.variables is None else name in self.variables
+
+
+def family_of(
+    store: str, properties: Properties, stores: Collection[str], key: StructType | None
+) -> tuple[Family, str]:
+    """What a store holds, and the variable that it belongs to; empty for timers.
+
+    Args:
+        store: its name.
+        properties: of the operator.
+        stores: the names of all stores of the operator.
+        key: schema of its keys, if that is known.
+    """
+    for prefix, family in _HELPERS.items():
+        if store.startswith(prefix):
+            return family, store[len(prefix) :]
+    if store.startswith((_PROC_TIMERS, _EVENT_TIMERS)):
+        return (Family.TIMERS_BY_TIME if store.endswith(_BY_TIME) else Family.TIMERS), ""
+    if store.startswith("$") or store == "default":
+        return Family.UNUSED, ""
+    variable = (properties.variables or {}).get(store)
+    if variable is not None:
+        return variable.kind, store
+    if {f"{index}{store}" for index in ENTRY_COUNTS} & set(stores):
+        return Family.LIST, store
+    names = [] if key is None else [field.name for field in key.fields]
+    return (Family.MAP if names == [GROUPING_KEY, "userKey"] else Family.VALUE), store
+
+
+def grouping_fields(family: Family, key: StructType) -> int:
+    """How many leading fields of a store's keys are the grouping key; 0 if they are not."""
+    if family in (Family.MAP, Family.TIMERS):
+        return 1
+    if family in (Family.TTL_INDEX, Family.TIMERS_BY_TIME, Family.UNUSED):
+        return 0
+    # The last field of a list's key is the place of the entry.
+    return len(key.fields) - (family is Family.LIST)
+
+
+def has_ttl(value: StructType) -> bool:
+    """Whether the values of a schema carry an expiry time."""
+    names = [field.name for field in value.fields]
+    return names == ["value", TTL_FIELD] and value.fields[1].data_type == LONG
+
+
+def rule(shape: OperatorShape, store: str) -> StoreRule:
+    """The expiry rule of one of the operator's stores."""
+    key, value = shape.schemas[store]
+    properties = Properties.of(shape.properties)
+    family, variable = family_of(store, properties, shape.schemas, key)
+    if family is Family.TIMERS:
+        return _timers(store)
+    if family.is_helper:
+        return StoreRule(unknown=_of_helper(family, variable), source=SOURCE, needs_none=True)
+    if has_ttl(value):
+        expiry = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, TTL_FIELD)
+        return StoreRule(
+            expiry=expiry,
+            advice=_ttl_advice(variable, properties),
+            source="TTLState.clearExpiredStateForAllKeys",
+            row_kind=RowKind.TTL_VALUE,
+        )
+    return _kept(variable, properties)
+
+
+def _of_helper(family: Family, variable: str) -> str:
+    if family is Family.UNUSED:
+        return "Spark keeps nothing here"
+    of = f"the rows of {variable!r}" if variable else "the timers"
+    return f"{family.value}: its rows go with {of}"
+
+
+def _timers(store: str) -> StoreRule:
+    clock = Clock.WATERMARK if store.startswith(_EVENT_TIMERS) else Clock.PROCESSING_TIME
+    expiry = ExpiryField(clock, RowPart.KEY, (1,), 1, True, TIMER_FIELD, after_put=True)
+    return StoreRule(
+        expiry=expiry,
+        advice="a timer that its batch did not fire is one that something else than this query "
+        "wrote, or that an earlier run set by another clock: look at the processor's runs",
+        source="TransformWithStateExec.processTimers, TimerStateImpl.getExpiredTimers",
+        row_kind=RowKind.TIMER,
+    )
+
+
+def _ttl_advice(variable: str, properties: Properties) -> str:
+    if properties.declares(variable) is False:
+        return (
+            f"the processor no longer declares {variable!r}, so that Spark does not clean it up: "
+            f"call handle.deleteIfExists({variable!r}) in init, or declare it again"
+        )
+    return (
+        "Spark removes them at the end of each batch from every variable that the processor "
+        "declares: look for what else writes to this checkpoint"
+    )
+
+
+def _kept(variable: str, properties: Properties) -> StoreRule:
+    """A variable without TTL: nothing but the processor removes its rows."""
+    if properties.declares(variable) is False:
+        return StoreRule(
+            never="the processor no longer declares the variable, so that nothing can remove it",
+            advice=f"call handle.deleteIfExists({variable!r}) in init",
+            source="StatefulProcessorHandle.deleteIfExists",
+        )
+    if properties.time_mode == NO_TIME:
+        return StoreRule(
+            never="the variable has no TTL and the query no timers (TimeMode.None), so that only "
+            "new data of a key can have it removed",
+            advice="use TimeMode.ProcessingTime with a TTL, or a timer whose call clears the state",
+            source="StatefulProcessorHandleImpl.getValueState",
+        )
+    return StoreRule(
+        unknown="the variable has no TTL, so that it goes when the processor clears it",
+        advice="give it a TTL (TimeMode.ProcessingTime), or clear it in handleExpiredTimer",
+        source=SOURCE,
+    )

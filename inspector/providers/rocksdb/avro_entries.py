@@ -1,0 +1,203 @@
+"""Entries whose rows are Avro, as the same entries with UnsafeRows.
+
+::
+
+    row                    1 byte: version 0, 2 bytes: schema id, Avro record
+    prefix of a key        1 byte: version 0, Avro record
+    range of a key         the same; its record has a mark and the bytes of each ordered column
+
+Everything else lies as in :mod:`inspector.decode.encoded_rows`: families, sizes, lists, checksums
+(``AvroStateEncoder``, Spark 4.0 to 4.3). So each entry is written anew with the UnsafeRows that
+Spark makes of its records, and read as all others are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from inspector.decode.avro import AvroRows, range_fields
+from inspector.decode.encoded_rows import Spans, pieces_of, sizes_at
+from inspector.decode.unsafe_rows import write_row
+from inspector.exceptions import DecodeError, RecordError
+from inspector.sparktypes import BINARY, StructField, StructType
+from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
+
+_VERSION = b"\0"
+_ID_BYTES = 2
+_SIZE_BYTES = 4
+
+
+class Parts(NamedTuple):
+    """Where keys and values lie in a buffer of their own; values of removals are not used."""
+
+    buffer: bytes
+    keys: Spans
+    values: Spans
+
+
+@dataclass(frozen=True)
+class AvroEntries:
+    """Writes the entries of one store anew.
+
+    Attributes:
+        key: schema of its keys, as they are stored.
+        value: schema of its values.
+        encoder: how its keys are arranged.
+        written_values: schemas by which values were written, by id; the newest is ``value``.
+        delimiter_bytes: between rows that were merged; None where a value has one row.
+        checksum_bytes: before each value and merged row.
+    """
+
+    key: StructType
+    value: StructType
+    encoder: KeyEncoder
+    written_values: Mapping[int, StructType] = field(default_factory=dict)
+    delimiter_bytes: int | None = None
+    checksum_bytes: int = 0
+
+    def with_unsafe_rows(self, buffer: bytes, keys: Spans, values: Spans) -> Parts:
+        """The same entries.
+
+        Args:
+            buffer: what they lie in.
+            keys: where each arranged key lies, without a column family.
+            values: where each value lies; those of removals have a length below 0.
+
+        Raises:
+            DecodeError: a row is not of its schema; the offset is that of its part in the buffer.
+        """
+        out = bytearray()
+        spans = np.zeros((4, len(keys.offsets)), np.int64)
+        for at, (key_at, key_size, value_at, value_size) in enumerate(
+            zip(*(part.tolist() for part in (*keys, *values)), strict=True)
+        ):
+            key = self._placed(self._key, buffer, key_at, key_size)
+            spans[0, at], spans[1, at] = len(out), len(key)
+            out += key
+            spans[2, at], spans[3, at] = len(out), value_size
+            if value_size >= 0:
+                value = self._placed(self._value_of, buffer, value_at, value_size)
+                spans[3, at] = len(value)
+                out += value
+        return Parts(bytes(out), Spans(spans[0], spans[1]), Spans(spans[2], spans[3]))
+
+    @staticmethod
+    def _placed(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
+        try:
+            return read(buffer[start : start + size])
+        except DecodeError as error:
+            raise RecordError(f"{error.message} (offset in its block)", offset=start) from None
+
+    # -- keys --------------------------------------------------------------------------------
+
+    def _key(self, data: bytes) -> bytes:
+        if self.encoder.kind is KeyEncoding.ROW:
+            return _VERSION + self._whole.unsafe_row(_record(data, has_id=True))
+        size = int.from_bytes(data[:_SIZE_BYTES], "little")
+        if len(data) < _SIZE_BYTES or size > len(data) - _SIZE_BYTES:
+            raise RecordError("a part longer than what it lies in")
+        prefix = _record(data[_SIZE_BYTES : _SIZE_BYTES + size], has_id=False)
+        first = _VERSION + self._first(prefix)
+        rest = data[_SIZE_BYTES + size :]
+        behind = b""
+        if self._rest.schema.fields:
+            behind = _VERSION + self._rest.unsafe_row(_record(rest, has_id=True))
+        return len(first).to_bytes(_SIZE_BYTES, "little") + first + behind
+
+    def _first(self, record: bytes) -> bytes:
+        if self.encoder.kind is KeyEncoding.PREFIX:
+            return self._leading.unsafe_row(record)
+        parts = self._ordered.values(record)
+        marks, numbers = parts[::2], parts[1::2]
+        if any(mark is None or number is None for mark, number in zip(marks, numbers, strict=True)):
+            raise RecordError("a column without a mark")
+        ordered = [mark + number for mark, number in zip(marks, numbers, strict=True)]
+        return write_row(self._binaries, ordered)
+
+    @cached_property
+    def _whole(self) -> AvroRows:
+        return AvroRows(self.key)
+
+    @cached_property
+    def _leading(self) -> AvroRows:
+        return AvroRows(StructType(self.key.fields[: self.encoder.prefix_columns]))
+
+    @cached_property
+    def _ordered(self) -> AvroRows:
+        columns = [self.key.fields[at] for at in self.encoder.ordinals]
+        return AvroRows(range_fields(StructType(tuple(columns))))
+
+    @cached_property
+    def _binaries(self) -> StructType:
+        return StructType(tuple(StructField(str(at), BINARY) for at in self.encoder.ordinals))
+
+    @cached_property
+    def _rest(self) -> AvroRows:
+        if self.encoder.kind is KeyEncoding.PREFIX:
+            return AvroRows(StructType(self.key.fields[self.encoder.prefix_columns :]))
+        if self.encoder.kind is not KeyEncoding.RANGE:
+            raise DecodeError(f"keys of Avro are arranged by {self.encoder.name!r}")
+        ordered = set(self.encoder.ordinals)
+        others = [column for at, column in enumerate(self.key.fields) if at not in ordered]
+        return AvroRows(StructType(tuple(others)))
+
+    # -- values ------------------------------------------------------------------------------
+
+    def _value_of(self, data: bytes) -> bytes:
+        if self.delimiter_bytes is None:
+            return self._row(data)
+        whole = Spans(np.zeros(1, np.int64), np.array([len(data)], np.int64))
+        parts = pieces_of(data, whole, self.delimiter_bytes, self.checksum_bytes)
+        found = bytearray()
+        for start, size in zip(*(part.tolist() for part in parts.pieces), strict=True):
+            if found:
+                found += bytes(self.delimiter_bytes)
+            found += self._piece(data[start : start + size])
+        return bytes(found)
+
+    def _piece(self, data: bytes) -> bytes:
+        """One row of a list, with what lies before it."""
+        if not self.checksum_bytes:
+            row = self._row(data)
+            return len(row).to_bytes(_SIZE_BYTES, "little") + row
+        size = int(sizes_at(data, Spans(np.zeros(1, np.int64), np.array([len(data)], np.int64)))[0])
+        row = self._row(data[_SIZE_BYTES : _SIZE_BYTES + size])
+        inner = len(row).to_bytes(_SIZE_BYTES, "little") + row
+        return bytes(self.checksum_bytes) + len(inner).to_bytes(_SIZE_BYTES, "little") + inner
+
+    def _row(self, data: bytes) -> bytes:
+        record = _record(data, has_id=True)
+        return _VERSION + self._of_id(_schema_id(data)).unsafe_row(record)
+
+    def _of_id(self, schema_id: int) -> AvroRows:
+        found = self._by_id.get(schema_id)
+        if found is None:
+            written = self.written_values.get(schema_id)
+            if written is None:
+                known = ", ".join(map(str, sorted(self.written_values))) or "none"
+                raise DecodeError(f"got Avro by the schema {schema_id}, expected one of {known}")
+            found = self._by_id[schema_id] = AvroRows(self.value, written)
+        return found
+
+    @cached_property
+    def _by_id(self) -> dict[int, AvroRows]:
+        return {}
+
+
+def _record(data: bytes, *, has_id: bool) -> bytes:
+    """The Avro of an encoded row."""
+    head = 1 + has_id * _ID_BYTES
+    if len(data) < head:
+        raise RecordError("a row without a version of its encoding")
+    if data[:1] != _VERSION:
+        raise RecordError("a row of an unknown encoding")
+    return data[head:]
+
+
+def _schema_id(data: bytes) -> int:
+    return int.from_bytes(data[1 : 1 + _ID_BYTES], "big")

@@ -1,0 +1,57 @@
+"""Names of the RocksDB provider's files, checkpoint formats 1 and 2.
+
+=====================================  ============================================================
+name                                   what it is
+=====================================  ============================================================
+``7.changelog``  ``7_<id>.changelog``  what version 7 changed
+``7.zip``  ``7_<id>.zip``              snapshot of version 7: which table files it consists of
+``SSTs/000008-<uuid>.sst``             table file, shared by the versions that name it
+``logs/000004-<uuid>.log``             RocksDB's own log of writes
+=====================================  ============================================================
+
+``<id>`` is the unique id of the checkpoint that the version belongs to (format 2, Spark 4.0 on).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from inspector.checkpoint.names import MAX_BATCH, number
+from inspector.model import FileKind, Version
+from inspector.providers.chain import FileNames
+
+SPELLED = FileNames(delta="{}.changelog", snapshot="{}.zip")
+"""How messages name a file that is not there."""
+
+TABLES, LOGS = "SSTs", "logs"
+_STATE = re.compile(r"([0-9]+)(?:_([0-9A-Za-z-]+))?\.(zip|changelog)")
+_KINDS = {"changelog": FileKind.DELTA, "zip": FileKind.SNAPSHOT}
+_FOLDERS = {TABLES: FileKind.TABLE, LOGS: FileKind.TABLE_LOG}
+
+
+class StateName(NamedTuple):
+    """The parts of a state file's name.
+
+    Attributes:
+        version: that it is of. unique_id: of its checkpoint; None in format 1.
+        kind: delta or snapshot.
+    """
+
+    version: Version
+    unique_id: str | None
+    kind: FileKind
+
+
+def parse_name(name: str) -> StateName | None:
+    """The parts of a changelog's or snapshot's name; None if it is neither."""
+    match = _STATE.fullmatch(name)
+    version = None if match is None else number(match[1], MAX_BATCH)
+    if match is None or version is None:
+        return None
+    return StateName(Version(version), match[2], _KINDS[match[3]])
+
+
+def folder_kind(name: str) -> FileKind:
+    """What the files in a folder of a store are; OTHER if it is none of the provider's."""
+    return _FOLDERS.get(name, FileKind.OTHER)

@@ -1,0 +1,73 @@
+"""The RocksDB provider behind the seam."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from inspector.checkpoint.storage import Storage
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.chain import StoreFiles
+from inspector.providers.common_names import classify_side_file
+from inspector.providers.provider import (
+    FileReader,
+    Lineage,
+    Listing,
+    Provider,
+    ReadOptions,
+    Report,
+)
+from inspector.providers.rocksdb.attempts import without_abandoned
+from inspector.providers.rocksdb.names import SPELLED, folder_kind, parse_name
+
+_CLASS = "RocksDB"
+
+
+class RocksDbProvider(Provider):
+    """Recognised by the recorded class or, where none is recorded, by its files."""
+
+    name = "rocksdb"
+    removes_what_it_has = False  # RocksDB.remove writes it without a look at the key
+    spark_class = "RocksDBStateStoreProvider"
+    has_column_families = True
+    keeps_maps = False
+
+    def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
+        """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
+        if is_dir:
+            return folder_kind(name), None
+        found = parse_name(name)
+        return (found.kind, found.version) if found else classify_side_file(name)
+
+    def detect(self, listing: Listing) -> bool:
+        """By the recorded class; by any file of its own if none is recorded."""
+        if listing.provider_class is not None:
+            return _CLASS in listing.provider_class
+        names = (file.path.rsplit("/", 1)[-1] for file in listing.files)
+        return any(parse_name(name) for name in names)
+
+    def settled(
+        self,
+        files: Sequence[StoreFile],
+        committed: Mapping[int, frozenset[str]],
+        lineage: Lineage,
+    ) -> tuple[StoreFile, ...]:
+        """The files with those of attempts that were not committed as abandoned."""
+        return without_abandoned(super().settled(files, committed, lineage), committed, lineage)
+
+    def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
+        """Changelogs and snapshots by version."""
+        return StoreFiles.of(files, SPELLED, compares=True)
+
+    def reader(
+        self,
+        storage: Storage,
+        options: ReadOptions,
+        files: Iterable[StoreFile],
+        side_files: Iterable[StoreFile],
+        report: Report,
+    ) -> FileReader:
+        """A reader for one store."""
+        # Imported by who reads state: ``info`` and ``files`` start without it.
+        from inspector.providers.rocksdb.reader import RocksDbReader  # noqa: PLC0415
+
+        return RocksDbReader(storage, options, files, side_files, report)

@@ -1,0 +1,225 @@
+"""Changelogs and snapshots of one store to records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from inspector.checkpoint.storage import Storage
+from inspector.decode.changelog import ChangelogHead, read_changelog
+from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
+from inspector.decode.records import RecordBlock, Scanned
+from inspector.exceptions import DecodeError
+from inspector.model import FileKind, StoreFile
+from inspector.providers.codecs import inflated
+from inspector.providers.provider import Checked, ReadOptions, Report
+from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.rocksdb.avro_entries import AvroEntries
+from inspector.providers.rocksdb.lists import ListLengths
+from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
+from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
+from inspector.providers.rocksdb.tables import live_blocks
+from inspector.providers.side_checks import SideChecks
+
+UNSAFE_ROW, AVRO = "unsaferow", "avro"
+
+
+class RocksDbReader:
+    """Reads the changelogs and snapshots of one store.
+
+    A store that is one of several column families reads the files that it shares with them, and
+    passes over what is theirs: each needs its own pass through the versions anyway, and nothing of
+    the others has to be kept meanwhile.
+
+    Attributes:
+        raw_bytes: decompressed bytes of the changelog read last; of a snapshot, of its entries.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        options: ReadOptions,
+        files: Iterable[StoreFile],
+        side_files: Iterable[StoreFile],
+        report: Report,
+    ) -> None:
+        self._storage, self._options, self._report = storage, options, report
+        self.raw_bytes = 0
+        self._ahead = ReadAhead(storage)
+        self._checks = SideChecks(storage, side_files, report)
+        self._decoded: dict[str, int] = {}
+        self._files = tuple(files)
+        self._snapshots: dict[str, Snapshot] = {}
+        self._encoding: Encoding | None = None
+        self._lists = ListLengths() if options.form.several_values else None
+
+    @property
+    def checked(self) -> Checked:
+        """What was right so far, each file once."""
+        row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
+        return Checked(len(self._decoded), self._checks.passed, row_checksums)
+
+    def expect(self, files: Sequence[StoreFile]) -> None:
+        """Announce which files will be read next, and in which order."""
+        changelogs = [file for file in files if file.kind is FileKind.DELTA]
+        self._ahead = ReadAhead(self._storage, changelogs)
+
+    def goes_on_from(self, other: object) -> None:
+        """Take over what another reader of the store knows of the version that it read last."""
+        if isinstance(other, RocksDbReader):
+            self._lists = other._lists
+
+    def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
+        """The records of a file, block by block; the last block only after its end was verified.
+
+        Raises:
+            DecodeError: the file is not what its format says; carries path and offset.
+            OSError: it cannot be read.
+        """
+        self.raw_bytes = records = 0
+        wrong: list[tuple[int, int]] = []
+        snapshot = file.kind is FileKind.SNAPSHOT
+        if self._lists is not None:
+            self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
+        try:
+            encoding = self._how()
+            for found in self._of_snapshot(file) if snapshot else self._of_changelog(file):
+                block = decode_block(found, records, encoding, self._lists)
+                if block is not None:
+                    mismatches = block.checksum_mismatches
+                    wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
+                    records += block.count
+                    yield block
+        except DecodeError as error:
+            raise error.at(file.path) from None
+        if self._lists is not None:
+            self._lists.end(file.path, file.version or 0)
+        self._decoded[file.path] = records - len(wrong)
+        if wrong:
+            record, place = wrong[0]
+            self._report(
+                "row-checksum",
+                f"records whose checksum is not that of their bytes: {len(wrong)}, the first is "
+                f"record {record} (the offset is that of its key after decompression); the file "
+                "was changed after Spark wrote it",
+                file,
+                place,
+            )
+
+    def unchecked(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
+        """Those files that have checksums and that nobody has read to their end."""
+        return self._checks.rest(files)
+
+    def check(self, file: StoreFile) -> None:
+        """Hold a file against its checksums without decoding it.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        for _ in self._chunks(file):
+            pass
+
+    # -- files -------------------------------------------------------------------------------
+
+    def _of_changelog(self, file: StoreFile) -> Iterator[Scanned]:
+        raw = inflated(file, self._chunks(file), self._options, self._report)
+        head, found = read_changelog(self._counted(raw))
+        self._check_lineage(file, head)
+        yield from found
+
+    def _check_lineage(self, file: StoreFile, head: ChangelogHead) -> None:
+        """What a changelog says that it is based on, held against its own version."""
+        newest = max((item.version for item in head.lineage), default=None)
+        if newest is not None and newest >= (file.version or 0):
+            raise DecodeError(
+                f"got version {newest} in the lineage, expected versions below {file.version}"
+            )
+
+    def _of_snapshot(self, file: StoreFile) -> Iterator[Scanned]:
+        for each in live_blocks(self._storage, file, self._snapshot(file), self._options):
+            self.raw_bytes += int(each.key_length.sum() + each.value_length.sum())
+            spans = np.stack(
+                [each.key_offset, each.key_length, each.value_offset, each.value_length]
+            )
+            yield Scanned(each.buffer, 0, 0, spans, None)
+
+    def _snapshot(self, file: StoreFile) -> Snapshot:
+        if file.path not in self._snapshots:
+            self._snapshots[file.path] = read_snapshot(self._storage, file)
+        return self._snapshots[file.path]
+
+    def _chunks(self, file: StoreFile) -> Iterator[bytes]:
+        return self._checks.watch(file, self._ahead.chunks(file))
+
+    def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
+        for block in blocks:
+            self.raw_bytes += len(block)
+            yield block
+
+    # -- encoding ----------------------------------------------------------------------------
+
+    def _how(self) -> Encoding:
+        """How entries are encoded.
+
+        Raises:
+            DecodeError: in a way that is not read here, or no snapshot says which column family
+                is this store.
+        """
+        if self._encoding is None:
+            options, form = self._options, self._options.form
+            self._encoding = Encoding(
+                KeyDecoder(form.key, form.key_encoder),
+                self._family(form.column_family),
+                options.row_checksum,
+                form.several_values,
+                int(options.merge_delimiter),
+                self._avro(),
+            )
+        return self._encoding
+
+    def _avro(self) -> AvroEntries | None:
+        """What reads the rows, where they are Avro."""
+        options, form = self._options, self._options.form
+        if options.encoding.lower() == UNSAFE_ROW:
+            return None
+        if options.encoding.lower() != AVRO:
+            raise DecodeError(
+                f"rows are encoded as {options.encoding[:40]!r}, expected {UNSAFE_ROW!r} or "
+                f"{AVRO!r} (spark.sql.streaming.stateStore.encodingFormat)"
+            )
+        if form.key is None or form.value is None:
+            raise DecodeError("Avro cannot be read: the state schema is missing")
+        return AvroEntries(
+            form.key,
+            form.value,
+            form.key_encoder,
+            form.written_values,
+            int(options.merge_delimiter) if form.several_values else None,
+            ROW_CHECKSUM_BYTES if options.row_checksum else 0,
+        )
+
+    def _family(self, name: str | None) -> int | None:
+        """The number of a column family, which only snapshots say; it never changes.
+
+        Spark writes a snapshot with the version that makes a family
+        (``RocksDB.createColFamilyIfAbsent``): one that snapshots do not name has no rows yet.
+        """
+        if name is None:
+            return None
+        snapshots = [file for file in self._files if file.kind is FileKind.SNAPSHOT]
+        error: DecodeError | OSError | None = None
+        for file in sorted(snapshots, key=lambda each: each.version or 0, reverse=True):
+            try:
+                number = self._snapshot(file).families.get(name)
+            except (DecodeError, OSError) as failed:
+                error = failed
+                continue
+            if number is not None:
+                return number
+        if error is None and snapshots:
+            # Deleted since (deleteIfExists), or never made (the row counter of a list with TTL).
+            return NO_FAMILY
+        raise error or DecodeError(
+            f"no snapshot says which entries belong to the column family {name[:80]!r}"
+        )

@@ -1,0 +1,276 @@
+"""Entries of a changelog or a snapshot to the records of one store, as Spark's provider has them.
+
+A value with several rows (a list, the rows of a join of format 4) becomes a record for each: its
+key is the key's row with one more column, the place of the row in its list. So each is put,
+replaced and removed as any row is, and no list is held.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import google_crc32c
+import numpy as np
+import numpy.typing as npt
+
+from inspector.arrays import Bools, Int64s
+from inspector.decode.composed_rows import Rows, composed, constant
+from inspector.decode.encoded_rows import (
+    FAMILY_BYTES,
+    KeyDecoder,
+    Spans,
+    of_family,
+    pieces_of,
+    plain_rows,
+    sizes_at,
+)
+from inspector.decode.records import REMOVED, RecordBlock, Scanned
+from inspector.exceptions import RecordError, RowError
+from inspector.providers.rocksdb.avro_entries import AvroEntries
+from inspector.providers.rocksdb.lists import ListLengths, Places
+
+_CHECKSUM = struct.Struct("<I")
+ROW_CHECKSUM_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """How the entries of one store are encoded.
+
+    Attributes:
+        keys: how its keys are arranged.
+        family: number of its column family; None if the store has none.
+        row_checksum: each value, and the key of a removal, begins with a checksum.
+        several_values: a value holds several rows.
+        delimiter_bytes: between rows that were merged into one value.
+        avro: reads the rows, where they are not UnsafeRows.
+    """
+
+    keys: KeyDecoder
+    family: int | None = None
+    row_checksum: bool = False
+    several_values: bool = False
+    delimiter_bytes: int = 1
+    avro: AvroEntries | None = None
+
+
+class _Entries(NamedTuple):
+    """Those of a block that belong to the store, without family and checksums.
+
+    Attributes:
+        keys: where each key lies; arranged. values: where each value lies; encoded.
+        removed: it has none. merged: it is appended to what is there.
+        wrong: those whose checksum is not that of their bytes.
+        places: where the keys lie in the block as it was read.
+    """
+
+    keys: Spans
+    values: Spans
+    removed: Bools
+    merged: Bools
+    wrong: tuple[int, ...]
+    places: Int64s
+
+
+def decode_block(
+    found: Scanned, first_record: int, encoding: Encoding, lists: ListLengths | None
+) -> RecordBlock | None:
+    """The records of a block.
+
+    Args:
+        found: where its entries lie.
+        first_record: how many records of the store were before it in the file.
+        encoding: of the store.
+        lists: how many rows each value has before the block; needed where values have several.
+
+    Returns:
+        None if no entry belongs to the store.
+
+    Raises:
+        RecordError: an entry is not encoded so; the offset is that of the decompressed file.
+    """
+    try:
+        entries = _entries(found, encoding)
+        if not len(entries.removed):
+            return None
+        if not encoding.several_values:
+            _require_single(entries)
+        if encoding.avro is not None:
+            parts = encoding.avro.with_unsafe_rows(found.buffer, entries.keys, entries.values)
+            found = found._replace(buffer=parts.buffer)
+            entries = entries._replace(keys=parts.keys, values=parts.values)
+        if encoding.several_values and lists is not None:
+            return _lists(found, first_record, entries, encoding, lists)
+        return _rows(found, first_record, entries, encoding)
+    except (RecordError, RowError) as error:
+        place = None if error.offset is None else error.offset + found.raw_offset
+        raise RecordError(_raw(error.message), offset=place) from None
+
+
+def _require_single(entries: _Entries) -> None:
+    if entries.merged.any():
+        at = int(np.argmax(entries.merged))
+        raise RecordError(
+            "a merge in a store of single values", offset=int(entries.keys.offsets[at])
+        )
+
+
+def _raw(message: str) -> str:
+    return message.replace("(offset in its block)", "").rstrip() + " (raw offset)"
+
+
+def _entries(found: Scanned, encoding: Encoding) -> _Entries:
+    buffer = found.buffer
+    key_at, key_size, value_at, value_size = found.spans
+    keys, values, removed = Spans(key_at, key_size), Spans(value_at, value_size), value_size < 0
+    sums = np.where(removed, key_at, value_at)
+    if encoding.row_checksum:
+        short = np.where(removed, key_size, value_size) < ROW_CHECKSUM_BYTES
+        if short.any():
+            raise RecordError("no room for a row checksum", offset=int(key_at[np.argmax(short)]))
+        keys = Spans(
+            np.where(removed, key_at + ROW_CHECKSUM_BYTES, key_at),
+            np.where(removed, key_size - ROW_CHECKSUM_BYTES, key_size),
+        )
+    kinds = found.kinds
+    merged = np.zeros(len(removed), np.bool_) if kinds is None else kinds == _MERGE
+    if encoding.family is not None:
+        mine = np.flatnonzero(of_family(buffer, keys, encoding.family))
+        if len(mine) < len(removed):
+            keys, values = keys.some(mine), values.some(mine)
+            removed, merged, sums = removed[mine], merged[mine], sums[mine]
+    wrong: tuple[int, ...] = ()
+    if encoding.row_checksum:
+        wrong, values = _checked(buffer, keys, values, removed, sums, encoding)
+    if encoding.family is not None:
+        keys = keys.less(FAMILY_BYTES)
+    return _Entries(keys, values, removed, merged, wrong, keys.offsets)
+
+
+_MERGE = 0x11
+
+
+def _checked(
+    buffer: bytes, keys: Spans, values: Spans, removed: Bools, sums: Int64s, encoding: Encoding
+) -> tuple[tuple[int, ...], Spans]:
+    """Which checksums are wrong; and the values without them, where each has one.
+
+    A put has checksum, size and value, and so has each value that is merged to it; the checksum
+    covers key and value (``KeyValueChecksumEncoder``, 4.2 on).
+    """
+    wrong = set()
+    at = np.flatnonzero(removed)
+    for row, sum_at, start, size in zip(
+        *(part.tolist() for part in (at, sums[at], keys.offsets[at], keys.lengths[at])),
+        strict=True,
+    ):
+        if not _matches(buffer, sum_at, (start, size)):
+            wrong.add(row)
+    puts = np.flatnonzero(~removed)
+    parts = pieces_of(buffer, values.some(puts), encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
+    rows = puts[parts.owners]
+    pieces = parts.pieces
+    for row, start, size in zip(
+        rows.tolist(), pieces.offsets.tolist(), pieces.lengths.tolist(), strict=True
+    ):
+        key = int(keys.offsets[row]), int(keys.lengths[row])
+        if not _matches(buffer, start - 2 * ROW_CHECKSUM_BYTES, key, (start, size)):
+            wrong.add(row)
+    if not encoding.several_values:
+        if len(rows) > len(puts):
+            twice = int(rows[:-1][np.diff(rows) == 0][0])
+            raise RecordError("several values in one", offset=int(keys.offsets[twice]))
+        values = Spans(values.offsets.copy(), values.lengths.copy())
+        values.offsets[rows], values.lengths[rows] = pieces
+    return tuple(sorted(wrong)), values
+
+
+def _matches(buffer: bytes, sum_at: int, *covered: tuple[int, int]) -> bool:
+    (expected,) = _CHECKSUM.unpack_from(buffer, sum_at)
+    found = 0
+    for start, size in covered:
+        found = google_crc32c.extend(found, buffer[start : start + size])
+    return bool(found == expected)
+
+
+def _rows(found: Scanned, first_record: int, entries: _Entries, encoding: Encoding) -> RecordBlock:
+    """A record for each entry."""
+    value_at, value_size = _plain_values(found.buffer, entries)
+    if encoding.keys.in_place:
+        keys = plain_rows(found.buffer, entries.keys)
+        buffer, key_at, key_size = found.buffer, *keys
+        places = None if encoding.avro is None else entries.places + found.raw_offset
+    else:
+        rows = encoding.keys.rows(found.buffer, entries.keys)
+        buffer, key_at, key_size = rows.data + found.buffer, rows.offsets, rows.lengths
+        value_at = value_at + len(rows.data)
+        places = entries.places + found.raw_offset
+    return RecordBlock(
+        buffer,
+        first_record,
+        found.raw_offset,
+        key_at,
+        key_size,
+        value_at,
+        value_size,
+        checksum_mismatches=entries.wrong,
+        puts_only=not entries.removed.any(),
+        places=places,
+    )
+
+
+def _plain_values(buffer: bytes, entries: _Entries) -> tuple[Int64s, Int64s]:
+    if not entries.removed.any():
+        return plain_rows(buffer, entries.values)
+    put = np.flatnonzero(~entries.removed)
+    offsets, lengths = entries.values.offsets.copy(), entries.values.lengths.copy()
+    rows = plain_rows(buffer, entries.values.some(put))
+    offsets[put], lengths[put] = rows
+    return offsets, lengths
+
+
+def _lists(
+    found: Scanned, first_record: int, entries: _Entries, encoding: Encoding, lists: ListLengths
+) -> RecordBlock:
+    """A record for each row of each value, and for each that goes with the value before."""
+    buffer = found.buffer
+    owners, values = _elements(buffer, entries, encoding)
+    counts = np.bincount(owners, minlength=len(entries.removed))
+    places: Places = lists.apply(buffer, entries.keys, entries.merged, counts)
+    columns = [each.taken(places.entries) for each in encoding.keys.columns(buffer, entries.keys)]
+    rows: Rows = composed(buffer, [*columns, constant(places.indices)], len(places.entries))
+    put = places.elements >= 0
+    value_at = np.full(len(put), 0, np.int64)
+    value_size = np.full(len(put), REMOVED, np.int64)
+    value_at[put] = values.offsets[places.elements[put]] + len(rows.data)
+    value_size[put] = values.lengths[places.elements[put]]
+    wrong = np.isin(places.entries, np.array(entries.wrong, np.int64))
+    return RecordBlock(
+        rows.data + buffer,
+        first_record,
+        found.raw_offset,
+        rows.offsets,
+        rows.lengths,
+        value_at,
+        value_size,
+        checksum_mismatches=tuple(np.flatnonzero(wrong).tolist()),
+        puts_only=bool(put.all()),
+        places=entries.places[places.entries] + found.raw_offset,
+    )
+
+
+def _elements(
+    buffer: bytes, entries: _Entries, encoding: Encoding
+) -> tuple[npt.NDArray[np.int64], Spans]:
+    """The rows of all values: which entry each belongs to, and where it lies."""
+    put = np.flatnonzero(~entries.removed)
+    values = entries.values.some(put)
+    if not encoding.row_checksum:
+        parts = pieces_of(buffer, values, encoding.delimiter_bytes)
+        return put[parts.owners], plain_rows(buffer, parts.pieces)
+    parts = pieces_of(buffer, values, encoding.delimiter_bytes, ROW_CHECKSUM_BYTES)
+    sizes = sizes_at(buffer, parts.pieces)
+    encoded = Spans(parts.pieces.offsets + ROW_CHECKSUM_BYTES, sizes)
+    return put[parts.owners], plain_rows(buffer, encoded)

@@ -1,0 +1,172 @@
+"""Snapshots: a zip that says which table files a version consists of.
+
+The entry ``metadata`` of the zip is a line ``v1`` and a JSON object
+(``RocksDBCheckpointMetadata``); the rest is RocksDB's own bookkeeping, which is not needed to find
+the rows. A zip is read by its directory at the end, and of it this one entry.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError, InspectorError, TruncatedError
+from inspector.model import LIMITS, StoreFile, above_limit
+from inspector.providers.rocksdb.names import LOGS, TABLES
+from inspector.providers.rocksdb.ranges import StorageSource
+
+_NEWEST_METADATA = 1
+_METADATA = "metadata"
+_MAX_FAMILY = (1 << 15) - 1
+_BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
+
+
+@dataclass(frozen=True)
+class TableFile:
+    """A file that a snapshot shares with others.
+
+    Attributes:
+        name: below the store's folder. size: bytes that it must have; None if that is not said.
+    """
+
+    name: str
+    size: int | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What a snapshot says of its version.
+
+    Attributes:
+        tables: its table files. logs: its archived logs of writes.
+        keys: rows that Spark counts; -1 where it does not (``trackTotalNumberOfRows``).
+        internal_keys: those of Spark's own column families; counted apart from the others.
+        families: number of each column family, by name; none in a store without them.
+        internal: names of those that are Spark's own.
+    """
+
+    tables: tuple[TableFile, ...]
+    logs: tuple[TableFile, ...] = ()
+    keys: int = -1
+    internal_keys: int = 0
+    families: Mapping[str, int] = field(default_factory=dict)
+    internal: frozenset[str] = frozenset()
+
+
+def parse_snapshot(data: bytes) -> Snapshot:
+    """The entry ``metadata`` of a snapshot.
+
+    Raises:
+        DecodeError: it is not what Spark writes, or of a later format.
+    """
+    _, lines = split_log(data, _NEWEST_METADATA)
+    fields = json_object("\n".join(lines))
+    keys = long_field(fields, "numKeys")
+    families = object_field(fields, "columnFamilyMapping")
+    internal = object_field(fields, "columnFamilyTypeMap")
+    return Snapshot(
+        tables=_files(fields.get("sstFiles", []), TABLES, "dfsSstFileName"),
+        logs=_files(fields.get("logFiles", []), LOGS, "dfsLogFileName"),
+        keys=-1 if keys is None else keys,
+        internal_keys=long_field(fields, "numInternalKeys") or 0,
+        families={name: _family(number) for name, number in families.items()},
+        internal=frozenset(name for name, is_internal in internal.items() if is_internal is True),
+    )
+
+
+def read_snapshot(storage: Storage, file: StoreFile) -> Snapshot:
+    """What a snapshot says, by some ranges of its file.
+
+    Raises:
+        DecodeError: it is no zip, or has no such entry; carries the path.
+        OSError: it cannot be read.
+    """
+    try:
+        return parse_snapshot(_metadata(storage, file))
+    except InspectorError as error:
+        raise error.at(file.path) from None
+
+
+def _metadata(storage: Storage, file: StoreFile) -> bytes:
+    if not file.size:
+        raise TruncatedError("the file is empty", offset=0)
+    source = io.BufferedReader(_Seekable(StorageSource(storage, file)), LIMITS.chunk_bytes >> 4)
+    try:
+        with zipfile.ZipFile(source) as archive:
+            entry = archive.getinfo(_METADATA)
+            if entry.file_size > LIMITS.small_file_bytes:
+                what = f"{_METADATA} of {entry.file_size:,} bytes"
+                raise above_limit("small_file_bytes", what, offset=entry.header_offset)
+            with archive.open(entry) as stream:
+                data = stream.read(entry.file_size + 1)
+    except KeyError:
+        raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one") from None
+    except EOFError:
+        raise TruncatedError(f"the zip ends within {_METADATA!r}", offset=file.size) from None
+    except InspectorError:
+        raise
+    except (*_BAD_ZIP, ValueError) as error:
+        raise DecodeError(f"got no readable zip ({error}), expected a snapshot") from None
+    if len(data) != entry.file_size:
+        raise DecodeError(f"got {len(data)} bytes of {_METADATA!r}, expected {entry.file_size}")
+    return data
+
+
+class _Seekable(io.RawIOBase):
+    """A file read by ranges, as the standard library wants it."""
+
+    def __init__(self, source: StorageSource) -> None:
+        self._source = source
+        self._place = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = (0, self._place, self._source.size)[whence]
+        if start + offset < 0:
+            raise ValueError("a place before the start of the file")
+        self._place = start + offset
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readinto(self, target: memoryview) -> int:  # type: ignore[override]
+        data = self._source.read(self._place, len(target))
+        target[: len(data)] = data
+        self._place += len(data)
+        return len(data)
+
+
+def _files(value: object, folder: str, key: str) -> tuple[TableFile, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise DecodeError(f"got {str(value)[:40]!r} as files, expected a list")
+    return tuple(_file(item, folder, key) for item in value)
+
+
+def _file(item: object, folder: str, key: str) -> TableFile:
+    fields = item if isinstance(item, dict) else {}
+    name, size = fields.get(key), fields.get("sizeBytes")
+    # A name from outside must not lead out of the store's folder.
+    if not isinstance(name, str) or not name or "/" in name or name in (".", ".."):
+        raise DecodeError(f"got {str(item)[:120]!r} in the list of files, expected {key}")
+    known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
+    return TableFile(f"{folder}/{name}", size if known else None)
+
+
+def _family(number: object) -> int:
+    if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= _MAX_FAMILY:
+        raise DecodeError(f"got {str(number)[:40]!r} as a column family's number")
+    return number

@@ -1,0 +1,99 @@
+"""How RocksDB's keys are arranged, as a schema file says for each column family.
+
+``KeyStateEncoderSpec`` of Spark 4.0 to 4.3, as JSON in a schema file of format 3::
+
+    {"keyStateEncoderType": "NoPrefixKeyStateEncoderSpec"}
+    {"keyStateEncoderType": "PrefixKeyScanStateEncoderSpec", "numColsPrefixKey": 1}
+    {"keyStateEncoderType": "RangeKeyScanStateEncoderSpec", "orderingOrdinals": [0]}
+    {"keyStateEncoderType": "TimestampAsPrefixKeyStateEncoderSpec"}       4.2 on, joins of format 4
+    {"keyStateEncoderType": "TimestampAsPostfixKeyStateEncoderSpec"}
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_TYPE = "keyStateEncoderType"
+_MOST_COLUMNS = 1 << 16
+
+
+class KeyEncoding(enum.Enum):
+    """What lies in the place of a key's UnsafeRow.
+
+    * row: the row itself.
+    * prefix: the row of the leading columns, so that they can be scanned by, then the rest.
+    * range: the columns that are scanned by as bytes in their order, then the rest.
+    * timestamp_first, timestamp_last: the row without its last column, which is a time, and that
+      time as 8 bytes in their order before or behind it.
+    * unknown: none of these.
+    """
+
+    ROW = "row"
+    PREFIX = "prefix"
+    RANGE = "range"
+    TIMESTAMP_FIRST = "timestamp_first"
+    TIMESTAMP_LAST = "timestamp_last"
+    UNKNOWN = "unknown"
+
+
+_KINDS = {
+    "NoPrefixKeyStateEncoderSpec": KeyEncoding.ROW,
+    "PrefixKeyScanStateEncoderSpec": KeyEncoding.PREFIX,
+    "RangeKeyScanStateEncoderSpec": KeyEncoding.RANGE,
+    "TimestampAsPrefixKeyStateEncoderSpec": KeyEncoding.TIMESTAMP_FIRST,
+    "TimestampAsPostfixKeyStateEncoderSpec": KeyEncoding.TIMESTAMP_LAST,
+}
+
+
+@dataclass(frozen=True)
+class KeyEncoder:
+    """How the keys of a store are arranged.
+
+    Attributes:
+        kind: which arrangement.
+        prefix_columns: prefix: leading columns of the key that come first.
+        ordinals: range: which columns of the key come first, in this order.
+        name: what Spark calls it; for messages.
+    """
+
+    kind: KeyEncoding = KeyEncoding.ROW
+    prefix_columns: int = 0
+    ordinals: tuple[int, ...] = ()
+    name: str = ""
+
+    @classmethod
+    def parse(cls, fields: Mapping[str, object]) -> KeyEncoder:
+        """The encoder that a schema file describes; of an unknown kind if it is none of Spark's.
+
+        That is no error here: the other column families of the store can be read.
+        """
+        name = str(fields.get(_TYPE, ""))[:80]
+        kind = _KINDS.get(name, KeyEncoding.UNKNOWN)
+        columns = 0
+        ordinals: tuple[int, ...] = ()
+        if kind is KeyEncoding.PREFIX:
+            columns = _column(fields.get("numColsPrefixKey")) or 0
+            kind = kind if columns else KeyEncoding.UNKNOWN
+        if kind is KeyEncoding.RANGE:
+            ordinals = _ordinals(fields.get("orderingOrdinals"))
+            kind = kind if ordinals else KeyEncoding.UNKNOWN
+        return cls(kind, columns, ordinals, name)
+
+    @classmethod
+    def of_prefix(cls, columns: int) -> KeyEncoder:
+        """The encoder of a store whose metadata says by how many columns it is scanned."""
+        return cls(KeyEncoding.PREFIX, columns) if columns else cls()
+
+
+def _column(value: object) -> int | None:
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_number and isinstance(value, int) and 0 <= value < _MOST_COLUMNS else None
+
+
+def _ordinals(value: object) -> tuple[int, ...]:
+    """Distinct ordinals; empty if it is anything else."""
+    found = [_column(each) for each in value] if isinstance(value, list) else []
+    known = [each for each in found if each is not None]
+    return tuple(known) if len(known) == len(found) == len(set(known)) else ()

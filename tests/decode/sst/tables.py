@@ -1,0 +1,195 @@
+"""Tables for tests: those that RocksDB wrote, and small ones written from the format alone."""
+
+from __future__ import annotations
+
+import struct
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import xxhash
+
+from inspector.decode.sst.live import LiveBlock, live_entries
+from inspector.decode.sst.source import BytesSource
+from inspector.decode.sst.table import Table, open_table
+from inspector.model import LIMITS, Limits
+
+FIXTURE = Path(__file__).parents[3] / "fixtures" / "rocksdb_tables.zip"
+MAGIC = 0x88E241B785F4CFF7
+DELETION, VALUE, MERGE, SINGLE_DELETION, RANGE_DELETION = 0, 1, 2, 7, 15
+
+Entry = tuple[bytes, int, int, bytes]
+"""A user key, a sequence number, a type and a value."""
+
+
+# --- tables of RocksDB -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Case:
+    """A case of the fixture.
+
+    Attributes:
+        tables: its files by name.
+        live: what RocksDB's own iterator finds.
+        properties: what its own reader says of each file.
+    """
+
+    tables: dict[str, bytes]
+    live: list[tuple[bytes, bytes]]
+    properties: dict[str, dict[str, str]]
+
+
+@cache
+def case_names() -> tuple[str, ...]:
+    """The names of all cases."""
+    with zipfile.ZipFile(FIXTURE) as archive:
+        return tuple(sorted({name.split("/")[0] for name in archive.namelist()}))
+
+
+@cache
+def case(name: str) -> Case:
+    """One case."""
+    with zipfile.ZipFile(FIXTURE) as archive:
+        names = [each for each in archive.namelist() if each.startswith(f"{name}/")]
+        files = {each.split("/")[1]: archive.read(each) for each in names}
+    live = [line.split(" ") for line in files.pop("live.txt").decode().splitlines()]
+    told = [line.split(" ") for line in files.pop("properties.txt").decode().splitlines()]
+    return Case(
+        files,
+        [(bytes.fromhex(key), bytes.fromhex(value)) for key, value in live],
+        {file: dict(pair.split("=", 1) for pair in pairs) for file, *pairs in told},
+    )
+
+
+def opened(name: str, limits: Limits = LIMITS) -> list[Table]:
+    """The tables of a case."""
+    tables = case(name).tables
+    return [open_table(BytesSource(data), path, limits) for path, data in tables.items()]
+
+
+def rows_of(blocks: Iterable[LiveBlock]) -> list[tuple[bytes, bytes]]:
+    """Keys and values of blocks."""
+    return list(_rows(blocks))
+
+
+def _rows(blocks: Iterable[LiveBlock]) -> Iterator[tuple[bytes, bytes]]:
+    for block in blocks:
+        spans = (block.key_offset, block.key_length, block.value_offset, block.value_length)
+        for key, key_size, value, size in zip(*(span.tolist() for span in spans), strict=True):
+            yield block.buffer[key : key + key_size], block.buffer[value : value + size]
+
+
+def entries_of(table: Table) -> list[Entry]:
+    """All entries of a table."""
+    return [
+        (block.key(i), int(block.sequence[i]), int(block.type[i]), block.value(i))
+        for block in table.entries()
+        for i in range(block.count)
+    ]
+
+
+def live(data: Iterable[bytes], limits: Limits = LIMITS) -> list[tuple[bytes, bytes]]:
+    """What several files hold together."""
+    tables = [open_table(BytesSource(each), None, limits) for each in data]
+    return rows_of(live_entries(tables, limits))
+
+
+# --- tables written here ---------------------------------------------------------------------
+
+
+def varint(value: int) -> bytes:
+    """An integer as RocksDB writes it."""
+    found = bytearray()
+    while value >= 0x80:
+        found.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes((*found, value))
+
+
+def internal_key(key: bytes, sequence: int, kind: int) -> bytes:
+    """A user key with sequence number and type."""
+    return key + struct.pack("<Q", sequence << 8 | kind)
+
+
+def block_of(pairs: Iterable[tuple[bytes, bytes]], *, shared: bool = True) -> bytes:
+    """A block of keys and values, with one restart."""
+    found, before = bytearray(), b""
+    for key, value in pairs:
+        same = 0
+        while shared and same < min(len(key), len(before)) and key[same] == before[same]:
+            same += 1
+        found += varint(same) + varint(len(key) - same) + varint(len(value)) + key[same:] + value
+        before = key
+    return bytes(found) + struct.pack("<II", 0, 1)
+
+
+class Writer:
+    """Writes a table of format_version 5 with XXH3 sums and no compression."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    def add(self, block: bytes, kind: int = 0) -> bytes:
+        """Write a block; its handle."""
+        handle = varint(len(self.data)) + varint(len(block))
+        found = xxhash.xxh3_64_intdigest(block) ^ kind * 0x6B9083D9
+        self.data += block + struct.pack("<BI", kind, found & 0xFFFFFFFF)
+        return handle
+
+    def finish(
+        self,
+        index: bytes,
+        properties: dict[bytes, bytes],
+        meta: dict[bytes, bytes] | None = None,
+        *,
+        version: int = 5,
+    ) -> bytes:
+        """Write what follows the data; the whole file."""
+        handles = dict(meta or {})
+        handles[b"rocksdb.properties"] = self.add(block_of(sorted(properties.items())))
+        metaindex = self.add(block_of(sorted(handles.items())))
+        both = (metaindex + index).ljust(40, b"\0")
+        return bytes(self.data) + b"\x04" + both + struct.pack("<IQ", version, MAGIC)
+
+
+def table_of(
+    entries: Sequence[Entry],
+    ranges: Sequence[tuple[bytes, bytes, int]] = (),
+    *,
+    per_block: int = 3,
+    more: dict[bytes, bytes] | None = None,
+) -> bytes:
+    """A table of entries, in the order in which they are given.
+
+    Args:
+        entries: of it.
+        ranges: what is deleted, from a key to another, below a sequence number.
+        per_block: entries of a data block.
+        more: properties, in place of those that it should have.
+    """
+    writer = Writer()
+    leaves = []
+    for start in range(0, len(entries), per_block):
+        some = entries[start : start + per_block]
+        pairs = [(internal_key(key, seq, kind), value) for key, seq, kind, value in some]
+        leaves.append((pairs[-1][0], writer.add(block_of(pairs))))
+    index = writer.add(block_of(leaves, shared=False))
+    meta = {}
+    if ranges:
+        pairs = [(internal_key(a, seq, RANGE_DELETION), b) for a, b, seq in ranges]
+        meta[b"rocksdb.range_del"] = writer.add(block_of(pairs))
+    properties = {
+        b"rocksdb.num.entries": varint(len(entries) + len(ranges)),
+        b"rocksdb.num.range-deletions": varint(len(ranges)),
+        b"rocksdb.merge.operator": b"StringAppendOperator",
+        b"rocksdb.comparator": b"leveldb.BytewiseComparator",
+    }
+    return writer.finish(index, properties | (more or {}), meta)
+
+
+def sorted_entries(entries: Iterable[Entry]) -> list[Entry]:
+    """Entries in the order of a table: by user key, the newest first."""
+    return sorted(entries, key=lambda entry: (entry[0], -entry[1]))

@@ -1,0 +1,202 @@
+"""Tables as RocksDB wrote them: entries, properties, what is refused, any bytes."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.sst.live import live_entries
+from inspector.decode.sst.source import BytesSource
+from inspector.decode.sst.table import RangeDeletion, open_table
+from inspector.exceptions import DecodeError, LimitError, RecordError, TruncatedError
+from inspector.model import Limits
+from tests.decode.sst.tables import (
+    MERGE,
+    VALUE,
+    case,
+    case_names,
+    entries_of,
+    live,
+    opened,
+    rows_of,
+    table_of,
+    varint,
+)
+
+UNREAD = "blocks_with_dictionary"
+FEW = (
+    *("format_2_kCRC32c", "format_3_kxxHash", "format_4_kxxHash64", "format_5_kXXH3"),
+    *("format_6_kXXH3", "format_6_kNoChecksum", "compression_zstd_6", "compression_snappy_5"),
+    *("index_partitioned_delta_6", "index_first_key_4", "blocks_hash_index", "ranges", "merges"),
+    *("deep", "levels", "only_a_range", "one_entry", "merges_compacted", "long_keys"),
+)
+"""What a plain run reads of them."""
+
+
+def _marked(name: str) -> object:
+    return name if name in FEW else pytest.param(name, marks=pytest.mark.full)
+
+
+CASES = [_marked(name) for name in case_names() if name != UNREAD]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_live_rows_are_those_of_rocksdbs_own_iterator(name: str) -> None:
+    assert rows_of(live_entries(opened(name))) == case(name).live
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_properties_are_those_that_rocksdb_tells(name: str) -> None:
+    for table in opened(name):
+        told = case(name).properties[table.path or ""]
+        assert {key: str(getattr(table.properties, key)) for key in told} == told
+        entries = entries_of(table)
+        properties = table.properties
+        ranges = table.range_deletions()
+        assert len(entries) + len(ranges) == properties.entries
+        assert len(ranges) == properties.range_deletions
+        assert sum(kind == MERGE for _, _, kind, _ in entries) == properties.merge_operands
+        deletions = sum(kind not in (VALUE, MERGE) for _, _, kind, _ in entries)
+        assert deletions + len(ranges) == properties.deletions
+        keys = sum(len(key) + 8 for key, _, _, _ in entries)
+        assert keys + sum(len(each.start) + 8 for each in ranges) == properties.raw_key_bytes
+        values = sum(len(value) for _, _, _, value in entries)
+        assert values + sum(len(each.end) for each in ranges) == properties.raw_value_bytes
+
+
+def test_properties_tell_the_run_and_what_user_collectors_said() -> None:
+    (table,) = opened("one_entry")
+    properties = table.properties
+    assert len(properties.db_session_id) == 20
+    assert properties.db_id.count("-") == 4
+    assert properties.file_number == 9
+    assert properties.format_version == 5
+    assert properties.numbers["rocksdb.key.largest.seqno"] == 1
+    data = table_of([(b"k", 1, VALUE, b"v")], more={b"mine": b"\x00\xff"})
+    assert open_table(BytesSource(data)).properties.texts["mine"] == b"\x00\xff"
+
+
+def test_small_pieces_hold_the_same() -> None:
+    for name in ("levels", "mixed_compacted", "large_values", "deep"):
+        for table, whole in zip(opened(name), opened(name), strict=True):
+            small = [entry for block in table.entries(300) for entry in block.tag.tolist()]
+            assert small == [tag for block in whole.entries() for tag in block.tag.tolist()]
+
+
+def test_the_first_key() -> None:
+    assert [table.first_key() for table in opened("one_entry")] == [b"key-00000"]
+    assert [table.first_key() for table in opened("only_a_range")] == [None]
+
+
+def test_range_deletions() -> None:
+    (table,) = opened("only_a_range")
+    assert table.range_deletions() == (RangeDeletion(b"key-00000", b"key-00020", 1),)
+    assert opened("one_entry")[0].range_deletions() == ()
+
+
+def test_a_dictionary_is_refused() -> None:
+    (table,) = opened(UNREAD)
+    assert table.properties.entries
+    with pytest.raises(DecodeError, match=r"^0.*\.sst: byte \d+: .*dictionary"):
+        list(table.entries())
+
+
+@pytest.mark.parametrize(
+    ("property_name", "value", "message"),
+    [
+        (b"rocksdb.comparator", b"mine", "ordered by 'mine'"),
+        (b"rocksdb.external_sst_file.version", b"\x02\0\0\0", "made to be ingested"),
+        (b"rocksdb.num.entries", varint(7), "1 entries, the table's properties tell 7"),
+    ],
+)
+def test_properties_that_do_not_allow_to_read(
+    property_name: bytes, value: bytes, message: str
+) -> None:
+    table = open_table(
+        BytesSource(table_of([(b"k", 1, VALUE, b"v")], more={property_name: value})), "the/path"
+    )
+    with pytest.raises(DecodeError, match=message) as caught:
+        list(table.entries())
+    assert caught.value.path == "the/path"
+    assert caught.value.offset is not None
+
+
+def test_an_index_of_an_unknown_type() -> None:
+    more = {b"rocksdb.block.based.table.index.type": struct.pack("<I", 9)}
+    with pytest.raises(DecodeError, match="an index of type 9"):
+        open_table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
+
+
+@pytest.mark.parametrize("kind", [3, 17, 22, 255])
+def test_an_entry_of_a_type_that_is_not_read(kind: int) -> None:
+    table = open_table(BytesSource(table_of([(b"k", 1, kind, b"v")])))
+    with pytest.raises(DecodeError, match=f"an entry of type {kind} "):
+        list(table.entries())
+
+
+def test_keys_that_do_not_ascend() -> None:
+    for second in ((b"a", 2, VALUE, b""), (b"b", 1, VALUE, b""), (b"b", 9, VALUE, b"")):
+        data = table_of([(b"b", 1, VALUE, b""), second], per_block=1)
+        with pytest.raises(RecordError, match="not above the one before"):
+            live([data])
+
+
+def test_limits() -> None:
+    data = table_of([(b"k", 1, VALUE, b"v" * 5000)])
+    assert live([data], Limits(record_bytes=5000))
+    with pytest.raises(LimitError, match="record_bytes"):
+        live([data], Limits(record_bytes=4999))
+    with pytest.raises(LimitError, match="frame_bytes"):
+        live([data], Limits(frame_bytes=5000))
+    repeated = case("large_values").tables["000009.sst"]
+    with pytest.raises(LimitError, match="ratio"):
+        live([repeated], Limits(ratio=10, ratio_from_bytes=100))
+
+
+def test_every_proper_prefix_is_refused() -> None:
+    data = case("one_block").tables["000009.sst"]
+    for size in range(len(data)):
+        with pytest.raises(DecodeError):
+            live([data[:size]])
+    with pytest.raises(TruncatedError):
+        live([b""])
+
+
+SMALL = ("one_block", "format_6_kXXH3", "index_partitioned_5", "merges", "ranges", "one_entry")
+
+
+@given(st.data())
+def test_a_changed_byte_is_noticed_or_means_nothing(data: st.DataObject) -> None:
+    chosen = case(data.draw(st.sampled_from(SMALL)))
+    tables = dict(chosen.tables)
+    name = data.draw(st.sampled_from(sorted(tables)))
+    damaged = bytearray(tables[name])
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        found = live([*(tables[each] for each in tables if each != name), bytes(damaged)])
+    except DecodeError:
+        return
+    assert found == chosen.live
+
+
+@given(st.data())
+def test_damage_under_true_checksums_gives_rows_or_an_error(data: st.DataObject) -> None:
+    """Of a table without checksums, so that every byte is taken for true."""
+    damaged = bytearray(case("format_5_kNoChecksum").tables["000009.sst"])
+    for _ in range(data.draw(st.integers(1, 4))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    with suppress(DecodeError):
+        live([bytes(damaged)], Limits(frame_bytes=1 << 20, record_bytes=1 << 20))
+
+
+@given(st.binary(max_size=200), st.sampled_from([2, 5, 6, 7]))
+def test_any_bytes_before_a_magic_number(data: bytes, version: int) -> None:
+    with pytest.raises(DecodeError):
+        live([data + struct.pack("<IQ", version, 0x88E241B785F4CFF7)])
+    with pytest.raises(DecodeError):
+        live([data])

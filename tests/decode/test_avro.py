@@ -1,0 +1,140 @@
+"""Avro of the state store: rows that Spark wrote, every type, older schemas, and any bytes."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.avro import AvroRows, range_fields
+from inspector.exceptions import DecodeError, LimitError, RowError, TruncatedError
+from inspector.model import Limits
+from inspector.sparktypes import ArrayType, StructField, StructType, parse_ddl
+from tests import encode
+from tests.decode.avro_values import number, record, schemas, wider
+
+
+@given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
+def test_a_record_becomes_the_row_that_spark_makes_of_it(found: tuple[StructType, Any]) -> None:
+    schema, values = found
+    data = record(schema, values)
+    assert AvroRows(schema).unsafe_row(data) == encode.row(schema, values)
+    for stop in range(len(data)):
+        with pytest.raises(DecodeError):
+            AvroRows(schema).unsafe_row(data[:stop])
+
+
+@given(schemas, st.binary(max_size=60))
+def test_any_bytes_give_a_row_or_an_error(typed: tuple[StructType, Any], data: bytes) -> None:
+    with contextlib.suppress(DecodeError):
+        AvroRows(typed[0]).unsafe_row(data)
+
+
+@given(schemas.flatmap(lambda typed: st.tuples(st.just(typed[0]), typed[1])))
+def test_a_field_that_came_later_is_null_and_one_that_went_is_passed_over(
+    found: tuple[StructType, Any],
+) -> None:
+    schema, values = found
+    more = wider(schema)
+    assert AvroRows(more, schema).unsafe_row(record(schema, values)) == encode.row(
+        more, (None, *values)
+    )
+    assert AvroRows(schema, more).unsafe_row(record(more, ("gone", *values))) == encode.row(
+        schema, values
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "value", "as_read"),
+    [
+        ("int", "bigint", -5, -5),
+        ("int", "double", 7, 7.0),
+        ("bigint", "float", 1 << 40, float(1 << 40)),
+        ("float", "double", 0.5, 0.5),
+        ("struct<a: int>", "struct<b: string, a: bigint>", (3,), (None, 3)),
+    ],
+)
+def test_a_type_that_was_widened(before: str, after: str, value: Any, as_read: Any) -> None:
+    written, schema = parse_ddl(f"x {before}"), parse_ddl(f"x {after}")
+    data = record(written, (value,))
+    assert AvroRows(schema, written).unsafe_row(data) == encode.row(schema, (as_read,))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("bigint", "int"),
+        ("string", "binary"),
+        ("decimal(10,2)", "decimal(12,2)"),
+        ("interval", "interval"),
+        ("map<string, int>", "array<int>"),
+        ("array<interval>", "array<interval>"),
+    ],
+)
+def test_a_type_that_avro_does_not_give(before: str, after: str) -> None:
+    with pytest.raises(DecodeError, match="expected a type that Spark stores as Avro"):
+        AvroRows(parse_ddl(f"x {after}"), parse_ddl(f"x {before}"))
+
+
+def test_two_fields_of_one_name_are_no_avro() -> None:
+    with pytest.raises(DecodeError, match="two fields of one name"):
+        AvroRows(parse_ddl("a int, a int"))
+
+
+ONE = number(1)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "data", "error", "message"),
+    [
+        ("x int", number(2), RowError, "branch 2"),
+        ("x int", ONE + b"\xff" * 5, RowError, "more than 32 bits"),
+        ("x int", ONE + b"\xff\xff\xff\xff\x7f", RowError, "more than 32 bits"),
+        ("x bigint", ONE + b"\xff" * 10, RowError, "more than 64 bits"),
+        ("x tinyint", ONE + number(128), RowError, "expected a number of its type"),
+        ("x boolean", ONE + b"\2", RowError, "got 2 as an Avro boolean"),
+        ("x string", ONE + number(-1), RowError, "-1 as the length"),
+        ("x string", ONE + number(1 << 40), TruncatedError, "expected 1099511627776"),
+        ("x array<int>", ONE + number(1 << 62), TruncatedError, "expected 4611686018427387904"),
+        ("x map<string, int>", ONE + number(9), TruncatedError, "expected 9 Avro entries"),
+        ("x array<void>", ONE + number(1 << 62), LimitError, "nulls"),
+        ("x decimal(2,0)", ONE + b"\x64", RowError, "more than 2 digits"),
+        ("x int", number(0) + b"\0", RowError, "1 more bytes"),
+        ("x int", b"", TruncatedError, "got 0 bytes"),
+    ],
+)
+def test_bytes_that_are_no_such_record(
+    ddl: str, data: bytes, error: type[DecodeError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        AvroRows(parse_ddl(ddl)).unsafe_row(data)
+
+
+def test_a_block_may_say_its_bytes() -> None:
+    schema = parse_ddl("x array<int>")
+    data = ONE + number(-2) + number(2) + number(5) + number(6) + number(0)
+    assert AvroRows(schema).unsafe_row(data) == encode.row(schema, ([5, 6],))
+
+
+def test_fields_that_the_schema_adds_are_bounded_by_the_bytes() -> None:
+    many = StructType(tuple(StructField(f"f{i}", parse_ddl("a int")) for i in range(9_000)))
+    rows = parse_ddl("x array<struct<a: int>>")
+    wide = StructType((StructField("x", ArrayType(many)),))
+    with pytest.raises(LimitError, match="more fields than its bytes allow"):
+        AvroRows(wide, rows).unsafe_row(ONE + number(200) + b"\2\0" * 200 + number(0))
+
+
+def test_a_row_above_the_limit() -> None:
+    with pytest.raises(LimitError, match="record_bytes"):
+        AvroRows(parse_ddl("x binary"), limits=Limits(record_bytes=3)).values(bytes(4))
+
+
+def test_the_ordered_fields_of_a_range_key() -> None:
+    rows = AvroRows(range_fields(parse_ddl("expirationMs bigint")))
+    value = struct.pack(">q", 1_700_000_000_000)
+    data = ONE + number(1) + b"\1" + ONE + number(8) + value
+    assert rows.values(data) == [b"\1", value]

@@ -1,0 +1,98 @@
+"""Changelogs of all four versions, and files that only look like one of another."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.changelog import ChangelogHead, LineageItem, read_changelog
+from inspector.exceptions import DecodeError, TruncatedError
+from tests import encode
+from tests.rocks import LINEAGE, MERGE, PUT, REMOVAL, UUID, Entry, changelog, utf
+
+ENTRIES: list[Entry] = [(PUT, b"key", b"value"), (REMOVAL, b"gone", None), (PUT, b"", b"")]
+Found = list[tuple[int | None, bytes, bytes | None]]
+
+
+def read(data: bytes, cut: int = 7) -> tuple[ChangelogHead, Found]:
+    """The head and the entries of a file that comes in pieces."""
+    head, blocks = read_changelog(data[i : i + cut] for i in range(0, len(data), cut))
+    found: Found = []
+    for block in blocks:
+        kinds = [None] * block.spans.shape[1] if block.kinds is None else block.kinds.tolist()
+        for kind, (key, key_size, at, size) in zip(kinds, block.spans.T.tolist(), strict=True):
+            value = None if size < 0 else block.buffer[at : at + size]
+            found.append((kind, block.buffer[key : key + key_size], value))
+    return head, found
+
+
+@pytest.mark.parametrize("cut", [1, 7, 1 << 20])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_every_version_is_read(version: int, cut: int) -> None:
+    entries = [*ENTRIES, (MERGE, b"list", b"more")] if version in (2, 4) else ENTRIES
+    head, found = read(changelog(entries, version), cut)
+    assert head.version == version
+    assert head.lineage == ((LineageItem(1, UUID),) if version > 2 else ())
+    with_kinds = version in (2, 4)
+    assert found == [(kind if with_kinds else None, key, value) for kind, key, value in entries]
+
+
+def test_changelogs_of_spark_4_3_0() -> None:
+    # The first bytes of a join of format 3, and of an aggregation in checkpoint format 2.
+    join = bytes.fromhex("0002763201000000040300006b00000001ff00")
+    assert read(join) == (ChangelogHead(2, (), 4), [(PUT, b"\3\0\0k", b"\xff")])
+    assert read(utf("v3") + utf(LINEAGE) + encode.END)[0].lineage == (LineageItem(1, UUID),)
+
+
+@pytest.mark.parametrize(
+    "key",
+    # Lengths whose first two bytes are those of a text (SPARK-51922), and that text "v)"
+    # (SPARK-52553).
+    [b"x" * 0x10000, b"v)" + b"x" * (0x27629 - 2)],
+    ids=["text", "v)"],
+)
+def test_a_long_first_key_is_no_version(key: bytes) -> None:
+    head, found = read(changelog([(PUT, key, b"v")]), 1 << 20)
+    assert head == ChangelogHead()
+    assert found == [(None, key, b"v")]
+
+
+@pytest.mark.parametrize("text", ["v5", "v0", "v99999"])
+def test_an_unknown_version_is_refused(text: str) -> None:
+    with pytest.raises(DecodeError, match="expected v1 to v4"):
+        read(utf(text))
+
+
+@pytest.mark.parametrize(
+    "lineage",
+    ["", "{}", "[1]", '[{"version":1}]', '[{"version":-1,"checkpointUniqueId":"x"}]', "["],
+)
+def test_a_lineage_that_is_none_is_refused(lineage: str) -> None:
+    with pytest.raises(DecodeError, match="lineage"):
+        read(changelog([], 4, lineage))
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_a_file_that_was_cut_is_truncated(version: int) -> None:
+    data = changelog(ENTRIES, version)
+    for size in range(len(data)):
+        with pytest.raises(TruncatedError) as found:
+            read(data[:size])
+        assert found.value.offset is not None
+        assert found.value.offset <= size
+
+
+def test_an_unknown_kind_has_its_place() -> None:
+    with pytest.raises(DecodeError, match="kind") as found:
+        read(utf("v2") + b"\2" + struct.pack(">i", 1))
+    assert found.value.offset == 4
+
+
+@given(st.binary(max_size=80) | st.binary(max_size=60).map(lambda rest: utf("v4") + rest))
+def test_any_bytes_are_entries_or_a_typed_error(data: bytes) -> None:
+    with suppress(DecodeError):
+        read(data)

@@ -1,0 +1,116 @@
+"""Rows put together from columns: the same bytes that a writer of the whole row gives."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.arrays import Int64s
+from inspector.decode.composed_rows import columns_of, composed, constant, null_bytes
+from inspector.exceptions import RowError
+from inspector.sparktypes import BINARY, DOUBLE, INTEGER, LONG, DecimalType, StructType
+from tests import encode
+from tests.rocks import TEXT, struct_of
+
+WIDE = DecimalType(38, 2)
+TYPES = (LONG, TEXT, INTEGER, BINARY, WIDE, DOUBLE)
+VALUES = st.tuples(
+    st.none() | st.integers(-(1 << 63), (1 << 63) - 1),
+    st.none() | st.text(max_size=20),
+    st.none() | st.integers(-(1 << 31), (1 << 31) - 1),
+    st.none() | st.binary(max_size=20),
+    st.none() | st.decimals(-(10**9), 10**9, places=2),
+    st.none() | st.floats(allow_nan=False),
+)
+
+
+def laid(rows: list[bytes], before: bytes = b"x") -> tuple[bytes, Int64s, Int64s]:
+    lengths = np.array([len(row) for row in rows], np.int64)
+    return before + b"".join(rows), np.cumsum(lengths) - lengths + len(before), lengths
+
+
+def composed_from(schema: StructType, rows: list[tuple[Any, ...]], cut: int) -> list[bytes]:
+    """The rows, from the parts before and behind a column."""
+    types = [each.data_type for each in schema.fields]
+    parts = [StructType(schema.fields[:cut]), StructType(schema.fields[cut:])]
+    laid_out = laid(
+        [encode.row(part, row[at:end]) for row in rows for part, at, end in _cuts(parts, cut)]
+    )
+    buffer, offsets, lengths = laid_out
+    columns = columns_of(buffer, offsets[::2], lengths[::2], types[:cut])
+    columns += columns_of(buffer, offsets[1::2], lengths[1::2], types[cut:])
+    found = composed(buffer, columns, len(rows))
+    ends = found.offsets + found.lengths
+    return [found.data[a:b] for a, b in zip(found.offsets, ends, strict=True)]
+
+
+def _cuts(parts: list[StructType], cut: int) -> list[tuple[StructType, int, int | None]]:
+    return [(parts[0], 0, cut), (parts[1], cut, None)]
+
+
+@given(st.lists(VALUES, min_size=1, max_size=5), st.integers(0, len(TYPES)))
+def test_two_parts_make_the_row_that_a_writer_makes(rows: list[tuple[Any, ...]], cut: int) -> None:
+    schema = struct_of(*TYPES)
+    assert composed_from(schema, rows, cut) == [encode.row(schema, row) for row in rows]
+
+
+@pytest.mark.parametrize("fields", [1, 63, 64, 65, 130])
+def test_null_bits_of_many_fields_move(fields: int) -> None:
+    schema = struct_of(*[LONG] * fields)
+    row = tuple(None if i % 3 == 0 else i for i in range(fields))
+    assert composed_from(schema, [row, row], fields // 2) == [encode.row(schema, row)] * 2
+    assert null_bytes(fields) == (fields + 63) // 64 * 8
+
+
+def test_columns_can_be_repeated_and_counted() -> None:
+    schema = struct_of(TEXT)
+    buffer, offsets, lengths = laid([encode.row(schema, ["one"]), encode.row(schema, ["two"])])
+    (column,) = columns_of(buffer, offsets, lengths, [TEXT])
+    taken = column.taken(np.array([1, 1, 0]))
+    found = composed(buffer, [taken, constant(np.array([0, 1, -1]))], 3)
+    both = struct_of(TEXT, LONG)
+    expected = [encode.row(both, row) for row in (("two", 0), ("two", 1), ("one", -1))]
+    assert found.data == b"".join(expected)
+
+
+def test_no_rows_are_no_bytes() -> None:
+    none = np.empty(0, np.int64)
+    assert composed(b"", columns_of(b"", none, none, [TEXT]), 0).data == b""
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        b"",
+        b"\0" * 8,
+        encode.row(struct_of(TEXT), ["abc"])[:-1],
+        b"\0" * 8 + (16 << 32 | 9).to_bytes(8, "little") + b"\0" * 8,
+        b"\0" * 8 + (4 << 32 | 1).to_bytes(8, "little") + b"\0" * 8,
+        b"\0" * 8 + (0xFFFFFFFF << 32 | 0xFFFFFFFF).to_bytes(8, "little"),
+    ],
+    ids=["empty", "no slot", "cut", "too long", "within the slots", "far away"],
+)
+def test_a_field_outside_of_its_row_is_refused(row: bytes) -> None:
+    with pytest.raises(RowError) as found:
+        columns_of(*laid([row]), [TEXT])
+    assert found.value.offset == 1
+
+
+@given(st.binary(max_size=64))
+def test_any_bytes_are_rows_or_a_typed_error(row: bytes) -> None:
+    with suppress(RowError):
+        columns = columns_of(*laid([row]), [TEXT, WIDE])
+        found = composed(laid([row])[0], columns, 1)
+        assert len(found.data) == int(found.lengths[0]) <= len(row) + 16
+
+
+def test_a_null_decimal_keeps_its_room() -> None:
+    schema = struct_of(WIDE, WIDE)
+    rows = [(None, Decimal("1.50")), (Decimal("-2.00"), None)]
+    assert composed_from(schema, rows, 1) == [encode.row(schema, row) for row in rows]

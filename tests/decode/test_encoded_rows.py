@@ -1,0 +1,189 @@
+"""Keys and values as RocksDB holds them, back to rows."""
+
+from __future__ import annotations
+
+import struct
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.encoded_rows import (
+    KeyDecoder,
+    Spans,
+    of_family,
+    pieces_of,
+    plain_rows,
+    sizes_at,
+)
+from inspector.exceptions import DecodeError, RecordError
+from inspector.sparktypes import DOUBLE, FLOAT, INTEGER, LONG, SHORT, StructType
+from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
+from tests import encode
+from tests.rocks import (
+    TEXT,
+    encoded,
+    family,
+    listed,
+    prefixed,
+    ranged,
+    sized,
+    struct_of,
+    time_bytes,
+)
+
+
+def spans(*parts: bytes) -> tuple[bytes, Spans]:
+    lengths = np.array([len(part) for part in parts], np.int64)
+    return b"?" + b"".join(parts), Spans(np.cumsum(lengths) - lengths + 1, lengths)
+
+
+def cut(buffer: bytes, found: Spans) -> list[bytes]:
+    pairs = zip(found.offsets.tolist(), found.lengths.tolist(), strict=True)
+    return [buffer[at : at + size] for at, size in pairs]
+
+
+def decoded(schema: StructType, encoder: KeyEncoder, *keys: bytes) -> list[bytes]:
+    rows = KeyDecoder(schema, encoder).rows(*spans(*keys))
+    return cut(rows.data, Spans(rows.offsets, rows.lengths))
+
+
+def test_a_row_has_a_version_before_it() -> None:
+    buffer, found = spans(encoded(b"row"), encoded(b""))
+    assert cut(buffer, plain_rows(buffer, found)) == [b"row", b""]
+    for bad in (b"", b"\1row"):
+        with pytest.raises(RecordError) as error:
+            plain_rows(*spans(b"\0", bad))
+        assert error.value.offset == 2
+
+
+def test_a_family_is_two_bytes_the_lower_first() -> None:
+    buffer, found = spans(family(3) + b"k", family(0x0300) + b"k", family(3))
+    assert of_family(buffer, found, 3).tolist() == [True, False, True]
+    assert of_family(buffer, found, 0x0300).tolist() == [False, True, False]
+    with pytest.raises(RecordError, match="column family"):
+        of_family(*spans(b"\3"), 3)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_a_prefix_and_the_rest_are_one_row(columns: int) -> None:
+    schema = struct_of(TEXT, LONG, TEXT)
+    rows = [("a", 1, "rest"), (None, None, None), ("longer than eight", -1, "")]
+    keys = [prefixed(schema, row, columns) for row in rows]
+    found = decoded(schema, KeyEncoder(KeyEncoding.PREFIX, columns), *keys)
+    assert found == [encode.row(schema, row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("data_type", "value", "ordered"),
+    [
+        (LONG, 7, b"\1" + struct.pack(">q", 7)),
+        (LONG, -7, b"\0" + struct.pack(">q", -7)),
+        (LONG, None, b"\2" + b"\0" * 8),
+        (INTEGER, -2, b"\0" + struct.pack(">i", -2)),
+        (SHORT, 300, b"\1" + struct.pack(">h", 300)),
+        (DOUBLE, 1.5, b"\1" + struct.pack(">d", 1.5)),
+        # Of what is below zero every bit is flipped.
+        (DOUBLE, -1.5, b"\0" + bytes(0xFF ^ b for b in struct.pack(">d", -1.5))),
+        (FLOAT, -0.25, b"\0" + bytes(0xFF ^ b for b in struct.pack(">f", -0.25))),
+    ],
+)
+def test_ordered_columns_are_restored_in_their_place(
+    data_type: Any, value: object, ordered: bytes
+) -> None:
+    schema = struct_of(TEXT, data_type)
+    key = ranged(schema, ("name", value), [1], [ordered])
+    found = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1,)), key)
+    assert found == [encode.row(schema, ("name", value))]
+
+
+def test_ordered_columns_alone_have_no_rest() -> None:
+    schema = struct_of(LONG, LONG)
+    key = ranged(schema, (1, 2), [1, 0], [b"\1" + struct.pack(">q", v) for v in (2, 1)])
+    found = decoded(schema, KeyEncoder(KeyEncoding.RANGE, ordinals=(1, 0)), key)
+    assert found == [encode.row(schema, (1, 2))]
+
+
+@pytest.mark.parametrize("micros", [0, 1767225600000000, -5])
+def test_a_time_is_a_column_before_or_behind_its_row(micros: int) -> None:
+    schema = struct_of(TEXT, LONG)
+    row, time = encoded(encode.row(struct_of(TEXT), ["k"])), time_bytes(micros)
+    for kind, key in (
+        (KeyEncoding.TIMESTAMP_FIRST, time + row),
+        (KeyEncoding.TIMESTAMP_LAST, row + time),
+    ):
+        assert decoded(schema, KeyEncoder(kind), key) == [encode.row(schema, ("k", micros))]
+
+
+def test_a_key_of_a_join_of_spark_4_3_0() -> None:
+    # left-keyWithTsToValues: key k0, event time 2026-01-01T00:00:00Z.
+    row = "00 0000000000000000 0200000010000000 6b30000000000000"
+    key = bytes.fromhex(f"{row} 8006474846204000")
+    schema = struct_of(TEXT, LONG)
+    found = decoded(schema, KeyEncoder(KeyEncoding.TIMESTAMP_LAST), key)
+    assert found == [encode.row(schema, ("k0", 1767225600000000))]
+
+
+@pytest.mark.parametrize(
+    ("encoder", "key", "error"),
+    [
+        (KeyEncoder(KeyEncoding.UNKNOWN, name="OfTomorrow"), b"", "OfTomorrow"),
+        (KeyEncoder(KeyEncoding.PREFIX, 3), b"", "names column 2"),
+        (KeyEncoder(KeyEncoding.PREFIX, 1), b"\1", "without a size"),
+        (KeyEncoder(KeyEncoding.PREFIX, 1), b"\xff\xff\xff\x7f", "longer than"),
+        (KeyEncoder(KeyEncoding.PREFIX, 1), sized(b"\1"), "unknown encoding"),
+        (KeyEncoder(KeyEncoding.RANGE, ordinals=(0,)), b"", "variable size|without a size"),
+        (KeyEncoder(KeyEncoding.TIMESTAMP_LAST), b"\0" * 7, "without its time"),
+    ],
+)
+def test_what_cannot_be_a_key_is_a_typed_error(encoder: KeyEncoder, key: bytes, error: str) -> None:
+    with pytest.raises(DecodeError, match=error):
+        decoded(struct_of(TEXT, LONG), encoder, key)
+
+
+def test_keys_in_parts_need_a_schema() -> None:
+    with pytest.raises(DecodeError, match="state schema is missing"):
+        KeyDecoder(None, KeyEncoder(KeyEncoding.PREFIX, 1)).rows(*spans(b""))
+
+
+@pytest.mark.parametrize("delimiter", [b"", b","])
+def test_lists_are_taken_apart(delimiter: bytes) -> None:
+    lists = [listed(b"one", delimiter=delimiter), listed(b"", b"two", b"3", delimiter=delimiter)]
+    buffer, found = spans(*lists)
+    pieces = pieces_of(buffer, found, len(delimiter))
+    assert pieces.owners.tolist() == [0, 1, 1, 1]
+    rows = plain_rows(buffer, pieces.pieces)
+    assert cut(buffer, rows) == [b"one", b"", b"two", b"3"]
+
+
+def test_a_size_is_held_against_what_follows() -> None:
+    assert sizes_at(*spans(sized(b"abc") + b"more")).tolist() == [3]
+    for bad in (b"\0\0\0", b"\4\0\0\0abc", b"\xff\xff\xff\xff"):
+        with pytest.raises(RecordError):
+            sizes_at(*spans(bad))
+
+
+encoders = st.sampled_from(
+    [
+        KeyEncoder(KeyEncoding.PREFIX, 1),
+        KeyEncoder(KeyEncoding.RANGE, ordinals=(1,)),
+        KeyEncoder(KeyEncoding.TIMESTAMP_FIRST),
+        KeyEncoder(KeyEncoding.TIMESTAMP_LAST),
+    ]
+)
+
+
+@given(encoders, st.binary(max_size=60) | st.binary(max_size=50).map(sized))
+def test_any_bytes_are_a_key_or_a_typed_error(encoder: KeyEncoder, key: bytes) -> None:
+    with suppress(DecodeError):
+        decoded(struct_of(TEXT, LONG), encoder, key)
+
+
+@given(st.binary(max_size=40), st.sampled_from([0, 1]), st.sampled_from([0, 4]))
+def test_any_bytes_are_a_list_or_a_typed_error(data: bytes, delimiter: int, before: int) -> None:
+    with suppress(DecodeError):
+        buffer, found = spans(b"\0\0\0\0" + data)
+        pieces_of(buffer, found, delimiter, before)

@@ -1,0 +1,54 @@
+"""Files of attempts that were not committed, in a checkpoint of format 2."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.model import FileKind
+from tests import encode
+from tests.cases import Batch, write_logs
+from tests.rocks import PUT, changelog, encoded
+
+CLASS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+
+
+def checkpoint(root: Path, logged: int) -> Path:
+    """Three versions with two attempts each, of which ``b`` is committed; the log has the last."""
+    write_logs(root, [Batch()] * 3, {"streaming.stateStore.providerClass": CLASS})
+    store = root / "state/0/0"
+    store.mkdir(parents=True)
+    for version in (1, 2, 3):
+        for attempt in "ab":
+            before = [
+                {"version": v, "checkpointUniqueId": attempt} for v in range(version - 1, 0, -1)
+            ]
+            entry = (PUT, encoded(attempt.encode()), encoded(b"x"))
+            raw = changelog([entry], 3, json.dumps(before))
+            (store / f"{version}_{attempt}.changelog").write_bytes(encode.compress(raw, "lz4"))
+        if version > 3 - logged:
+            commit = {"stateUniqueIds": {"0": [["b"]]}}
+            (root / f"commits/{version - 1}").write_text(f"v2\n{json.dumps(commit)}")
+    return root
+
+
+def kinds(root: Path) -> dict[str, FileKind]:
+    (operator,) = open_checkpoint(str(root)).operators
+    (store,) = operator.layout.stores
+    return {file.path.rsplit("/", 1)[-1]: file.kind for file in store.files}
+
+
+def test_the_committed_attempts_count(tmp_path: Path) -> None:
+    for logged in (3, 1):  # by the log alone, or by the lineage of the newest
+        found = kinds(checkpoint(tmp_path / str(logged), logged))
+        for name, kind in found.items():
+            assert kind is (FileKind.DELTA if "_b" in name else FileKind.ABANDONED), name
+
+
+def test_a_lineage_that_cannot_be_read_leaves_the_last_attempt(tmp_path: Path) -> None:
+    root = checkpoint(tmp_path, 1)
+    (root / "state/0/0/3_b.changelog").write_bytes(b"no changelog")
+    found = kinds(root)
+    of_version_2 = {found[f"2_{attempt}.changelog"] for attempt in "ab"}
+    assert of_version_2 == {FileKind.DELTA, FileKind.ABANDONED}

@@ -1,0 +1,70 @@
+"""Stores that are column families of one: their names, their files, their schemas."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from inspector.checkpoint.roots import Selection
+from inspector.discovery.checkpoint import open_checkpoint, state_file_bytes
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.model import JOIN_STORES, KINDS_OF_STATE
+from inspector.sparktypes.key_encoders import KeyEncoding
+from tests.cases import rocksdb_cases
+
+FORMAT_3, FORMAT_4 = (
+    next(case / "checkpoint" for case in rocksdb_cases("4.3.0") if case.name.endswith(suffix))
+    for suffix in ("join_left_outer_v3", "join_left_outer_v4")
+)
+
+
+def test_a_join_of_format_3_has_the_four_stores_of_every_join() -> None:
+    (operator,) = open_checkpoint(str(FORMAT_3)).operators
+    assert operator.layout.store_names == tuple(sorted(JOIN_STORES))
+    assert set(operator.layout.expected_stores) == set(JOIN_STORES)
+    schema = operator.schemas["left-keyWithIndexToValue"]
+    assert [field.name for field in schema.key.fields][-1] == "index"
+    assert [family.name for family in schema.column_families] == ["left-keyWithIndexToValue"]
+
+
+def test_a_value_of_several_rows_gives_its_keys_a_column() -> None:
+    (operator,) = open_checkpoint(str(FORMAT_4)).operators
+    schema = operator.schemas["left-keyWithTsToValues"]
+    assert [field.name for field in schema.key.fields][-2:] == ["__event_time", "index"]
+    (task, _) = plan(open_checkpoint(str(FORMAT_4)), TaskRequest(3))
+    by_name = {store.store_name: store for store in task.stores}
+    assert all(store.several_values for store in task.stores)
+    assert by_name["left-tsWithKey"].key_encoder.kind is KeyEncoding.TIMESTAMP_FIRST
+    assert by_name["right-keyWithTsToValues"].key_encoder.kind is KeyEncoding.TIMESTAMP_LAST
+
+
+def test_shared_files_are_counted_once() -> None:
+    checkpoint = open_checkpoint(str(FORMAT_3))
+    (operator,) = checkpoint.operators
+    assert len(operator.layout.stores) == 8
+    assert len(operator.layout.folders) == len(checkpoint.store_files) == 2
+    state = [
+        p for p in FORMAT_3.glob("state/0/?/**/*") if p.suffix in (".zip", ".changelog", ".sst")
+    ]
+    assert state_file_bytes(checkpoint) == sum(path.stat().st_size for path in state)
+    for task in plan(checkpoint, TaskRequest(3)):
+        assert [store.counts_files for store in task.stores] == [True, False, False, False]
+        kinds = {file.kind for store in task.stores for file in store.files}
+        assert kinds <= set(KINDS_OF_STATE)
+
+
+def test_one_family_can_be_selected() -> None:
+    found = open_checkpoint(str(FORMAT_3), selection=Selection(store_name=JOIN_STORES[0]))
+    assert {store.store.store_name for o in found.operators for store in o.layout.stores} == {
+        JOIN_STORES[0]
+    }
+
+
+def test_a_schema_that_cannot_be_read_is_a_problem_of_its_operator(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(FORMAT_3, tmp_path / "c"))
+    (path,) = (root / "state/0/_stateSchema/default").iterdir()
+    path.write_bytes(path.read_bytes()[:50])
+    checkpoint = open_checkpoint(str(root))
+    (problem,) = checkpoint.problems
+    assert (problem.slug, problem.path) == ("truncated", str(path))
+    assert checkpoint.operators[0].layout.store_names == ("default",)

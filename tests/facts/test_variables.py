@@ -1,0 +1,110 @@
+"""Entries of lists and maps by key, and timers of keys without state."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+
+from inspector.facts.grouping_keys import GroupingKeys, KeyPlace
+from inspector.facts.variables import (
+    LISTED,
+    EntriesPerKey,
+    KeyEntries,
+    TimersWithoutState,
+    entries_of,
+    timers_without_state,
+)
+from inspector.sparktypes import parse_ddl
+from tests import encode
+from tests.cases import Step, replay
+from tests.encode import Record
+
+KEY = parse_ddl("user string")
+MAP = parse_ddl("key struct<user: string>, userKey struct<n: int>")
+TIMER = parse_ddl("key struct<user: string>, expiryTimestampMs bigint")
+VALUE = parse_ddl("n bigint")
+
+
+def entry(user: str, at: int, value: int | None = 0) -> Record:
+    row = None if value is None else encode.row(VALUE, (value,))
+    return encode.row(MAP, ((user,), (at,))), row
+
+
+def entries(steps: list[Step]) -> tuple[EntriesPerKey, list[KeyEntries]]:
+    state, _, _ = replay(steps)
+    keys = GroupingKeys()
+    found = list(entries_of(state, keys.owners(state, KeyPlace.FIRST, MAP), keys))
+    (sums,) = (one for one in found if isinstance(one, EntriesPerKey))
+    return sums, [one for one in found if isinstance(one, KeyEntries)]
+
+
+def test_entries_that_came_and_went_by_key() -> None:
+    steps = [
+        Step([entry("old", at) for at in range(3)], rebase=True),
+        Step([entry("new", at) for at in range(5)] + [entry("old", 3)]),
+        Step([entry("new", 4, None), entry("old", 0, 7)]),
+    ]
+    sums, listed = entries(steps)
+    assert sums == EntriesPerKey(2, 8, 4, Counter({2: 1}), 3)
+    by_key = {one.key: (one.entries, one.added, one.removed) for one in listed}
+    assert by_key == {
+        encode.row(KEY, ("old",)): (4, 1, 0),
+        encode.row(KEY, ("new",)): (4, 4, 1),
+    }
+    assert {one.row_bytes for one in listed} == {sum(map(len, map(bytes, entry("new", 0)))) * 4}  # type: ignore[arg-type]
+
+
+def test_the_keys_with_most_entries_are_listed() -> None:
+    steps = [Step([entry(f"u{n:02}", at) for n in range(20) for at in range(n + 1)])]
+    sums, listed = entries(steps)
+    assert (sums.keys, sums.entries, sums.most) == (20, 210, 20)
+    assert [one.entries for one in listed] == list(range(20, 20 - LISTED, -1))
+    assert listed[0].held_bytes == len(listed[0].key) == 24
+
+
+def test_growing_keys_by_a_power_of_two() -> None:
+    sums, _ = entries([Step([entry("a", at) for at in range(9)] + [entry("b", 0)])])
+    assert sums.growing == Counter({3: 1, 0: 1})
+    assert [sums.growing_from(least) for least in (0, 1, 2, 8, 9, 16)] == [2, 2, 1, 1, 0, 0]
+
+
+def test_an_empty_store() -> None:
+    sums, listed = entries([Step([])])
+    assert (sums, listed) == (EntriesPerKey(versions=1), [])
+
+
+def test_what_adds() -> None:
+    one = EntriesPerKey(1, 5, 5, Counter({2: 1}), 4)
+    assert one + EntriesPerKey() == one
+    both = one + EntriesPerKey(2, 4, 3, Counter({2: 1, 1: 1}), 3)
+    assert both == EntriesPerKey(3, 9, 5, Counter({2: 2, 1: 1}), 3)
+    assert TimersWithoutState(3, 1, 8, 1) + TimersWithoutState(1, 1, 8, 1) == TimersWithoutState(
+        4, 2, 16, 2
+    )
+
+
+def test_timers_of_keys_without_a_value() -> None:
+    keys = GroupingKeys()
+    values, _, _ = replay(
+        [Step([(encode.row(KEY, (user,)), encode.row(VALUE, (1,))) for user in ("a", "b", "c")])]
+    )
+    timers, _, _ = replay(
+        [
+            Step(
+                [
+                    (encode.row(TIMER, ((user,), at)), bytes(16))
+                    for user in ("a", "b", "d")
+                    for at in (1, 2)
+                ]
+            ),
+            Step([(encode.row(TIMER, (("a",), 1)), None)]),
+        ]
+    )
+    with_state = keys.owners(values, KeyPlace.WHOLE, KEY)[:1]  # of "a" alone
+    owners = keys.owners(timers, KeyPlace.FIRST, TIMER)
+    found = timers_without_state(timers, owners, with_state)
+    row = len(encode.row(TIMER, (("a",), 1))) + 16
+    assert found == TimersWithoutState(timers=5, without=4, without_bytes=4 * row, keys=2)
+    nobody = np.full(len(owners), -1, np.int64)
+    assert timers_without_state(timers, nobody, with_state) == TimersWithoutState(timers=5)

@@ -1,0 +1,184 @@
+"""The stores of transformWithState: what each holds, and when its rows should go."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector.operators.registry import EMITS, rule_for
+from inspector.operators.rule import Clock, Emission, ExpiryField, OperatorShape, RowKind, RowPart
+from inspector.operators.transform_with_state import (
+    NAMES,
+    Family,
+    Properties,
+    Variable,
+    family_of,
+    grouping_fields,
+    has_ttl,
+    rule,
+)
+from inspector.sparktypes import parse_ddl
+
+KEY = parse_ddl("user string")
+MAP_KEY = parse_ddl("key struct<user: string>, userKey struct<value: string>")
+TIMER = parse_ddl("key struct<user: string>, expiryTimestampMs bigint")
+TTL = parse_ddl("value struct<n: bigint>, ttlExpirationMs bigint")
+PLAIN = parse_ddl("n bigint")
+NOTHING = parse_ddl("__dummy__ void")
+VARIABLES = {
+    "timeMode": "ProcessingTime",
+    "outputMode": "Update",
+    "stateVariables": [
+        {"stateName": "v", "stateVariableType": "ValueState", "ttlEnabled": True},
+        {"stateName": "l", "stateVariableType": "ListState", "ttlEnabled": False},
+        {"stateName": "m", "stateVariableType": "MapState", "ttlEnabled": True},
+        {
+            "stateName": "$procTimers_keyToTimestamp",
+            "stateVariableType": "TimerState",
+            "ttlEnabled": False,
+        },
+    ],
+}
+PROC, EVENT = "$procTimers_keyToTimestamp", "$eventTimers_keyToTimestamp"
+SCHEMAS = {
+    "default": (KEY, NOTHING),
+    "v": (KEY, TTL),
+    "$ttl_v": (parse_ddl("expirationMs bigint, elementKey struct<user: string>"), NOTHING),
+    "l": (KEY, PLAIN),
+    "$rowCounter_l": (KEY, parse_ddl("count bigint")),
+    "m": (MAP_KEY, TTL),
+    PROC: (TIMER, NOTHING),
+    EVENT: (TIMER, NOTHING),
+    "$procTimers_timestampToKey": (parse_ddl("expiryTimestampMs bigint, key struct<>"), NOTHING),
+}
+
+
+def shape(properties: dict[str, Any] = VARIABLES, name: str = NAMES[0]) -> OperatorShape:
+    return OperatorShape(0, name, SCHEMAS, (), properties)
+
+
+@pytest.mark.parametrize(
+    ("store", "family", "variable"),
+    [
+        ("v", Family.VALUE, "v"),
+        ("l", Family.LIST, "l"),
+        ("m", Family.MAP, "m"),
+        ("$ttl_v", Family.TTL_INDEX, "v"),
+        ("$rowCounter_l", Family.ROW_COUNTER, "l"),
+        ("$count_l", Family.ENTRY_COUNT, "l"),
+        ("$min_l", Family.MIN_EXPIRY, "l"),
+        (PROC, Family.TIMERS, ""),
+        (EVENT, Family.TIMERS, ""),
+        ("$procTimers_timestampToKey", Family.TIMERS_BY_TIME, ""),
+        ("$later", Family.UNUSED, ""),
+        ("default", Family.UNUSED, ""),
+    ],
+)
+def test_what_a_store_holds(store: str, family: Family, variable: str) -> None:
+    key = SCHEMAS[store][0] if store in SCHEMAS else None
+    said, unsaid = Properties.of(VARIABLES), Properties.of({})
+    assert family_of(store, said, SCHEMAS, key) == (family, variable)
+    assert family_of(store, unsaid, SCHEMAS, key) == (family, variable)
+    assert family.is_helper is (not family.is_variable and family is not Family.TIMERS)
+
+
+@pytest.mark.parametrize(
+    ("family", "key", "fields"),
+    [
+        (Family.VALUE, "a string, b int", 2),
+        (Family.LIST, "a string, b int, index bigint", 2),
+        (Family.MAP, "key struct<a: string>, userKey struct<b: int>", 1),
+        (Family.TIMERS, "key struct<a: string>, expiryTimestampMs bigint", 1),
+        (Family.ENTRY_COUNT, "a string, b int", 2),
+        (Family.TTL_INDEX, "expirationMs bigint, elementKey struct<a: string>", 0),
+        (Family.TIMERS_BY_TIME, "expiryTimestampMs bigint, key struct<a: string>", 0),
+    ],
+)
+def test_where_the_grouping_key_is(family: Family, key: str, fields: int) -> None:
+    assert grouping_fields(family, parse_ddl(key)) == fields
+
+
+def test_what_the_metadata_says_of_the_processor() -> None:
+    found = Properties.of(VARIABLES)
+    assert (found.time_mode, found.output_mode) == ("ProcessingTime", "Update")
+    assert found.variables is not None
+    assert found.variables["v"] == Variable("v", Family.VALUE, True)
+    assert found.variables["l"] == Variable("l", Family.LIST, False)
+    assert found.variables[PROC].kind is Family.TIMERS
+    assert (found.declares("v"), found.declares("w")) == (True, False)
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {},
+        {"stateVariables": {}},
+        {"timeMode": None, "stateVariables": 3},
+    ],
+)
+def test_metadata_without_variables_declares_nothing_and_denies_nothing(
+    properties: dict[str, Any],
+) -> None:
+    assert Properties.of(properties).declares("v") is None
+
+
+def test_variables_that_are_none_are_passed_over() -> None:
+    odd = [None, {"stateName": 1}, {"stateName": "x", "stateVariableType": "TreeState"}]
+    assert Properties.of({"stateVariables": odd}).variables == {}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("store", ["v", "m"])
+def test_a_value_with_ttl_goes_when_its_time_has_come(name: str, store: str) -> None:
+    found = rule_for(shape(name=name), store)
+    expected = ExpiryField(Clock.PROCESSING_TIME, RowPart.VALUE, (1,), 1, True, "ttlExpirationMs")
+    assert (found.expiry, found.row_kind) == (expected, RowKind.TTL_VALUE)
+    assert EMITS[name] is Emission.BY_TIMEOUT
+
+
+@pytest.mark.parametrize(
+    ("store", "clock"), [(PROC, Clock.PROCESSING_TIME), (EVENT, Clock.WATERMARK)]
+)
+def test_a_timer_goes_in_a_batch_behind_the_one_that_set_it(store: str, clock: Clock) -> None:
+    found = rule_for(shape(), store)
+    expected = ExpiryField(clock, RowPart.KEY, (1,), 1, True, "expiryTimestampMs", after_put=True)
+    assert (found.expiry, found.row_kind) == (expected, RowKind.TIMER)
+
+
+@pytest.mark.parametrize("store", ["$ttl_v", "$rowCounter_l", "default"])
+def test_the_helpers_need_no_rule(store: str) -> None:
+    found = rule(shape(), store)
+    assert found.needs_none
+    assert (found.expiry, found.never) == (None, None)
+
+
+def test_a_variable_without_ttl_goes_when_the_processor_clears_it() -> None:
+    assert "when the processor clears it" in (rule(shape(), "l").unknown or "")
+
+
+def test_without_time_nothing_but_data_removes_a_variable() -> None:
+    properties = {**VARIABLES, "timeMode": "NoTime"}
+    assert "TimeMode.None" in (rule(shape(properties), "l").never or "")
+
+
+def test_nothing_removes_a_variable_that_is_no_longer_declared() -> None:
+    others = {**VARIABLES, "stateVariables": []}
+    assert "no longer declares" in (rule(shape(others), "l").never or "")
+    ttl = rule(shape(others), "v")
+    assert ttl.expiry is not None
+    assert "deleteIfExists('v')" in ttl.advice
+    assert "deleteIfExists" not in rule(shape(), "v").advice
+
+
+@pytest.mark.parametrize(
+    ("ddl", "ttl"),
+    [
+        ("value struct<n: bigint>, ttlExpirationMs bigint", True),
+        ("value bigint, ttlExpirationMs string", False),
+        ("value bigint", False),
+        ("ttlExpirationMs bigint, value bigint", False),
+    ],
+)
+def test_a_schema_with_ttl(ddl: str, ttl: bool) -> None:
+    assert has_ttl(parse_ddl(ddl)) is ttl

@@ -1,0 +1,65 @@
+"""Which attempt at a version counts: by the commit log, by lineage, else the last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from inspector.model import FileKind, StoreFile
+from inspector.providers.registry import classify
+from inspector.providers.rocksdb.attempts import without_abandoned
+
+
+def file(name: str, modified_ms: int = 0) -> StoreFile:
+    return StoreFile(f"p/{name}", *classify(name), 5, modified_ms)
+
+
+def kept(
+    names: list[StoreFile],
+    committed: Mapping[int, frozenset[str]] | None = None,
+    lineages: Mapping[str, Mapping[int, str]] | None = None,
+) -> list[str]:
+    asked: list[str] = []
+
+    def lineage(of: StoreFile) -> Mapping[int, str]:
+        asked.append(of.path)
+        return (lineages or {}).get(of.path.removeprefix("p/"), {})
+
+    found = without_abandoned(names, committed or {}, lineage)
+    assert len(found) == len(names)
+    assert len(set(asked)) == len(asked)  # no changelog is opened twice
+    return [f.path.removeprefix("p/") for f in found if f.kind is not FileKind.ABANDONED]
+
+
+def test_the_commit_log_says_which() -> None:
+    files = [file("1_a.changelog"), file("1_b.changelog"), file("1_b.zip")]
+    assert kept(files, {1: frozenset("b")}) == ["1_b.changelog", "1_b.zip"]
+    # The other stores of a join's partition have their ids in the same list.
+    assert kept(files, {1: frozenset("xa")}) == ["1_a.changelog"]
+
+
+def test_what_the_commit_log_does_not_name_was_never_committed() -> None:
+    assert kept([file("1_a.changelog"), file("1.changelog")], {1: frozenset("c")}) == []
+
+
+def test_older_versions_are_in_the_lineage() -> None:
+    files = [file(f"{v}_{i}.changelog") for v in (1, 2, 3, 4) for i in "ab"]
+    lineages = {"4_a.changelog": {3: "b", 2: "b"}, "2_b.changelog": {1: "a"}}
+    found = kept(files, {4: frozenset("a")}, lineages)
+    assert found == ["1_a.changelog", "2_b.changelog", "3_b.changelog", "4_a.changelog"]
+
+
+def test_of_what_nothing_is_known_the_last_counts() -> None:
+    files = [file("5_a.changelog", 9), file("5_b.changelog", 3), file("5_b.zip", 7)]
+    assert kept(files) == ["5_a.changelog"]
+
+
+@pytest.mark.parametrize("names", [["1.changelog", "1.zip", "2.changelog"], ["3_a.zip"]])
+def test_a_version_with_one_attempt_is_not_looked_at(names: list[str]) -> None:
+    assert kept([file(name) for name in names]) == names
+
+
+def test_other_files_stay() -> None:
+    files = [file("1_a.changelog"), file("1_a.changelog.crc"), file(".DS_Store")]
+    assert without_abandoned(files, {1: frozenset("z")}, lambda _: {})[1:] == tuple(files[1:])

@@ -1,0 +1,92 @@
+"""The places of rows in their lists, over the versions of a store."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.encoded_rows import Spans
+from inspector.providers.rocksdb.lists import ListLengths
+from tests.rocks import MERGE, PUT, REMOVAL
+
+Entry = tuple[int, str, int]
+"""Kind, key and rows of an entry."""
+Record = tuple[str, int, bool]
+"""Key, place, and whether it is put."""
+
+
+def applied(lists: ListLengths, path: str, version: int, entries: list[Entry]) -> list[Record]:
+    """The records of one file, in blocks of two entries."""
+    lists.begin(path, version, snapshot=path.endswith("zip"))
+    found: list[Record] = []
+    for at in range(0, len(entries), 2):
+        some = entries[at : at + 2]
+        sizes = np.array([len(key) for _, key, _ in some], np.int64)
+        keys = Spans(np.cumsum(sizes) - sizes, sizes)
+        merged = np.array([kind == MERGE for kind, _, _ in some])
+        counts = np.array([rows for _, _, rows in some], np.int64)
+        buffer = "".join(key for _, key, _ in some).encode()
+        places = lists.apply(buffer, keys, merged, counts)
+        puts = places.elements[places.elements >= 0]
+        assert puts.tolist() == list(range(int(counts.sum())))
+        found += [
+            (some[entry][1], index, element >= 0)
+            for entry, index, element in zip(*(part.tolist() for part in places), strict=True)
+        ]
+    lists.end(path, version)
+    return found
+
+
+def test_rows_are_put_appended_and_removed() -> None:
+    lists = ListLengths()
+    first: list[Entry] = [(PUT, "a", 2), (MERGE, "a", 1), (MERGE, "b", 1)]
+    assert applied(lists, "1", 1, first) == [
+        *(("a", 0, True), ("a", 1, True), ("a", 2, True)),
+        ("b", 0, True),
+    ]
+    second: list[Entry] = [(PUT, "a", 1), (REMOVAL, "b", 0), (REMOVAL, "c", 0)]
+    assert applied(lists, "2", 2, second) == [
+        *(("a", 0, True), ("a", 1, False), ("a", 2, False)),
+        ("b", 0, False),
+    ]
+    assert applied(lists, "3", 3, [(MERGE, "b", 1)]) == [("b", 0, True)]
+    # Read again, a file gives what it gave before.
+    assert applied(lists, "2", 2, second)[1:3] == [("a", 1, False), ("a", 2, False)]
+    assert applied(lists, "4", 4, [(REMOVAL, "b", 0)]) == [("b", 0, False)]
+
+
+@pytest.mark.parametrize("path", ["2.zip", "3.changelog"])
+def test_a_snapshot_or_a_gap_begins_anew(path: str) -> None:
+    lists = ListLengths()
+    applied(lists, "1", 1, [(PUT, "a", 3)])
+    assert applied(lists, path, int(path[0]), [(PUT, "a", 1)]) == [("a", 0, True)]
+
+
+def test_a_file_that_broke_off_says_nothing_of_the_next() -> None:
+    lists = ListLengths()
+    applied(lists, "1", 1, [(PUT, "a", 3)])
+    lists.begin("2", 2, snapshot=False)
+    assert applied(lists, "3", 3, [(MERGE, "a", 1)]) == [("a", 0, True)]
+
+
+entries = st.lists(
+    st.tuples(
+        st.sampled_from([PUT, MERGE, REMOVAL]), st.sampled_from("abc"), st.integers(1, 3)
+    ).map(lambda each: (each[0], each[1], 0 if each[0] == REMOVAL else each[2])),
+    max_size=12,
+)
+
+
+@given(st.lists(entries, max_size=4))
+def test_the_records_make_the_lists_that_spark_has(versions: list[list[Entry]]) -> None:
+    lists = ListLengths()
+    lengths: dict[str, int] = {}
+    live: set[tuple[str, int]] = set()
+    for version, of_version in enumerate(versions, 1):
+        for kind, key, rows in of_version:
+            lengths[key] = rows + (lengths.get(key, 0) if kind == MERGE else 0)
+        for key, index, put in applied(lists, str(version), version, of_version):
+            (live.add if put else live.discard)((key, index))
+        assert live == {(key, i) for key, length in lengths.items() for i in range(length)}

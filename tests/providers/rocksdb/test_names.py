@@ -1,0 +1,36 @@
+"""Names of the RocksDB provider's files."""
+
+import pytest
+
+from inspector.checkpoint.names import MAX_BATCH
+from inspector.model import FileKind
+from inspector.providers.rocksdb.names import folder_kind, parse_name
+from tests.rocks import UUID
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("7.zip", (7, None, FileKind.SNAPSHOT)),
+        ("7.changelog", (7, None, FileKind.DELTA)),
+        (f"7_{UUID}.zip", (7, UUID, FileKind.SNAPSHOT)),
+        (f"12_{UUID}.changelog", (12, UUID, FileKind.DELTA)),
+        (f"{MAX_BATCH}.zip", (MAX_BATCH, None, FileKind.SNAPSHOT)),
+    ],
+)
+def test_state_files(name: str, expected: object) -> None:
+    assert parse_name(name) == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["07.zip", "7.ZIP", "7.zip.crc", "-7.zip", "7_.zip", "7_a/b.zip", f"{MAX_BATCH + 1}.zip"],
+)
+def test_what_spark_would_not_write_is_none(name: str) -> None:
+    assert parse_name(name) is None
+
+
+def test_folders_of_shared_files() -> None:
+    assert folder_kind("SSTs") is FileKind.TABLE
+    assert folder_kind("logs") is FileKind.TABLE_LOG
+    assert folder_kind("sstS") is FileKind.OTHER

@@ -1,0 +1,46 @@
+"""The RocksDB provider behind the seam: what is its own, and which files count."""
+
+from __future__ import annotations
+
+from inspector.model import FileKind, StoreFile
+from inspector.providers.provider import Listing
+from inspector.providers.registry import classify, provider_named
+from inspector.providers.rocksdb import PROVIDER
+from tests.rocks import UUID
+
+CLASS = "org.apache.spark.sql.execution.streaming.state.{}StateStoreProvider"
+
+
+def files(*names: str) -> list[StoreFile]:
+    return [StoreFile(f"/c/state/0/0/{name}", *classify(name), 5) for name in names]
+
+
+def test_the_class_decides_before_the_files() -> None:
+    assert PROVIDER.detect(Listing(CLASS.format("RocksDB"), ()))
+    assert not PROVIDER.detect(Listing(CLASS.format("HDFSBacked"), tuple(files("1.zip"))))
+    assert PROVIDER.detect(Listing(None, tuple(files("1.zip"))))
+    assert not PROVIDER.detect(Listing(None, tuple(files("1.delta"))))
+
+
+def test_changelogs_are_deltas_and_zips_snapshots() -> None:
+    found = PROVIDER.files_of(files("1.changelog", "2.changelog", "2.zip", "2.zip.crc"))
+    assert (sorted(found.deltas), sorted(found.snapshots)) == ([1, 2], [2])
+    assert found.names.delta.format(3) == "3.changelog"
+    assert found.compares
+
+
+def test_files_of_the_other_provider_are_none_of_its_own() -> None:
+    settled = PROVIDER.settled(files("1.delta", "1.changelog"), {}, lambda _: {})
+    assert [file.kind for file in settled] == [FileKind.OTHER, FileKind.DELTA]
+    theirs = provider_named("hdfs").settled(files("1.delta", "1.zip"), {}, lambda _: {})
+    assert [file.kind for file in theirs] == [FileKind.DELTA, FileKind.OTHER]
+    table = StoreFile("/c/state/0/0/SSTs/000008-x.sst", FileKind.TABLE, None, 5)
+    assert PROVIDER.settled([table], {}, lambda _: {}) == (table,)
+    (other,) = provider_named("hdfs").settled([table], {}, lambda _: {})
+    assert other.kind is FileKind.OTHER
+
+
+def test_an_attempt_that_was_not_committed_is_abandoned() -> None:
+    both = files(f"1_{UUID}.changelog", "1_ffff.changelog")
+    settled = PROVIDER.settled(both, {1: frozenset([UUID])}, lambda _: {})
+    assert [file.kind for file in settled] == [FileKind.DELTA, FileKind.ABANDONED]

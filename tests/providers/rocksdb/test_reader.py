@@ -1,0 +1,219 @@
+"""Whole checkpoints that Spark's RocksDB provider wrote, held against what Spark itself reads."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xxhash
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.tasks import Task
+from inspector.facts.checks import ChecksPassed
+from inspector.passes.follow import Followed
+from inspector.passes.run import run_rows
+from tests.cases import (
+    facts_of_type,
+    observed,
+    observed_in,
+    problems_in,
+    rocksdb_cases,
+    run,
+    tasks_of,
+)
+from tests.profiles import sampled
+
+CASES = [case for case in rocksdb_cases() if not case.name.endswith("_hdfs")]
+NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
+Rows = dict[tuple[int, str, int], list[tuple[str, str]]]
+"""By operator, store and partition: keys and values in hex."""
+
+
+def truth(case: Path) -> dict[int, Rows]:
+    """The rows that Spark's provider iterates, by version."""
+    found: dict[int, Rows] = defaultdict(lambda: defaultdict(list))
+    with gzip.open(case / "truth.jsonl.gz", "rt", encoding="utf-8") as lines:
+        for row in map(json.loads, lines):
+            store = row["store"] if row["cf"] == "default" else row["cf"]
+            found[row["ver"]][row["op"], store, row["part"]].append((row["kx"], row["vx"]))
+    return found
+
+
+def read_by_spark(case: Path) -> set[tuple[int, int, int]]:
+    """Operator, partition and version of what Spark could read; cleanup may have come between."""
+    lines = json.loads((case / "truth_counts.json").read_text("utf-8"))
+    return {(line["op"], line["part"], line["ver"]) for line in lines if "num_keys" in line}
+
+
+def read(tasks: list[Task]) -> tuple[Rows, list[dict[str, Any]]]:
+    found: Rows = defaultdict(list)
+    problems = []
+    for row in run([task.to_json() for task in tasks], run_rows):
+        if row["kind"] == "problem":
+            problems.append(row)
+        else:
+            place = row["operator_id"], row["store_name"], row["partition_id"]
+            found[place].append((row["key"].hex(), row["value"].hex()))
+    return found, problems
+
+
+def several_values(tasks: list[Task]) -> Iterator[tuple[int, str, int]]:
+    for task in tasks:
+        for store in task.stores:
+            if store.several_values:
+                yield task.operator_id, store.store_name, task.partition_id
+
+
+@pytest.mark.parametrize("case", sampled(CASES, 3, 0), ids=NAMES)
+def test_every_row_is_the_one_that_spark_reads(case: Path) -> None:
+    checkpoint = open_checkpoint(str(case / "checkpoint"))
+    assert checkpoint.problems == ()
+    known = read_by_spark(case)
+    for version, expected in truth(case).items():
+        tasks = plan(checkpoint, TaskRequest(version))
+        found, problems = read(tasks)
+        assert problems == []
+        lists = set(several_values(tasks))
+        for place in {*expected, *found}:
+            if (place[0], place[2], version) not in known:
+                continue
+            theirs, ours = expected.get(place, []), found.get(place, [])
+            if place in lists:  # our keys have the place of the row, too
+                assert sorted(value for _, value in ours) == sorted(value for _, value in theirs)
+                assert len({key for key, _ in ours}) == len(ours)
+            else:
+                assert sorted(ours) == sorted(theirs)
+
+
+@pytest.mark.parametrize("case", sampled(CASES, 3, 1), ids=NAMES)
+def test_snapshots_are_what_their_changelogs_make_and_rows_fit(case: Path) -> None:
+    found = observed_in(case / "checkpoint", fit=True)
+    assert [p for p in problems_in(found) if p.slug != "compared"] == []
+    passed = sum(facts_of_type(found, ChecksPassed), ChecksPassed())
+    assert passed.files > 0
+
+
+# --- damage ----------------------------------------------------------------------------------
+
+SESSIONS = next(case for case in CASES if case.name == "rocksdb_session_window")
+JOIN = next(case for case in CASES if case.name == "rocksdb_join_left_outer_v3")
+
+
+@pytest.fixture
+def sessions(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(SESSIONS / "checkpoint", tmp_path / "c"))
+
+
+@pytest.fixture
+def join(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(JOIN / "checkpoint", tmp_path / "c"))
+
+
+def problem_at(root: Path, path: Path, version: int | None = None) -> Any:
+    found = [p for p in problems_in(observed_in(root, version, fit=True)) if p.path == str(path)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def test_a_changelog_that_was_cut_is_a_problem_with_its_place(sessions: Path) -> None:
+    path = sessions / "state/0/0/2.changelog"
+    data = path.read_bytes()
+    path.write_bytes(data[: len(data) - 5])
+    problem = problem_at(sessions, path)
+    assert problem.slug == "truncated"
+    assert problem.offset is not None
+
+
+def test_a_changelog_with_a_flipped_byte_is_a_problem(sessions: Path) -> None:
+    path = sessions / "state/0/0/2.changelog"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 0x40
+    path.write_bytes(bytes(data))
+    assert problem_at(sessions, path).slug == "bad-frame"
+
+
+def test_a_damaged_file_of_many_families_is_one_problem(join: Path) -> None:
+    path = join / "state/0/0/3.changelog"
+    path.write_bytes(path.read_bytes()[:-9])
+    problem_at(join, path)
+    others = observed_in(join)
+    assert {one.store.partition_id for one in others} == {0, 1}  # the other is whole
+
+
+def tables_of(root: Path) -> list[Path]:
+    return sorted((root / "state/0/0/SSTs").iterdir())
+
+
+def test_a_missing_table_is_a_problem_of_the_snapshot_that_names_it(join: Path) -> None:
+    table = tables_of(join)[0]
+    table.unlink()
+    found = [p for p in problems_in(observed_in(join, fit=True)) if table.name in p.message]
+    assert found
+    assert all(p.path is not None and p.path.endswith(".zip") for p in found)
+    assert "which is missing" in found[0].message
+
+
+def test_a_table_of_another_size_is_a_problem(join: Path) -> None:
+    table = tables_of(join)[0]
+    table.write_bytes(table.read_bytes() + b"!")
+    assert "expected one of" in problem_at(join, table).message
+
+
+def test_a_table_with_a_flipped_byte_is_a_problem_with_its_place(join: Path) -> None:
+    table = tables_of(join)[0]
+    data = bytearray(table.read_bytes())
+    data[20] ^= 1
+    table.write_bytes(bytes(data))
+    problem = problem_at(join, table)
+    assert problem.offset == 0  # of the block
+
+
+def test_a_zip_that_was_cut_is_a_problem_and_the_rest_is_read(join: Path) -> None:
+    path = next((join / "state/0/0").glob("*.zip"))
+    path.write_bytes(path.read_bytes()[:100])
+    found = problems_in(observed_in(join, fit=True))
+    assert any(p.path == str(path) for p in found)
+
+
+def test_without_any_snapshot_the_families_are_not_known(join: Path) -> None:
+    for path in join.rglob("*.zip"):
+        path.unlink()
+    found = problems_in(observed_in(join))
+    assert found
+    assert all("no snapshot says which entries belong" in p.message for p in found)
+
+
+def test_rows_of_another_encoding_are_refused_by_name(sessions: Path) -> None:
+    for path in (sessions / "offsets").iterdir():
+        text = path.read_text("utf-8")
+        path.write_text(text.replace('encodingFormat":"unsaferow"', 'encodingFormat":"avro"'))
+    problem, *_ = problems_in(observed_in(sessions))
+    assert "encoded as 'avro'" in problem.message
+
+
+def test_nothing_is_written(tmp_path: Path, sessions: Path) -> None:
+    def sums() -> dict[str, str]:
+        files = (path for path in sessions.rglob("*") if path.is_file())
+        return {str(path): xxhash.xxh64_hexdigest(path.read_bytes()) for path in files}
+
+    before = sums()
+    observed_in(sessions, fit=True)
+    assert sums() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
+
+
+def test_a_later_look_goes_on_from_the_lists_of_the_one_before() -> None:
+    lists = next(case for case in CASES if case.name == "rocksdb_join_left_outer_v4")
+    followed = Followed()
+    for version in (3, 4, 8):
+        specs = [task.to_json() for task in tasks_of(lists / "checkpoint", version)]
+        kept = [one for one in observed(specs, followed) if one.version == version]
+        anew = [one for one in observed(specs) if one.version == version]
+        assert sorted(map(repr, kept)) == sorted(map(repr, anew))

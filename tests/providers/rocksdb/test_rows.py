@@ -1,0 +1,222 @@
+"""Entries of a changelog to the records of one store."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.changelog import read_changelog
+from inspector.decode.encoded_rows import KeyDecoder
+from inspector.decode.records import RecordBlock
+from inspector.exceptions import DecodeError, RecordError
+from inspector.providers.rocksdb.lists import ListLengths
+from inspector.providers.rocksdb.rows import Encoding, decode_block
+from inspector.sparktypes import LONG, StructType
+from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
+from tests import encode
+from tests.rocks import (
+    MERGE,
+    PUT,
+    REMOVAL,
+    TEXT,
+    Entry,
+    changelog,
+    encoded,
+    family,
+    listed,
+    prefixed,
+    removed,
+    sized,
+    struct_of,
+    summed,
+    time_bytes,
+)
+
+KEY, VALUE = struct_of(TEXT), struct_of(LONG)
+PLAIN = Encoding(KeyDecoder(KEY, KeyEncoder()))
+Record = tuple[bytes, bytes | None]
+
+
+def blocks(entries: list[Entry], encoding: Encoding, version: int = 2) -> list[RecordBlock]:
+    """The blocks of a changelog, which comes in small pieces."""
+    data = changelog(entries, version)
+    _, found = read_changelog(data[i : i + 50] for i in range(0, len(data), 50))
+    lists = ListLengths()
+    lists.begin("f", 1, snapshot=False)
+    first, result = 0, []
+    for each in found:
+        block = decode_block(each, first, encoding, lists)
+        if block is not None:
+            assert block.first_record == first
+            first += block.count
+            result.append(block)
+    return result
+
+
+def records(entries: list[Entry], encoding: Encoding, version: int = 2) -> list[Record]:
+    return [
+        (
+            block.buffer[key : key + key_size],
+            None if size < 0 else block.buffer[value : value + size],
+        )
+        for block in blocks(entries, encoding, version)
+        for key, key_size, value, size in zip(
+            block.key_offset, block.key_length, block.value_offset, block.value_length, strict=True
+        )
+    ]
+
+
+def key(name: str) -> bytes:
+    return encode.row(KEY, [name])
+
+
+def value(number: int) -> bytes:
+    return encode.row(VALUE, [number])
+
+
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
+def test_rows_lie_behind_their_versions(version: int) -> None:
+    entries: list[Entry] = [
+        (PUT, encoded(key("a")), encoded(value(1))),
+        (REMOVAL, encoded(key("b")), None),
+    ]
+    assert records(entries, PLAIN, version) == [(key("a"), value(1)), (key("b"), None)]
+
+
+def test_a_family_sees_its_own_entries_alone() -> None:
+    entries: list[Entry] = [
+        (PUT, family(number) + encoded(key(str(i))), encoded(value(i)))
+        for i, number in enumerate([1, 2, 2, 0x0101, 1])
+    ]
+    two = Encoding(KeyDecoder(KEY, KeyEncoder()), family=2)
+    assert records(entries, two) == [(key("1"), value(1)), (key("2"), value(2))]
+    assert records(entries, Encoding(KeyDecoder(KEY, KeyEncoder()), family=9)) == []
+
+
+def test_keys_in_parts_are_put_together_and_keep_their_place() -> None:
+    schema = struct_of(TEXT, LONG)
+    encoding = Encoding(KeyDecoder(schema, KeyEncoder(KeyEncoding.PREFIX, 1)))
+    entries: list[Entry] = [
+        (PUT, prefixed(schema, ("user", 5), 1), encoded(value(1))),
+        (REMOVAL, prefixed(schema, ("user", 6), 1), None),
+    ]
+    rows = [encode.row(schema, ("user", n)) for n in (5, 6)]
+    assert records(entries, encoding, 1) == [(rows[0], value(1)), (rows[1], None)]
+    first, *_ = blocks(entries, encoding, 1)
+    assert first.raw_place(0) == 4  # behind the length of the key, in the file itself
+
+
+@pytest.mark.parametrize("delimiter", [0, 1])
+def test_every_row_of_a_value_is_a_record(delimiter: int) -> None:
+    schema = struct_of(TEXT, LONG)
+    encoding = Encoding(
+        KeyDecoder(schema, KeyEncoder(KeyEncoding.TIMESTAMP_LAST)),
+        family=2,
+        several_values=True,
+        delimiter_bytes=delimiter,
+    )
+    at = family(2) + encoded(key("k")) + time_bytes(7)
+    comma = b"," * delimiter
+    entries: list[Entry] = [
+        (PUT, at, listed(value(1), value(2), delimiter=comma)),
+        (MERGE, at, listed(value(3))),
+        (PUT, at, listed(value(4))),
+        (REMOVAL, at, None),
+    ]
+    whole = struct_of(TEXT, LONG, LONG)
+    keys = [encode.row(whole, ("k", 7, index)) for index in range(3)]
+    assert records(entries, encoding) == [
+        *((keys[0], value(1)), (keys[1], value(2)), (keys[2], value(3))),
+        *((keys[0], value(4)), (keys[1], None), (keys[2], None)),
+        (keys[0], None),
+    ]
+
+
+def test_row_checksums_are_taken_off_and_held_against_their_bytes() -> None:
+    encoding = Encoding(KeyDecoder(KEY, KeyEncoder()), family=3, row_checksum=True)
+    at = family(3) + encoded(key("k"))
+    entries: list[Entry] = [
+        (PUT, at, summed(at, encoded(value(1)))),
+        (REMOVAL, removed(at), None),
+        (PUT, at, summed(at + b"!", encoded(value(2)))),
+        (REMOVAL, b"\0\0\0\0" + at, None),
+        (PUT, family(4) + encoded(key("x")), summed(b"", b"")),
+    ]
+    expected = [(key("k"), each) for each in (value(1), None, value(2), None)]
+    assert records(entries, encoding) == expected
+    wrong = [b.first_record + i for b in blocks(entries, encoding) for i in b.checksum_mismatches]
+    assert wrong == [2, 3]
+
+
+def test_a_row_checksum_of_spark_4_3_0() -> None:
+    # The first record of an aggregation with spark.sql.streaming.stateStore.rowChecksum.enabled.
+    stored = bytes.fromhex(
+        "597c2387 19000000 00 0000000000000000 0000000000000000 0100000000000000"
+    )
+    at = bytes.fromhex("00 0000000000000000 0200000010000000 6b30000000000000")
+    encoding = Encoding(KeyDecoder(KEY, KeyEncoder()), row_checksum=True)
+    both = encode.row(struct_of(LONG, LONG), (0, 1))
+    assert records([(PUT, at, stored)], encoding, 1) == [(key("k0"), both)]
+    assert blocks([(PUT, at, stored)], encoding, 1)[0].checksum_mismatches == ()
+
+
+def test_checksums_of_lists_are_those_of_each_row() -> None:
+    encoding = Encoding(
+        KeyDecoder(KEY, KeyEncoder()), row_checksum=True, several_values=True, delimiter_bytes=1
+    )
+    at = encoded(key("k"))
+    good, bad = (summed(at + extra, listed(value(1))) for extra in (b"", b"?"))
+    found = blocks([(PUT, at, good + b"," + good), (MERGE, at, bad)], encoding)
+    assert sum(block.count for block in found) == 3
+    assert [b.first_record + i for b in found for i in b.checksum_mismatches] == [2]
+
+
+@pytest.mark.parametrize(
+    ("entry", "encoding", "error"),
+    [
+        ((MERGE, encoded(key("k")), encoded(value(1))), PLAIN, "merge in a store of single"),
+        ((PUT, b"", encoded(value(1))), PLAIN, "without a version"),
+        ((PUT, encoded(key("k")), b""), PLAIN, "without a version"),
+        ((PUT, b"\7" + key("k"), encoded(value(1))), PLAIN, "unknown encoding"),
+        ((PUT, b"\0", b"\0"), Encoding(PLAIN.keys, family=1), "without a column family"),
+        ((PUT, b"\0", b"\0"), Encoding(PLAIN.keys, row_checksum=True), "row checksum"),
+        ((PUT, b"\0", sized(b"\7")), Encoding(PLAIN.keys, several_values=True), "unknown encoding"),
+    ],
+)
+def test_what_is_not_encoded_so_has_its_place_in_the_file(
+    entry: Entry, encoding: Encoding, error: str
+) -> None:
+    good = (PUT, encoded(key("k")), encoded(value(1)))
+    entries = [good, entry] if encoding is PLAIN else [entry]
+    with pytest.raises(RecordError, match=error) as found:
+        blocks(entries, encoding)
+    assert found.value.offset is not None
+    assert found.value.offset >= 4
+    assert "block" not in found.value.message
+
+
+encodings = st.builds(
+    Encoding,
+    st.sampled_from(
+        [
+            KeyDecoder(StructType((*KEY.fields, *VALUE.fields)), KeyEncoder(kind, 1, (1,)))
+            for kind in KeyEncoding
+        ]
+    ),
+    st.sampled_from([None, 0]),
+    st.booleans(),
+    st.booleans(),
+    st.sampled_from([0, 1]),
+)
+some_bytes = st.binary(max_size=40).map(lambda data: data.replace(b"\x01", b"\0"))
+
+
+@given(st.sampled_from([PUT, MERGE]), some_bytes, some_bytes, encodings)
+def test_any_entry_is_records_or_a_typed_error(
+    kind: int, at: bytes, data: bytes, encoding: Encoding
+) -> None:
+    with suppress(DecodeError):
+        records([(kind, at, data), (REMOVAL, at, None)], encoding)

@@ -1,0 +1,109 @@
+"""What a snapshot's zip says, and zips that are damaged."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.rocksdb.snapshot import (
+    Snapshot,
+    TableFile,
+    parse_snapshot,
+    read_snapshot,
+)
+from tests.rocks import write_zip
+
+# As Spark 4.3.0 wrote it for a join of state format 3.
+JOIN: dict[str, Any] = {
+    "sstFiles": [
+        {"localFileName": "000008.sst", "dfsSstFileName": "000008-9b51.sst", "sizeBytes": 1465}
+    ],
+    "numKeys": 6,
+    "numInternalKeys": 6,
+    "columnFamilyMapping": {"default": 1, "left-keyToNumValues": 2},
+    "columnFamilyTypeMap": {"default": False, "left-keyToNumValues": True},
+    "maxColumnFamilyId": 5,
+}
+FOUND = Snapshot(
+    tables=(TableFile("SSTs/000008-9b51.sst", 1465),),
+    keys=6,
+    internal_keys=6,
+    families={"default": 1, "left-keyToNumValues": 2},
+    internal=frozenset(["left-keyToNumValues"]),
+)
+
+
+def read(path: Path) -> Snapshot:
+    storage = Storage(str(path.parent))
+    size = path.stat().st_size
+    file = StoreFile(storage.full_path(path.name), FileKind.SNAPSHOT, Version(1), size)
+    return read_snapshot(storage, file)
+
+
+def test_a_snapshot_names_its_tables(tmp_path: Path) -> None:
+    write_zip(tmp_path / "1.zip", JOIN)
+    assert read(tmp_path / "1.zip") == FOUND
+
+
+def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:
+    data = b'v1\n{"sstFiles":[],"logFiles":[{"localFileName":"a","dfsLogFileName":"4-u.log"}]}'
+    found = parse_snapshot(data)
+    assert (found.tables, found.keys, found.families) == ((), -1, {})
+    assert found.logs == (TableFile("logs/4-u.log", None),)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"{}", b"v2\n{}", b"v1\n[]", b'v1\n{"sstFiles":5}', b'v1\n{"sstFiles":[5]}'),
+        b'v1\n{"sstFiles":[{"dfsSstFileName":"../../secret"}]}',
+        b'v1\n{"sstFiles":[{"dfsSstFileName":".."}]}',
+        b'v1\n{"columnFamilyMapping":{"a":-1}}',
+        b'v1\n{"columnFamilyMapping":{"a":true}}',
+        b'v1\n{"numKeys":"5"}',
+    ],
+)
+def test_what_spark_does_not_write_is_refused(data: bytes) -> None:
+    with pytest.raises(DecodeError):
+        parse_snapshot(data)
+
+
+def test_a_zip_without_metadata_is_refused(tmp_path: Path) -> None:
+    write_zip(tmp_path / "1.zip", JOIN)
+    data = (tmp_path / "1.zip").read_bytes().replace(b"metadata", b"metabase")
+    (tmp_path / "1.zip").write_bytes(data)
+    with pytest.raises(DecodeError, match="no entry 'metadata'") as found:
+        read(tmp_path / "1.zip")
+    assert found.value.path == str(tmp_path / "1.zip")
+
+
+def test_a_zip_that_was_cut_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "1.zip"
+    write_zip(path, JOIN)
+    data = path.read_bytes()
+    for size in range(0, len(data), 7):
+        path.write_bytes(data[:size])
+        with pytest.raises(DecodeError) as found:
+            read(path)
+        assert found.value.path == str(path)
+
+
+@given(st.integers(0, 500), st.integers(1, 255))
+def test_a_flipped_byte_is_the_same_snapshot_or_a_typed_error(
+    tmp_path_factory: pytest.TempPathFactory, at: int, flip: int
+) -> None:
+    path = tmp_path_factory.mktemp("zip") / "1.zip"
+    write_zip(path, JOIN)
+    data = bytearray(path.read_bytes())
+    data[at % len(data)] ^= flip
+    path.write_bytes(bytes(data))
+    with suppress(DecodeError):
+        assert read(path) == FOUND

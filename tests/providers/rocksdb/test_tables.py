@@ -1,0 +1,76 @@
+"""The entries of a snapshot: those that RocksDB itself reads of the same tables."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import DecodeError
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.provider import ReadOptions
+from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
+from inspector.providers.rocksdb.tables import live_blocks
+from tests.cases import rocksdb_cases
+
+CASES = [c for c in rocksdb_cases("4.3.0") if c.name.endswith(("_v3", "_v4", "_zips"))]
+
+
+def entries(folder: Path, version: int) -> list[tuple[str, str]]:
+    """Keys and values of a snapshot in hex, in order."""
+    storage = Storage(str(folder))
+    path = folder / f"{version}.zip"
+    file = StoreFile(
+        storage.full_path(path.name), FileKind.SNAPSHOT, Version(version), path.stat().st_size
+    )
+    options = ReadOptions(merge_delimiter=False)
+    return [
+        (block.buffer[k : k + ks].hex(), block.buffer[v : v + vs].hex())
+        for block in live_blocks(storage, file, read_snapshot(storage, file), options)
+        for k, ks, v, vs in zip(
+            block.key_offset, block.key_length, block.value_offset, block.value_length, strict=True
+        )
+    ]
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+def test_the_entries_are_those_of_rocksdb(case: Path) -> None:
+    checked = 0
+    with gzip.open(case / "raw.jsonl.gz", "rt", encoding="utf-8") as lines:
+        raw = [json.loads(line) for line in lines]
+    for part in (0, 1):
+        folder = case / f"checkpoint/state/0/{part}"
+        for version in {row["ver"] for row in raw}:
+            if (folder / f"{version}.zip").is_file():
+                expected = [
+                    (row["rk"], row["rv"])
+                    for row in raw
+                    if (row["part"], row["ver"]) == (part, version)
+                ]
+                assert entries(folder, version) == expected
+                checked += len(expected)
+    assert checked
+
+
+@pytest.mark.parametrize(
+    ("table", "error"),
+    [
+        (TableFile("SSTs/absent.sst", 5), "names the table file SSTs/absent.sst of 5 bytes"),
+        (TableFile("SSTs/there.sst", 6), "got a table file of 4 bytes, expected one of 6 bytes"),
+        (TableFile("SSTs/there.sst", 4), ""),
+        (TableFile("SSTs/there.sst", None), ""),
+    ],
+)
+def test_what_a_snapshot_names_has_to_be_there(
+    tmp_path: Path, table: TableFile, error: str
+) -> None:
+    (tmp_path / "SSTs").mkdir()
+    (tmp_path / "SSTs/there.sst").write_bytes(b"abcd")
+    file = StoreFile(str(tmp_path / "1.zip"), FileKind.SNAPSHOT, Version(1), 9)
+    with pytest.raises(DecodeError, match=error or None) as found:
+        list(live_blocks(Storage(str(tmp_path)), file, Snapshot((table,)), ReadOptions()))
+    absent = "absent" in table.name
+    assert found.value.path == (file.path if absent else str(tmp_path / table.name))

@@ -1,0 +1,36 @@
+"""The codec of a state file: recorded, seen, or both and not the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.exceptions import DecodeError
+from inspector.providers.codecs import inflated
+from inspector.providers.provider import ReadOptions
+from tests import encode
+from tests.cases import state_file
+
+RAW = b"raw bytes" * 9
+
+
+def read(data: bytes, recorded: str | None) -> tuple[bytes, list[str]]:
+    problems: list[str] = []
+    options = ReadOptions({} if recorded is None else {1: recorded})
+    found = inflated(state_file(1), iter([data]), options, lambda slug, *_: problems.append(slug))
+    return b"".join(found), problems
+
+
+@pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
+@pytest.mark.parametrize("recorded", ["lz4", "zstd", None])
+def test_the_bytes_decide_and_what_contradicts_them_is_remarked(
+    codec: str, recorded: str | None
+) -> None:
+    found, problems = read(encode.compress(RAW, codec), recorded)
+    assert found == RAW
+    assert problems == (["codec-mismatch"] if codec != (recorded or "lz4") else [])
+
+
+def test_a_codec_of_the_users_own_is_read_if_its_bytes_are_sparks() -> None:
+    assert read(encode.compress(RAW, "zstd"), "com.example.Codec") == (RAW, [])
+    with pytest.raises(DecodeError, match=r"com\.example\.Codec"):
+        read(b"who knows", "com.example.Codec")

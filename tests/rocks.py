@@ -1,0 +1,105 @@
+"""Bytes as Spark's RocksDB provider writes them: changelogs, encoded rows, arranged keys."""
+
+from __future__ import annotations
+
+import json
+import struct
+import zipfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import google_crc32c
+
+from inspector.kernel.layout import KIND_END, KIND_MERGE, KIND_PUT, KIND_REMOVAL
+from inspector.sparktypes import BINARY, StringType, StructField, StructType
+from tests import encode
+
+PUT, REMOVAL, MERGE = KIND_PUT, KIND_REMOVAL, KIND_MERGE
+Entry = tuple[int, bytes, bytes | None]
+"""Kind, key, value."""
+
+UUID = "e21dbfc8-9f6e-4d55-a8f6-4ab2f5fbbd35"
+LINEAGE = '[{"version":1,"checkpointUniqueId":"' + UUID + '"}]'
+
+
+def struct_of(*types: Any) -> StructType:
+    """A schema of such fields, named a, b, c ..."""
+    return StructType(tuple(StructField(chr(97 + i), each) for i, each in enumerate(types)))
+
+
+TEXT = StringType()
+
+
+def utf(text: str) -> bytes:
+    raw = text.encode()
+    return struct.pack(">H", len(raw)) + raw
+
+
+def changelog(entries: Iterable[Entry], version: int = 1, lineage: str = LINEAGE) -> bytes:
+    """A changelog before it is compressed."""
+    head = b"" if version == 1 else utf(f"v{version}")
+    if version in (3, 4):
+        head += utf(lineage)
+    if version in (1, 3):
+        return head + encode.records((key, value) for _, key, value in entries)
+    body = b"".join(bytes([kind]) + encode.record(key, value) for kind, key, value in entries)
+    return head + body + bytes([KIND_END])
+
+
+def encoded(row: bytes) -> bytes:
+    return b"\0" + row
+
+
+def sized(data: bytes) -> bytes:
+    return struct.pack("<i", len(data)) + data
+
+
+def listed(*rows: bytes, delimiter: bytes = b"") -> bytes:
+    """A value of several rows."""
+    return delimiter.join(sized(encoded(row)) for row in rows)
+
+
+def summed(key: bytes, value: bytes) -> bytes:
+    """A value with the checksum of it and its key."""
+    return struct.pack("<Ii", google_crc32c.value(key + value), len(value)) + value
+
+
+def removed(key: bytes) -> bytes:
+    """The key of a removal with its checksum."""
+    return struct.pack("<I", google_crc32c.value(key)) + key
+
+
+def prefixed(schema: StructType, values: Sequence[Any], columns: int) -> bytes:
+    """A key whose first columns lie apart."""
+    first = encode.row(StructType(schema.fields[:columns]), values[:columns])
+    rest = encode.row(StructType(schema.fields[columns:]), values[columns:])
+    return sized(encoded(first)) + (encoded(rest) if columns < len(schema.fields) else b"")
+
+
+def ranged(
+    schema: StructType, values: Sequence[Any], ordinals: Sequence[int], ordered: Sequence[bytes]
+) -> bytes:
+    """A key of which some columns lie in front, as these bytes."""
+    first = encode.row(struct_of(*[BINARY] * len(ordered)), ordered)
+    others = [i for i in range(len(schema.fields)) if i not in ordinals]
+    rest = encode.row(
+        StructType(tuple(schema.fields[i] for i in others)), [values[i] for i in others]
+    )
+    return sized(encoded(first)) + (encoded(rest) if others else b"")
+
+
+def time_bytes(micros: int) -> bytes:
+    return struct.pack(">Q", (micros ^ 1 << 63) & (1 << 64) - 1)
+
+
+def family(number: int) -> bytes:
+    return struct.pack("<h", number)
+
+
+def write_zip(path: Path, metadata: Mapping[str, Any] | str) -> None:
+    """A snapshot that says this."""
+    text = metadata if isinstance(metadata, str) else "v1\n" + json.dumps(metadata)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("CURRENT", "MANIFEST-000005\n")
+        archive.writestr("metadata", text)

@@ -1,0 +1,46 @@
+"""Key encoders as schema files of format 3 describe them."""
+
+import pytest
+
+from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
+
+TYPE = "keyStateEncoderType"
+PREFIX, RANGE = "PrefixKeyScanStateEncoderSpec", "RangeKeyScanStateEncoderSpec"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        # As Spark 4.3.0 wrote them for an aggregation, a map state, timers and a join of format 4.
+        ({TYPE: "NoPrefixKeyStateEncoderSpec"}, (KeyEncoding.ROW, 0, ())),
+        ({TYPE: PREFIX, "numColsPrefixKey": 1}, (KeyEncoding.PREFIX, 1, ())),
+        ({TYPE: RANGE, "orderingOrdinals": [1, 0]}, (KeyEncoding.RANGE, 0, (1, 0))),
+        ({TYPE: "TimestampAsPrefixKeyStateEncoderSpec"}, (KeyEncoding.TIMESTAMP_FIRST, 0, ())),
+        ({TYPE: "TimestampAsPostfixKeyStateEncoderSpec"}, (KeyEncoding.TIMESTAMP_LAST, 0, ())),
+    ],
+)
+def test_sparks_own(fields: dict[str, object], expected: object) -> None:
+    found = KeyEncoder.parse(fields)
+    assert (found.kind, found.prefix_columns, found.ordinals) == expected
+    assert found.name == fields[TYPE]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {TYPE: 5},
+        {TYPE: "OfTomorrow"},
+        {TYPE: PREFIX},
+        *({TYPE: PREFIX, "numColsPrefixKey": bad} for bad in (0, -1, True, "1", 1 << 40)),
+        {TYPE: RANGE},
+        *({TYPE: RANGE, "orderingOrdinals": bad} for bad in (0, [], [0, 0], [-1], ["0"], [True])),
+    ],
+)
+def test_what_cannot_be_read_is_of_an_unknown_kind(fields: dict[str, object]) -> None:
+    assert KeyEncoder.parse(fields).kind is KeyEncoding.UNKNOWN
+
+
+def test_metadata_says_the_same_of_a_store_without_families() -> None:
+    assert KeyEncoder.of_prefix(0) == KeyEncoder()
+    assert KeyEncoder.of_prefix(2) == KeyEncoder(KeyEncoding.PREFIX, 2)

@@ -1,0 +1,275 @@
+"""What the fixtures of RocksDB promise: that they are whole, and that all they say agrees."""
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fixtures.cases import cases_of
+from fixtures.state_from_calls import leftovers, leftovers_after, read_batch_times, replay
+
+from tests.cases import rocksdb_cases
+
+CASES = rocksdb_cases()
+TABLES = [case for case in CASES if not case.name.endswith("_hdfs")]
+PAIRS = [case for case in CASES if case.name.endswith("_hdfs")]
+PROCESSORS = [case for case in CASES if case.name.startswith("rocksdb_tws_")]
+FORMAT_2 = [case for case in CASES if "_format2" in case.name]
+MOST_BYTES = 5 << 20
+MOST_BYTES_OF_A_CASE = 200 << 10
+
+Place = tuple[Any, ...]
+
+
+def name_of(case: Path) -> str:
+    return f"{case.parent.name}-{case.name}"
+
+
+def cases(folders: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("case", folders, ids=name_of)
+
+
+def lines_of(file: Path) -> list[dict[str, Any]]:
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        return [json.loads(line) for line in lines]
+
+
+def json_of(file: Path) -> Any:
+    return json.loads(file.read_text("utf-8"))
+
+
+def place(line: dict[str, Any], *more: str) -> Place:
+    return tuple(line[name] for name in ("op", "store", "part", "ver", *more))
+
+
+# --- what lies there -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("release", sorted({case.parent.name for case in CASES}))
+def test_a_release_has_the_cases_that_the_generator_has_for_it(release: str) -> None:
+    told = {case.name for case in cases_of(release) if case.name.startswith("rocksdb_")}
+    assert {case.name for case in CASES if case.parent.name == release} == told
+
+
+@cases(CASES)
+def test_a_case_says_what_it_is_and_how_it_was_made(case: Path) -> None:
+    manifest = json_of(case / "manifest.json")
+    assert (manifest["case"], manifest["spark"]) == (case.name, case.parent.name)
+    recipe = (case / "recipe.md").read_text("utf-8")
+    assert recipe.startswith(f"# {case.name}\n")
+    assert f"--spark-version {case.parent.name} --only '^{case.name}$'" in recipe
+    for folder in ("offsets", "commits", "state"):
+        assert any((case / "checkpoint" / folder).iterdir())
+    assert (case / "checkpoint/commits" / str(manifest["committed_batch"])).is_file()
+
+
+def test_the_fixtures_stay_small() -> None:
+    sizes = {case: size_of(case) for case in CASES}
+    assert sum(sizes.values()) <= MOST_BYTES
+    assert {case.name for case, size in sizes.items() if size > MOST_BYTES_OF_A_CASE} == set()
+
+
+def size_of(case: Path) -> int:
+    return sum(path.stat().st_size for path in case.rglob("*") if path.is_file())
+
+
+# --- what Spark says agrees with itself ------------------------------------------------------
+
+
+@cases(TABLES)
+def test_every_recorded_row_is_counted(case: Path) -> None:
+    counts = json_of(case / "truth_counts.json")
+    assert [count for count in counts if "error" in count] == []
+    told = {place(count, "cf"): count["rows"] for count in counts if count["cf"] is not None}
+    rows = Counter(place(line, "cf") for line in lines_of(case / "truth.jsonl.gz"))
+    assert rows == {where: number for where, number in told.items() if number}
+    newest = json_of(case / "manifest.json")["committed_batch"] + 1
+    assert newest in {count["ver"] for count in counts}
+
+
+@cases(TABLES)
+def test_rows_are_the_entries_of_the_database(case: Path) -> None:
+    raw = Counter(map(place, lines_of(case / "raw.jsonl.gz")))
+    keys: dict[Place, set[Place]] = defaultdict(set)
+    for line in lines_of(case / "truth.jsonl.gz"):
+        keys[place(line)].add((line["cf"], line["kx"]))
+    assert {where: len(found) for where, found in keys.items()} == raw
+    for count in json_of(case / "truth_counts.json"):
+        if count["cf"] is None:
+            assert raw[place(count)] == count["rows"]
+            if "_uncounted" not in case.name and count["num_internal_keys"] is not None:
+                assert count["rows"] == count["num_keys"] + count["num_internal_keys"]
+
+
+@cases(TABLES)
+def test_an_unsafe_row_lies_in_its_entry_as_it_is(case: Path) -> None:
+    if "_avro" in case.name:
+        return
+    entries: dict[Place, list[str]] = defaultdict(list)
+    for line in lines_of(case / "raw.jsonl.gz"):
+        entries[place(line)].append(line["rv"])
+    for where, values in entries.items():
+        whole = " ".join(values)
+        rows = (line for line in lines_of(case / "truth.jsonl.gz") if place(line) == where)
+        assert all(line["vx"] in whole for line in rows)
+
+
+@cases(TABLES)
+def test_every_row_is_of_a_column_family_with_a_schema(case: Path) -> None:
+    schemas = json_of(case / "schemas.json")
+    families = {(each["op"], each["store"], each["cf"]): each for each in schemas}
+    for line in lines_of(case / "truth.jsonl.gz"):
+        schema = families[line["op"], line["store"], line["cf"]]
+        assert set(line["k"]) <= {field["name"] for field in schema["key"]["fields"]}
+        assert ("i" in line) == schema["several_values"]
+
+
+# --- files -----------------------------------------------------------------------------------
+
+
+@cases(TABLES)
+def test_versions_are_written_as_the_name_says(case: Path) -> None:
+    kinds = Counter(path.suffix for path in (case / "checkpoint/state").rglob("*.*"))
+    assert bool(kinds[".changelog"]) == ("_zips" not in case.name)
+    # A version that makes a column family is a snapshot as well.
+    words = ("_zips", "_snapshots", "_cleaned", "_v3", "_v4", "_tws_")
+    assert bool(kinds[".zip"]) == bool(kinds[".sst"]) == any(word in case.name for word in words)
+
+
+@cases(FORMAT_2)
+def test_the_commit_log_names_attempts_that_are_there(case: Path) -> None:
+    state = case / "checkpoint/state"
+    attempts = defaultdict(set)
+    for path in state.rglob("*_*.*"):
+        if path.suffix in (".zip", ".changelog"):
+            version, unique_id = path.stem.split("_")
+            attempts[int(version)].add(unique_id)
+    for log in (case / "checkpoint/commits").iterdir():
+        entry = json.loads(log.read_text("utf-8").splitlines()[1])
+        named = set(ids_in(entry["stateUniqueIds"]))
+        assert named
+        assert named <= attempts[int(log.name) + 1]
+        if "task_failed" not in case.name:
+            assert named == attempts[int(log.name) + 1]
+    if "task_failed" in case.name:
+        assert len(attempts[5]) > len(attempts[4])
+
+
+def ids_in(value: Any) -> Iterable[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value
+    return [each for one in inner for each in ids_in(one)]
+
+
+# --- pairs -----------------------------------------------------------------------------------
+
+
+@cases(PAIRS)
+def test_a_pair_holds_the_same_rows(case: Path) -> None:
+    twin = case.with_name(case.name.removesuffix("_hdfs"))
+    theirs = {(*place(line), line["kx"], line["vx"]) for line in lines_of(case / "truth.jsonl.gz")}
+    ours = {(*place(line), line["kx"], line["vx"]) for line in lines_of(twin / "truth.jsonl.gz")}
+    assert ours == theirs
+    assert ours
+
+
+# --- transformWithState ----------------------------------------------------------------------
+
+
+@cases(PROCESSORS)
+def test_spark_holds_what_the_calls_of_the_processor_leave(case: Path) -> None:
+    calls = [json.loads(line) for line in (case / "calls.jsonl").read_text("utf-8").splitlines()]
+    times = {batch: time for batch, (time, _) in read_batch_times(case).items()}
+    recorded = defaultdict(list)
+    for line in lines_of(case / "truth.jsonl.gz"):
+        recorded[line["ver"]].append(line)
+    counts = json_of(case / "truth_counts.json")
+    partitions = {count["part"] for count in counts}
+    compared = 0
+    for batch, held in replay(calls, times):
+        version = batch + 1
+        if {count["part"] for count in counts if count["ver"] == version} == partitions:
+            assert sorted(map(str, rows_of(recorded[version]))) == sorted(map(str, held.rows()))
+            compared += 1
+    assert compared
+
+
+@cases(PROCESSORS)
+def test_the_leftovers_are_those_of_the_calls(case: Path) -> None:
+    calls = [json.loads(line) for line in (case / "calls.jsonl").read_text("utf-8").splitlines()]
+    newest = json_of(case / "manifest.json")["committed_batch"]
+    assert json_of(case / "expected_leftovers.json") == leftovers_after(case, calls, newest)
+
+
+def test_leftovers_by_the_log_are_expired_values_and_timers() -> None:
+    def call(batch: int, key: str, var: str, do: str, **more: Any) -> dict[str, Any]:
+        told = {"batch": batch, "key": key, "var": var, "do": do, "fired_ms": None, "at": None}
+        return told | {"value": 1, "expires_ms": None} | more
+
+    calls = [
+        call(0, "a", "seen", "put", expires_ms=15),
+        call(0, "a", "recent", "append", expires_ms=25),
+        call(0, "a", "timer", "register", value=5),
+        call(1, "b", "pages", "put", at="x"),
+        call(1, "b", "timer", "register", value=40),
+        call(1, "a", "none", "nothing", fired_ms=5),
+        call(2, "b", "pages", "clear"),
+        call(2, "c", "timer", "register", value=12),
+        call(2, "c", "total", "put"),
+    ]
+    rows = {
+        batch: sorted(map(str, held.rows())) for batch, held in replay(calls, {0: 0, 1: 10, 2: 20})
+    }
+    assert rows[0] == sorted(
+        map(
+            str,
+            [("seen", "a", None, 1, 15), ("recent", "a", 0, 1, 25), ("timer", "a", None, 5, None)],
+        )
+    )
+    assert rows[2] == sorted(
+        map(
+            str,
+            [
+                ("recent", "a", 0, 1, 25),
+                ("timer", "b", None, 40, None),
+                ("total", "c", None, 1, None),
+                ("timer", "c", None, 12, None),
+            ],
+        )
+    )
+    *_, (_, held) = replay(calls, {0: 0, 1: 10, 2: 20})
+    assert leftovers(held, 20, 20) == [
+        {"class": "timer_without_state", "key": "b", "ms": 40},
+        {"class": "past_timer", "key": "c", "ms": 12},
+    ]
+    held.values["seen"]["d"] = (1, 19)
+    assert leftovers(held, None, 20)[0]["class"] == "expired_value"
+
+
+def rows_of(lines: list[dict[str, Any]]) -> Iterable[tuple[Any, ...]]:
+    """Spark's rows in the words of `Held.rows`; Spark's own helper families are left out."""
+    for line in lines:
+        family, key, value = line["cf"], line["k"], line["v"]
+        if family.endswith("Timers_keyToTimestamp"):
+            yield "timer", text_of(key["key"]), None, key["expiryTimestampMs"], None
+        elif family != "default" and not family.startswith("$"):
+            expires = value.get("ttlExpirationMs")
+            number = number_of(value["value"] if expires is not None else value)
+            if "userKey" in key:
+                yield family, text_of(key["key"]), text_of(key["userKey"]), number, expires
+            else:
+                yield family, text_of(key), line.get("i"), number, expires
+
+
+def text_of(key: dict[str, Any]) -> str:
+    (text,) = key.values()
+    return str(text)
+
+
+def number_of(value: Any) -> int:
+    """The number in a value: a page's stays, or all there is."""
+    return int(value["stays"] if "stays" in value else next(iter(value.values())))
