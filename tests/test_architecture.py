@@ -53,6 +53,7 @@ TESTED_ELSEWHERE = {
     "kernel/programs.py": "words of programs: tests/kernel/test__rows.py and test__order.py",
     "render/page/model.py": "values without behaviour: tests/render/page/test_views.py",
     "providers/common_names.py": "tests/providers/test_registry.py and test_side_checks.py",
+    "providers/shared_files.py": "values: tests/providers/rocksdb/test_usage.py",
     "providers/provider.py": "what a provider has to answer: tests/providers/test_registry.py",
     "providers/hdfs/names.py": "tests/providers/test_registry.py: names as all providers know them",
     "providers/hdfs/provider.py": "tests/providers/test_registry.py",
@@ -65,6 +66,7 @@ OF_NO_MODULE = {
     "test_collection.py": "every test file is run, and by whom",
     "test_fixtures.py": "the fixtures, and all layers together on them",
     "test_pairs.py": "the same query on both providers: the same facts, findings and leftovers",
+    "test_rocksdb_fixtures.py": "the fixtures of RocksDB agree with themselves",
     "analyses/test_first_screen.py": "what an audit says first of every trouble and healthy twin",
     "cli/test_limits.py": "hostile files by the command line, in a process of bounded memory",
     "test_forms.py": "every form of every report: the same numbers, by the published schema",
@@ -82,13 +84,15 @@ OF_NO_MODULE = {
     "spark/test_watch.py": "watch beside a query that runs on a real Spark",
     "spark/test_key_order.py": "the order of keys against that of Spark itself",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
+    "test_s3.py": "S3 on loopback, from end to end",
+    "test_object_stores.py": "requests and reports on object stores, from end to end",
     "test_damage.py": "damages under true checksums, from end to end",
     "test_limits.py": "what hostile files cost, from end to end",
 }
 """Test files that stand for no single module, each with what it is for."""
 
 ONLY_IMPORTERS = {
-    "fsspec": {"checkpoint/storage.py"},
+    "fsspec": {"checkpoint/drivers.py"},
     "click": {"cli/"},
     "pyspark": {"engines/spark.py", "engines/session.py", "engines/hadoop.py", "spark/"},
     "rich": {"render/display.py", "render/fitting.py", "cli/"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from inspector.analyses.shared.common import (
@@ -22,11 +23,21 @@ from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.shared_tables import (
+    NOT_HERE,
+    SNAPSHOTS,
+    Shared,
+    shared_by_folder,
+    shared_summary,
+    snapshot_rows,
+)
 from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.engines.engine import reader_of
 from inspector.model import FileKind, Problem, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
+from inspector.providers.shared_files import SharedFiles
 from inspector.render.report import Column, Report, Unit
 
 CHAINS = TableSpec(
@@ -105,21 +116,35 @@ FILES = driver_table(
 )
 
 
-@analysis(uses=(PART, AT_VERSION), tables=(CHAINS, OTHER_FILES), data_tables=(FILES,), many=True)
+@analysis(
+    uses=(PART, AT_VERSION),
+    tables=(CHAINS, SNAPSHOTS, OTHER_FILES),
+    data_tables=(FILES,),
+    many=True,
+)
 def files(path: str | Run, options: Options | None = None) -> Report:
     """Inventory: chains of deltas and snapshots, replay depth, what else lies there."""
     run = Run.start(path, options)
-    return files_report(run.checkpoint, run.version, run.listed)
+    if not run.checkpoint.provider.shares_files:
+        return files_report(run.checkpoint, run.version, run.listed, {})
+    if reader_of(run.engine) is not None:
+        listed = files_report(run.checkpoint, run.version, run.listed, {})
+        return replace(listed, footnotes=(NOT_HERE,))
+    shared, problems = shared_by_folder(run.checkpoint)
+    return files_report(run.checkpoint, run.version, (*run.listed, *problems), shared)
 
 
-def files_report(checkpoint: Checkpoint, version: int, problems: Sequence[Problem]) -> Report:
-    """One row per store and partition; then whatever is neither delta nor snapshot."""
+def files_report(
+    checkpoint: Checkpoint, version: int, problems: Sequence[Problem], shared: Shared
+) -> Report:
+    """One row per store and partition; then what snapshots share, and whatever else lies there."""
     by_kind = file_bytes(checkpoint)
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
     summary = identity(checkpoint, version) | {
         f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind
     }
     summary["files"] = sum(len(layout.files) for layout in layouts)
+    summary |= shared_summary(shared)
     chains = CHAINS.table(
         f"chains: how each store restores version {version}",
         [
@@ -127,15 +152,18 @@ def files_report(checkpoint: Checkpoint, version: int, problems: Sequence[Proble
             for layout in layouts
         ],
     )
+    snapshots = SNAPSHOTS.table(
+        "snapshots and the table files that they share", list(snapshot_rows(layouts, shared))
+    )
     others = OTHER_FILES.table(
         "other files in the stores' folders",
-        [row for layout in layouts for row in _other_rows(layout)],
+        [row for layout in layouts for row in _other_rows(layout, shared)],
     )
     return Report(
         "files",
         checkpoint.root,
         summary,
-        (chains, others),
+        (chains, snapshots, others) if shared else (chains, others),
         problems=problems,
         part=part_of(checkpoint, version),
     )
@@ -159,21 +187,31 @@ def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> dict[str
     }
 
 
-def _other_rows(layout: StoreLayout) -> Iterator[dict[str, Any]]:
+def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[dict[str, Any]]:
     there = {file.path for file in layout.files}
     others: dict[FileKind, list[StoreFile]] = {}
     for file in layout.files:
         if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
             others.setdefault(file.kind, []).append(file)
     for kind, files in others.items():
-        sums = kind in (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
         yield _store(layout) | {
             "kind": kind.value,
             "files": len(files),
             "bytes": sum(file.size for file in files),
-            # Checksum files of files that are gone: Spark's cleanup and crashes leave them.
-            "orphans": sum(main_path(file) not in there for file in files) if sums else None,
+            "orphans": _orphans(kind, files, there, shared.get(layout.directory)),
         }
+
+
+def _orphans(
+    kind: FileKind, files: list[StoreFile], there: set[str], shared: SharedFiles | None
+) -> int | None:
+    """How many belong to a file that is not there; None of a kind that belongs to none."""
+    if kind in (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM):
+        # Checksum files of files that are gone: Spark's cleanup and crashes leave them.
+        return sum(main_path(file) not in there for file in files)
+    if kind is FileKind.TABLE and shared is not None and shared.orphans is not None:
+        return len(shared.orphans)
+    return None
 
 
 def _store(layout: StoreLayout) -> dict[str, Any]:

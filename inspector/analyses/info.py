@@ -86,7 +86,7 @@ CONFS = TableSpec(
 @analysis(uses=(SCHEMAS, PART, AT_VERSION), tables=(STORES, VARIABLES, FORMATS, CONFS), many=True)
 def info(path: str | Run, options: Options | None = None) -> Report:
     """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
-    run = Run.start(path, options)
+    run = Run.start(path, options, whole_logs=False)
     return info_report(run.checkpoint, run.version, run.listed, see_bytes(run.checkpoint))
 
 

@@ -6,7 +6,8 @@ Spark purges entries older than its retention, and a query that is running purge
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
@@ -14,7 +15,7 @@ from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.log_checks import cross_checks, without_doubtful
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
-from inspector.checkpoint.logfile import problem
+from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
 from inspector.checkpoint.metadata import read_query_id
 from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.source_offsets import SourceOffset, source_offsets
@@ -29,8 +30,14 @@ OFFSETS, COMMITS = "offsets", "commits"
 MOST_ENTRIES = 10_000
 """Entries of each log that are read; Spark keeps some 100 by default."""
 
+MAX_FORMAT = 999_999_999
+"""Above every version that the first line of an entry can name."""
+
 AT_ONCE = 64
 """Entries that are in memory at once."""
+
+NEAR = 10
+"""Entries on each side of a batch that say what held for it, where the rest is not needed."""
 
 
 class ConfValue(NamedTuple):
@@ -64,6 +71,7 @@ class Logs:
         query_id: the query's id from ``metadata``.
         unique_ids: of each committed batch and operator, for each partition, the ids of the
             checkpoints of its stores (checkpoint format 2).
+        formats: log -> version of the format of its newest entry, where that could be read.
     """
 
     clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
@@ -78,6 +86,7 @@ class Logs:
     unique_ids: Mapping[BatchId, Mapping[int, tuple[frozenset[str], ...]]] = field(
         default_factory=dict
     )
+    formats: Mapping[str, int] = field(default_factory=dict)
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
         """The value that a conf had for a batch.
@@ -110,18 +119,36 @@ class Logs:
         return None
 
 
-def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
+@dataclass(frozen=True)
+class Near:
+    """The entries that are read where only one batch is asked about: those next to it.
+
+    Attributes:
+        batch_id: the batch; None for the newest.
+    """
+
+    batch_id: int | None = None
+
+    def of(self, batches: Sequence[BatchId]) -> set[BatchId]:
+        """Which batches of a log are read: the newest, and those on both sides of the batch."""
+        around = self.batch_id
+        mine = [b for b in batches if around is not None and abs(b - around) <= NEAR]
+        return {*batches[-NEAR:], *mine}
+
+
+def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
     """Read both logs.
 
     Args:
         storage: opened at the checkpoint's root.
         most: how many entries of each log are read; the newest, if there are more.
+        near: read these alone; of the others it counts that they are there.
 
     A log whose folder cannot be listed is a problem, and nothing is known of it. Without the commit
     log every batch before the newest of the offset log counts as committed: Spark plans none before
     the one before it has been.
     """
-    reader = _Reader(storage, most)
+    reader = _Reader(storage, most, near)
     # Commits first: a batch that finishes meanwhile then counts as running, which it was.
     commits = reader.list(COMMITS)
     offsets = reader.list(OFFSETS)
@@ -154,16 +181,18 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES) -> Logs:
         unique_ids={
             batch: entry.unique_ids for batch, entry in entries.items() if entry.unique_ids
         },
+        formats=reader.formats,
     )
 
 
 class _Reader:
     """Reads entries side by side, a few at a time, and collects what is wrong with them."""
 
-    def __init__(self, storage: Storage, most: int) -> None:
+    def __init__(self, storage: Storage, most: int, near: Near | None) -> None:
         self._storage = storage
-        self._most = most
+        self._most, self._near = most, near
         self.problems: list[Problem] = []
+        self.formats: dict[str, int] = {}
 
     def list(self, folder: str) -> dict[BatchId, Entry] | None:
         """The entries of a log by batch, in order, at most so many of the newest.
@@ -194,19 +223,43 @@ class _Reader:
     ) -> Iterator[tuple[BatchId, T]]:
         """Every entry that can be read and parsed, in the order of batches."""
         batches = list(entries)
+        if self._near is not None:
+            wanted = self._near.of(batches)
+            batches = [batch for batch in batches if batch in wanted]
+        oldest: int | None = batches[0] if batches[1:] else None
         for start in range(0, len(batches), AT_ONCE):
             some = batches[start : start + AT_ONCE]
             contents = self._storage.read_many(entries[batch] for batch in some)
             for batch in some:
                 content = contents[entries[batch].path]
+                if isinstance(content, FileNotFoundError):
+                    self._note_vanished(entries[batch], was_oldest=batch == oldest)
+                    oldest = batch + 1 if batch == oldest else oldest
+                    continue
                 for found in self._attempt(entries[batch], content, parse):
                     yield batch, found
+                if batch == batches[-1] and isinstance(content, bytes):
+                    self._note_format(entries[batch], content)
+
+    def _note_vanished(self, entry: Entry, *, was_oldest: bool) -> None:
+        """Say that an entry went since it was listed, unless a purge did it: that takes the oldest.
+
+        The purge of a query that runs may overtake a read all the same, so it is said only if a
+        second look says it too.
+        """
+        if not was_oldest:
+            message = "it was listed, and was gone when it was read; nothing of it is known"
+            path = self._storage.full_path(entry.path)
+            self.problems.append(Problem(VANISHED_SLUG, message, path))
+
+    def _note_format(self, entry: Entry, content: bytes) -> None:
+        """Note the format of the newest entry, even of one that a later Spark wrote."""
+        with suppress(DecodeError):
+            self.formats[entry.path.partition("/")[0]] = split_log(content, MAX_FORMAT)[0]
 
     def _attempt(
         self, entry: Entry, content: bytes | OSError | InspectorError, parse: Callable[[bytes], T]
     ) -> Iterator[T]:
-        if isinstance(content, FileNotFoundError):
-            return  # purged since it was listed
         try:
             if not isinstance(content, bytes):
                 raise content

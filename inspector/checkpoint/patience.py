@@ -11,8 +11,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from concurrent.futures import Future, wait
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from inspector.checkpoint.faults import is_for_a_moment
 from inspector.credentials import redact
@@ -54,13 +55,58 @@ class Outage:
 OUTAGE = Outage()
 
 
-@dataclass
-class _Answer:
-    """What a request came to, in the thread that made it."""
+class Pending(Generic[T]):
+    """A request that is under way from now on, though nobody waits for its answer yet.
 
-    ready: threading.Event = field(default_factory=threading.Event)
-    value: Any = None
-    error: BaseException | None = None
+    Args:
+        start: makes the request; anew each time.
+        place: what is requested, for messages; without secrets.
+        limits: ``request_seconds`` and ``attempts``.
+    """
+
+    def __init__(self, start: Callable[[], Future[T]], place: str, limits: Limits = LIMITS) -> None:
+        self._start, self._place, self._limits = start, place, limits
+        self._first: Future[T] | None = start()
+
+    def result(self) -> T:
+        """The answer; the request is made again if it failed for a moment.
+
+        Raises:
+            TimeoutError: no answer came in time, at any attempt.
+            Exception: what the request raised at its last attempt.
+        """
+        pause = FIRST_PAUSE_S
+        attempts = 1 if OUTAGE.is_known else self._limits.attempts
+        for left in range(attempts - 1, -1, -1):
+            under_way, self._first = self._first or self._start(), None
+            try:
+                answer = self._in_time(under_way)
+            except Exception as error:
+                if not is_for_a_moment(error):
+                    OUTAGE.failed = 0  # that is an answer too
+                    raise
+                if not left:
+                    OUTAGE.failed += 1
+                    raise
+                LOG.warning("%s: %s; asked again in %.1f s", self._place, _words(error), pause)
+            else:
+                OUTAGE.failed = 0
+                return answer
+            time.sleep(pause)
+            pause *= 2
+        raise AssertionError("there is at least one attempt")
+
+    def _in_time(self, under_way: Future[T]) -> T:
+        """The answer of a request, which is left behind if it comes too late."""
+        seconds = float(self._limits.request_seconds)
+        wait((under_way,), min(WORD_AFTER_S, seconds))
+        if not under_way.done() and seconds > WORD_AFTER_S:
+            LOG.warning("%s: no answer for %.0f s, still waiting", self._place, WORD_AFTER_S)
+            wait((under_way,), seconds - WORD_AFTER_S)
+        if not under_way.done():
+            under_way.cancel()
+            raise TimeoutError(f"no answer within {seconds:g} s")
+        return under_way.result()
 
 
 def patiently(call: Callable[[], T], place: str, limits: Limits = LIMITS) -> T:
@@ -75,49 +121,25 @@ def patiently(call: Callable[[], T], place: str, limits: Limits = LIMITS) -> T:
         TimeoutError: no answer came in time, at any attempt.
         Exception: what the call raised at its last attempt.
     """
-    pause = FIRST_PAUSE_S
-    attempts = 1 if OUTAGE.is_known else limits.attempts
-    for left in range(attempts - 1, -1, -1):
-        try:
-            answer = _in_time(call, place, limits.request_seconds)
-        except Exception as error:
-            if not is_for_a_moment(error):
-                OUTAGE.failed = 0  # that is an answer too
-                raise
-            if not left:
-                OUTAGE.failed += 1
-                raise
-            LOG.warning("%s: %s; asked again in %.1f s", place, _words(error), pause)
-        else:
-            OUTAGE.failed = 0
-            return answer
-        time.sleep(pause)
-        pause *= 2
-    raise AssertionError("there is at least one attempt")
+    return Pending(lambda: in_thread(call), place, limits).result()
 
 
-def _in_time(call: Callable[[], T], place: str, seconds: float) -> T:
-    """The answer of a call, whose thread is left behind if it comes too late."""
-    answer = _Answer()
+def in_thread(call: Callable[[], T]) -> Future[T]:
+    """The answer of a call, by a thread of its own, which is left behind if it is stuck."""
+    answer: Future[T] = Future()
+    answer.set_running_or_notify_cancel()  # it cannot be taken back
 
     def make() -> None:
         try:
-            answer.value = call()
+            value = call()
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            answer.error = error
-        answer.ready.set()
+            answer.set_exception(error)
+        else:
+            answer.set_result(value)
 
     # A daemon: what is stuck for good keeps no process from its end.
     threading.Thread(target=make, name="request", daemon=True).start()
-    if not answer.ready.wait(min(WORD_AFTER_S, seconds)) and seconds > WORD_AFTER_S:
-        LOG.warning("%s: no answer for %.0f s, still waiting", place, WORD_AFTER_S)
-        answer.ready.wait(seconds - WORD_AFTER_S)
-    if not answer.ready.is_set():
-        raise TimeoutError(f"no answer within {seconds:g} s")
-    if answer.error is not None:
-        raise answer.error
-    value: T = answer.value
-    return value
+    return answer
 
 
 def _words(error: Exception) -> str:

@@ -60,15 +60,19 @@ def resolve_root(
         OSError: the storage does not answer.
     """
     place = Storage.open(url, options)
-    entry = place.stat()
-    if entry is None:
-        raise NotACheckpointError(f"got nothing at this path, {_EXPECTED}", place.root)
-    if entry.is_dir and is_root(place):
-        return url, Selection()
+    is_dir = True
+    try:
+        if is_root_with(place, place.list()):
+            return url, Selection()
+    except FileNotFoundError:
+        message = f"got nothing at this path, {_EXPECTED}"
+        raise NotACheckpointError(message, place.root) from None
+    except NotADirectoryError:
+        is_dir = False
     for root, tail in above(url):
         if tail[0] in MARKS and is_root(place.at(root)):
-            return root, selection_of(tail, classify, is_dir=entry.is_dir)
-    raise not_a_checkpoint(place, is_dir=entry.is_dir)
+            return root, selection_of(tail, classify, is_dir=is_dir)
+    raise not_a_checkpoint(place, is_dir=is_dir)
 
 
 def is_root(storage: Storage) -> bool:

@@ -1,4 +1,4 @@
-"""Reading the storage a checkpoint lies on; the only module that knows fsspec. Nothing here writes.
+"""Reading the storage a checkpoint lies on. Nothing here writes.
 
 A query may be writing while we read: listings are never cached, and a file that was listed may be
 gone when it is read. Failures of the storage are ``OSError`` (a missing file
@@ -7,32 +7,31 @@ gone when it is read. Failures of the storage are ``OSError`` (a missing file
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import asyncio
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
+from concurrent.futures import Future
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, TypeVar
 
-import fsspec
-
+from inspector.checkpoint import local_files
+from inspector.checkpoint.drivers import connect, is_async, lists_recursively, refused
 from inspector.checkpoint.entries import Entry, entry_of
 from inspector.checkpoint.faults import translated
 from inspector.checkpoint.meter import READ
 from inspector.checkpoint.parallel import in_parallel
-from inspector.checkpoint.patience import patiently
-from inspector.checkpoint.urls import (
-    absolute,
-    is_local,
-    missing_driver,
-    translate,
-    typed_options,
-)
+from inspector.checkpoint.patience import Pending, in_thread, patiently
+from inspector.checkpoint.trees import Tree, tree_of
+from inspector.checkpoint.urls import absolute, is_local
 from inspector.credentials import learn, redact
-from inspector.exceptions import EngineError, InspectorError, LimitError
+from inspector.exceptions import InspectorError, LimitError
 from inspector.model import LIMITS
 
 T = TypeVar("T")
 
-S3_CONNECTIONS = 64
+CHUNKS_AHEAD = 3
+"""Chunks of a large file that are under way while one is read."""
 
 _PLAIN = frozenset({"file", "directory"})
 
@@ -47,13 +46,18 @@ class Storage:
     """
 
     def __init__(
-        self, url: str, options: Mapping[str, str] | None = None, root: str | None = None
+        self,
+        url: str,
+        options: Mapping[str, str] | None = None,
+        root: str | None = None,
+        *,
+        anew: bool = False,
     ) -> None:
         self.url = absolute(url)
         self.options = dict(options or {})
         learn(url, options=self.options)
         self.root = _shown(root or url)
-        self._fs, self._base = _connect(self.url, self.options)
+        self._fs, self._base = connect(self.url, self.options, anew=anew)
         self._is_remote = not is_local(self.url)
 
     @classmethod
@@ -69,7 +73,7 @@ class Storage:
             EngineError: no driver for this kind of URL is installed; says what to install.
             OSError: the driver refuses the URL or the options.
         """
-        return cls(url, options)
+        return cls(url, options, anew=True)
 
     def __reduce__(self) -> tuple[type[Storage], tuple[str, dict[str, str], str]]:
         return Storage, (self.url, self.options, self.root)
@@ -97,6 +101,8 @@ class Storage:
         """
         try:
             with self._guard(relative):
+                if not self._is_remote:
+                    return local_files.entry_at(self._path(relative), relative)
                 return entry_of(self._info(relative), relative)
         except (FileNotFoundError, NotADirectoryError):
             return None
@@ -151,6 +157,28 @@ class Storage:
                 errors[path] = listing
         return answer
 
+    def tree(self) -> Tree | None:
+        """All that lies below the root, by one listing; None where the storage has none such.
+
+        Those of object stores have. One that may list some folders only, or whose listing does not
+        come in time, is listed folder by folder (:meth:`list_many`), which says which ones fail.
+
+        Raises:
+            OSError: the storage does not answer.
+        """
+        if not lists_recursively(self._fs):
+            return None
+
+        def find() -> Mapping[str, Any]:
+            found: Mapping[str, Any] = self._fs.find(self._base, detail=True, withdirs=True)
+            return found
+
+        try:
+            with self._guard(""):
+                return tree_of(self._asked("", find), self._base)
+        except (PermissionError, TimeoutError, NotADirectoryError):
+            return None
+
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
@@ -165,17 +193,53 @@ class Storage:
             LimitError: the file is larger than ``limit``.
             OSError: it cannot be read.
         """
+        return self.request(relative, limit, size=size)()
+
+    def request(
+        self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
+    ) -> Callable[[], bytes]:
+        """Request a whole small file now, of a remote storage; who needs it calls what this gives.
+
+        Args:
+            relative: its path.
+            limit: the most bytes it may have.
+            size: its size, if a listing has it; without it the request waits for the call.
+
+        Returns:
+            A function that waits for the bytes, and raises what :meth:`read` raises.
+        """
+        if not self._is_remote:
+            return partial(self._read_local, relative, limit)
+        # A range of an empty object is an error (HTTP 416), so none is requested.
+        if size == 0:
+            return bytes
+        under_way = None
+        if size is not None and size <= limit:
+            under_way = self._fetch(relative, 0, limit + 1)
+        return partial(self._requested, relative, limit, size, under_way)
+
+    def _requested(
+        self, relative: str, limit: int, size: int | None, under_way: Pending[bytes] | None
+    ) -> bytes:
         with self._guard(relative):
             known = self._file_size(relative) if size is None else size
-            # A range of an empty object is an error (HTTP 416), so none is requested.
-            if known == 0:
-                return b""
-            data = b"" if known > limit else self._fetch(relative, limit + 1)
-        if max(known, len(data)) > limit:
-            got = max(known, len(data))
-            raise LimitError(f"file has {got} bytes, at most {limit} are read").at(
+            data = b""
+            if 0 < known <= limit:
+                under_way = under_way or self._fetch(relative, 0, limit + 1)
+                data = bytes(under_way.result())
+        return self._bounded(relative, data, max(known, len(data)), limit)
+
+    def _read_local(self, relative: str, limit: int) -> bytes:
+        with self._guard(relative):
+            data, size = local_files.read_at_most(self._path(relative), limit + 1)
+        return self._bounded(relative, data, max(size, len(data)), limit)
+
+    def _bounded(self, relative: str, data: bytes, size: int, limit: int) -> bytes:
+        if size > limit:
+            raise LimitError(f"file has {size} bytes, at most {limit} are read").at(
                 self.full_path(relative)
             )
+        READ.add(len(data))
         return data
 
     def read_range(self, relative: str, start: int, end: int) -> bytes:
@@ -187,7 +251,12 @@ class Storage:
         if end <= start:
             return b""
         with self._guard(relative):
-            return self._fetch(relative, end, start)
+            if self._is_remote:
+                content = bytes(self._fetch(relative, start, end).result())
+            else:
+                content = local_files.read_range(self._path(relative), start, end)
+        READ.add(len(content))
+        return content
 
     def read_many(
         self, entries: Iterable[Entry], limit: int = LIMITS.small_file_bytes
@@ -197,22 +266,50 @@ class Storage:
         found = in_parallel(lambda entry: self.read(entry.path, limit, size=entry.size), entries)
         return {entry.path: content for entry, content in zip(entries, found, strict=True)}
 
-    def stream(self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes) -> Iterator[bytes]:
+    def stream(
+        self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
+    ) -> Iterator[bytes]:
         """A file from start to end in chunks of at most ``chunk_bytes``, one request each.
+
+        Args:
+            relative: its path.
+            chunk_bytes: the most bytes of a chunk.
+            size: its size, if a listing has it; the next chunks are under way then.
 
         Raises:
             OSError: at the chunk that cannot be read.
         """
+        if not self._is_remote:
+            chunks = local_files.chunks(self._path(relative), chunk_bytes)
+        elif is_async(self._fs) and size is not None:
+            chunks = self._ranges(relative, chunk_bytes, size)
+        else:
+            chunks = self._opened(relative, chunk_bytes)
+        while True:
+            with self._guard(relative):
+                chunk = next(chunks, b"")
+            if not chunk:
+                return
+            READ.add(len(chunk))
+            yield chunk
+
+    def _ranges(self, relative: str, chunk_bytes: int, size: int) -> Iterator[bytes]:
+        places = iter(range(0, size, chunk_bytes))
+        under_way: deque[Pending[bytes]] = deque()
+        while True:
+            while len(under_way) <= CHUNKS_AHEAD and (place := next(places, None)) is not None:
+                end = min(place + chunk_bytes, size)
+                under_way.append(self._fetch(relative, place, end))
+            if not under_way:
+                return
+            yield bytes(under_way.popleft().result())
+
+    def _opened(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
         opened = _Opened(self, relative)
         place = 0
         try:
-            while True:
-                with self._guard(relative):
-                    chunk = self._asked(relative, partial(opened.read, place, chunk_bytes))
-                if not chunk:
-                    return
+            while chunk := self._asked(relative, partial(opened.read, place, chunk_bytes)):
                 place += len(chunk)
-                READ.add(len(chunk))
                 yield chunk
         finally:
             opened.close()
@@ -222,6 +319,8 @@ class Storage:
 
     def _listing(self, relative: str) -> tuple[Entry, ...]:
         base = self._path(relative)
+        if not self._is_remote:
+            return local_files.listing(base, relative)
         found: dict[str, Entry] = {}
         for info in self._asked(relative, lambda: self._fs.ls(base, detail=True)):
             if str(info["name"]).strip("/") == base.strip("/"):
@@ -229,26 +328,15 @@ class Storage:
                     raise NotADirectoryError("it is a file, not a folder")
                 continue  # the marker object by which some stores keep an empty folder
             name = str(info["name"]).rstrip("/").rsplit("/", 1)[-1]
-            entry = self._followed(info, f"{relative}/{name}" if relative else name)
-            if entry is not None:
-                found[name] = entry
+            if info["type"] in _PLAIN:
+                found[name] = entry_of(info, f"{relative}/{name}" if relative else name)
         return tuple(found[name] for name in sorted(found))
-
-    def _followed(self, info: Mapping[str, Any], relative: str) -> Entry | None:
-        if info.get("islink") and info["type"] not in _PLAIN:
-            # fsspec's local listing does not follow symbolic links; its info() does.
-            try:
-                info = self._fs.info(self._path(relative))
-            except OSError:
-                return None
-        return entry_of(info, relative) if info["type"] in _PLAIN else None
 
     def _info(self, relative: str) -> Any:
         return self._asked(relative, lambda: self._fs.info(self._path(relative)))
 
     def _asked(self, relative: str, request: Callable[[], T]) -> T:
-        """The answer to a request; of a local disk it is not waited for with a clock."""
-        return patiently(request, self.full_path(relative)) if self._is_remote else request()
+        return patiently(request, self.full_path(relative))
 
     def _file_size(self, relative: str) -> int:
         info = self._info(relative)
@@ -258,13 +346,20 @@ class Storage:
             raise OSError("it is neither a file nor a folder")
         return int(info.get("size") or 0)
 
-    def _fetch(self, relative: str, end: int, start: int = 0) -> bytes:
+    def _fetch(self, relative: str, start: int, end: int) -> Pending[bytes]:
+        """A range of a file, which is under way from now on."""
         path = self._path(relative)
-        content = bytes(
-            self._asked(relative, lambda: self._fs.cat_file(path, start=start, end=end))
-        )
-        READ.add(len(content))
-        return content
+        if is_async(self._fs):
+
+            def begin() -> Future[bytes]:
+                asked: Coroutine[Any, Any, bytes] = self._fs._cat_file(path, start=start, end=end)
+                return asyncio.run_coroutine_threadsafe(asked, self._fs.loop)
+        else:
+
+            def begin() -> Future[bytes]:
+                return in_thread(lambda: self._fs.cat_file(path, start=start, end=end))
+
+        return Pending(begin, self.full_path(relative))
 
     @contextmanager
     def _guard(self, relative: str) -> Iterator[None]:
@@ -274,7 +369,10 @@ class Storage:
         except (InspectorError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-            raise translated(error, self.full_path(relative), self.options) from None
+            found = translated(error, self.full_path(relative), self.options)
+            if isinstance(found, PermissionError):
+                refused(self._fs)
+            raise found from None
 
 
 class _Opened:
@@ -312,28 +410,3 @@ def _joined(root: str, relative: str) -> str:
 def _shown(url: str) -> str:
     shown = url if is_local(url) else redact(url)
     return shown if shown.endswith("://") else shown.rstrip("/") or "/"
-
-
-def _connect(url: str, options: Mapping[str, str]) -> tuple[Any, str]:
-    address = translate(url)
-    try:
-        driver = fsspec.get_filesystem_class(address.protocol)
-    except (ImportError, ValueError) as error:
-        raise EngineError(missing_driver(address.protocol, error), redact(url)) from error
-    target = str(driver._strip_protocol(address.target))
-    if address.protocol == "file":
-        # fsspec would expand "~" and resolve against its own idea of the working folder.
-        return driver(skip_instance_cache=True, use_listings_cache=False), address.target
-    settings = {**driver._get_kwargs_from_urls(address.target), **address.options}
-    if address.protocol == "s3":
-        # The client's own is 10: fewer than are asked for at once.
-        settings["config_kwargs"] = {"max_pool_connections": S3_CONNECTIONS}
-    settings |= typed_options(options)
-    try:
-        system = driver(**settings, skip_instance_cache=True, use_listings_cache=False)
-    except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-        reason = redact(f"{type(error).__name__}: {error}", options)
-        if isinstance(error, ImportError) or "libhdfs" in reason or "libjvm" in reason:
-            raise EngineError(missing_driver(address.protocol, error), redact(url)) from None
-        raise OSError(f"{redact(url)}: cannot be opened: {reason}") from None
-    return system, target

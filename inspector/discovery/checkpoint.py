@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, discover
-from inspector.checkpoint.logs import Logs, read_logs
+from inspector.checkpoint.logs import Logs, Near, read_logs
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.state_schema import StateSchema
@@ -201,6 +201,7 @@ def open_checkpoint(
     options: Mapping[str, str] | None = None,
     selection: Selection | None = None,
     user_schemas: UserSchemas | None = None,
+    near: Near | None = None,
 ) -> Checkpoint:
     """Open a checkpoint by its root, or by any path below it.
 
@@ -209,6 +210,7 @@ def open_checkpoint(
         options: the storage's options.
         selection: narrows what the path means.
         user_schemas: state schemas that take the place of those in the checkpoint.
+        near: the entries of the logs that are read; None for all.
 
     Raises:
         CheckpointError: a user-supplied schema is for no store of the part that was selected.
@@ -218,7 +220,7 @@ def open_checkpoint(
         OSError: the storage does not answer.
     """
     root, meant = resolve_root(url, options, classify)
-    return checkpoint_at(Storage.open(root, options), meant, selection, user_schemas)
+    return checkpoint_at(Storage(root, options), meant, selection, user_schemas, near=near)
 
 
 def checkpoint_at(
@@ -227,6 +229,7 @@ def checkpoint_at(
     selection: Selection | None = None,
     user_schemas: UserSchemas | None = None,
     small_files: VerifiedFiles | None = None,
+    near: Near | None = None,
 ) -> Checkpoint:
     """A checkpoint whose root is open.
 
@@ -237,6 +240,7 @@ def checkpoint_at(
         user_schemas: state schemas that take the place of those in the checkpoint.
         small_files: reads logs, metadata and schemas; what keeps them for the next time, if the
             checkpoint is opened again and again.
+        near: the entries of the logs that are read; None for all.
 
     Raises:
         CheckpointError: as :func:`open_checkpoint`.
@@ -244,7 +248,7 @@ def checkpoint_at(
     chosen = _narrowed(meant, selection or Selection())
     verified = small_files or VerifiedFiles(storage)
     # The logs first: then all that is committed by them is among the files.
-    logs = read_logs(verified)
+    logs = read_logs(verified, near=near)
     whole = discover(verified, classify)
     files = tuple(file for store in whole.stores for file in store.files)
     provider = provider_for(Listing(logs.provider_class, files), storage.root)

@@ -5,18 +5,15 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 
-from inspector.checkpoint.logfile import split_log
 from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.decode.frames import sniff
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
 from inspector.operators.join import VALUE_STORES
 
 _HEAD = 16
 """Bytes by which a codec is recognised."""
 
-_ANY_FORMAT = 1 << 30
 _TRANSFORM = "transformWithState"
 _FIRST_ROCKSDB_JOIN = 3
 
@@ -45,14 +42,15 @@ def see_bytes(checkpoint: Checkpoint) -> SeenBytes:
     if newest is not None:
         path = checkpoint.storage.relative(newest.path)
         with suppress(OSError):
-            codec = sniff(next(checkpoint.storage.stream(path, _HEAD), b""))
+            size = min(newest.size, _HEAD)
+            codec = sniff(next(checkpoint.storage.stream(path, _HEAD, size=size), b""))
     logs = checkpoint.logs
     return SeenBytes(
         codec,
         path,
         (newest.version or 0) if newest else 0,
-        _format(checkpoint, OFFSETS, logs.last_offset),
-        _format(checkpoint, COMMITS, logs.last_committed),
+        logs.formats.get(OFFSETS),
+        logs.formats.get(COMMITS),
     )
 
 
@@ -85,12 +83,3 @@ def _newest_file(checkpoint: Checkpoint) -> StoreFile | None:
     ]
     # Deltas first among those of a version: a snapshot may have been written much later.
     return max(files, key=lambda f: (f.version or 0, f.kind is FileKind.DELTA), default=None)
-
-
-def _format(checkpoint: Checkpoint, folder: str, batch: int | None) -> int | None:
-    if batch is None:
-        return None
-    try:
-        return split_log(checkpoint.storage.read(f"{folder}/{batch}"), _ANY_FORMAT)[0]
-    except (InspectorError, OSError):
-        return None

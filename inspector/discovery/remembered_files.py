@@ -31,6 +31,7 @@ class RememberedFiles(VerifiedFiles):
         self._kept = {path: kept for path, kept in self._kept.items() if path in self._listed}
         self._listed.clear()
         self._names.clear()
+        self._tree, self._has_asked = None, False
 
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None

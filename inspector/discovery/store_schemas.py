@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
+from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import (
     ColumnFamily,
@@ -53,7 +54,7 @@ def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas
             schema, trouble = read_state_schema(
                 storage, operator.operator_id, store, schema_paths=paths
             )
-            if schema is None and not trouble and operator.metadata is not None:
+            if schema is None and not trouble:
                 trouble = tuple(_lost_schema(storage, operator, store))
             if trouble:
                 problems[StoreName(operator.operator_id, store)] = trouble
@@ -118,11 +119,19 @@ def _lost_schema(storage: Storage, layout: OperatorLayout, store: str) -> Iterat
 
     They also write the operator's metadata; without that an older release may have run the query.
     """
+    path = schema_path(layout.operator_id, store)
+    listed = storage.stat(path)
+    if listed is not None and not listed.is_dir:
+        message = "it was listed, and was gone when it was read; nothing that hangs on it is known"
+        yield Problem(VANISHED_SLUG, message, storage.full_path(path))
+        return
+    if layout.metadata is None:
+        return
     kinds = (FileKind.DELTA, FileKind.SNAPSHOT)
     if any(each.of_kind(*kinds) for each in layout.stores if each.store.store_name == store):
         yield Problem(
             LOST_SCHEMA,
             "the state schema is missing, expected it wherever the operator's metadata is: nothing "
             "that hangs on the schema is known of this store",
-            storage.full_path(schema_path(layout.operator_id, store)),
+            storage.full_path(path),
         )

@@ -12,6 +12,7 @@ from contextlib import suppress
 
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.trees import Tree
 from inspector.decode.side_sums import HadoopSum
 from inspector.exceptions import ChecksumError, DecodeError, InspectorError
 from inspector.model import LIMITS
@@ -33,6 +34,8 @@ class VerifiedFiles(Storage):
         self._whole = storage  # what belongs to it goes when it does
         self._names: dict[str, frozenset[str]] = {}
         self._spare: dict[str, tuple[Entry, ...]] = {}
+        self._tree: Tree | None = None
+        self._has_asked = False
 
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
@@ -44,6 +47,8 @@ class VerifiedFiles(Storage):
                 differs.
             LimitError, OSError: as :meth:`inspector.checkpoint.storage.Storage.read`.
         """
+        if size is None:
+            size = self._listed_size(relative)
         data = super().read(relative, limit, size=size)
         folder, slash, name = relative.rpartition("/")
         side = hadoop_sums_name(name)
@@ -53,7 +58,8 @@ class VerifiedFiles(Storage):
         if side not in self._names.get(folder, ()):
             return data
         try:
-            sums = HadoopSum(super().read(folder + slash + side, limit))
+            listed = self._listed_size(folder + slash + side)
+            sums = HadoopSum(super().read(folder + slash + side, limit, size=listed))
         except (DecodeError, OSError):
             return data
         sums.update(data)
@@ -66,9 +72,50 @@ class VerifiedFiles(Storage):
         """What a folder holds; kept, so that who lists a folder first reads it by one request.
 
         And the other way round: who reads a file first gets the listing that was made for it, once.
+        Where one listing tells all that is below the root, no other is made.
         """
         if relative in self._spare:
             return self._spare.pop(relative)
-        found = super().list(relative, missing_ok=missing_ok)
+        tree = self.tree()
+        if tree is None:
+            found = super().list(relative, missing_ok=missing_ok)
+        else:
+            found = self._in_tree(tree, relative, missing_ok=missing_ok)
         self._names[relative] = frozenset(entry.name for entry in found)
         return found
+
+    def stat(self, relative: str = "") -> Entry | None:
+        """The file or folder at a path, or None if nothing is there."""
+        tree = self.tree()
+        return super().stat(relative) if tree is None else tree.entry(relative)
+
+    def tree(self) -> Tree | None:
+        """As of :class:`inspector.checkpoint.storage.Storage`; listed once."""
+        if not self._has_asked:
+            self._tree, self._has_asked = super().tree(), True
+        return self._tree
+
+    def _in_tree(self, tree: Tree, relative: str, *, missing_ok: bool) -> tuple[Entry, ...]:
+        if relative in tree.folders:
+            return tree.folders[relative]
+        if tree.entry(relative) is not None:
+            raise NotADirectoryError(f"{self.full_path(relative)}: it is a file, not a folder")
+        if not missing_ok:
+            raise FileNotFoundError(f"{self.full_path(relative)}: there is no such folder")
+        return ()
+
+    def _listed_size(self, relative: str) -> int | None:
+        """The size of a file by the listing of all; None where there is none.
+
+        Raises:
+            FileNotFoundError, IsADirectoryError: it is no file by that listing.
+        """
+        tree = self.tree()
+        if tree is None:
+            return None
+        entry = tree.entry(relative)
+        if entry is None:
+            raise FileNotFoundError(f"{self.full_path(relative)}: no such file")
+        if entry.is_dir:
+            raise IsADirectoryError(f"{self.full_path(relative)}: it is a folder, not a file")
+        return entry.size

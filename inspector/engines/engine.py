@@ -121,3 +121,8 @@ def reader_of(engine: Engine | None) -> Reader | None:
     """What reads the files for an engine, if not fsspec."""
     found: Reader | None = getattr(engine, "reader", None)
     return found
+
+
+def runs_in_process(engine: Engine) -> bool:
+    """Whether an engine runs its tasks in this process, by threads."""
+    return bool(getattr(engine, "in_process", False))

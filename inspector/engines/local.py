@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from inspector.engines.engine import BatchFunction, Merge, Work
 
@@ -25,9 +25,11 @@ class LocalEngine:
     Attributes:
         workers: partitions read at the same time; the number of cores if None. Memory grows with
             it: each holds the keys of one partition.
+        in_process: tasks run where they are planned.
     """
 
     workers: int | None = None
+    in_process: ClassVar[bool] = True
 
     @property
     def cores(self) -> int:

@@ -14,7 +14,16 @@ from hashlib import blake2b
 from threading import BoundedSemaphore, Condition
 from typing import TYPE_CHECKING, Any
 
-from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work, cores_of, reader_of
+from inspector.engines.engine import (
+    BatchFunction,
+    Engine,
+    Merge,
+    Reader,
+    Work,
+    cores_of,
+    reader_of,
+    runs_in_process,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -35,6 +44,7 @@ class Limited:
         self._engine = engine
         self._free = BoundedSemaphore(tasks)
         self.cores = tasks
+        self.in_process = runs_in_process(engine)
 
     def map(
         self,

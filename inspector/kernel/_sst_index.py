@@ -17,7 +17,7 @@ import numpy as np
 
 from inspector.kernel._arguments import octets, same_length, writable
 
-_MOST = 1 << 62
+_MOST = 1 << 61
 
 
 class _CorruptError(Exception):

@@ -1,7 +1,7 @@
 /* Finds the handles in the index of RocksDB's table files; _sst_index.py defines it. */
 #include "functions.h"
 
-static const int64_t MOST = (int64_t)1 << 62; /* of an offset or size, so that no sum overflows */
+static const int64_t MOST = (int64_t)1 << 61; /* of an offset or size, so that no sum overflows */
 
 /* Takes an integer of up to 64 bits off a span. Returns 0, or -1 if there is none. */
 static int take_varint(Span *from, uint64_t *value)
@@ -101,7 +101,7 @@ PyObject *kernel_index_handles(PyObject *module, PyObject *args)
     Array offsets, sizes;
     Before before = {0, 0, 0};
     long long trailer;
-    int delta, first_keys;
+    int delta, first_keys, bad = 0;
     int64_t count = 0;
     Span left;
     (void)module;
@@ -120,14 +120,16 @@ PyObject *kernel_index_handles(PyObject *module, PyObject *args)
     }
     left = (Span){bytes.buf, bytes.len};
     Py_BEGIN_ALLOW_THREADS
-    while (left.size && count < offsets.count &&
-           take_index_entry(&left, &before, delta, first_keys, trailer) == 0) {
+    while (left.size && count < offsets.count) {
+        bad = take_index_entry(&left, &before, delta, first_keys, trailer) < 0;
+        if (bad)
+            break;
         array_set(&offsets, count, before.offset);
         array_set(&sizes, count, before.size);
         count++;
     }
     Py_END_ALLOW_THREADS
-    result = Py_BuildValue("LO", (long long)count, left.size ? Py_False : Py_True);
+    result = Py_BuildValue("LO", (long long)count, left.size || bad ? Py_False : Py_True);
 done:
     PyBuffer_Release(&sizes.buffer);
 no_sizes:

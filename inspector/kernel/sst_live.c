@@ -177,8 +177,10 @@ static int take_keys(Merge *merge, Ranges *ranges, Array *order, Array *pieces, 
     while (merge->size) {
         int64_t before = found[1];
         int status = take_key(merge, ranges, order, &found[1], &found[2]);
-        if (status != MORE)
+        if (status != MORE) {
+            found[1] = before; /* nothing of a key that was not taken whole */
             return status;
+        }
         if (found[1] > before) {
             if (pieces->count <= found[0])
                 return FULL;

@@ -78,6 +78,7 @@ def _learn(
 ) -> tuple[Positions, StoreFile | None]:
     """Positions of the live rows, and the file that could not be read, if there is one."""
     puts = LastPuts()
+    reader.keep(chain.files)  # for the rows themselves
     reader.expect(chain.files)
     for number, file in enumerate(chain.files):
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -10,15 +11,21 @@ import pyarrow as pa
 
 from inspector.checkpoint.logfile import DOUBTFUL
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.exceptions import MissingVersionError
 from inspector.facts.fact import Observed
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
+from inspector.model import StoreFile
+from inspector.operators.join import VALUE_STORES
 from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_store, bounds_of
 from inspector.passes.row_facts import emit_fields, emit_matched
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.passes.variables import emit_variables, meets_others
+from inspector.providers.chain import chain_for, replay_steps
+from inspector.providers.common_names import main_path
+from inspector.providers.registry import provider_named
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
 
@@ -84,6 +91,20 @@ def tasks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
     return map(Task.from_json, specs_in(batches))
 
 
+def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
+    """The files that :func:`run_tasks` reads for some tasks, in its order, each once."""
+    for task in tasks:
+        provider = provider_named(task.provider)
+        for store in task.stores:
+            sides: dict[str, list[StoreFile]] = {}
+            for side in store.side_files:
+                sides.setdefault(main_path(side), []).append(side)
+            for step in replay_steps(provider.files_of(store.files), task.version):
+                for file in step.files:
+                    yield from sides.get(file.path, ())
+                    yield file
+
+
 class _DoubtError(Exception):
     """A task met what a query that runs may have caused: nothing else of it counts."""
 
@@ -110,6 +131,7 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
     states: dict[str, StateMap] = {}
     shared = _SharedProblems()
     for store, reader in open_stores(task):
+        _keep(task, store, reader)
         state = yield from audit_store(task, store, reader)
         _check_doubts(task, reader)  # before more is read in vain
         if task.fit and task.speaks_for_files:
@@ -161,6 +183,14 @@ class _SharedProblems:
                 if found.path is None or (found.slug, found.path, found.offset) not in self._told
             ]
             self._told |= {(found.slug, found.path, found.offset) for found in reader.problems}
+
+
+def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
+    """Have the files kept that are read again after the pass, for the live rows themselves."""
+    if task.fields or (task.matched and store.store_name in VALUE_STORES):
+        files = reader.provider.files_of(store.files)
+        with suppress(MissingVersionError):
+            reader.keep(chain_for(files, task.version).files)
 
 
 def _each_field(task: Task) -> Iterator[Observed[Any]]:

@@ -15,6 +15,7 @@ from inspector.facts.checks import ChecksPassed
 from inspector.model import Problem, StoreFile
 from inspector.providers.provider import ReadOptions, StoreForm
 from inspector.providers.registry import provider_named
+from inspector.providers.task_files import TaskFiles
 from inspector.sparktypes import StructType, parse_schema_json
 
 READ_ERRORS = (InspectorError, OSError)
@@ -26,14 +27,14 @@ class StoreReader:
 
     Attributes:
         store: the store. problems: what was met; the caller reports them.
-        provider: the one that wrote the files.
+        provider: the one that wrote the files. storage: where they lie.
     """
 
     def __init__(self, task: Task, storage: Storage, store: StoreTask) -> None:
+        self.storage = storage if isinstance(storage, TaskFiles) else TaskFiles(storage)
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
         self._begun: set[str] = set()
-        self._storage = storage
         self.provider = provider_named(task.provider)
         form = StoreForm(
             store.column_family,
@@ -47,7 +48,7 @@ class StoreReader:
             task.codecs, task.row_checksum, task.merge_delimiter, task.encoding, form
         )
         self._files = self.provider.reader(
-            storage, options, store.files, store.side_files, self.report
+            self.storage, options, store.files, store.side_files, self.report
         )
 
     @property
@@ -67,6 +68,10 @@ class StoreReader:
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
         self._files.expect(files)
+
+    def keep(self, files: Iterable[StoreFile]) -> None:
+        """Announce files that are read more than once."""
+        self.storage.keep(files)
 
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
@@ -90,7 +95,7 @@ class StoreReader:
 
     def again(self, task: Task, store: StoreTask) -> StoreReader:
         """A reader of the same store, without checksums, for what begins anew."""
-        return StoreReader(task, self._storage, replace(store, side_files=()))
+        return StoreReader(task, self.storage, replace(store, side_files=()))
 
     def check_rest(self, files: Iterable[StoreFile]) -> None:
         """Hold those files against their checksums that were not read, or not to their end."""
@@ -145,6 +150,6 @@ def _key_put(store: StoreTask) -> StructType | None:
 
 def open_stores(task: Task) -> Iterator[tuple[StoreTask, StoreReader]]:
     """The stores of a task, each with its reader."""
-    storage = Storage(task.url, task.options, task.root)
+    storage = TaskFiles(Storage(task.url, task.options, task.root))
     for store in task.stores:
         yield store, StoreReader(task, storage, store)

@@ -15,6 +15,7 @@ from inspector.sparktypes.key_encoders import KeyEncoder
 
 if TYPE_CHECKING:
     from inspector.decode.records import RecordBlock
+    from inspector.providers.shared_files import SharedFiles
 
 Report = Callable[[str, str, "StoreFile | None", "int | None"], None]
 """Takes slug, message, file and offset of a problem."""
@@ -142,11 +143,13 @@ class Provider(ABC):
         spark_class: name of the class in Spark, without its package.
         has_column_families: several stores may share files, which some operators need.
         keeps_maps: an executor keeps the rows of versions as maps on its heap.
+        shares_files: its snapshots consist of files that they share.
     """
 
     spark_class: str
     has_column_families = False
     keeps_maps = True
+    shares_files = False
 
     name: str
     """Name of its folder here; tasks carry it to the workers."""
@@ -195,6 +198,16 @@ class Provider(ABC):
     @abstractmethod
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """The state files of one store by version; which of them make one is in ``chain``."""
+
+    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
+        """What the snapshots in one folder share; None if each has its rows for itself.
+
+        Args:
+            storage: opened at the checkpoint's root.
+            files: all files in the folder.
+        """
+        del storage, files
+        return None
 
     @abstractmethod
     def reader(

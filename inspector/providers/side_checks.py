@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from inspector.checkpoint.logfile import problem
-from inspector.checkpoint.storage import Storage
 from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
@@ -20,7 +19,7 @@ class SideChecks:
     """The checksum files of one store.
 
     Args:
-        storage: where they lie.
+        read: gives the bytes of one.
         sides: all of the store; those whose main file is not there are left out.
         report: where problems go.
 
@@ -28,13 +27,19 @@ class SideChecks:
         passed: checksum files that hold the checksum of their file.
     """
 
-    def __init__(self, storage: Storage, sides: Iterable[StoreFile], report: Report) -> None:
-        self._storage, self._report = storage, report
+    def __init__(
+        self, read: Callable[[StoreFile], bytes], sides: Iterable[StoreFile], report: Report
+    ) -> None:
+        self._read, self._report = read, report
         self._sides: dict[str, list[StoreFile]] = {}
         for side in sides:
             self._sides.setdefault(main_path(side), []).append(side)
         self._done: set[str] = set()
         self.passed = 0
+
+    def sides_of(self, file: StoreFile) -> Sequence[StoreFile]:
+        """The checksum files of a file."""
+        return self._sides.get(file.path, ())
 
     def watch(self, file: StoreFile, chunks: Iterator[bytes]) -> Iterator[bytes]:
         """Pass on the chunks of a file and sum them; compared when the last one has passed."""
@@ -59,11 +64,10 @@ class SideChecks:
                 yield file
 
     def _open(self, file: StoreFile) -> Iterator[tuple[StoreFile, SideSum]]:
-        for side in self._sides.get(file.path, ()):
+        for side in self.sides_of(file):
             kind = HadoopSum if side.kind is FileKind.HADOOP_CHECKSUM else SparkSum
             try:
-                read = self._storage.read(self._storage.relative(side.path), size=side.size)
-                yield side, kind(read)
+                yield side, kind(self._read(side))
             except FileNotFoundError:
                 continue  # cleaned up since it was listed
             except InspectorError as error:

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from inspector.checkpoint import local_files
+from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.layout import Layout, discover
 from inspector.checkpoint.logs import read_logs
 from inspector.checkpoint.metadata import read_operator_metadata
@@ -125,14 +127,14 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage = Storage.open(str(make(tmp_path, "state/0/0/1.delta", "state/0/1/1.delta")))
-    listing = storage._fs.ls
+    listing = local_files.listing
 
-    def locked(path: str, **kwargs: bool) -> object:
+    def locked(path: str, relative: str) -> tuple[Entry, ...]:
         if path.endswith("state/0/1"):
             raise PermissionError(13, "Permission denied", path)
-        return listing(path, **kwargs)
+        return listing(path, relative)
 
-    monkeypatch.setattr(storage._fs, "ls", locked)
+    monkeypatch.setattr(local_files, "listing", locked)
     found = discover(storage, classify)
     assert [partition.partition_id for partition in found.operators[0].partitions] == [0]
     (problem,) = found.problems

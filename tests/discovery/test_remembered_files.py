@@ -18,13 +18,13 @@ from tests.cases import FIXTURES
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The small files that are read, in order."""
     paths: list[str] = []
-    whole = Storage._fetch
+    whole = Storage.request
 
-    def counted(storage: Storage, relative: str, most: int) -> bytes:
+    def counted(storage: Storage, relative: str, *args: Any, **kwargs: Any) -> Any:
         paths.append(relative)
-        return whole(storage, relative, most)
+        return whole(storage, relative, *args, **kwargs)
 
-    monkeypatch.setattr(Storage, "_fetch", counted)
+    monkeypatch.setattr(Storage, "request", counted)
     return paths
 
 

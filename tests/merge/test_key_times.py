@@ -18,8 +18,7 @@ from inspector.discovery.user_rules import with_rules
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.merge.collect import Facts, collect
 from inspector.merge.key_times import covered_though_timed, times_with_watermark
-from inspector.model import Certainty, StoreName
-from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, Certainty, StoreName
 from inspector.operators.user_rules import IN_JOIN_KEY, UserRules
 from inspector.passes.run import run_tasks
 from inspector.schemas import TASKS, batch_of
@@ -29,7 +28,7 @@ from tests.cases import FIXTURES, STRING, Batch
 from tests.encode import Record
 from tests.planted import plant_old_rows
 
-LEFT, RIGHT = VALUE_STORES
+LEFT, RIGHT = JOIN_ROW_STORES
 MARK = {"spark.watermarkDelayMs": 0}
 KEY = StructType((StructField("field0", TIMESTAMP), StructField("field1", STRING)))
 ROW_KEY = StructType((*KEY.fields, StructField("index", LONG)))
@@ -140,13 +139,15 @@ def simulate(
 
 def write(root: Path, logs: list[Batch], sides: list[list[Side]]) -> None:
     cases.write_logs(root, logs, {"shuffle.partitions": str(len(sides))})
-    cases.write_operator(root, 0, "symmetricHashJoin", *COUNT_STORES, *VALUE_STORES)
+    cases.write_operator(root, 0, "symmetricHashJoin", *JOIN_COUNT_STORES, *JOIN_ROW_STORES)
     for partition, both in enumerate(sides):
         folder = root / "state/0" / str(partition)
-        for side, counts, values in zip(both, COUNT_STORES, VALUE_STORES, strict=True):
+        for side, counts, values in zip(both, JOIN_COUNT_STORES, JOIN_ROW_STORES, strict=True):
             cases.write_store(folder / counts, side.counts)
             cases.write_store(folder / values, side.values)
-    for counts, values, row in zip(COUNT_STORES, VALUE_STORES, (MARKED, PLAIN), strict=True):
+    for counts, values, row in zip(
+        JOIN_COUNT_STORES, JOIN_ROW_STORES, (MARKED, PLAIN), strict=True
+    ):
         cases.write_schema(root / "state/0/0" / counts, KEY, COUNT)
         cases.write_schema(root / "state/0/0" / values, ROW_KEY, row)
 
@@ -224,8 +225,8 @@ def test_a_row_of_either_side_that_is_there_though_covered_takes_it_back(
     sides[0][side].stuck = frozenset(USERS[:1])
     facts = facts_of(checkpoint(tmp_path, sides))
     assert (facts.key_times, listed(facts)) == ({}, {})
-    assert votes_on(facts, VALUE_STORES[side]).covered == 1
-    assert votes_on(facts, VALUE_STORES[1 - side]).covered == 0
+    assert votes_on(facts, JOIN_ROW_STORES[side]).covered == 1
+    assert votes_on(facts, JOIN_ROW_STORES[1 - side]).covered == 0
 
 
 def test_a_row_of_another_partition_with_another_time_takes_it_back(tmp_path: Path) -> None:
@@ -282,7 +283,7 @@ def test_what_the_user_says_of_a_side_counts(
 def test_below_another_join_nothing_is_explained_since_spark_3_5(tmp_path: Path) -> None:
     root = checkpoint(tmp_path, partitions())
     shutil.copytree(root / "state/0", root / "state/1")
-    cases.write_operator(root, 1, "symmetricHashJoin", *COUNT_STORES, *VALUE_STORES)
+    cases.write_operator(root, 1, "symmetricHashJoin", *JOIN_COUNT_STORES, *JOIN_ROW_STORES)
     assert facts_of(root).key_times == {0: (0,), 1: (0,)}
     log = root / "offsets" / str(len(HISTORY) - 1)
     recorded = '"spark.sql.optimizer.pruneFiltersCanPruneStreamingSubplan": "true", '

@@ -19,8 +19,7 @@ from inspector.discovery.tasks import Task
 from inspector.facts.joins import MatchedRows
 from inspector.facts.row_bytes import FieldSizes
 from inspector.merge.collect import Facts, collect
-from inspector.model import StoreName
-from inspector.operators.join import VALUE_STORES
+from inspector.model import JOIN_ROW_STORES, StoreName
 from inspector.operators.rule import RowPart
 from inspector.passes.run import run_fields, run_rows, run_tasks
 from inspector.schemas import TASKS, batch_of
@@ -127,12 +126,12 @@ def test_matched_rows_are_those_that_spark_says_have_a_partner(case: str, seed: 
     flags = Counter(
         (row["store"], dict(row["v"])["matched"])
         for row in recorded[newest]
-        if row["store"] in VALUE_STORES
+        if row["store"] in JOIN_ROW_STORES
     )
     tasks = matched(tasks_of(FIXTURES / case / "checkpoint", newest))
     assert facts_of(run_tasks, tasks, seed).matched == {
         StoreName(0, store): MatchedRows(flags[store, True], flags[store, False])
-        for store in VALUE_STORES
+        for store in JOIN_ROW_STORES
     }
 
 
@@ -166,7 +165,7 @@ def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
     others = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).matched
     whole = facts_of(run_tasks, tasks).matched
     (root / VICTIM).write_bytes(b"broken")
-    left, right = (StoreName(0, store) for store in VALUE_STORES)
+    left, right = (StoreName(0, store) for store in JOIN_ROW_STORES)
     found = facts_of(run_tasks, tasks).matched
     assert found == {left: others[left], right: whole[right]}
     assert found != whole

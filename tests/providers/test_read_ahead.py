@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-import gc
-import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import LimitError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
-from inspector.providers.read_ahead import AHEAD, SMALL_BYTES, ReadAhead
+from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.task_files import AHEAD, SMALL_BYTES
 
 
 class Remote(Storage):
     """A storage that counts what is asked of it; each file holds its own name."""
 
-    def __init__(self, url: str = "memory://remote", together: int = 1) -> None:
+    def __init__(self, url: str = "memory://remote") -> None:
         super().__init__(url)
-        self.read_paths: list[str] = []
+        self.requested: list[str] = []
         self.streamed: list[str] = []
-        self.barrier = threading.Barrier(together)
         self.fail: dict[str, Exception] = {}
+
+    def request(
+        self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
+    ) -> Callable[[], bytes]:
+        self.requested.append(relative)
+
+        def answer() -> bytes:
+            if relative in self.fail:
+                raise self.fail[relative]
+            assert (limit, size) == (SMALL_BYTES, 10)
+            return relative.encode()
+
+        return answer
+
+    def stream(
+        self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
+    ) -> Iterator[bytes]:
+        del chunk_bytes, size
+        self.streamed.append(relative)
+        yield relative.encode()
 
     def read(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
     ) -> bytes:
-        self.read_paths.append(relative)
-        self.barrier.wait(timeout=20)
-        if relative in self.fail:
-            raise self.fail[relative]
-        assert (limit, size) == (SMALL_BYTES, 10)
-        return relative.encode()
-
-    def stream(self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes) -> Iterator[bytes]:
-        del chunk_bytes
-        self.streamed.append(relative)
-        yield relative.encode()
+        del limit, size
+        return b"all of " + relative.encode()
 
 
 def files(storage: Storage, count: int, size: int = 10) -> list[StoreFile]:
@@ -54,16 +63,14 @@ def contents(ahead: ReadAhead, wanted: list[StoreFile]) -> list[bytes]:
 
 
 def test_files_are_handed_out_in_their_order_while_others_are_under_way() -> None:
-    # Each read waits for three others: read one by one they would never end.
-    remote = Remote(together=4)
+    remote = Remote()
     wanted = files(remote, 8)
-    assert contents(ReadAhead(remote, wanted), wanted) == [
-        f"{v}.delta".encode() for v in range(1, 9)
-    ]
-    assert (sorted(remote.read_paths), remote.streamed) == (
-        [f"{v}.delta" for v in range(1, 9)],
-        [],
-    )
+    ahead = ReadAhead(remote, wanted)
+    names = [f"{v}.delta" for v in range(1, 9)]
+    assert contents(ahead, wanted[:1]) == [b"1.delta"]
+    assert remote.requested == names  # all of them before the first was waited for
+    assert contents(ahead, wanted[1:]) == [name.encode() for name in names[1:]]
+    assert (remote.requested, remote.streamed) == (names, [])
 
 
 def test_no_more_than_a_few_are_under_way() -> None:
@@ -71,23 +78,35 @@ def test_no_more_than_a_few_are_under_way() -> None:
     wanted = files(remote, 3 * AHEAD)
     ahead = ReadAhead(remote, wanted)
     next(ahead.chunks(wanted[0]))
-    assert len(remote.read_paths) <= AHEAD
+    assert len(remote.requested) == AHEAD
     assert contents(ahead, wanted[1:])[-1] == f"{3 * AHEAD}.delta".encode()
+    assert len(remote.requested) == 3 * AHEAD
 
 
-def test_large_and_unexpected_files_are_streamed() -> None:
+def test_large_files_are_streamed_and_unexpected_ones_read() -> None:
     remote = Remote()
     large = files(remote, 2, SMALL_BYTES + 1)
     assert contents(ReadAhead(remote, large), large) == [b"1.delta", b"2.delta"]
+    assert (remote.requested, remote.streamed) == ([], ["1.delta", "2.delta"])
     assert contents(ReadAhead(remote), files(remote, 1)) == [b"1.delta"]
-    assert (remote.read_paths, remote.streamed) == ([], ["1.delta", "2.delta", "1.delta"])
+    assert remote.requested == ["1.delta"]
 
 
 def test_local_files_are_not_asked_for_before_their_turn(tmp_path: object) -> None:
     remote = Remote(str(tmp_path))
     wanted = files(remote, 2)
-    assert contents(ReadAhead(remote, wanted), wanted) == [b"1.delta", b"2.delta"]
-    assert (remote.read_paths, remote.streamed) == ([], ["1.delta", "2.delta"])
+    ahead = ReadAhead(remote, wanted)
+    assert contents(ahead, wanted[:1]) == [b"1.delta"]
+    assert remote.requested == ["1.delta"]
+    assert contents(ahead, wanted[1:]) == [b"2.delta"]
+
+
+def test_a_checksum_file_is_read_whole_however_large_it_is() -> None:
+    remote = Remote()
+    (side,) = files(remote, 1)
+    assert ReadAhead(remote, [side]).whole(side) == b"1.delta"
+    remote.fail["1.delta"] = LimitError("file has more")
+    assert ReadAhead(remote, [side]).whole(side) == b"all of 1.delta"
 
 
 def test_an_error_comes_when_its_file_is_read() -> None:
@@ -107,19 +126,3 @@ def test_a_file_that_has_grown_is_streamed() -> None:
     wanted = files(remote, 1)
     assert contents(ReadAhead(remote, wanted), wanted) == [b"1.delta"]
     assert remote.streamed == ["1.delta"]
-
-
-def test_its_threads_go_with_it() -> None:
-    def running() -> set[threading.Thread]:
-        return {each for each in threading.enumerate() if each.name.startswith("read-ahead")}
-
-    before, remote = running(), Remote()
-    ahead = ReadAhead(remote, files(remote, 3))
-    assert len(contents(ahead, files(remote, 3))) == 3
-    mine = running() - before
-    assert mine
-    del ahead
-    gc.collect()
-    for thread in mine:
-        thread.join(timeout=60)
-        assert not thread.is_alive()

@@ -15,6 +15,7 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.providers.common_names import main_path
+from inspector.providers.read_ahead import ReadAhead
 from inspector.providers.side_checks import SLUG, SideChecks
 from tests.cases import observed_in, problems_in, small_checkpoint
 
@@ -98,7 +99,7 @@ def test_a_side_file_that_was_cleaned_up_meanwhile_says_nothing(tmp_path: Path) 
     main = StoreFile(f"{tmp_path}/1.delta", FileKind.DELTA, Version(1), 4)
     side = StoreFile(f"{tmp_path}/1.delta.crc", SPARK, Version(1), 10)
     found: list[Any] = []
-    checks = SideChecks(storage, [side], lambda *problem: found.append(problem))
+    checks = SideChecks(ReadAhead(storage).whole, [side], lambda *problem: found.append(problem))
     assert list(checks.rest([main])) == [main]
     assert list(checks.watch(main, iter([b"da", b"ta"]))) == [b"da", b"ta"]
     assert list(checks.rest([main])) == []

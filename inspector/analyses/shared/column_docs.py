@@ -152,7 +152,7 @@ _FILES = {
     "kind": "What the file is, as its name says.",
     "modified_ms": "When the file was last changed.",
     "files": "Number of files.",
-    "orphans": "Checksum files whose file is gone.",
+    "orphans": "Checksum files whose file is gone; table files that no snapshot names.",
     "deltas": "Delta files.",
     "snapshots": "Snapshot files.",
     "replay_deltas": "Deltas that a restart reads after the newest snapshot.",

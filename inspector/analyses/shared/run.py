@@ -19,6 +19,7 @@ from inspector.analyses.shared.second_look import (
 )
 from inspector.analyses.shared.splitting import bounded, split
 from inspector.checkpoint.logfile import MOVED_SLUG
+from inspector.checkpoint.logs import Near
 from inspector.checkpoint.meter import READ
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import (
@@ -39,6 +40,7 @@ from inspector.engines.engine import (
     Reader,
     Work,
     reader_of,
+    runs_in_process,
 )
 from inspector.engines.local import stream_tasks
 from inspector.engines.shared import SharedEngines
@@ -109,7 +111,12 @@ class Run:
 
     @classmethod
     def start(
-        cls, path: str | Run, options: Options | None, engines: SharedEngines | None = None
+        cls,
+        path: str | Run,
+        options: Options | None,
+        engines: SharedEngines | None = None,
+        *,
+        whole_logs: bool = True,
     ) -> Run:
         """Open a checkpoint and choose the version; a run that is open is taken as it is.
 
@@ -117,6 +124,7 @@ class Run:
             path: of the checkpoint, or of a part of it.
             options: of its user.
             engines: those that several runs share; by default each has its own.
+            whole_logs: read every entry of the logs, not only those next to the batch.
 
         Raises:
             CheckpointError: there is no such part or version.
@@ -133,8 +141,10 @@ class Run:
         selection = Selection(options.operator_id, options.partition_id, options.store_name)
         schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
 
+        near = None if whole_logs else Near(_batch(options))
+
         def open_it() -> Checkpoint:
-            return _opened(path, options, reader_of(engine), (selection, schemas))
+            return _opened(path, options, reader_of(engine), (selection, schemas), near)
 
         checkpoint = open_it()
         checkpoint.check_selection()
@@ -220,13 +230,16 @@ class Run:
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
         from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
-        from inspector.passes.run import run_tasks  # noqa: PLC0415
+        from inspector.passes.run import files_ahead, run_tasks  # noqa: PLC0415
+        from inspector.providers.task_files import upcoming  # noqa: PLC0415 - for readers
 
         tasks = bounded(tasks, self)
         files = sum(len(store.files) for task in tasks for store in task.stores)
-        if partitions or files <= MANY:
-            return self.map(run_tasks, tasks)
-        return self.map(run_tasks, tasks, Merge(KEYS, combining(self.version)))
+        few = partitions or files <= MANY
+        merge = None if few else Merge(KEYS, combining(self.version))
+        ahead = files_ahead(tasks) if runs_in_process(self.engine) else ()
+        with upcoming(self.checkpoint.storage, ahead):
+            yield from self.map(run_tasks, tasks, merge)
 
     def map(
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
@@ -281,14 +294,22 @@ def _thresholds(options: Options) -> Thresholds:
         raise CheckpointError(str(error)) from None
 
 
+def _batch(options: Options) -> int | None:
+    """The batch that the user chose; None for the newest."""
+    if options.batch is not None or options.state_version is None:
+        return options.batch
+    return options.state_version - 1
+
+
 def _opened(
     path: str,
     options: Options,
     reader: Reader | None,
     narrowed: tuple[Selection, UserSchemas],
+    near: Near | None,
 ) -> Checkpoint:
     if reader is None:
-        return open_checkpoint(path, options.storage_options, *narrowed)
+        return open_checkpoint(path, options.storage_options, *narrowed, near)
     if options.storage_options:
         raise EngineError(
             "--storage-option is for fsspec; with --io hadoop the session's own settings count, "

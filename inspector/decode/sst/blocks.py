@@ -15,7 +15,7 @@ from inspector.decode.sst.checksums import NO_CHECKSUM, checksum, context
 from inspector.decode.sst.compression import LZ4, NONE, decompress, raw_sizes
 from inspector.decode.sst.footer import TRAILER, Footer, Handle, Handles
 from inspector.decode.sst.source import Source, read_exactly
-from inspector.exceptions import FrameError
+from inspector.exceptions import FrameError, LimitError
 from inspector.kernel.loader import kernel
 from inspector.model import Limits, above_limit
 
@@ -77,15 +77,29 @@ class Blocks:
     def __init__(self, source: Source, footer: Footer, limits: Limits) -> None:
         self._source, self._footer, self._limits = source, footer, limits
 
-    def read(self, handle: Handle, what: str) -> bytes:
+    @property
+    def most(self) -> int:
+        """How many blocks a file of this size can have."""
+        return self._source.size // TRAILER
+
+    def read(self, handle: Handle, what: str, most_bytes: int | None = None) -> bytes:
         """One block.
+
+        Args:
+            handle: of it.
+            what: it is, for messages.
+            most_bytes: it may hold; by default what every block may.
 
         Raises:
             DecodeError: it lies outside of the file, is corrupt or too large.
             OSError: it cannot be read.
         """
         for blocks in self.stretch(iter((Handles.of(handle),)), 1, 1, what):
-            return bytes(blocks.buffer[: int(blocks.offset[0] + blocks.length[0])])
+            length = int(blocks.length[0])
+            if most_bytes is not None and length > most_bytes:
+                message = f"{what} of {length:,} bytes, at most {most_bytes:,} are read"
+                raise LimitError(message, offset=handle.offset)
+            return bytes(blocks.buffer[:length])
         raise AssertionError("a handle is a block")
 
     def stretch(

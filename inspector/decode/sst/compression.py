@@ -26,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import Int64s
+from inspector.decode.sst.varints import Varints
 from inspector.exceptions import DecodeError, FrameError, RecordError
 from inspector.kernel.loader import kernel
 
@@ -115,6 +116,8 @@ def _bzip2(block: bytes, size: int) -> bytes:
 
 
 def _snappy(block: bytes, size: int) -> bytes:
+    if Varints(block, 0).next("size") != size:  # pyarrow does not hold them against each other
+        raise ValueError("it says another size")
     return bytes(_codec("snappy").decompress(block, size, asbytes=True))
 
 

@@ -38,7 +38,7 @@ _OTHER_TABLES = {
     0x4F3418EB7A8F13B8: "a plain table of RocksDB",
     0x926789D0C5F17873: "a cuckoo table of RocksDB",
 }
-_MOST = 1 << 62
+_MOST = 1 << 61
 _FORMATS = range(2, 8)
 _CONTEXT_FROM = 6
 _EXTENDED_MAGIC = b"\x3e\x00\x7a\x00"
@@ -101,9 +101,7 @@ def read_footer(source: Source) -> Footer:
         DecodeError: it is of a table that is not read.
     """
     if source.size < SIZE:
-        raise TruncatedError(
-            f"a table file of {source.size} bytes, its footer has {SIZE}", offset=0
-        )
+        raise TruncatedError(f"got {source.size} bytes, a footer has {SIZE}", offset=0)
     start = source.size - SIZE
     data = read_exactly(source, start, SIZE, "footer")
     version, magic = _TAIL.unpack_from(data, SIZE - _TAIL.size)

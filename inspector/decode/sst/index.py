@@ -68,7 +68,8 @@ class Index:
 
     def _level(self, handle: Handle) -> Handles:
         entries = content(self._blocks.read(handle, "index"), handle.offset)
-        offset, size = np.empty((2, len(entries) // _SMALLEST + 1), np.int64)
+        room = min(len(entries) // _SMALLEST, self._blocks.most) + 1
+        offset, size = np.empty((2, room), np.int64)
         first_keys = self._type == _FIRST_KEYS
         count, complete = kernel().index_handles(
             entries, self._delta, first_keys, TRAILER, offset, size

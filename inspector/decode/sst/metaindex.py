@@ -23,6 +23,9 @@ USER_KEYS_IN_INDEX = "rocksdb.index.key.is.user.key"
 DELTA_ENCODED_INDEX = "rocksdb.index.value.is.delta.encoded"
 INGESTED = "rocksdb.external_sst_file.version"
 
+_META_BYTES = 1 << 20
+"""Of a block that is read entry by entry here; RocksDB's own have a few thousand."""
+
 _FIELDS: Mapping[str, str] = {
     "rocksdb.num.entries": "entries",
     "rocksdb.deleted.keys": "deletions",
@@ -130,7 +133,7 @@ class Metaindex:
         self._blocks, self._footer = blocks, footer
         self._handles: dict[str, Handle] = {}
         place = footer.metaindex.offset
-        block = blocks.read(footer.metaindex, "metaindex")
+        block = blocks.read(footer.metaindex, "metaindex", _META_BYTES)
         for key, value in block_entries(block, place):
             name = key.decode("utf-8", "replace")
             if name in self._handles:
@@ -150,9 +153,10 @@ class Metaindex:
         handle = self._handles.get(_PROPERTIES) or self._handles.get(_OLD_PROPERTIES)
         if handle is None:
             raise RecordError("a table without properties", offset=self._footer.metaindex.offset)
+        block = self._blocks.read(handle, "properties", _META_BYTES)
         numbers: dict[str, int] = {}
         texts: dict[str, bytes] = {}
-        for key, value in block_entries(self._blocks.read(handle, "properties"), handle.offset):
+        for key, value in block_entries(block, handle.offset):
             name = key.decode("utf-8", "replace")
             if name in _NUMBERS:
                 numbers[name] = Varints(value, handle.offset).next(name)

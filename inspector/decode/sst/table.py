@@ -18,12 +18,14 @@ from inspector.decode.sst.metaindex import (
     TableProperties,
 )
 from inspector.decode.sst.source import Source
-from inspector.exceptions import DecodeError, RecordError
+from inspector.exceptions import DecodeError, LimitError, RecordError
 from inspector.model import LIMITS, Limits, above_limit
 
 COMPARATORS = ("", "leveldb.BytewiseComparator")
 """Names of the one order of keys that is read: that of unsigned bytes."""
 
+_FIRST = 1 << 14  # bytes that are read for the first key
+_MOST_RANGES = 1 << 18  # deleted ranges of a table: they are held all the time
 _PIECES = 4  # bytes read at once, for each one that is held decompressed
 
 
@@ -89,8 +91,7 @@ class Table:
         with _Path(self):
             self._check_readable()
             reader = EntryReader(self._limits)
-            # Piece by piece of the least size: of all blocks but empty ones only the first is read.
-            for blocks in self._blocks.stretch(self._index.handles(), 1, 1):
+            for blocks in self._blocks.stretch(self._index.handles(), _FIRST, _FIRST):
                 for block in reader.read(blocks):
                     return block.key(0)
         return None
@@ -115,6 +116,9 @@ class Table:
         for blocks in self._blocks.stretch(iter((Handles.of(handle),)), 1, 1):
             for block in reader.read(blocks):
                 sequences = block.sequence.tolist()
+                if reader.count > _MOST_RANGES:
+                    what = f"more than {_MOST_RANGES:,} deletions of ranges"
+                    raise LimitError(what, offset=handle.offset)
                 for i in range(block.count):
                     yield RangeDeletion(block.key(i), block.value(i), sequences[i])
 

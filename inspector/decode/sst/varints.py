@@ -43,11 +43,6 @@ class Varints:
                 return value
         raise RecordError(f"{what}: no integer of 64 bits", offset=self._offset + start)
 
-    def signed(self, what: str) -> int:
-        """The next varint as a signed number (zigzag)."""
-        value = self.next(what)
-        return value >> 1 ^ -(value & 1)
-
     def bytes(self, length: int, what: str) -> bytes:
         """The next bytes.
 

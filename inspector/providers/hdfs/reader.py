@@ -28,10 +28,10 @@ class HdfsReader:
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> None:
-        self._storage, self._options, self._report = storage, options, report
+        self._options, self._report = options, report
         self.raw_bytes = 0
         self._ahead = ReadAhead(storage)
-        self._checks = SideChecks(storage, side_files, report)
+        self._checks = SideChecks(self._ahead.whole, side_files, report)
         self._decoded: dict[str, int] = {}
 
     @property
@@ -42,7 +42,8 @@ class HdfsReader:
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
-        self._ahead = ReadAhead(self._storage, files)
+        sides = self._checks.sides_of
+        self._ahead.expect([each for file in files for each in (*sides(file), file)])
 
     def goes_on_from(self, other: object) -> None:
         """Nothing has to be known: each file says all of itself."""

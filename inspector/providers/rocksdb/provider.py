@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
@@ -19,6 +20,9 @@ from inspector.providers.provider import (
 from inspector.providers.rocksdb.attempts import without_abandoned
 from inspector.providers.rocksdb.names import SPELLED, folder_kind, parse_name
 
+if TYPE_CHECKING:
+    from inspector.providers.shared_files import SharedFiles
+
 _CLASS = "RocksDB"
 
 
@@ -30,6 +34,7 @@ class RocksDbProvider(Provider):
     spark_class = "RocksDBStateStoreProvider"
     has_column_families = True
     keeps_maps = False
+    shares_files = True
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
@@ -57,6 +62,13 @@ class RocksDbProvider(Provider):
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """Changelogs and snapshots by version."""
         return StoreFiles.of(files, SPELLED, compares=True)
+
+    def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
+        """How the snapshots in one folder share table files."""
+        # Imported by who asks, as the reader is.
+        from inspector.providers.rocksdb.usage import shared_files  # noqa: PLC0415
+
+        return shared_files(storage, files)
 
     def reader(
         self,

@@ -72,6 +72,7 @@ def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
     assert (found.judged, found.growing) == (True, False)
     assert found.bytes_per_hour <= 0
     assert found.rows_per_hour <= 0
+    assert found.heap_bytes_per_hour is not None
     assert found.heap_bytes_per_hour <= 0
     # The line itself goes up: the state filled, and the window is too short to level it.
     growths = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()

@@ -157,6 +157,17 @@ def test_limits() -> None:
         live([repeated], Limits(ratio=10, ratio_from_bytes=100))
 
 
+def test_what_is_held_all_the_time_has_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    more = {b"mine": bytes(1 << 20)}
+    with pytest.raises(LimitError, match=r"properties of 1,0.* bytes, at most 1,048,576 are read"):
+        open_table(BytesSource(table_of([(b"k", 1, VALUE, b"v")], more=more)))
+    monkeypatch.setattr("inspector.decode.sst.table._MOST_RANGES", 2)
+    ranges = [(b"%d" % number, b"9", 1) for number in range(3)]
+    assert live([table_of([], ranges[:2])]) == []
+    with pytest.raises(LimitError, match="more than 2 deletions of ranges"):
+        live([table_of([], ranges)])
+
+
 def test_every_proper_prefix_is_refused() -> None:
     data = case("one_block").tables["000009.sst"]
     for size in range(len(data)):

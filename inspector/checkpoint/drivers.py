@@ -1,0 +1,113 @@
+"""Connections to storages; the only module that knows fsspec.
+
+A connection is shared by all who read from the same place with the same options in this process: a
+client of an object store takes a tenth of a second to make, and each has connections of its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import fsspec
+from fsspec.asyn import AsyncFileSystem
+
+from inspector.checkpoint.urls import missing_driver, translate, typed_options
+from inspector.credentials import redact
+from inspector.exceptions import EngineError
+
+S3_CONNECTIONS = 64
+
+MOST_KEPT = 8
+"""Connections that are kept for whoever reads from the same place next."""
+
+
+@dataclass
+class _Kept:
+    """A connection, and whether the storage has refused it anything."""
+
+    system: Any
+    refused: bool = False
+
+
+_kept: OrderedDict[tuple[Any, ...], _Kept] = OrderedDict()
+_lock = threading.Lock()
+
+
+def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tuple[Any, str]:
+    """The driver for a URL, and the path in it.
+
+    Args:
+        url: in Spark's spelling or fsspec's.
+        options: of the driver, as the user set them.
+        anew: not by a connection that was refused anything: the environment of the process may
+            have other credentials now.
+
+    Raises:
+        EngineError: no driver for this kind of URL is installed.
+        OSError: the driver refuses the URL or the options.
+    """
+    address = translate(url)
+    try:
+        driver = fsspec.get_filesystem_class(address.protocol)
+    except (ImportError, ValueError) as error:
+        raise EngineError(missing_driver(address.protocol, error), redact(url)) from error
+    target = str(driver._strip_protocol(address.target))
+    if address.protocol == "file":
+        # fsspec would expand "~" and resolve against its own idea of the working folder.
+        return driver(skip_instance_cache=True, use_listings_cache=False), address.target
+    settings = {**driver._get_kwargs_from_urls(address.target), **address.options}
+    if address.protocol == "s3":
+        # The client's own is 10: fewer than are asked for at once.
+        settings["config_kwargs"] = {"max_pool_connections": S3_CONNECTIONS}
+    settings |= typed_options(options)
+    # A connection is of no use to a process that was forked from the one that made it.
+    place = (os.getpid(), driver, json.dumps(settings, sort_keys=True, default=repr))
+    with _lock:
+        kept = _kept.get(place)
+        if kept is not None and not (anew and kept.refused):
+            _kept.move_to_end(place)
+            return kept.system, target
+    system = _opened(url, options, address.protocol, partial(driver, **settings))
+    with _lock:
+        _kept[place] = _Kept(system)
+        while len(_kept) > MOST_KEPT:
+            _kept.popitem(last=False)
+    return system, target
+
+
+def _opened(url: str, options: Mapping[str, str], protocol: str, driver: Callable[..., Any]) -> Any:
+    try:
+        return driver(skip_instance_cache=True, use_listings_cache=False)
+    except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
+        reason = redact(f"{type(error).__name__}: {error}", options)
+        if isinstance(error, ImportError) or "libhdfs" in reason or "libjvm" in reason:
+            raise EngineError(missing_driver(protocol, error), redact(url)) from None
+        raise OSError(f"{redact(url)}: cannot be opened: {reason}") from None
+
+
+def refused(system: Any) -> None:
+    """Note that the storage refused what was requested by a connection."""
+    with _lock:
+        for kept in _kept.values():
+            kept.refused |= kept.system is system
+
+
+def is_async(system: Any) -> bool:
+    """Whether a driver's requests are coroutines that any thread may start."""
+    return isinstance(system, AsyncFileSystem) and not system.asynchronous
+
+
+def lists_recursively(system: Any) -> bool:
+    """Whether a driver has a listing of its own for all that lies below a path.
+
+    Those of object stores do, whose folders are but parts of names. Others walk, a folder at a
+    time, which :class:`inspector.checkpoint.storage.Storage` does for many folders at once.
+    """
+    return is_async(system) and type(system)._find is not AsyncFileSystem._find

@@ -1,0 +1,120 @@
+"""Folders and files of this machine, read by the system's own calls.
+
+A checkpoint may have a hundred thousand small files, and each layer between costs more than the
+file. Only regular files are opened for good: to open a FIFO would wait for whoever writes to it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from inspector.checkpoint.entries import Entry
+
+_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | getattr(os, "O_BINARY", 0)
+
+
+def listing(folder: str, relative: str) -> tuple[Entry, ...]:
+    """What a folder holds, sorted by name; links are followed, and what is no file is left out.
+
+    Args:
+        folder: its path.
+        relative: the path that its entries' own begin with.
+
+    Raises:
+        OSError: there is no such folder, it is a file, or it cannot be listed.
+    """
+    start = f"{relative}/" if relative else ""
+    found = []
+    with os.scandir(folder) as inside:
+        for each in inside:
+            try:
+                known = each.stat()
+            except OSError:
+                continue  # a link that leads nowhere, or a file that has gone meanwhile
+            entry = _entry(each.name, start + each.name, known)
+            if entry is not None:
+                found.append(entry)
+    found.sort(key=lambda entry: entry.name)
+    return tuple(found)
+
+
+def entry_at(path: str, relative: str) -> Entry | None:
+    """The file or folder at a path; None if there is nothing, or something else.
+
+    Raises:
+        OSError: it cannot be said.
+    """
+    return _entry(relative.rsplit("/", 1)[-1], relative, os.stat(path))
+
+
+def read_at_most(path: str, most: int) -> tuple[bytes, int]:
+    """The first bytes of a file, and its size.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    with _opened(path) as (file, size):
+        parts = []
+        left = min(most, size + 1)
+        while left > 0 and (part := os.read(file, left)):
+            parts.append(part)
+            left -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts), size
+
+
+def read_range(path: str, start: int, end: int) -> bytes:
+    """The bytes of a file from one place to another; fewer where it ends before.
+
+    Raises:
+        OSError: it cannot be read, or is no regular file.
+    """
+    with _opened(path) as (file, size):
+        end = min(end, size)
+        parts = []
+        while start < end and (part := os.pread(file, end - start, start)):
+            parts.append(part)
+            start += len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
+    """A file from start to end in chunks of at most so many bytes.
+
+    Raises:
+        OSError: at the chunk that cannot be read.
+    """
+    with _opened(path) as (file, left):
+        while True:
+            # One byte more than is left shows the end of a file without another call.
+            asked = min(chunk_bytes, max(left, 0) + 1)
+            chunk = os.read(file, asked)
+            if chunk:
+                yield chunk
+            left -= len(chunk)
+            if not chunk or (left <= 0 and len(chunk) < asked):
+                return
+
+
+@contextmanager
+def _opened(path: str) -> Iterator[tuple[int, int]]:
+    file = os.open(path, _FLAGS)
+    try:
+        known = os.fstat(file)
+        if stat.S_ISDIR(known.st_mode):
+            raise IsADirectoryError("it is a folder, not a file")
+        if not stat.S_ISREG(known.st_mode):
+            raise OSError("it is neither a file nor a folder")
+        yield file, known.st_size
+    finally:
+        os.close(file)
+
+
+def _entry(name: str, path: str, known: os.stat_result) -> Entry | None:
+    is_dir = stat.S_ISDIR(known.st_mode)
+    if not is_dir and not stat.S_ISREG(known.st_mode):
+        return None
+    size = 0 if is_dir else known.st_size
+    return Entry(name, path, is_dir, size, int(known.st_mtime * 1000))

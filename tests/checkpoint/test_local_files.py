@@ -1,0 +1,71 @@
+"""Local files by the system's calls: bounded, and no waiting for what is no file."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.local_files import chunks, entry_at, listing, read_at_most
+
+
+def test_a_listing_follows_links_and_leaves_out_what_is_no_file(tmp_path: Path) -> None:
+    (tmp_path / "b").write_bytes(b"12")
+    os.utime(tmp_path / "b", (1.5, 1.5))
+    (tmp_path / "a").mkdir()
+    (tmp_path / "c").symlink_to(tmp_path / "b")
+    (tmp_path / "gone").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "fifo")
+    a, b, c = listing(str(tmp_path), "x")
+    assert (a.name, a.path, a.is_dir, a.size) == ("a", "x/a", True, 0)
+    assert b == Entry("b", "x/b", False, 2, 1500)
+    assert c == Entry("c", "x/c", False, 2, 1500)
+    assert [entry.path for entry in listing(str(tmp_path), "")] == ["a", "b", "c"]
+
+
+def test_an_entry_is_a_file_or_a_folder_or_none(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert entry_at(str(tmp_path / "fifo"), "fifo") is None
+    found = entry_at(str(tmp_path), "x/y")
+    assert found is not None
+    assert (found.name, found.path, found.is_dir) == ("y", "x/y", True)
+    with pytest.raises(FileNotFoundError):
+        entry_at(str(tmp_path / "nothing"), "nothing")
+
+
+@pytest.mark.parametrize("most", [0, 1, 9, 10, 11, 1 << 30])
+def test_no_more_is_read_than_asked_for(tmp_path: Path, most: int) -> None:
+    (tmp_path / "f").write_bytes(b"0123456789")
+    assert read_at_most(str(tmp_path / "f"), most) == (b"0123456789"[:most], 10)
+
+
+@pytest.mark.parametrize("size", [0, 1, 4, 7, 8, 9])
+def test_chunks_are_the_file(tmp_path: Path, size: int) -> None:
+    content = b"012345678"[:size]
+    (tmp_path / "f").write_bytes(content)
+    found = list(chunks(str(tmp_path / "f"), 4))
+    assert b"".join(found) == content
+    assert max(map(len, found), default=0) <= 4
+
+
+def test_a_file_that_grows_while_it_is_read_ends_where_it_ends(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(b"0123")
+    reading = chunks(str(path), 2)
+    first = next(reading)
+    with path.open("ab") as more:
+        more.write(b"4567")
+    assert first + b"".join(reading) == b"01234567"
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for read in (lambda path: read_at_most(path, 1), lambda path: next(chunks(path, 1))):
+        with pytest.raises(OSError, match="neither a file nor a folder"):
+            read(str(tmp_path / "fifo"))
+        with pytest.raises(IsADirectoryError):
+            read(str(tmp_path))
+        with pytest.raises(FileNotFoundError):
+            read(str(tmp_path / "nothing"))

@@ -1,0 +1,102 @@
+"""Blocks decompressed to exactly what they say; those of RocksDB are in test_table."""
+
+from __future__ import annotations
+
+import bz2
+import zlib
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode.sst.compression import decompress, raw_sizes
+from inspector.exceptions import DecodeError, FrameError, RecordError
+from tests.decode.sst.tables import varint
+
+RAW = b"a block of a table " * 50
+
+
+def deflate(raw: bytes) -> bytes:
+    packer = zlib.compressobj(wbits=-14)
+    return packer.compress(raw) + packer.flush()
+
+
+def without_size(raw: bytes) -> bytes:
+    """A Zstandard frame that does not tell what it holds."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as out:
+        out.write(raw)
+    return sink.getvalue().to_pybytes()
+
+
+def packed(codec: Literal["snappy", "lz4_raw", "zstd"], raw: bytes) -> bytes:
+    return pa.Codec(codec).compress(raw, asbytes=True)
+
+
+FORMS = {
+    "snappy": (1, packed("snappy", RAW)),
+    "zlib": (2, deflate(RAW)),
+    "bzip2": (3, bz2.compress(RAW)),
+    "lz4": (4, packed("lz4_raw", RAW)),
+    "lz4hc": (5, packed("lz4_raw", RAW)),
+    "zstd": (7, packed("zstd", RAW)),
+    "zstd without size": (7, without_size(RAW)),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_what_was_packed_is_unpacked(name: str) -> None:
+    kind, block = FORMS[name]
+    assert decompress(kind, block, len(RAW), 0) == RAW
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("size", [0, len(RAW) - 1, len(RAW) + 1, len(RAW) * 2])
+def test_another_size_than_was_told(name: str, size: int) -> None:
+    kind, block = FORMS[name]
+    with pytest.raises(FrameError, match=r"^byte 99: "):
+        decompress(kind, block, size, 99)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@given(data=st.data())
+def test_damage_is_an_error_or_has_the_size(name: str, data: st.DataObject) -> None:
+    kind, block = FORMS[name]
+    damaged = bytearray(block)
+    damaged[data.draw(st.integers(0, len(block) - 1))] ^= data.draw(st.integers(1, 255))
+    damaged = damaged[: data.draw(st.integers(0, len(block)))]
+    try:
+        found = decompress(kind, bytes(damaged), len(RAW), 0)
+    except FrameError:
+        return
+    assert len(found) == len(RAW)
+
+
+@pytest.mark.parametrize("kind", [6, 8, 128, 255])
+def test_a_type_that_is_not_read(kind: int) -> None:
+    with pytest.raises(DecodeError, match=f"^byte 9: a block of compression type {kind},"):
+        decompress(kind, b"", 0, 9)
+
+
+def sizes(blocks: list[tuple[int, bytes]]) -> tuple[list[int], list[int]]:
+    octets = np.frombuffer(b"".join(block for _, block in blocks), np.uint8)
+    lengths = np.array([len(block) for _, block in blocks], np.int64)
+    ends = np.cumsum(lengths)
+    kinds = np.array([kind for kind, _ in blocks], np.int64)
+    size, skipped = raw_sizes(octets, ends - lengths, ends, kinds, 1000)
+    return size.tolist(), skipped.tolist()
+
+
+def test_sizes_before_blocks() -> None:
+    blocks = [(0, b"as it is"), (4, varint(5) + b"x"), (1, varint(300) + b"x"), (7, varint(70000))]
+    assert sizes(blocks) == ([8, 5, 300, 70000], [0, 1, 0, 3])
+    assert sizes([(0, b""), (0, b"abc")]) == ([0, 3], [0, 0])
+
+
+@pytest.mark.parametrize("block", [b"", b"\x80", b"\x80\x80\x80\x80\x80\x00"])
+def test_blocks_without_a_size(block: bytes) -> None:
+    with pytest.raises(RecordError, match=r"^byte 1004: a compressed block without its size"):
+        sizes([(0, b"abc"), (4, b"\0"), (4, block), (4, b"\0")])

@@ -1,0 +1,70 @@
+"""Entries of blocks; what both kernels find in any bytes is in tests/kernel/test__sst.py."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from inspector.decode.sst.blocks import RawBlocks
+from inspector.decode.sst.entries import EntryBlock, EntryReader
+from inspector.exceptions import DecodeError, LimitError, RecordError
+from inspector.model import Limits
+from tests.decode.sst.tables import DELETION, VALUE, block_of, internal_key
+
+SMALL = Limits(block_bytes=30, record_bytes=100)
+
+
+def raw(*blocks: bytes) -> RawBlocks:
+    lengths = np.array([len(block) for block in blocks], np.int64)
+    offsets = np.cumsum(lengths) - lengths
+    return RawBlocks(b"".join(blocks), offsets, lengths, offsets + 1000)
+
+
+def values(*keys: bytes, value: bytes = b"value") -> bytes:
+    return block_of([(internal_key(key, 5, VALUE), value) for key in keys])
+
+
+def keys_of(blocks: list[EntryBlock]) -> list[bytes]:
+    return [block.key(index) for block in blocks for index in range(block.count)]
+
+
+def test_blocks_of_entries_have_the_size_that_was_asked_for() -> None:
+    reader = EntryReader(SMALL)
+    found = list(reader.read(raw(values(b"a", b"b", b"c"), values(b"d"))))
+    assert keys_of(found) == [b"a", b"b", b"c", b"d"]
+    assert [block.count for block in found] == [2, 2]
+    assert found[0].value(1) == b"value"
+    assert all(block.plain for block in found)
+    assert keys_of(list(reader.read(raw(values(b"e"))))) == [b"e"]
+    assert reader.count == 5
+
+
+def test_a_longer_entry_is_held_as_a_whole() -> None:
+    found = list(EntryReader(SMALL).read(raw(values(b"a"), values(b"b", value=b"v" * 90))))
+    assert [len(block.buffer) for block in found] == [14, 99]
+    with pytest.raises(LimitError, match=r"^byte 1000: a key or value is too long"):
+        list(EntryReader(SMALL).read(raw(values(b"b", value=b"v" * 101))))
+
+
+def test_the_order_holds_from_block_to_block() -> None:
+    reader = EntryReader(SMALL)
+    list(reader.read(raw(values(b"b"))))
+    with pytest.raises(RecordError, match=r"^byte 1000: .*not above the one before"):
+        list(reader.read(raw(values(b"a"))))
+
+
+def test_what_was_found_before_an_error_is_given_first() -> None:
+    blocks = EntryReader(SMALL).read(raw(values(b"a"), b"\xff" * 9))
+    assert keys_of([next(blocks)]) == [b"a"]
+    with pytest.raises(RecordError, match=r"^byte 1025: a block without room"):
+        next(blocks)
+
+
+def test_types() -> None:
+    block = block_of([(internal_key(b"a", 5, DELETION), b"")])
+    (found,) = EntryReader(SMALL).read(raw(block))
+    assert (found.type.tolist(), found.sequence.tolist(), found.plain) == ([DELETION], [5], False)
+    with pytest.raises(DecodeError, match="a value in a blob file"):
+        list(EntryReader(SMALL).read(raw(block_of([(internal_key(b"a", 5, 17), b"")]))))
+    with pytest.raises(DecodeError, match="type 1 "):
+        list(EntryReader(SMALL, (DELETION,)).read(raw(block, values(b"b"))))

@@ -1,0 +1,58 @@
+"""What a table says about itself; that RocksDB says the same is in test_table."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.decode.sst.source import BytesSource
+from inspector.decode.sst.table import open_table
+from inspector.exceptions import DecodeError, RecordError
+from tests.decode.sst.tables import VALUE, Writer, block_of, table_of, varint
+
+ONE = [(b"k", 1, VALUE, b"v")]
+
+
+def test_a_table_that_says_little() -> None:
+    found = open_table(BytesSource(table_of(ONE))).properties
+    assert (found.entries, found.deletions, found.raw_key_bytes) == (1, 0, 0)
+    assert (found.compression, found.column_family, found.db_id) == ("", "", "")
+    assert found.format_version == 5
+
+
+def test_texts_that_are_no_utf8() -> None:
+    data = table_of(ONE, more={b"rocksdb.compression": b"\xff", b"\xfe": b"\xff"})
+    found = open_table(BytesSource(data)).properties
+    assert found.compression == "�"
+    assert found.texts["�"] == b"\xff"
+
+
+def test_a_number_that_is_none() -> None:
+    data = table_of(ONE, more={b"rocksdb.raw.key.size": b"\x80"})
+    with pytest.raises(RecordError, match=r"rocksdb\.raw\.key\.size: no integer"):
+        open_table(BytesSource(data))
+
+
+def test_the_name_that_the_properties_had_before() -> None:
+    writer = Writer()
+    index = writer.add(block_of([]))
+    old = {b"rocksdb.stats": writer.add(block_of([(b"rocksdb.num.entries", varint(3))]))}
+    metaindex = writer.add(block_of(sorted(old.items())))
+    tail = table_of(ONE)[-12:]
+    data = bytes(writer.data) + b"\x04" + (metaindex + index).ljust(40, b"\0") + tail
+    assert open_table(BytesSource(data)).properties.entries == 3
+
+
+def without(name: bytes, *, twice: bool = False) -> bytes:
+    """A table whose metaindex has nothing but an entry of another name."""
+    writer = Writer()
+    index = writer.add(block_of([]))
+    metaindex = writer.add(block_of([(name, index)] * (1 + twice)))
+    tail = table_of(ONE)[-12:]
+    return bytes(writer.data) + b"\x04" + (metaindex + index).ljust(40, b"\0") + tail
+
+
+def test_a_table_without_properties() -> None:
+    with pytest.raises(DecodeError, match="a table without properties"):
+        open_table(BytesSource(without(b"rocksdb.other")), "the/path")
+    with pytest.raises(RecordError, match=r"has 'rocksdb\.other' twice"):
+        open_table(BytesSource(without(b"rocksdb.other", twice=True)))

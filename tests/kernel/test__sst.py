@@ -1,0 +1,327 @@
+"""Blocks of tables unpacked, their entries found: one list of cases over both kernels."""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.arrays import Int64s
+from inspector.kernel.layout import BAD_BLOCK, BAD_ENTRY, BAD_ORDER, ENTRY, FULL, MORE, OVER_LIMIT
+from inspector.kernel.loader import ENVIRONMENT, load
+from tests.decode.sst.tables import VALUE, block_of, internal_key, varint
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
+
+NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+LIMIT = 1 << 20
+
+
+@pytest.fixture(params=NAMES)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
+    return load(request.param)
+
+
+def int64s(*values: int) -> Int64s:
+    return np.array(values, np.int64)
+
+
+# --- LZ4 -------------------------------------------------------------------------------------
+
+
+def unpack(kernel: Kernel, blocks: list[bytes], sizes: list[int]) -> tuple[int, list[bytes]]:
+    """How many could be unpacked, and what these hold."""
+    lengths, room = int64s(*map(len, blocks)), int64s(*sizes)
+    out = bytearray(sum(sizes) + 3)
+    places = np.cumsum(room) - room
+    offsets = np.cumsum(lengths) - lengths
+    done = kernel.lz4_blocks(b"".join(blocks), offsets, lengths, out, places, room)
+    assert out[-3:] == bytes(3)
+    parts = zip(places.tolist(), sizes, strict=True)
+    return done, [bytes(out[place : place + size]) for place, size in parts][:done]
+
+
+def lz4(raw: bytes) -> bytes:
+    return pa.Codec("lz4_raw").compress(raw, asbytes=True)
+
+
+RAW = [b"", b"a", b"abc" * 100, bytes(1000), bytes(range(256)) * 3, b"ab" * 9 + b"x" * 300]
+TEXTS = st.lists(st.sampled_from([b"a", b"bc", b"row of state", bytes(40)]), max_size=60)
+
+
+def test_blocks_of_the_library_are_unpacked(kernel: Kernel) -> None:
+    assert unpack(kernel, [lz4(raw) for raw in RAW], list(map(len, RAW))) == (len(RAW), RAW)
+
+
+@given(st.lists(TEXTS.map(b"".join) | st.binary(max_size=300), max_size=4))
+def test_what_was_packed_is_unpacked(raw: list[bytes]) -> None:
+    for name in NAMES:
+        found = unpack(load(name), [lz4(each) for each in raw], list(map(len, raw)))
+        assert found == (len(raw), raw)
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"",
+        b"\x10",  # a literal that is not there
+        b"\xf0",  # a length that goes on
+        b"\xf0\xff\xff",
+        b"\x10a\x01",  # a distance cut short
+        b"\x10a\x00\x00\x00",  # no distance
+        b"\x10a\x02\x00\x00",  # from before the start
+        b"\x1fa\x01\x00",  # a length of a match that is not there
+        b"\x10a\x01\x00",  # no last literals
+    ],
+)
+def test_a_corrupt_block_ends_it(kernel: Kernel, block: bytes) -> None:
+    good = lz4(b"good")
+    assert unpack(kernel, [good, block, good], [4, 50, 4]) == (1, [b"good"])
+
+
+def test_another_size_than_was_told(kernel: Kernel) -> None:
+    for size in (0, 299, 301):
+        assert unpack(kernel, [lz4(b"abc" * 100)], [size])[0] == 0
+
+
+def test_places_outside_are_refused(kernel: Kernel) -> None:
+    block = lz4(b"abcd")
+    whole = int64s(0), int64s(len(block))
+    for place, size in ((-1, 4), (0, -1), (1, 4), (1 << 62, 1 << 62)):
+        with pytest.raises(ValueError, match="outside"):
+            kernel.lz4_blocks(block, *whole, bytearray(4), int64s(place), int64s(size))
+    with pytest.raises(ValueError, match="outside"):
+        kernel.lz4_blocks(block, int64s(1), whole[1], bytearray(4), int64s(0), int64s(4))
+    with pytest.raises(ValueError, match="length"):
+        kernel.lz4_blocks(block, *whole, bytearray(4), int64s(0, 0), int64s(4))
+    with pytest.raises((TypeError, BufferError)):
+        kernel.lz4_blocks(block, *whole, bytes(4), int64s(0), int64s(4))
+
+
+@BOTH
+@given(st.binary(max_size=60), st.integers(0, 80))
+def test_both_kernels_unpack_any_bytes_alike(block: bytes, size: int) -> None:
+    assert unpack(load("c"), [block], [size]) == unpack(load("python"), [block], [size])
+
+
+@BOTH
+@given(TEXTS.map(b"".join), st.data())
+def test_both_kernels_unpack_damage_alike(raw: bytes, data: st.DataObject) -> None:
+    block = bytearray(lz4(raw))
+    block[data.draw(st.integers(0, len(block) - 1))] = data.draw(st.integers(0, 255))
+    sizes = [len(raw) + data.draw(st.integers(0, 3))]
+    assert unpack(load("c"), [bytes(block)], sizes) == unpack(load("python"), [bytes(block)], sizes)
+
+
+# --- entries ---------------------------------------------------------------------------------
+
+
+def find(  # noqa: PLR0913 - what the kernel takes
+    kernel: Kernel,
+    blocks: list[bytes],
+    *,
+    state: tuple[int, int] = (0, 0),
+    previous: bytes = b"",
+    bytes_room: int = 4000,
+    room: int = 50,
+    limit: int = LIMIT,
+) -> Any:
+    """Status, plain, where it stopped, and the entries with their places."""
+    lengths = int64s(*map(len, blocks))
+    out, columns = bytearray(bytes_room), np.zeros(ENTRY * room, np.int64)
+    place = int64s(*state, 0)
+    status, count, used, plain = kernel.table_entries(
+        b"".join(blocks),
+        np.cumsum(lengths) - lengths,
+        lengths,
+        place,
+        previous,
+        out,
+        columns,
+        limit,
+    )
+    rows = columns.reshape(ENTRY, room)[:, :count].T.tolist()
+    return status, bool(plain), place.tolist(), bytes(out[:used]), rows
+
+
+def keys_and_values(found: Any) -> list[tuple[bytes, int, int, bytes]]:
+    """User keys, sequence numbers, types and values."""
+    _, _, _, out, rows = found
+    return [
+        (out[key : key + key_size], tag >> 8, tag & 255, out[value : value + size])
+        for key, key_size, value, size, tag in rows
+    ]
+
+
+def data_block(*entries: tuple[bytes, int, int, bytes], shared: bool = True) -> bytes:
+    pairs = [(internal_key(key, seq, kind), value) for key, seq, kind, value in entries]
+    return block_of(pairs, shared=shared)
+
+
+ONE, TWO, THREE = (b"key1", 5, VALUE, b"one"), (b"key2", 4, 0, b""), (b"key2", 3, VALUE, b"three")
+
+
+def test_entries_of_blocks(kernel: Kernel) -> None:
+    found = find(kernel, [data_block(ONE, TWO), data_block(THREE)])
+    assert keys_and_values(found) == [ONE, TWO, THREE]
+    assert found[:3] == (MORE, False, [2, 0, 0])
+    key = internal_key(*ONE[:3])
+    assert found[3].startswith(key + b"one")
+    assert found[4][0] == [0, 4, 12, 3, 5 << 8 | VALUE]
+
+
+def test_plain_is_what_has_values_of_different_keys(kernel: Kernel) -> None:
+    other = (b"key2", 9, VALUE, b"")
+    assert find(kernel, [data_block(ONE, other)])[1]
+    assert not find(kernel, [data_block(ONE, TWO)])[1]
+    assert not find(kernel, [data_block((b"key1", 6, VALUE, b""), ONE)])[1]
+    assert not find(kernel, [data_block(THREE)], previous=internal_key(b"key2", 4, VALUE))[1]
+    assert find(kernel, [data_block(THREE)], previous=internal_key(b"key1", 4, VALUE))[1]
+    assert find(kernel, [])[:2] == (MORE, True)
+
+
+def test_keys_of_which_one_begins_the_other(kernel: Kernel) -> None:
+    entries = [(b"", 2, VALUE, b""), (b"\0", 1, VALUE, b""), (b"\0\0", 3, VALUE, b"x")]
+    for shared in (True, False):
+        assert keys_and_values(find(kernel, [data_block(*entries, shared=shared)])) == entries
+
+
+def test_it_goes_on_where_there_was_no_room(kernel: Kernel) -> None:
+    blocks = [data_block(ONE, TWO), data_block(THREE)]
+    status, _, place, out, rows = find(kernel, blocks, room=1)
+    assert (status, len(rows), place[2]) == (FULL, 1, 0)
+    rest = find(kernel, blocks, state=(place[0], place[1]), previous=out[:12])
+    assert keys_and_values(rest) == [TWO, THREE]
+    status, _, place, out, rows = find(kernel, blocks, bytes_room=26)
+    assert (status, len(rows), place[2]) == (FULL, 1, 12)
+    assert find(kernel, blocks, bytes_room=0)[2] == [0, 0, 15]
+    assert find(kernel, blocks, room=0)[0] == FULL
+
+
+HASHED = struct.pack("<II", 0, 1 << 31 | 1)
+
+
+def test_a_hash_index_lies_behind_the_restarts(kernel: Kernel) -> None:
+    plain = data_block(ONE, TWO)
+    hashed = plain[:-4] + b"\xff" * 7 + struct.pack("<H", 7) + HASHED[4:]
+    assert keys_and_values(find(kernel, [hashed])) == [ONE, TWO]
+    large = (b"key1", 5, VALUE, bytes(1 << 16))
+    found = find(kernel, [data_block(large)], bytes_room=70000)
+    assert keys_and_values(found) == [large]
+    assert find(kernel, [data_block(large)[:-4] + HASHED[4:]], bytes_room=70000)[0] == BAD_BLOCK
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        b"",
+        b"\0\0\0",
+        struct.pack("<I", 1),
+        struct.pack("<II", 0, 2),
+        struct.pack("<I", 1 << 30),
+        struct.pack("<I", 1 << 31),
+        struct.pack("<HI", 9, 1 << 31),
+        struct.pack("<HI", 0, 1 << 31 | 1),
+    ],
+)
+def test_a_block_without_room_for_its_restarts(kernel: Kernel, block: bytes) -> None:
+    assert find(kernel, [data_block(ONE), block])[:3] == (BAD_BLOCK, True, [1, 0, 0])
+
+
+KEY = internal_key(b"key1", 4, VALUE)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        b"\x80",  # no integer
+        b"\xff\xff\xff\xff\x7f",  # of more than 32 bits
+        b"\x80\x80\x80\x80\x80\x00",
+        b"\0\x08",
+        varint(0) + varint(12) + varint(1) + KEY,  # a value that is not there
+        varint(0) + varint(13) + varint(0) + KEY,
+        varint(0) + varint(7) + varint(0) + KEY[:7],  # shorter than an internal key
+        varint(1) + varint(12) + varint(0) + KEY,  # shares with a key of another block
+        varint(0) + varint(12) + varint(0) + KEY[:11] + b"\x80",  # a sequence number of 56 bits
+    ],
+)
+def test_an_entry_with_impossible_lengths(kernel: Kernel, entry: bytes) -> None:
+    block = entry + struct.pack("<II", 0, 1)
+    assert find(kernel, [data_block(ONE), block])[0] == BAD_ENTRY
+    place = find(kernel, [data_block(ONE), block])[2]
+    assert place == [1, 0, 0]
+
+
+def test_an_entry_that_is_not_above_the_one_before(kernel: Kernel) -> None:
+    for second in (ONE, (b"key1", 6, VALUE, b""), (b"key0", 9, VALUE, b""), (b"", 9, VALUE, b"")):
+        assert find(kernel, [data_block(ONE, second)])[0] == BAD_ORDER
+        assert find(kernel, [data_block(ONE), data_block(second)])[0] == BAD_ORDER
+
+
+def test_a_key_or_value_above_the_limit(kernel: Kernel) -> None:
+    assert find(kernel, [data_block(ONE)], limit=4)[0] == MORE
+    assert find(kernel, [data_block(ONE)], limit=3)[0] == OVER_LIMIT
+    assert find(kernel, [data_block((b"k", 1, VALUE, b"four"))], limit=3)[0] == OVER_LIMIT
+
+
+def test_arguments_outside_are_refused(kernel: Kernel) -> None:
+    for state in ((-1, 0), (0, -1)):
+        with pytest.raises(ValueError, match="outside"):
+            find(kernel, [data_block(ONE)], state=state)
+    with pytest.raises(ValueError, match="outside"):
+        find(kernel, [data_block(ONE)], previous=b"1234567")
+    assert find(kernel, [data_block(ONE)], state=(0, 1 << 62))[0] == BAD_BLOCK
+    assert find(kernel, [data_block(ONE)], state=(9, 0))[0] == MORE
+    with pytest.raises(ValueError, match="length"):
+        kernel.table_entries(
+            b"", int64s(), int64s(), int64s(0, 0), b"", bytearray(1), int64s(), LIMIT
+        )
+
+
+ENTRIES = st.lists(
+    st.tuples(
+        st.sampled_from([b"", b"a", b"ab", b"abc", b"b" * 30]),
+        st.integers(0, 300),
+        st.sampled_from([0, 1, 1, 1, 2, 7, 15]),
+        st.binary(max_size=5),
+    ),
+    max_size=6,
+)
+
+
+@BOTH
+@given(st.lists(ENTRIES, max_size=3), st.data())
+def test_both_kernels_find_the_same(
+    entries: list[list[tuple[bytes, int, int, bytes]]], data: st.DataObject
+) -> None:
+    blocks = [bytearray(data_block(*each)) for each in entries]
+    for block in blocks:
+        if data.draw(st.booleans()):
+            block[data.draw(st.integers(0, len(block) - 1))] = data.draw(st.integers(0, 255))
+    arguments: dict[str, Any] = {
+        "state": (data.draw(st.integers(0, 2)), data.draw(st.sampled_from([0, 0, 0, 1, 14]))),
+        "previous": data.draw(st.sampled_from([b"", KEY, internal_key(b"a", 1, 1)])),
+        "bytes_room": data.draw(st.sampled_from([0, 20, 60, 4000])),
+        "room": data.draw(st.sampled_from([0, 2, 50])),
+        "limit": data.draw(st.sampled_from([3, LIMIT])),
+    }
+    given_blocks = [bytes(block) for block in blocks]
+    found = find(load("c"), given_blocks, **arguments)
+    assert found == find(load("python"), given_blocks, **arguments)
+
+
+@BOTH
+@given(st.binary(max_size=80))
+def test_both_kernels_take_any_bytes(block: bytes) -> None:
+    assert find(load("c"), [block]) == find(load("python"), [block])
+    whole = block + struct.pack("<II", 0, 1)
+    assert find(load("c"), [whole]) == find(load("python"), [whole])

@@ -1,0 +1,189 @@
+"""Several tables merged: one list of cases over both kernels."""
+
+from __future__ import annotations
+
+import os
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.arrays import Int64s
+from inspector.kernel.layout import BAD_ORDER, FULL, MORE
+from inspector.kernel.loader import ENVIRONMENT, load
+
+if TYPE_CHECKING:
+    from inspector.kernel.loader import Kernel
+
+NAMES = ["python"] if os.environ.get(ENVIRONMENT) == "python" else ["python", "c"]
+BOTH = pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+PUT, MERGE, DELETION, SINGLE = 1, 2, 0, 7
+
+Run = list[tuple[bytes, int, int]]
+"""Keys, sequence numbers and types."""
+Range = tuple[bytes, bytes, int]
+
+
+@pytest.fixture(params=NAMES)
+def kernel(request: pytest.FixtureRequest) -> Kernel:
+    """Each kernel in turn; C that was not built fails, unless Python was asked for."""
+    return load(request.param)
+
+
+def int64s(*values: int) -> Int64s:
+    return np.array(values, np.int64)
+
+
+def spans(parts: list[bytes]) -> tuple[bytes, Int64s, Int64s]:
+    lengths = int64s(*map(len, parts))
+    return b"".join(parts), np.cumsum(lengths) - lengths, lengths
+
+
+def call(
+    kernel: Kernel,
+    runs: list[Run],
+    ranges: list[Range],
+    *,
+    room: tuple[int, int] = (99, 99),
+    first: int = 0,
+) -> Any:
+    """Status, state, and the entries that make a value: a list for each live key."""
+    entries = [each for run in runs for each in run]
+    tags = int64s(*(sequence << 8 | kind for _, sequence, kind in entries))
+    ends = np.cumsum([0, *map(len, runs)])
+    state, order, pieces = (
+        int64s(first, 0),
+        np.zeros(room[0], np.int64),
+        np.zeros(room[1], np.int64),
+    )
+    bounds = [bound for start, end, _ in ranges for bound in (start, end)]
+    status, keys, used = kernel.table_live(
+        *spans([key for key, _, _ in entries]),
+        tags,
+        ends,
+        *spans(bounds),
+        int64s(*(sequence for _, _, sequence in ranges)),
+        state,
+        order,
+        pieces,
+    )
+    cuts = [0, *np.cumsum(pieces[:keys]).tolist()]
+    return status, state.tolist(), [order[a:b].tolist() for a, b in pairwise(cuts)], used
+
+
+def live(kernel: Kernel, *runs: Run, ranges: tuple[Range, ...] = ()) -> list[list[int]]:
+    status, _, found, used = call(kernel, list(runs), list(ranges))
+    assert (status, used) == (MORE, sum(map(len, found)))
+    return list(found)
+
+
+def test_the_newest_entry_decides(kernel: Kernel) -> None:
+    old = [(b"a", 1, PUT), (b"b", 2, PUT), (b"c", 3, PUT), (b"d", 4, PUT)]
+    new = [(b"b", 7, PUT), (b"c", 6, DELETION), (b"d", 5, SINGLE)]
+    assert live(kernel, old, new) == [[0], [4]]
+    assert live(kernel, new, old) == [[3], [0]]
+    assert live(kernel, []) == []
+    assert live(kernel) == []
+
+
+def test_operands_are_applied_from_the_newest_base_upward(kernel: Kernel) -> None:
+    run = [(b"a", 9, MERGE), (b"a", 8, MERGE), (b"a", 7, PUT), (b"a", 6, MERGE), (b"b", 1, MERGE)]
+    assert live(kernel, run) == [[2, 1, 0], [4]]
+    deleted = [(b"a", 9, MERGE), (b"a", 8, DELETION), (b"a", 7, PUT)]
+    assert live(kernel, deleted) == [[0]]
+    assert live(kernel, [(b"a", 9, MERGE)], [(b"a", 2, PUT)], [(b"a", 5, MERGE)]) == [[1, 2, 0]]
+
+
+def test_ranges_delete_what_is_older(kernel: Kernel) -> None:
+    run = [(b"a", 5, PUT), (b"b", 5, PUT), (b"b", 4, PUT), (b"c", 3, PUT), (b"d", 2, PUT)]
+    assert live(kernel, run, ranges=((b"b", b"d", 4),)) == [[0], [1], [4]]
+    assert live(kernel, run, ranges=((b"b", b"c", 6), (b"c", b"e", 3))) == [[0], [3]]
+    operands = [(b"b", 9, MERGE), (b"b", 5, PUT)]
+    assert live(kernel, operands, ranges=((b"a", b"c", 7),)) == [[0]]
+
+
+def test_it_goes_on_with_the_range_where_it_was(kernel: Kernel) -> None:
+    ranges: list[Range] = [(b"a", b"b", 9), (b"c", b"d", 9), (b"e", b"f", 9)]
+    assert call(kernel, [[(b"c", 1, PUT)]], ranges)[1:3] == ([1, 0], [])
+    assert call(kernel, [[(b"c", 1, PUT)]], ranges, first=2)[1:3] == ([2, 0], [[0]])
+    assert call(kernel, [[(b"z", 1, PUT)]], ranges)[1:3] == ([3, 0], [[0]])
+
+
+def test_one_sequence_number_of_a_key_twice(kernel: Kernel) -> None:
+    status, state, found, _ = call(
+        kernel, [[(b"a", 1, PUT), (b"b", 1, PUT)], [(b"b", 1, MERGE)]], []
+    )
+    assert (status, found) == (BAD_ORDER, [[0]])
+    assert state[1] == 1  # the one with the lower type comes second
+
+
+def test_there_may_be_no_room(kernel: Kernel) -> None:
+    run = [(b"a", 2, MERGE), (b"a", 1, PUT), (b"b", 1, PUT)]
+    assert call(kernel, [run], [], room=(3, 2))[0] == MORE
+    assert call(kernel, [run], [], room=(2, 2))[0] == FULL
+    assert call(kernel, [run], [], room=(3, 1))[0] == FULL
+
+
+def test_arguments_are_checked(kernel: Kernel) -> None:
+    none, key = spans([]), spans([b"a"])
+    one, two = int64s(1), int64s(0, 0)
+
+    def refused(**other: Any) -> None:
+        arguments: dict[str, Any] = {
+            "keys": key,
+            "tags": one,
+            "bounds": none,
+            "sequences": int64s(),
+            "state": two,
+        }
+        given = arguments | {"runs": int64s(0, 1)} | other
+        call_it: Any = kernel.table_live
+        spans_of_keys = (*given["keys"], given["tags"], given["runs"])
+        rest = (*given["bounds"], given["sequences"], given["state"], int64s(0), int64s(0))
+        with pytest.raises(ValueError, match=r"outside|length"):
+            call_it(*spans_of_keys, *rest)
+
+    refused(keys=(b"a", int64s(0), int64s(2)))
+    refused(tags=int64s(1, 1))
+    refused(sequences=one)
+    refused(bounds=spans([b"a"]))
+    refused(state=int64s(0))
+    refused(state=int64s(-1, 0))
+    refused(runs=int64s(0, 2))
+    refused(runs=int64s(-1, 1))
+    refused(runs=int64s(1, 0))
+
+
+KEYS = st.sampled_from([b"", b"a", b"aa", b"b", b"c"])
+ENTRIES = st.lists(
+    st.tuples(KEYS, st.integers(0, 9), st.sampled_from([0, 1, 1, 2, 2, 7])), max_size=8
+)
+
+
+@BOTH
+@given(
+    st.lists(ENTRIES, max_size=4),
+    st.lists(st.integers(0, 9), max_size=4),
+    st.sampled_from([(99, 99), (2, 99), (99, 1)]),
+    st.integers(0, 5),
+)
+def test_both_kernels_decide_alike(
+    runs: list[Run], sequences: list[int], room: tuple[int, int], first: int
+) -> None:
+    ordered = [sorted(run, key=lambda each: (each[0], -each[1], -each[2])) for run in runs]
+    bounds = [(b"", b"a"), (b"a", b"aa"), (b"b", b"bb"), (b"c", b"d")]
+    ranges = [(start, end, seq) for (start, end), seq in zip(bounds, sequences, strict=False)]
+    found = call(load("c"), ordered, ranges, room=room, first=first)
+    assert found == call(load("python"), ordered, ranges, room=room, first=first)
+
+
+@BOTH
+@given(
+    st.lists(ENTRIES, max_size=3), st.lists(st.tuples(KEYS, KEYS, st.integers(0, 9)), max_size=3)
+)
+def test_runs_and_ranges_in_any_order_crash_neither(runs: list[Run], ranges: list[Range]) -> None:
+    for name in NAMES:
+        call(load(name), runs, ranges)

@@ -1,0 +1,105 @@
+"""An object store in this process: a driver over a local folder, as those of the clouds are.
+
+Its requests are coroutines, it has folders only as parts of names, and it lists all that lies below
+a name by one request. It counts what is requested, takes its time, and fails as it is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import fsspec
+from fsspec.asyn import AsyncFileSystem
+
+PROTOCOL = "objects"
+
+
+class Requests:
+    """What was requested of the store, and how it answers.
+
+    Attributes:
+        kinds: LIST, HEAD and GET -> requests.
+        read: path below the store's folder -> GETs.
+        under_way: requests now. most: at the same time, at any time.
+        latency_s: of each.
+        fault: gets kind and path of each request; may raise, or give seconds to be silent for.
+    """
+
+    def __init__(self) -> None:
+        self.kinds: Counter[str] = Counter()
+        self.read: Counter[str] = Counter()
+        self.under_way = self.most = 0
+        self.latency_s = 0.0
+        self.fault: Callable[[str, str], float | None] = lambda _kind, _path: None
+
+    async def made(self, kind: str, path: str) -> None:
+        """Take a request."""
+        self.kinds[kind] += 1
+        if kind == "GET":
+            self.read[path] += 1
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        try:
+            await asyncio.sleep((self.fault(kind, path) or 0) + self.latency_s)
+        finally:
+            self.under_way -= 1
+
+
+class ObjectStore(AsyncFileSystem):  # type: ignore[misc]
+    """The driver; its URLs are ``objects://bucket/path`` below :attr:`folder`."""
+
+    protocol = PROTOCOL
+    folder = Path("/nonexistent")
+    requests = Requests()
+
+    def _info_of(self, path: Path) -> dict[str, Any]:
+        known = path.stat()
+        name = path.relative_to(self.folder).as_posix()
+        is_dir = path.is_dir()
+        size = 0 if is_dir else known.st_size
+        kind = "directory" if is_dir else "file"
+        return {"name": name, "type": kind, "size": size, "mtime": known.st_mtime}
+
+    def _place(self, path: str) -> Path:
+        return self.folder / str(self._strip_protocol(path))
+
+    async def _info(self, path: str, **_: Any) -> dict[str, Any]:
+        await self.requests.made("HEAD", path)
+        return self._info_of(self._place(path))
+
+    async def _ls(self, path: str, detail: bool = True, **_: Any) -> list[Any]:
+        await self.requests.made("LIST", path)
+        place = self._place(path)
+        if place.is_file():
+            return [self._info_of(place)]
+        # A folder without files is no part of any name.
+        inside = [each for each in place.iterdir() if each.is_file() or any(each.rglob("*"))]
+        found = [self._info_of(each) for each in inside]
+        return found if detail else [info["name"] for info in found]
+
+    async def _find(self, path: str, **_: Any) -> dict[str, Any]:
+        files = sorted(each for each in self._place(path).rglob("*") if each.is_file())
+        for _page in range(0, max(1, len(files)), 1000):
+            await self.requests.made("LIST", path)
+        return {info["name"]: info for info in map(self._info_of, files)}
+
+    async def _cat_file(
+        self, path: str, start: int | None = None, end: int | None = None, **_: Any
+    ) -> bytes:
+        await self.requests.made("GET", path)
+        return self._place(path).read_bytes()[start:end]
+
+
+def serve(folder: Path) -> Requests:
+    """Let ``objects://`` mean a folder of this machine; gives the account of what is requested."""
+
+    class Mine(ObjectStore):
+        pass
+
+    Mine.folder, Mine.requests = folder, Requests()
+    fsspec.register_implementation(PROTOCOL, Mine, clobber=True)
+    return Mine.requests

@@ -1,0 +1,125 @@
+"""Files of tasks: requested once, some before their task begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers import task_files
+from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.task_files import AHEAD, SMALL_BYTES, TaskFiles, upcoming
+from tests.object_store import Requests, serve
+
+
+@pytest.fixture
+def requests(tmp_path: Path) -> Iterator[Requests]:
+    (tmp_path / "ck").mkdir()
+    for number in range(3 * AHEAD):
+        (tmp_path / "ck" / f"{number}.delta").write_bytes(b"%d" % number)
+    (tmp_path / "ck" / "large").write_bytes(bytes(range(256)) * 4)
+    yield serve(tmp_path)
+    assert task_files._places == {}
+
+
+def deltas(storage: Storage, numbers: range) -> list[StoreFile]:
+    return [
+        StoreFile(storage.full_path(f"{n}.delta"), FileKind.DELTA, Version(n), len(str(n)))
+        for n in numbers
+    ]
+
+
+def contents(ahead: ReadAhead, files: list[StoreFile]) -> list[bytes]:
+    return [b"".join(ahead.chunks(file)) for file in files]
+
+
+def expected(numbers: range) -> list[bytes]:
+    return [b"%d" % n for n in numbers]
+
+
+def requested(requests: Requests, count: int) -> int:
+    """How many files were requested, once there are so many: requests begin in their own time."""
+    end = time.monotonic() + 60
+    while requests.kinds["GET"] < count and time.monotonic() < end:
+        time.sleep(0.001)
+    return requests.kinds["GET"]
+
+
+def test_the_files_of_the_next_task_are_under_way_before_it_begins(requests: Requests) -> None:
+    storage = Storage("objects://ck")
+    first, second = range(4), range(4, 4 + 2 * AHEAD)
+    with upcoming(storage, deltas(storage, range(4 + 2 * AHEAD))):
+        task = TaskFiles(storage)
+        assert contents(ReadAhead(task, deltas(storage, first)), deltas(storage, first)) == (
+            expected(first)
+        )
+        # With the last of its own files it requests all but one of those that may be under way.
+        assert requested(requests, len(first) + AHEAD - 1) == len(first) + AHEAD - 1
+        task = TaskFiles(storage)
+        assert contents(ReadAhead(task, deltas(storage, second)), deltas(storage, second)) == (
+            expected(second)
+        )
+    assert set(requests.read.values()) == {1}
+    assert requests.most >= 2
+
+
+def test_what_nobody_takes_is_no_more_than_a_few(requests: Requests) -> None:
+    storage = Storage("objects://ck")
+    with upcoming(storage, deltas(storage, range(3 * AHEAD))):
+        task = TaskFiles(storage)
+        for _ in range(5):
+            task.request_upcoming(AHEAD)
+        assert task.request("1.delta", size=1)() == b"1"
+        assert requested(requests, AHEAD) == AHEAD
+
+
+def test_large_files_wait_for_their_turn(requests: Requests) -> None:
+    storage = Storage("objects://ck")
+    large = StoreFile(storage.full_path("large"), FileKind.DELTA, Version(1), SMALL_BYTES + 1)
+    with upcoming(storage, [large]):
+        TaskFiles(storage).request_upcoming(AHEAD)
+    assert requests.kinds["GET"] == 0
+
+
+@pytest.mark.parametrize("in_memory", [task_files.IN_MEMORY_BYTES, 1])
+def test_what_is_read_again_is_requested_once(
+    requests: Requests, monkeypatch: pytest.MonkeyPatch, in_memory: int
+) -> None:
+    monkeypatch.setattr(task_files, "IN_MEMORY_BYTES", in_memory)
+    storage = Storage("objects://ck")
+    task = TaskFiles(storage)
+    kept = deltas(storage, range(3))
+    large = StoreFile(storage.full_path("large"), FileKind.SNAPSHOT, Version(1), 1024)
+    task.keep([*kept, large])
+    whole = bytes(range(256)) * 4
+    for _ in range(3):
+        assert contents(ReadAhead(task, kept), kept) == expected(range(3))
+        assert b"".join(task.stream("large", 100, size=1024)) == whole
+        assert task.request("3.delta", size=1)() == b"3"
+    assert (requests.read["ck/0.delta"], requests.read["ck/3.delta"]) == (1, 3)
+    assert requests.read["ck/large"] == 11
+
+
+def test_a_file_that_was_not_read_to_its_end_is_not_kept(requests: Requests) -> None:
+    storage = Storage("objects://ck")
+    task = TaskFiles(storage)
+    task.keep([StoreFile(storage.full_path("large"), FileKind.DELTA, Version(1), 1024)])
+    assert len(next(task.stream("large", 100, size=1024))) == 100
+    assert b"".join(task.stream("large", 100, size=1024)) == bytes(range(256)) * 4
+    assert requests.kinds["GET"] > 11
+
+
+def test_files_of_this_machine_are_not_kept(tmp_path: Path, requests: Requests) -> None:
+    storage = Storage(str(tmp_path / "ck"))
+    task = TaskFiles(storage)
+    task.keep(deltas(storage, range(1)))
+    assert task.request("0.delta", size=1)() == b"0"
+    (tmp_path / "ck" / "0.delta").write_bytes(b"new")
+    assert task.request("0.delta", size=1)() == b"new"
+    with upcoming(storage, deltas(storage, range(1))):
+        task.request_upcoming(AHEAD)
+    assert requests.kinds["GET"] == 0

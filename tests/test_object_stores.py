@@ -1,0 +1,273 @@
+"""Checkpoints on object stores: the same reports, few requests, and what happens when some fail."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from benchmark.checkpoint import Size, make
+
+import inspector.api as api
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint import patience, storage
+from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import checkpoint_at
+from inspector.discovery.remembered_files import RememberedFiles
+from inspector.model import LIMITS, Limits
+from inspector.render.report import Report
+from tests.cases import FIXTURES
+from tests.growing import Growing
+from tests.object_store import serve
+
+ANALYSES: dict[str, Callable[..., Report]] = {
+    "info": api.info,
+    "audit": api.audit,
+    "leftovers": api.leftovers,
+    "verify": api.verify,
+}
+CASES = (
+    *("agg_update", "agg_row_checksum", "dedup_event_time", "dedup_within_watermark"),
+    *(
+        "session_window",
+        "join_left_outer",
+        "join_window_key",
+        "fmgws_event_rearm",
+        "mgws_tuple_key",
+    ),
+    *("pandas_event_ignore", "limit_after_dedup", "snapshots_cleaned", "dedup_after_join"),
+)
+"""Fixtures of every operator, of both join formats, with snapshots and with two operators."""
+
+IN_PLAIN_RUN = ("join_left_outer",)
+
+
+def cases(*names: str) -> list[Any]:
+    """The fixtures as parameters, most of them for full runs."""
+    marks = [() if name in IN_PLAIN_RUN else (pytest.mark.full,) for name in names]
+    return [pytest.param(name, marks=mark) for name, mark in zip(names, marks, strict=True)]
+
+
+def told(report: Report, root: str) -> dict[str, Any]:
+    """A report as JSON has it, less the place that it is about."""
+    found: dict[str, Any] = json.loads(json.dumps(report.to_dict()).replace(root, "CHECKPOINT"))
+    return found
+
+
+def slugs(report: Report) -> Counter[str]:
+    return Counter(problem.slug for problem in report.problems)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> Limits:
+    """No long waits: a second is the longest."""
+    limits = Limits(request_seconds=1, attempts=2)
+    monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(patience, "WORD_AFTER_S", 0.05)
+    for name in ("Pending", "patiently"):
+        whole = getattr(patience, name)
+
+        def bounded(*args: Any, whole: Any = whole) -> Any:
+            return whole(*args[:2], limits)
+
+        monkeypatch.setattr(storage, name, bounded)
+    assert limits != LIMITS
+    return limits
+
+
+# --- reports and requests ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", cases(*CASES))
+@pytest.mark.parametrize("name", ANALYSES)
+def test_a_report_is_that_of_local_files_by_one_request_for_each(case: str, name: str) -> None:
+    analysis = ANALYSES[name]
+    requests = serve(FIXTURES / case)
+    local = analysis(str(FIXTURES / case / "checkpoint"))
+    remote = analysis("objects://checkpoint")
+    assert told(remote, "objects://checkpoint") == told(local, str(FIXTURES / case / "checkpoint"))
+    # The root, which may be none of a checkpoint, and then all that lies below it.
+    assert requests.kinds["LIST"] == 2
+    assert requests.kinds["HEAD"] == 0
+    assert set(requests.read.values()) == {1}
+
+
+def test_info_reads_the_entries_next_to_its_batch(tmp_path: Path) -> None:
+    made = make(tmp_path / "ck", Size(400, 60, 2))
+    requests = serve(tmp_path)
+    report = api.info("objects://ck")
+    assert told(report, "objects://ck") == told(api.info(str(made.path)), str(made.path))
+    # Ten of each log, metadata of query and operator, the schema, and the head of one state file.
+    assert dict(requests.kinds) == {"LIST": 2, "GET": 24}
+    requests.kinds.clear()
+    older = api.info("objects://ck", Options(batch=20))
+    assert older.summary["batch_id"] == 20
+    assert requests.kinds["GET"] == 24 + 2 * 21
+
+
+def test_each_look_at_a_query_that_runs_is_one_listing_and_what_is_new(tmp_path: Path) -> None:
+    growing = Growing("agg_update", tmp_path)
+    for batch in range(5):
+        growing.run(batch)
+    requests = serve(tmp_path)
+    files = RememberedFiles(Storage.open("objects://checkpoint"))
+    looks = []
+    for batch in range(5, 8):
+        requests.kinds.clear()
+        files.look_again()
+        found = checkpoint_at(files, Selection(), small_files=files)
+        looks.append(dict(requests.kinds))
+        assert found.newest_version == batch
+        growing.run(batch)
+    # The entries of both logs, and of each the checksums.
+    assert looks[1:] == [{"LIST": 1, "GET": 4}] * 2
+    assert looks[0]["LIST"] == 1
+
+
+def test_many_requests_are_under_way_at_a_time(tmp_path: Path) -> None:
+    make(tmp_path / "ck", Size(2000, 3, 60))  # of each store but three files
+    requests = serve(tmp_path)
+    requests.latency_s = 0.01
+    api.audit("objects://ck", Options(workers=1))
+    assert 32 <= requests.most <= 64
+    assert set(requests.read.values()) == {1}
+
+
+def test_a_large_file_is_read_in_ranges_side_by_side(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make(tmp_path / "ck", Size(30_000, 1, 1))
+    (size,) = (path.stat().st_size for path in tmp_path.rglob("*.delta"))
+    requests = serve(tmp_path)
+    requests.latency_s = 0.01
+    whole = storage.Storage.stream
+    monkeypatch.setattr(
+        storage.Storage,
+        "stream",
+        lambda self, relative, chunk_bytes=1 << 16, *, size=None: whole(
+            self, relative, min(chunk_bytes, 1 << 16), size=size
+        ),
+    )
+    assert told(api.audit("objects://ck"), "objects://ck") == told(
+        api.audit(str(made.path)), str(made.path)
+    )
+    assert requests.read["ck/state/0/0/1.delta"] == -(-size // (1 << 16)) > 4
+    assert requests.most >= storage.CHUNKS_AHEAD
+
+
+# --- faults --------------------------------------------------------------------------------------
+
+
+def failing(match: str, error: Exception, kind: str = "GET") -> Callable[[str, str], None]:
+    def fault(requested: str, path: str) -> None:
+        if requested == kind and match in path:
+            raise error
+
+    return fault
+
+
+def test_a_partition_that_is_denied_is_not_missing() -> None:
+    requests = serve(FIXTURES / "agg_update")
+    requests.fault = failing("/state/0/1/", PermissionError("403 Forbidden"))
+    report = api.audit("objects://checkpoint")
+    assert {"SS101", "SS102", "SS105", "SS109"}.isdisjoint(f.kind.id for f in report.findings)
+    assert set(slugs(report)) == {"denied"}
+    assert not report.complete
+
+
+def test_listings_are_made_folder_by_folder_where_the_one_of_all_is_denied() -> None:
+    requests = serve(FIXTURES / "agg_update")
+    listings: list[str] = []
+
+    def denied(kind: str, path: str) -> None:
+        if kind == "LIST":
+            listings.append(path)
+            if len(listings) == 2 or path.endswith("state/0/1"):
+                raise PermissionError("403 Forbidden")
+
+    requests.fault = denied
+    report = api.audit("objects://checkpoint")
+    assert slugs(report) == {"denied": 1}
+    assert "SS109" not in {finding.kind.id for finding in report.findings}
+    # The root: alone, with all that lies below it, and with the names of checksum files.
+    assert len(listings) == len(set(listings)) + 2
+
+
+def test_a_token_that_runs_out_is_one_problem(quick: Limits) -> None:
+    del quick
+    requests = serve(FIXTURES / "join_left_outer")
+    requests.fault = failing("/state/", PermissionError("ExpiredToken: the token has expired"))
+    report = api.verify("objects://checkpoint")
+    assert sum(slugs(report).values()) <= 2
+    assert set(slugs(report)) <= {"denied"}
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("HTTP 503 Slow Down"), ConnectionResetError("Connection reset by peer")]
+)
+def test_what_fails_for_a_moment_is_requested_again(quick: Limits, error: OSError) -> None:
+    del quick
+    requests = serve(FIXTURES / "agg_update")
+
+    def fault(kind: str, path: str) -> None:
+        if kind == "GET" and requests.read[path] == 1 and path.endswith(".delta"):
+            raise error
+
+    requests.fault = fault
+    local = str(FIXTURES / "agg_update" / "checkpoint")
+    report = api.audit("objects://checkpoint")
+    assert told(report, "objects://checkpoint") == told(api.audit(local), local)
+    assert set(requests.read.values()) == {1, 2}
+
+
+def test_a_request_that_is_silent_ends_with_a_word(
+    quick: Limits, caplog: pytest.LogCaptureFixture
+) -> None:
+    requests = serve(FIXTURES / "agg_update")
+    requests.fault = lambda _kind, path: 3600 if path.endswith("state/0/1/3.delta") else None
+    report = api.audit("objects://checkpoint")
+    assert requests.read["checkpoint/state/0/1/3.delta"] == quick.attempts
+    assert set(slugs(report)) == {"storage"}
+    assert "SS102" not in {finding.kind.id for finding in report.findings}
+    assert any("3.delta: no answer for" in message for message in caplog.messages)
+
+
+def test_a_file_that_goes_between_listing_and_reading_is_looked_for_again() -> None:
+    requests = serve(FIXTURES / "agg_update")
+
+    def fault(kind: str, path: str) -> None:
+        if kind == "GET" and path.endswith("state/0/0/1.delta") and requests.read[path] == 1:
+            raise FileNotFoundError(path)
+
+    requests.fault = fault
+    report = api.audit("objects://checkpoint")
+    assert report.complete
+    assert slugs(report) == {"moved": 1}
+
+
+@pytest.mark.parametrize(
+    "path", ["offsets/9", "commits/9", "offsets/4", "state/0/0/_metadata/schema"]
+)
+def test_a_log_entry_or_schema_that_went_since_it_was_listed_is_said(path: str) -> None:
+    requests = serve(FIXTURES / "agg_update")
+    requests.fault = failing(f"checkpoint/{path}", FileNotFoundError(path))
+    report = api.audit("objects://checkpoint")
+    (problem,) = (each for each in report.problems if each.slug == "vanished")
+    assert problem.path == f"objects://checkpoint/{path}"
+    assert not report.complete
+
+
+def test_entries_that_were_purged_since_they_were_listed_are_no_problem() -> None:
+    requests = serve(FIXTURES / "agg_update")
+
+    def purged(kind: str, path: str) -> None:
+        if kind == "GET" and path.endswith(("offsets/0", "offsets/1", "commits/0")):
+            raise FileNotFoundError(path)
+
+    requests.fault = purged
+    report = api.audit("objects://checkpoint")
+    assert "vanished" not in slugs(report)

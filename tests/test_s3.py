@@ -1,0 +1,114 @@
+"""S3 on loopback: the client that people use, against a server that speaks its protocol."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import inspector.api as api
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint import drivers
+from inspector.render.report import Report
+from tests.cases import FIXTURES
+from tests.test_object_stores import ANALYSES, CASES, cases, told
+
+BUCKET = "checkpoints"
+KEYS = {"key": "someone", "secret": "very-secret-indeed"}
+
+
+class Account:
+    """A server, and what it was asked for.
+
+    Attributes:
+        url: of the server. asked: method, path and question of each request.
+    """
+
+    def __init__(self) -> None:
+        from moto import server as moto_server
+
+        self.asked: list[tuple[str, str, str]] = []
+        self._server = moto_server.ThreadedMotoServer("127.0.0.1", 0)
+        self._server.start()
+        host, port = self._server.get_host_and_port()
+        self.url = f"http://{host}:{port}"
+        app = self._server._server.app
+
+        def noted(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
+            question = str(environ.get("QUERY_STRING", ""))
+            self.asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], question))
+            return app(environ, start_response)
+
+        self._server._server.app = noted
+
+    def stop(self) -> None:
+        self._server.stop()
+
+    def kinds(self) -> Counter[str]:
+        """LIST, HEAD and GET -> requests."""
+        return Counter(
+            "LIST" if method == "GET" and "list-type" in question else method
+            for method, _, question in self.asked
+        )
+
+
+@pytest.fixture(scope="module")
+def s3() -> Iterator[Account]:
+    account = Account()
+    yield account
+    account.stop()
+    drivers._kept.clear()
+
+
+@pytest.fixture
+def upload(s3: Account) -> Callable[[str], str]:
+    """Copies the checkpoint of a fixture into the bucket; gives its URL."""
+    import boto3
+
+    client = boto3.client(
+        "s3",
+        endpoint_url=s3.url,
+        region_name="us-east-1",
+        aws_access_key_id=KEYS["key"],
+        aws_secret_access_key=KEYS["secret"],
+    )
+
+    def copy(case: str) -> str:
+        client.create_bucket(Bucket=BUCKET)
+        root = FIXTURES / case / "checkpoint"
+        for file in root.rglob("*"):
+            if file.is_file():
+                key = f"{case}/{file.relative_to(root).as_posix()}"
+                client.put_object(Bucket=BUCKET, Key=key, Body=file.read_bytes())
+        s3.asked.clear()
+        return f"s3a://{BUCKET}/{case}"
+
+    return copy
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("case", cases(*CASES))
+def test_reports_are_those_of_local_files_by_one_request_for_each(
+    s3: Account, upload: Callable[[str], str], case: str
+) -> None:
+    url = upload(case)
+    options = Options(storage_options={**KEYS, "endpoint_url": s3.url})
+    local = str(FIXTURES / case / "checkpoint")
+    for analysis in ANALYSES.values():
+        s3.asked.clear()
+        report: Report = analysis(url, options)
+        assert told(report, url) == told(analysis(local), local)
+        kinds = s3.kinds()
+        assert (kinds["LIST"], kinds["HEAD"]) == (2, 0)
+        objects = Counter(path for method, path, q in s3.asked if "list-type" not in q)
+        assert set(objects.values()) == {1}
+
+
+@pytest.mark.full
+def test_wrong_keys_are_denied_and_no_secret_is_told(s3: Account) -> None:
+    options = Options(storage_options={**KEYS, "endpoint_url": s3.url})
+    with pytest.raises((OSError, api.CheckpointError)) as caught:
+        api.info("s3://no-such-bucket/x", options)
+    assert KEYS["secret"] not in str(caught.value)
