@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 Int8s = npt.NDArray[np.int8]
+UInt8s = npt.NDArray[np.uint8]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 UInt64s = npt.NDArray[np.uint64]

@@ -21,6 +21,7 @@ class OpenOptions(TypedDict, total=False):
     partition_id: int | None
     redact: Redact | str | None
     workers: int | None
+    memory_limit: int | None
     engine: EngineOptions | str
     timeout_kind: TimeoutKind | str | None
     event_time_fields: str | Sequence[str]
@@ -50,6 +51,7 @@ class TypedMethods:
         partition_id: int | None = ...,
         redact: Redact | str | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         timeout_kind: TimeoutKind | str | None = ...,
         event_time_fields: str | Sequence[str] = ...,
@@ -167,6 +169,7 @@ class TypedMethods:
         partition_id: int | None = ...,
         redact: Redact | str | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         timeout_kind: TimeoutKind | str | None = ...,
         event_time_fields: str | Sequence[str] = ...,
@@ -195,6 +198,7 @@ class TypedMethods:
         store_name: str | None = ...,
         partition_id: int | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         timeout_kind: TimeoutKind | str | None = ...,
         event_time_fields: str | Sequence[str] = ...,
@@ -231,6 +235,7 @@ class TypedMethods:
         store_name: str | None = ...,
         partition_id: int | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
@@ -246,6 +251,7 @@ class TypedMethods:
         store_name: str | None = ...,
         partition_id: int | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
@@ -262,6 +268,7 @@ class TypedMethods:
         store_name: str | None = ...,
         partition_id: int | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         timeout_kind: TimeoutKind | str | None = ...,
         event_time_fields: str | Sequence[str] = ...,
@@ -283,6 +290,7 @@ class TypedMethods:
         partition_id: int | None = ...,
         redact: Redact | str | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
@@ -297,6 +305,7 @@ class TypedMethods:
         store_name: str | None = ...,
         partition_id: int | None = ...,
         workers: int | None = ...,
+        memory_limit: int | None = ...,
         engine: EngineOptions | str = ...,
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,

@@ -34,6 +34,16 @@ class Source:
             self._place = 0
         return False
 
+    @property
+    def window(self) -> memoryview:
+        """What is there of the next bytes without waiting for another chunk."""
+        return self._chunk[self._place :]
+
+    def skip(self, size: int) -> None:
+        """Consume so many bytes of the window."""
+        self._place += size
+        self.offset += size
+
     def some(self, most: int) -> memoryview:
         """At most this many of the next bytes; empty at the end only."""
         if self.at_end():

@@ -16,13 +16,18 @@ streams may follow one another; a file that ends without an end mark was cut.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import xxhash
 
 from inspector.decode._source import Source
 from inspector.exceptions import FrameError, LimitError, TruncatedError
+from inspector.kernel.loader import kernel
 from inspector.model import Limits
+
+if TYPE_CHECKING:
+    from inspector.decode._raw_blocks import RawCodec
 
 MAGIC = b"LZ4Block"
 
@@ -31,6 +36,7 @@ _STORED = 0x10
 _LZ4 = 0x20
 _LEVEL_BASE = 10  # a block of level n holds up to 2 ** (10 + n) bytes
 _SEED = 0x9747B28C
+_AT_ONCE = 1 << 20  # raw bytes
 _CHECKSUM_BITS = 0x0FFFFFFF  # StreamingXXHash32.asChecksum() drops the upper four
 
 
@@ -45,28 +51,53 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     from inspector.decode._raw_blocks import RawCodec  # noqa: PLC0415 - imports pyarrow
 
     codec = RawCodec("lz4_raw", "LZ4")
+    blocks = _kernel_blocks()
+    room = min(_AT_ONCE, limits.frame_bytes)
     ended = False
     while not source.at_end():
-        start = source.offset
-        _, token, compressed, size, checksum = source.header(_HEADER, MAGIC, "an LZ4 block")
-        _check_lengths(token, compressed, size, checksum, start)
-        ended = size == 0
-        if ended:
-            continue
-        if max(size, compressed) > limits.frame_bytes:
-            raise LimitError(
-                f"LZ4 block of {max(size, compressed)} bytes, limit {limits.frame_bytes}",
-                offset=start,
-            )
-        payload = source.take(compressed, "LZ4 block")
-        # A block that is too short fails by its checksum.
-        stored = token & 0xF0 == _STORED
-        block = bytes(payload) if stored else codec.block(payload, size, start)
-        if xxhash.xxh32_intdigest(block, _SEED) & _CHECKSUM_BITS != checksum:
-            raise FrameError("LZ4 block does not match its checksum", offset=start)
-        yield block
+        raw, packed = b"", 0
+        if blocks is not None:
+            # Many at once, and the GIL is free meanwhile; what it leaves is looked at here.
+            raw, packed = blocks(source.window, 0, limits.frame_bytes, room)
+            source.skip(packed)
+        if not packed:
+            raw = _one_block(source, codec, limits)
+        ended = not raw
+        if raw:
+            yield raw
     if not ended:
         raise TruncatedError("the LZ4 stream has no end mark", offset=source.offset)
+
+
+def _one_block(source: Source, codec: RawCodec, limits: Limits) -> bytes:
+    """One block, decompressed and verified; empty for an end mark."""
+    start = source.offset
+    _, token, compressed, size, checksum = source.header(_HEADER, MAGIC, "an LZ4 block")
+    _check_lengths(token, compressed, size, checksum, start)
+    if size == 0:
+        return b""
+    if max(size, compressed) > limits.frame_bytes:
+        raise LimitError(
+            f"LZ4 block of {max(size, compressed)} bytes, limit {limits.frame_bytes}",
+            offset=start,
+        )
+    payload = source.take(compressed, "LZ4 block")
+    # A block that is too short fails by its checksum.
+    stored = token & 0xF0 == _STORED
+    block = bytes(payload) if stored else codec.block(payload, size, start)
+    if xxhash.xxh32_intdigest(block, _SEED) & _CHECKSUM_BITS != checksum:
+        raise FrameError("LZ4 block does not match its checksum", offset=start)
+    return block
+
+
+def _kernel_blocks() -> Callable[[memoryview, int, int, int], tuple[bytes, int]] | None:
+    """The kernel's function for blocks that are right; only the compiled one has it.
+
+    It takes a buffer, where the first block begins, the most bytes of a block, and about how many
+    raw bytes are wanted; it returns raw bytes, and the packed ones that they were, headers
+    included: of no block that this module would refuse.
+    """
+    return getattr(kernel(), "lz4_stream", None)
 
 
 def _check_lengths(token: int, compressed: int, size: int, checksum: int, start: int) -> None:

@@ -42,6 +42,8 @@ class RecordBlock:
         value_length: bytes of each value, a multiple of 8; -1 for a removal.
         checksum_mismatches: records of this block (by index) whose row checksum is wrong.
         puts_only: none of them is a removal; False also where nobody has looked.
+        chosen: places of these records among consecutive ones, of which they are a part; None if
+            they are all.
         places: where each key lies in the decompressed file, if that is not told by its offset.
     """
 
@@ -54,6 +56,7 @@ class RecordBlock:
     value_length: Int64s
     checksum_mismatches: tuple[int, ...] = ()
     puts_only: bool = False
+    chosen: Int64s | None = None
     places: Int64s | None = None
 
     @property
@@ -64,6 +67,8 @@ class RecordBlock:
     @property
     def ordinals(self) -> Int64s:
         """The ordinal of each in the file."""
+        if self.chosen is not None:
+            return self.chosen + self.first_record
         return np.arange(self.first_record, self.first_record + self.count, dtype=np.int64)
 
     def some(self, rows: Int64s) -> RecordBlock:
@@ -77,6 +82,11 @@ class RecordBlock:
             checksum_mismatches=(),
             places=None if self.places is None else self.places[rows],
         )
+
+    def part(self, rows: Int64s) -> RecordBlock:
+        """Some of the records, by index, ascending, with the ordinals that they had."""
+        chosen = rows if self.chosen is None else self.chosen[rows]
+        return replace(self.some(rows), chosen=chosen)
 
     def raw_place(self, index: int) -> int:
         """Offset of a record's key in the decompressed file, for messages."""

@@ -6,10 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inspector.codec import Message
+from inspector.facts.timers import CallBounds
 from inspector.model import BatchClock, Certainty, StoreFile, StoreId, TimeoutKind
 from inspector.operators.rule import ExpiryField
 from inspector.operators.transform_with_state import Family
 from inspector.sparktypes.key_encoders import KeyEncoder
+from inspector.state.key_range import KeyRange
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class StoreTask:
             that cannot be said, or is not to be checked.
         number: field to be followed for another store's sake (the counters of a join).
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
+        call_bounds: by version, what the records of all keys show about who made them, where a task
+            has a range of the keys.
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
             0 for every other operator.
         family: what a store of transformWithState holds; None for every other operator.
@@ -64,6 +68,7 @@ class StoreTask:
     by_key_time: bool = False
     hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()
+    call_bounds: Mapping[int, CallBounds] = field(default_factory=dict)
     family: Family | None = None
     written_values: Mapping[int, str] = field(default_factory=dict)
     column_family: str | None = None
@@ -98,6 +103,8 @@ class Task(Message):
         key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a
             task is about rows.
         partitions: how many the state has, by the offset log; 0 where that is not recorded.
+        key_range: the part of the keys that it is about; None for all of them.
+        key_memory: bytes that its keys may take; 0 for as many as they need.
         look_again: what looks like damage and may be a query that runs
             (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task, with that as its only
             result: whoever runs it lists the files again, and then runs it anew.
@@ -128,6 +135,13 @@ class Task(Message):
     partitions: int = 0
     provider: str = "hdfs"
     look_again: bool = False
+    key_range: KeyRange | None = None
+    key_memory: int = 0
+
+    @property
+    def speaks_for_files(self) -> bool:
+        """Whether its facts are also on what is not about single keys: files, and all records."""
+        return self.key_range is None or self.key_range.is_first
 
     def store_id(self, store: StoreTask) -> StoreId:
         """The identity of one of its stores."""

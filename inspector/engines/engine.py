@@ -111,6 +111,12 @@ class Reader(Protocol):
         """The same batch function, for tasks that run in this process."""
 
 
+def cores_of(engine: Engine | None) -> int | None:
+    """How many tasks an engine runs at the same time; None if that is not known."""
+    found: int | None = getattr(engine, "cores", None)
+    return found
+
+
 def reader_of(engine: Engine | None) -> Reader | None:
     """What reads the files for an engine, if not fsspec."""
     found: Reader | None = getattr(engine, "reader", None)

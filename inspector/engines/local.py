@@ -31,6 +31,11 @@ class LocalEngine:
     workers: int | None = None
     in_process: ClassVar[bool] = True
 
+    @property
+    def cores(self) -> int:
+        """Tasks that run at the same time."""
+        return max(1, self.workers or os.cpu_count() or 1)
+
     def map(
         self,
         function: BatchFunction,
@@ -40,7 +45,7 @@ class LocalEngine:
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
         tasks = list(_batches(each.spec for each in work))
-        workers = max(1, self.workers or os.cpu_count() or 1)
+        workers = self.cores
         if workers == 1 or len(tasks) < 2:
             yield from function(tasks)
             return

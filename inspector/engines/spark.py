@@ -175,7 +175,7 @@ class SparkEngine:
 
     def _mapped(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self.reader.names(work) if self.reader else []
-        count = group_count(work, self._cores)
+        count = group_count(work, self.cores)
         if self.reader and names:
             tasks = self.reader.frame(work, count)
             run = on_staged_files(run, names)
@@ -190,7 +190,8 @@ class SparkEngine:
         return frame
 
     @cached_property
-    def _cores(self) -> int | None:
+    def cores(self) -> int | None:
+        """Tasks that run at the same time; None on a cluster, which may grow."""
         return sessions.local_cores(self.session)
 
     def computing(self) -> AbstractContextManager[None]:
@@ -199,7 +200,7 @@ class SparkEngine:
 
     def _probe(self) -> list[str]:
         probe = F.udf(workers.probe(), StringType(), useArrow=False)
-        count = self._cores or _PROBES
+        count = self.cores or _PROBES
         numbers = self.session.range(0, count, 1, count)
         try:
             return [str(row[0]) for row in numbers.select(probe("id")).collect()]

@@ -20,6 +20,7 @@ from inspector.engines.engine import (
     Merge,
     Reader,
     Work,
+    cores_of,
     reader_of,
     runs_in_process,
 )
@@ -42,6 +43,7 @@ class Limited:
     def __init__(self, engine: Engine, tasks: int) -> None:
         self._engine = engine
         self._free = BoundedSemaphore(tasks)
+        self.cores = tasks
         self.in_process = runs_in_process(engine)
 
     def map(
@@ -95,6 +97,11 @@ class Together:
     def reader(self) -> Reader | None:
         """What reads the files in place of fsspec, if anything does."""
         return reader_of(self._engine)
+
+    @property
+    def cores(self) -> int | None:
+        """Tasks that run at the same time; None if that is not known."""
+        return cores_of(self._engine)
 
     def join(self) -> None:
         """Count one more user: jobs wait for its tasks until it leaves."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from inspector.facts.fact import Fact, fact
+from inspector.state.compare import SnapshotDifference
+
+SNAPSHOT_DIFFERS = "snapshot-differs"
+"""Slug of the problem."""
 
 
 @fact("checks_passed")
@@ -39,3 +43,25 @@ class ChecksPassed(Fact):
     def merge_key(self, _version: int) -> str:
         """All of a store add."""
         return ""
+
+
+@fact("snapshot_differs")
+@dataclass(frozen=True)
+class SnapshotDiffers(Fact):
+    """A snapshot that disagrees with its deltas on a range of the keys; of all it is a problem.
+
+    Attributes:
+        path: of the snapshot. file_version: its state version.
+        missing, extra, different: as in :class:`inspector.state.compare.SnapshotDifference`.
+    """
+
+    path: str
+    file_version: int | None
+    missing: int
+    extra: int
+    different: int
+
+    @property
+    def difference(self) -> SnapshotDifference:
+        """The numbers of keys."""
+        return SnapshotDifference(self.missing, self.extra, self.different)

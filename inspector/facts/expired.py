@@ -82,6 +82,7 @@ class Leftovers:
         needs: what makes an undecided one inferred; None if nothing does.
         kind_step: step of the batch whose clock matters; None where there is no timer.
         either: it is a leftover of this class by the other clock too.
+        group: tells them from others of which all but the arrays is the same.
     """
 
     kind: LeftoverClass
@@ -98,6 +99,7 @@ class Leftovers:
     needs: Needs | None = None
     kind_step: Int64s | None = None
     either: Bools | None = None
+    group: int = 0
 
     @property
     def before_window(self) -> bool:

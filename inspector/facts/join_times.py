@@ -95,6 +95,18 @@ class RowsTimedByKey(StoreSum):
     rows: int = 0
 
 
+@fact("rows_timed_in_range")
+@dataclass(frozen=True)
+class RowsTimedInRange(Fact):
+    """The same of a range of a partition's keys: the sums of all ranges say which time has most.
+
+    Attributes:
+        rows: of each time in the join key.
+    """
+
+    rows: tuple[int, ...] = ()
+
+
 @fact("removed_rows")
 @dataclass(frozen=True)
 class RemovedRows(StoreSum):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -91,6 +91,8 @@ class Leftover(JudgedLeftover):
         threshold_ms: what it was held against.
         state_change: what the call that answered the timeout did with the state; None for rules
             without a timer.
+        group: of the leftovers that are listed together, where there are several of one judgement.
+        appeared: orders the keys of a partition, where a task has a range of them; else 0.
     """
 
     key: bytes
@@ -103,6 +105,8 @@ class Leftover(JudgedLeftover):
     clock_ms: int | None = None
     threshold_ms: int | None = None
     state_change: StateChange | None = None
+    group: int = 0
+    appeared: int = 0
 
     @property
     def row_bytes(self) -> int:
@@ -153,6 +157,7 @@ class LeftoverCount(JudgedLeftover):
             keys end; None before the window, and where it is not known.
         untouched, changed, empty: keys by what the call that answered the timeout did with their
             state; None for rules without a timer.
+        group: of several of one judgement in a partition.
     """
 
     rows: int
@@ -163,6 +168,7 @@ class LeftoverCount(JudgedLeftover):
     untouched: int | None = None
     changed: int | None = None
     empty: int | None = None
+    group: int = 0
 
     @property
     def row_bytes(self) -> int:
@@ -232,6 +238,7 @@ class _Observer:
         self._state, self._leftovers = state, leftovers
         self._versions = np.array(state.versions, np.int64)
         ids = leftovers.ids
+        self._appeared = state.appearance(ids)
         self._size = state.key_size[ids].astype(np.int64) + state.value_size[ids]
 
     def facts(self, limit: int) -> Iterator[JudgedLeftover]:
@@ -282,6 +289,7 @@ class _Observer:
             fired=int(leftovers.fired[some].max()),
             first_expired_version=self._first(some),
             **_by_change(leftovers, some),
+            group=leftovers.group,
         )
 
     def _first(self, some: Int64s) -> int | None:
@@ -323,16 +331,46 @@ class _Observer:
             clock_ms=_known(leftovers.clock_ms[i]),
             threshold_ms=_known(leftovers.threshold_ms[i]),
             state_change=change,
+            group=leftovers.group,
+            appeared=int(self._appeared[i]) if state.tracking.keys is not None else 0,
         )
 
     def _listed(self, limit: int) -> Int64s:
-        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each."""
-        ids, expired = self._leftovers.ids, self._leftovers.expired_step
-        oldest = np.lexsort((ids, -self._size, expired))
-        if not limit or limit >= len(ids):
-            return oldest
-        largest = np.lexsort((ids, expired, -self._size))[:limit]
-        return np.concatenate([oldest[:limit], largest[~np.isin(largest, oldest[:limit])]])
+        """Positions of the leftovers to list: the oldest, and the largest, up to the limit each.
+
+        Of a range of keys so many for each batch whose clock matters: other ranges may show that
+        the timers of a batch followed another clock.
+        """
+        steps = self._leftovers.kind_step
+        if not limit or steps is None or self._state.tracking.keys is None:
+            return self._first_of(np.arange(len(self._size)), limit)
+        of_steps = [np.flatnonzero(steps == step) for step in np.unique(steps).tolist()]
+        return np.concatenate([self._first_of(some, limit) for some in of_steps])
+
+    def _first_of(self, some: Int64s, limit: int) -> Int64s:
+        expired = self._leftovers.expired_step[some]
+        return some[_oldest_and_largest(expired, self._size[some], self._appeared[some], limit)]
+
+
+def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: int) -> Int64s:
+    oldest = np.lexsort((appeared, -size, expired))
+    if not limit or limit >= len(oldest):
+        return oldest
+    largest = np.lexsort((appeared, expired, -size))[:limit]
+    return np.concatenate([oldest[:limit], largest[~np.isin(largest, oldest[:limit])]])
+
+
+def listed_of_ranges(found: Sequence[Leftover], limit: int) -> list[Leftover]:
+    """The leftovers to list of a partition, of those that its ranges list.
+
+    Args:
+        found: of one group of one judgement.
+        limit: as of :func:`observe_leftovers`.
+    """
+    columns = [(one.expired_version, one.row_bytes, one.appeared) for one in found]
+    expired, size, appeared = np.array(columns, np.int64).reshape(-1, 3).T
+    places = _oldest_and_largest(expired, size, appeared, limit).tolist()
+    return [replace(found[place], appeared=0) for place in places]
 
 
 def _by_change(leftovers: Leftovers, some: Int64s) -> dict[str, Any]:

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Bools, Int64s, UInt8s
+from inspector.decode.records import RecordBlock
 from inspector.decode.spark_hash import RowHash
 from inspector.facts.fact import Fact, fact
 from inspector.state.replay import StateMap
@@ -26,6 +27,16 @@ class Placement:
     hash: RowHash
     partitions: int
     partition_id: int
+
+    def marks(self, block: RecordBlock, rows: Int64s) -> UInt8s:
+        """Whether the keys of some records of a block belong to the partition: a mark each."""
+        offsets, lengths = block.key_offset[rows], block.key_length[rows]
+        where, known = self.hash.partitions(block.buffer, offsets, lengths, self.partitions)
+        return np.where(known, np.where(where == self.partition_id, HERE, ELSEWHERE), UNKNOWN)
+
+
+UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)
+"""Marks of keys: where they belong."""
 
 
 @fact("misplaced_keys")
@@ -57,7 +68,9 @@ class MisplacedKeys(Fact):
 
     @classmethod
     def observe(cls, state: StateMap, placement: Placement) -> MisplacedKeys:
-        """Hold the live keys of a map against their partition."""
+        """Hold the live keys of a map against their partition, by their marks if they have any."""
+        if state.tracking.mark is not None:
+            return cls._by_marks(state)
         checked = misplaced = size = 0
         for ids, where, known in placed(state, placement.hash, placement.partitions):
             wrong = ids[known & (where != placement.partition_id)]
@@ -65,6 +78,18 @@ class MisplacedKeys(Fact):
             misplaced += len(wrong)
             size += int(state.key_size[wrong].sum(dtype=np.int64))
             size += int(state.value_size[wrong].sum(dtype=np.int64))
+        return cls(checked, misplaced, size)
+
+    @classmethod
+    def _by_marks(cls, state: StateMap) -> MisplacedKeys:
+        checked = misplaced = size = 0
+        for some in state.portions():
+            mark = np.where(state.live[some], state.mark[some], UNKNOWN)
+            wrong = mark == ELSEWHERE
+            checked += int((mark != UNKNOWN).sum())
+            misplaced += int(wrong.sum())
+            size += int(state.key_size[some][wrong].sum(dtype=np.int64))
+            size += int(state.value_size[some][wrong].sum(dtype=np.int64))
         return cls(checked, misplaced, size)
 
 

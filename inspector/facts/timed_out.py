@@ -262,6 +262,7 @@ class _TimedOut:
             needs=None if sure else self._needs(group >> 4, kept=kept, same=same),
             kind_step=kind_step,
             either=either,
+            group=group,
         )
 
     def _needs(self, again_by: int, *, kept: bool, same: bool) -> Needs | None:

@@ -107,6 +107,55 @@ class ClockEvidence(Fact):
         return version
 
 
+@fact("call_bounds")
+@dataclass(frozen=True)
+class CallBounds(Fact):
+    """Up to where the records of a version were surely made for data. Adds over ranges of keys.
+
+    Who made the records is judged by the order of all of them: a pass over a part of a partition's
+    keys has to be told what the others show.
+
+    Attributes:
+        by_any, by_event, by_processing: position of the last record that no timeout can have made,
+            whatever clock the timers follow, and by each of them; -1 for none.
+    """
+
+    by_any: int = -1
+    by_event: int = -1
+    by_processing: int = -1
+
+    def __add__(self, other: CallBounds) -> CallBounds:
+        return CallBounds(
+            max(self.by_any, other.by_any),
+            max(self.by_event, other.by_event),
+            max(self.by_processing, other.by_processing),
+        )
+
+    def merge_key(self, version: int) -> int:
+        """Those of one version add."""
+        return version
+
+    @classmethod
+    def of(cls, records: TimerRecords, clock: BatchClock | None) -> CallBounds:
+        """What the records of one version show, whose batch had these clocks."""
+        if records.change.rebased:
+            return cls()
+        clock = clock or BatchClock(BatchId(records.change.version - 1))
+        event, processing = (due_before(records, clock, kind) for kind in (EVENT, PROCESSING))
+        timed = is_timer(records.before)
+        return cls(
+            *(
+                _last(records.positions, records.fresh | (timed & ~due))
+                for due in (event | processing, event, processing)
+            )
+        )
+
+    @property
+    def last_data(self) -> dict[TimeoutKind, int]:
+        """As :attr:`Calls.last_data`."""
+        return {EVENT: self.by_event, PROCESSING: self.by_processing}
+
+
 @dataclass(frozen=True)
 class Calls:
     """Who made the records of one version.
@@ -123,40 +172,42 @@ class Calls:
     against: frozenset[TimeoutKind] = frozenset()
 
 
-def calls_of(records: TimerRecords, clock: BatchClock | None, premises: TimerPremises) -> Calls:
+def calls_of(
+    records: TimerRecords,
+    clock: BatchClock | None,
+    premises: TimerPremises,
+    bounds: CallBounds | None = None,
+) -> Calls:
     """What the records of one version show.
 
     Args:
         records: of the version.
         clock: of its batch; None if its log entry is gone.
         premises: of the operator.
+        bounds: of all records, if these are of a part of the keys.
     """
     if records.change.rebased:
         return Calls()
     clock = clock or BatchClock(BatchId(records.change.version - 1))
-    sure_from = _sure_from(records, clock, premises)
-    last_data = {
-        kind: _last(records.positions, records.fresh | (is_timer(records.before) & ~due))
-        for kind, due in ((kind, due_before(records, clock, kind)) for kind in TimeoutKind)
-    }
-    return Calls(sure_from, last_data, frozenset(_against(records, clock, premises, sure_from)))
+    bounds = bounds or CallBounds.of(records, clock)
+    sure_from = _sure_from(records, clock, premises, bounds)
+    against = frozenset(_against(records, clock, premises, sure_from))
+    return Calls(sure_from, bounds.last_data, against)
 
 
-def _sure_from(records: TimerRecords, clock: BatchClock, premises: TimerPremises) -> int:
+def _sure_from(
+    records: TimerRecords, clock: BatchClock, premises: TimerPremises, bounds: CallBounds
+) -> int:
     """Position from which on only timeouts can have made the records.
 
     Spark calls for data first, in ascending order of keys (premise ``data-first``); in a batch
     without data it calls for timeouts only. Bytes that contradict a premise end its use: a record
     of a key that had no timer, or one that had not run out by any clock, was made for data.
     """
-    possible = np.zeros(len(records.ids), np.bool_)
-    for kind in TimeoutKind:
-        possible |= due_before(records, clock, kind)
-    by_data = _last(records.positions, records.fresh | (is_timer(records.before) & ~possible))
-    if premises.fed_by_sources and clock.has_new_data is False and by_data < 0:
+    if premises.fed_by_sources and clock.has_new_data is False and bounds.by_any < 0:
         return 0
     descent = records.change.first_descent
-    return NO_RECORD if descent is None or descent <= by_data else descent
+    return NO_RECORD if descent is None or descent <= bounds.by_any else descent
 
 
 def due_before(records: TimerRecords, clock: BatchClock, kind: TimeoutKind) -> Bools:

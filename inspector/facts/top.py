@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 import heapq
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -39,6 +39,7 @@ class TopKey(Fact):
         by: the ranking. amount: what the key ranks by there: more comes first.
         key: its UnsafeRow. key_bytes, value_bytes: sizes of the row.
         puts: in the window. last_put_version: None if that was before the window.
+        appeared: orders the keys of a partition, where a task has a range of them; else 0.
     """
 
     by: TopBy
@@ -48,6 +49,7 @@ class TopKey(Fact):
     value_bytes: int
     puts: int
     last_put_version: int | None = None
+    appeared: int = 0
 
     @property
     def held_bytes(self) -> int:
@@ -64,7 +66,10 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
         least = np.partition(amounts, len(amounts) - most)[len(amounts) - most]
         ids, amounts = ids[amounts >= least], amounts[amounts >= least]
     order = np.lexsort((ids, -amounts))[:most]
-    for i, key in zip(order.tolist(), state.keys(ids[order]), strict=True):
+    ranged = state.tracking.keys is not None
+    appeared = state.appearance(ids[order]) if ranged else np.zeros(len(order), np.int64)
+    keys = state.keys(ids[order])
+    for i, key, place in zip(order.tolist(), keys, appeared.tolist(), strict=True):
         key_id, amount = int(ids[i]), int(amounts[i])
         put = int(state.put_step[key_id])
         yield TopKey(
@@ -75,7 +80,14 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
             int(state.value_size[key_id]),
             int(state.puts[key_id]),
             None if put < 0 else state.versions[put],
+            place,
         )
+
+
+def first_keys(found: Iterable[TopKey], most: int) -> list[TopKey]:
+    """The first ``most`` keys of a partition, of the tops of its ranges by one ranking."""
+    first = heapq.nsmallest(most, found, key=lambda one: (-one.amount, one.appeared))
+    return [replace(one, appeared=0) for one in first]
 
 
 def merge_top(found: Iterable[Observed[TopKey]], most: int) -> list[Observed[TopKey]]:

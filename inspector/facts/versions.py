@@ -100,7 +100,7 @@ def measure_version(
     key_sizes, value_sizes, row_sizes = sizes.snapshot()
     sharing = {} if change.rebased else _sharing(change.sums, state)
     counts = {} if change.rebased else vars(change.counts)
-    empty = not change.rebased and not change.counts.puts and not change.counts.removals
+    empty = not change.rebased and not state.records
     return VersionFacts(
         stores=1,
         rebased=int(change.rebased),

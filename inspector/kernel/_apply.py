@@ -97,7 +97,9 @@ class _Apply:
         """Note a key as it was, and return that; None if the version has touched it before."""
         row, was = self.rows[key], None
         if not row["touched"]:
+            mark = row["mark"]
             self.rows[key] = FRESH[0]
+            row["mark"] = mark
         if row["touched"] != self._step + 1:
             row["touched"] = self._step + 1
             held = (key, row["value_hash"], row["clock"], row["value_size"], row["live"], b"")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 from typing import Any
 
@@ -9,14 +11,22 @@ import numpy as np
 
 from inspector.kernel._arguments import checked_spans, integers, octets, same_length, writable
 
+_PRINT = 16
+
 
 class Interner:
     """Numbers byte strings in order of first appearance: equal bytes, equal number.
 
     One thread at a time: a second one gets ``RuntimeError``.
+
+    Args:
+        hashed: keep no byte string but 16 bytes in its place, hashes under a secret that is drawn
+            for each interner. That two of ``n`` strings are taken for one then has a chance of at
+            most ``n * n / 2**127``, whoever chose them.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, hashed: bool = False) -> None:
+        self._secret = os.urandom(32) if hashed else None
         self._ids: dict[bytes, int] = {}
         self._keys: list[bytes] = []
         self._bytes = 0
@@ -44,11 +54,21 @@ class Interner:
                 numbers[i] = self._number(bytes(view[start : start + size]))
 
     def _number(self, key: bytes) -> int:
+        key = self._kept(key)
         number = self._ids.setdefault(key, len(self._keys))
         if number == len(self._keys):
             self._keys.append(key)
             self._bytes += len(key)
         return number
+
+    def _kept(self, key: bytes) -> bytes:
+        if self._secret is None:
+            return key
+        return hashlib.blake2b(key, digest_size=_PRINT, key=self._secret).digest()
+
+    def _check_kept(self) -> None:
+        if self._secret is not None:
+            raise ValueError("the byte strings are not kept")
 
     def __len__(self) -> int:
         with _Busy(self._busy):
@@ -57,15 +77,16 @@ class Interner:
     def find(self, key: Any) -> int:
         """The number of a byte string, -1 if it has none."""
         with _Busy(self._busy):
-            return self._ids.get(bytes(octets(key)), -1)
+            return self._ids.get(self._kept(bytes(octets(key))), -1)
 
     def lengths(self, out: Any) -> None:
         """Fill ``out`` with the length of every byte string, by number.
 
         Raises:
-            ValueError: ``out`` does not have one place per byte string.
+            ValueError: ``out`` does not have one place per byte string, or they are not kept.
         """
         with _Busy(self._busy):
+            self._check_kept()
             sizes = writable(out, np.int64)
             if len(sizes) != len(self._keys):
                 raise ValueError("arrays differ in length")
@@ -80,9 +101,11 @@ class Interner:
                 ``offsets[i]:offsets[i + 1]`` of the result.
 
         Raises:
-            ValueError: a number that was never given, or ``offsets`` of another length.
+            ValueError: a number that was never given, ``offsets`` of another length, or the byte
+                strings are not kept.
         """
         with _Busy(self._busy):
+            self._check_kept()
             numbers = integers(ids)
             places = writable(offsets, np.int64)
             if len(places) != len(numbers) + 1:

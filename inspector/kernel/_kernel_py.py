@@ -16,6 +16,7 @@ from inspector.kernel._changes import change_columns, tally
 from inspector.kernel._hashes import row_hashes
 from inspector.kernel._interner import Interner
 from inspector.kernel._order import descents
+from inspector.kernel._ranges import rows_of_range
 from inspector.kernel._rows import check_rows, read_slots
 from inspector.kernel._scan import scan
 from inspector.kernel._spans import gather, hash64
@@ -57,6 +58,7 @@ __all__ = [
     "lz4_blocks",
     "read_slots",
     "row_hashes",
+    "rows_of_range",
     "scan",
     "table_entries",
     "table_live",

@@ -65,8 +65,11 @@ static int apply_records(Apply *apply)
         if (count - i > ROWS_AHEAD)
             fetch_row(&apply->table, apply->rows, array_get(&apply->ids, i + ROWS_AHEAD));
         row = row_get(&apply->table, id);
-        if (!row.touched)
+        if (!row.touched) {
+            uint8_t mark = row.mark;
             row = FRESH;
+            row.mark = mark;
+        }
         if (row.touched == touched) {
             apply_record(apply, i, &row);
         } else {

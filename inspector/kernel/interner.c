@@ -39,17 +39,29 @@ static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int f
         }
 }
 
+/* The hash by which a key is looked for; puts its print in its place, where these are kept. */
+static uint32_t sought(const Interner *self, Span *key, uint8_t print[PRINT])
+{
+    uint32_t tag;
+    if (!self->hashed)
+        return tag_of(self->secret, *key);
+    tag = print_of(self->secret, *key, print);
+    *key = (Span){print, PRINT};
+    return tag;
+}
+
 /* Interns some spans. Returns 0, -1 for a bad span, -2 for no memory. */
 static int intern_few(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
 {
     Span keys[AHEAD];
+    uint8_t prints[AHEAD][PRINT];
     uint32_t tags[AHEAD];
     int64_t found[AHEAD];
     int i;
     for (i = 0; i < few; i++) {
         if (span_at(spans, first + i, &keys[i]) < 0)
             return -1;
-        tags[i] = tag_of(self->secret, keys[i]);
+        tags[i] = sought(self, &keys[i], prints[i]);
     }
     fetch_ahead(self, tags, few, found);
     for (i = 0; i < few; i++) {
@@ -73,6 +85,15 @@ static int intern_spans(Interner *self, const Spans *spans, Array *out)
             return status;
     }
     return 0;
+}
+
+/* Refuses what needs the keys themselves. */
+static int keys_kept(const Interner *self)
+{
+    if (!self->hashed)
+        return 0;
+    PyErr_SetString(PyExc_ValueError, "the byte strings are not kept");
+    return -1;
 }
 
 /* One thread at a time: the GIL is released while an interner changes. */
@@ -123,6 +144,8 @@ static PyObject *interner_find(PyObject *object, PyObject *argument)
     Interner *self = (Interner *)object;
     Py_buffer buffer;
     Span key;
+    uint8_t print[PRINT];
+    uint32_t tag;
     int64_t number = -1;
     if (interner_enter(self) < 0)
         return NULL;
@@ -131,8 +154,9 @@ static PyObject *interner_find(PyObject *object, PyObject *argument)
         return NULL;
     }
     key = (Span){buffer.buf, buffer.len};
+    tag = sought(self, &key, print);
     if (self->count)
-        number = (int64_t)slot_of(self, key, tag_of(self->secret, key))->number - 1;
+        number = (int64_t)slot_of(self, key, tag)->number - 1;
     PyBuffer_Release(&buffer);
     self->busy = 0;
     return PyLong_FromLongLong(number);
@@ -146,7 +170,7 @@ static PyObject *interner_lengths(PyObject *object, PyObject *argument)
     int64_t i;
     if (interner_enter(self) < 0)
         return NULL;
-    if (out_open(argument, "lq", self->count, &out) == 0) {
+    if (keys_kept(self) == 0 && out_open(argument, "lq", self->count, &out) == 0) {
         for (i = 0; i < self->count; i++)
             array_set(&out, i, key_at(self, i).size);
         PyBuffer_Release(&out.buffer);
@@ -224,7 +248,7 @@ static PyObject *interner_gather(PyObject *object, PyObject *args)
         return NULL;
     if (interner_enter(self) < 0)
         return NULL;
-    if (array_open(ids_object, 0, "lq", &ids) < 0)
+    if (keys_kept(self) < 0 || array_open(ids_object, 0, "lq", &ids) < 0)
         goto no_ids;
     if (out_open(offsets_object, "lq", ids.count + 1, &offsets) == 0) {
         result = gather_keys(self, &ids, &offsets);
@@ -249,8 +273,10 @@ static Py_ssize_t interner_length(PyObject *object)
 
 static PyObject *interner_nbytes(PyObject *object, void *closure)
 {
-    (void)closure;
-    return PyLong_FromLongLong(((Interner *)object)->bytes);
+    const Interner *self = (Interner *)object;
+    int64_t packed = self->stride ? self->count * self->stride : self->packed_size;
+    (void)closure; /* what lies ahead of the packed keys was never touched, so that it is no memory yet */
+    return PyLong_FromLongLong(self->bytes - (self->packed_size - packed));
 }
 
 /* Takes random bytes from os.urandom, on every platform the same. */
@@ -273,12 +299,15 @@ static int secret_fill(uint64_t secret[SECRET_WORDS])
 static PyObject *interner_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
 {
     allocfunc allocate_object = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    static char hashed_name[] = "hashed";
+    char *names[] = {hashed_name, NULL};
     PyObject *object;
-    if (PyTuple_Size(args) != 0 || (keywords && PyDict_Size(keywords) != 0)) {
-        PyErr_SetString(PyExc_TypeError, "Interner() takes no arguments");
+    int hashed = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "|p:Interner", names, &hashed))
         return NULL;
-    }
     object = allocate_object(type, 0); /* zeroed */
+    if (object)
+        ((Interner *)object)->hashed = hashed;
     if (object && secret_fill(((Interner *)object)->secret) < 0) {
         Py_DECREF(object);
         return NULL;

@@ -38,7 +38,8 @@ static inline uint64_t siphash(const uint64_t secret[2], Span span)
 }
 
 enum { SHORT_KEY = 128, SIP_WORDS = 2, NH_WORDS = SHORT_KEY / 8, MIX_WORDS = 8 };
-enum { SECRET_WORDS = SIP_WORDS + NH_WORDS + MIX_WORDS };
+enum { HASH_WORDS = SIP_WORDS + NH_WORDS + MIX_WORDS, HALVES = 2, PRINT = 8 * HALVES };
+enum { SECRET_WORDS = HALVES * HASH_WORDS };
 
 #if defined(__SIZEOF_INT128__)
 typedef unsigned __int128 Wide;
@@ -48,10 +49,10 @@ static inline Wide wide_at(const uint64_t *words)
     return (Wide)words[1] << 64 | words[0];
 }
 
-/* A third of SipHash's time for the keys that most states have. NH, the sum of products of UMAC
+/* A strongly universal hash of 64 bits in the upper half. A third of SipHash's time for the keys that most states have. NH, the sum of products of UMAC
  * (RFC 4418), and a multiply-shift (Dietzfelbinger) of it and the length: however two keys were
  * chosen, as long as the secret is not known the chance that they meet is that of random numbers. */
-static inline uint32_t short_hash(const uint64_t *secret, Span span)
+static inline Wide short_hash(const uint64_t *secret, Span span)
 {
     const uint64_t *mix = secret + NH_WORDS;
     Wide length = (Wide)(uint64_t)span.size, sum = 0;
@@ -64,7 +65,7 @@ static inline uint32_t short_hash(const uint64_t *secret, Span span)
     }
     sum = wide_at(mix) * (uint64_t)sum + wide_at(mix + 2) * (uint64_t)(sum >> 64) +
           wide_at(mix + 4) * length + wide_at(mix + 6);
-    return (uint32_t)(sum >> 96);
+    return sum;
 }
 #endif
 
@@ -73,9 +74,29 @@ static inline uint32_t tag_of(const uint64_t *secret, Span key)
 {
 #if defined(__SIZEOF_INT128__)
     if (key.size <= SHORT_KEY)
-        return short_hash(secret + SIP_WORDS, key);
+        return (uint32_t)(short_hash(secret + SIP_WORDS, key) >> 96);
 #endif
     return (uint32_t)siphash(secret, key);
+}
+
+/* What stands for a key that is not kept: two hashes of 64 bits, of independent secrets. Two keys of up
+ * to SHORT_KEY bytes that somebody chose without knowing these have the same print with a chance of at
+ * most 2^-126: for each half 2^-64 that their sums are equal, and as much that its upper bits are. */
+static inline uint32_t print_of(const uint64_t *secret, Span key, uint8_t print[PRINT])
+{
+    uint64_t hash[HALVES];
+    int half;
+    for (half = 0; half < HALVES; half++, secret += HASH_WORDS) {
+#if defined(__SIZEOF_INT128__)
+        if (key.size <= SHORT_KEY) {
+            hash[half] = (uint64_t)(short_hash(secret + SIP_WORDS, key) >> 64);
+            continue;
+        }
+#endif
+        hash[half] = siphash(secret, key);
+    }
+    memcpy(print, hash, PRINT);
+    return (uint32_t)(hash[0] >> 32);
 }
 
 #endif

@@ -28,6 +28,7 @@ typedef struct {
 typedef struct {
     PyObject_HEAD
     uint64_t secret[SECRET_WORDS];
+    int hashed; /* what is interned are prints of keys */
     int busy; /* a thread is at work, perhaps without the GIL */
     int64_t stride;  /* bytes of every key, while all are of one size: fields of fixed width; else 0 */
     uint8_t *packed; /* those keys, by number; they stay here when others come */
@@ -37,7 +38,7 @@ typedef struct {
     Chunk *chunks;
     uint8_t *end; /* of what is used in the newest shared chunk */
     int64_t room; /* behind it */
-    Slot *slots; /* open addressing, linear probing, at most half full */
+    Slot *slots; /* open addressing, linear probing, at most three quarters full */
     int64_t slot_count;
     int64_t count;
     int64_t bytes; /* allocated */
@@ -126,7 +127,17 @@ static inline Span key_at(const Interner *self, int64_t number)
 /* Memory of a larger size in place of some, with what is in it; NULL if there is none. */
 static inline void *regrow(Interner *self, void *memory, int64_t size, int64_t larger)
 {
-    void *grown = allocate(self, larger);
+    void *grown;
+#if defined(MREMAP_MAYMOVE) /* pages change their place, and no byte is copied */
+    if (size) {
+        grown = mremap(memory, (size_t)size, (size_t)larger, MREMAP_MAYMOVE);
+        if (grown == MAP_FAILED)
+            return NULL;
+        self->bytes += larger - size;
+        return grown;
+    }
+#endif
+    grown = allocate(self, larger);
     if (!grown)
         return NULL;
     if (size)
@@ -210,7 +221,7 @@ static inline int interner_reserve(Interner *self, Span key)
 {
     if (self->count >= MOST_KEYS)
         return -1;
-    if (self->slot_count / 2 <= self->count && slots_grow(self) < 0)
+    if (self->slot_count / 4 * 3 <= self->count && slots_grow(self) < 0)
         return -1;
     if (!self->count && !self->key_room)
         self->stride = key.size <= PACKED_MOST ? key.size : 0;

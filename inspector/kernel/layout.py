@@ -53,16 +53,18 @@ ROW = np.dtype(
         ("record", "<i4"),
         ("live", "?"),
         ("same_state", "?"),
-        ("unused", "V2"),
+        ("mark", "u1"),
+        ("unused", "V1"),
     ]
 )
 """What is kept of a key; see :class:`inspector.state.replay.StateMap` for the words.
 
 ``touched`` is one more than the step that touched the key last. A row of zeros is that of a key
-which no step has touched; ``apply`` makes it :data:`FRESH`.
+which no step has touched; ``apply`` makes it :data:`FRESH`, but for its ``mark``, the
+caller's own.
 """
 FRESH = np.array(
-    [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, 0, 0, -1, False, False, b"")], ROW
+    [(0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, 0, 0, -1, False, False, 0, b"")], ROW
 )
 """The row of a key that was never put."""
 TOUCH = np.dtype(

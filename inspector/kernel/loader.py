@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         lz4_blocks = staticmethod(_kernel_py.lz4_blocks)
         read_slots = staticmethod(_kernel_py.read_slots)
         row_hashes = staticmethod(_kernel_py.row_hashes)
+        rows_of_range = staticmethod(_kernel_py.rows_of_range)
         scan = staticmethod(_kernel_py.scan)
         table_entries = staticmethod(_kernel_py.table_entries)
         table_live = staticmethod(_kernel_py.table_live)

@@ -1,48 +1,8 @@
 /* Hashes and concatenates spans; _spans.py defines it. */
 #include "functions.h"
+#include "xxh64.h"
 
 enum { SLOT = 8 }; /* bytes of a row that may be left out of its hash */
-
-static const uint64_t P1 = 0x9E3779B185EBCA87ULL, P2 = 0xC2B2AE3D27D4EB4FULL,
-                      P3 = 0x165667B19E3779F9ULL, P4 = 0x85EBCA77C2B2AE63ULL,
-                      P5 = 0x27D4EB2F165667C5ULL;
-
-static uint64_t xxh_round(uint64_t lane, uint64_t input)
-{
-    return rotate(lane + input * P2, 31) * P1;
-}
-
-static uint64_t xxh_stripes(const uint8_t **data, int64_t *size, uint64_t seed)
-{
-    uint64_t lane[4] = {seed + P1 + P2, seed + P2, seed, seed - P1}, hash;
-    int i;
-    for (; *size >= 32; *data += 32, *size -= 32)
-        for (i = 0; i < 4; i++)
-            lane[i] = xxh_round(lane[i], le64(*data + 8 * i));
-    hash = rotate(lane[0], 1) + rotate(lane[1], 7) + rotate(lane[2], 12) + rotate(lane[3], 18);
-    for (i = 0; i < 4; i++)
-        hash = (hash ^ xxh_round(0, lane[i])) * P1 + P4;
-    return hash;
-}
-
-static uint64_t xxh64(const uint8_t *data, int64_t size, uint64_t seed)
-{
-    uint64_t total = (uint64_t)size;
-    uint64_t hash = size < 32 ? seed + P5 : xxh_stripes(&data, &size, seed);
-    hash += total;
-    for (; size >= 8; data += 8, size -= 8)
-        hash = rotate(hash ^ xxh_round(0, le64(data)), 27) * P1 + P4;
-    if (size >= 4) {
-        hash = rotate(hash ^ (le32(data) * P1), 23) * P2 + P3;
-        data += 4;
-        size -= 4;
-    }
-    for (; size > 0; data++, size--)
-        hash = rotate(hash ^ (*data * P5), 11) * P1;
-    hash = (hash ^ hash >> 33) * P2;
-    hash = (hash ^ hash >> 29) * P3;
-    return hash ^ hash >> 32;
-}
 
 static int hash_spans(const Spans *spans, int64_t skip, Array *out)
 {

@@ -15,7 +15,7 @@ typedef struct {
     int32_t key_size, value_size, put_step, born_step;
     int32_t touched; /* one more than the step that touched it last; 0 if none did */
     int32_t puts, record;
-    uint8_t live, same_state, unused[2];
+    uint8_t live, same_state, mark, unused;
 } Row;
 
 typedef struct {
@@ -31,7 +31,7 @@ typedef char touch_has_32_bytes[sizeof(Touch) == 32 ? 1 : -1];
 
 #define NO_CLOCK INT64_MIN
 enum { BEFORE_WINDOW = -1 };
-static const Row FRESH = {0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, 0, 0, -1, 0, 0, {0, 0}};
+static const Row FRESH = {0, NO_CLOCK, 0, 0, BEFORE_WINDOW, BEFORE_WINDOW, 0, 0, -1, 0, 0, 0, 0};
 
 enum { REBASED = 1, TIMED = 2 };
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
-from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey
+from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
 from inspector.facts.joins import compare_index, compare_side
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times
@@ -50,6 +50,10 @@ def _key_times(
     votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]
     most = max((one.same for one in votes), default=0)
     store_id = task.store_id(store)
-    yield Observed(store_id, task.version, RowsTimedByKey(most))
+    if task.key_range is None:
+        yield Observed(store_id, task.version, RowsTimedByKey(most))
+    else:
+        same = RowsTimedInRange(tuple(one.same for one in votes))
+        yield Observed(store_id, task.version, same)
     for one in votes if store.by_key_time else ():
         yield Observed(store_id, task.version, one)

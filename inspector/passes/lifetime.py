@@ -11,13 +11,14 @@ from inspector.facts.ages import Ages, OldestEventTime
 from inspector.facts.clocks import Clocks
 from inspector.facts.expired import past_clock
 from inspector.facts.expiring import Expiring
-from inspector.facts.fact import Fact, Observed
+from inspector.facts.fact import FactT, Observed
 from inspector.facts.join_times import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
 from inspector.facts.timed_out import TimerView, timed_out
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import (
     EVENT,
+    CallBounds,
     Calls,
     ClockEvidence,
     TimerPremises,
@@ -58,7 +59,8 @@ class Lifetime:
         batch = self._batches.get(change.version - 1)
         if self._has_timers:
             records = TimerRecords.of(change, self._state)
-            calls = calls_of(records, batch, self._premises)
+            bounds = self._store.call_bounds.get(change.version)
+            calls = calls_of(records, batch, self._premises, bounds)
             self._calls[change.version] = calls
             self._runs.update(records, self._state, batch, calls)
         event_time = self._store.event_time
@@ -71,6 +73,12 @@ class Lifetime:
             before = self._batches.get(change.version - 2)
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
             yield self._observed(removed, change.version)
+
+    def bounds(self, change: Change) -> Observed[CallBounds]:
+        """What the records of one version show about who made them."""
+        records = TimerRecords.of(change, self._state)
+        bounds = CallBounds.of(records, self._batches.get(change.version - 1))
+        return self._observed(bounds, change.version)
 
     def emit(self) -> Iterator[Observed[Any]]:
         """Everything about the version that was replayed last."""
@@ -139,6 +147,6 @@ class Lifetime:
         for habits in self._runs.observe(self._state):
             yield self._observed(habits)
 
-    def _observed(self, fact: Fact, version: int | None = None) -> Observed[Any]:
+    def _observed(self, fact: FactT, version: int | None = None) -> Observed[FactT]:
         at = self._task.version if version is None else version
         return Observed(self._store_id, at, fact)

@@ -14,9 +14,11 @@ from inspector.exceptions import MissingVersionError
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import filter_of
+from inspector.passes.ranges import range_filter
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
+from inspector.state.key_range import RangeFilter
 from inspector.state.last_puts import LastPuts
 from inspector.state.positions import Positions
 
@@ -26,7 +28,8 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
 
     A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
     """
-    found = _locate(task.version, reader.provider.files_of(store.files), reader)
+    keys = range_filter(task, store)
+    found = _locate(task.version, reader.provider.files_of(store.files), reader, keys)
     if found is None or not found[0].files:  # version 0 has no files
         return
     chain, positions = found
@@ -47,7 +50,9 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
         reader.failed(error, file)
 
 
-def _locate(version: int, files: StoreFiles, reader: StoreReader) -> tuple[Chain, Positions] | None:
+def _locate(
+    version: int, files: StoreFiles, reader: StoreReader, keys: RangeFilter | None
+) -> tuple[Chain, Positions] | None:
     """Which files make a version, and where in them its rows lie.
 
     A snapshot that cannot be read is passed over for an older chain of the same version, as Spark
@@ -60,7 +65,7 @@ def _locate(version: int, files: StoreFiles, reader: StoreReader) -> tuple[Chain
             if not reader.problems:
                 reader.report(error.slug, error.message)
             return None
-        positions, bad = _learn(chain, reader)
+        positions, bad = _learn(chain, reader, keys)
         if bad is None:
             return chain, positions
         if bad != chain.base:
@@ -68,7 +73,9 @@ def _locate(version: int, files: StoreFiles, reader: StoreReader) -> tuple[Chain
         files = files.without(bad)
 
 
-def _learn(chain: Chain, reader: StoreReader) -> tuple[Positions, StoreFile | None]:
+def _learn(
+    chain: Chain, reader: StoreReader, keys: RangeFilter | None
+) -> tuple[Positions, StoreFile | None]:
     """Positions of the live rows, and the file that could not be read, if there is one."""
     puts = LastPuts()
     reader.keep(chain.files)  # for the rows themselves
@@ -76,7 +83,7 @@ def _learn(chain: Chain, reader: StoreReader) -> tuple[Positions, StoreFile | No
     for number, file in enumerate(chain.files):
         try:
             for block in reader.blocks(file):
-                puts.learn(number, block)
+                puts.learn(number, block if keys is None else keys.of(block))
         except READ_ERRORS as error:  # noqa: PERF203 - a file takes longer than its try
             reader.failed(error, file)
             return puts.finish(), file

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -15,18 +16,22 @@ from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path, fixed_slot_offset
 from inspector.decode.spark_hash import RowHash
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.misplaced import MisplacedKeys, Placement
 from inspector.facts.registry import observers_of
 from inspector.facts.rehashed import Rehashed
 from inspector.facts.sizes import LiveSizes
+from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.lifetime import Lifetime
+from inspector.passes.ranges import range_filter
+from inspector.passes.shown_keys import shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Step, replay_steps
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
@@ -57,12 +62,27 @@ def audit_store(
     return (yield from pass_.emit_judged())
 
 
+def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[CallBounds]]:
+    """Replay a store of group state for what its records show about who made them."""
+    pass_ = StorePass(task, store, reader, confirm=False)
+    if pass_.state.tracking.clock_slot < 0:
+        return
+    steps = replay_steps(reader.provider.files_of(store.files), task.version)
+    reader.expect([file for step in steps for file in step.files])
+    for step in steps:
+        change = pass_.advance(step)
+        if change is not None:
+            yield pass_.life.bounds(change)
+
+
 class StorePass:
     """A store on its way through its versions.
 
     Args:
         task, store, reader: what is read.
         confirm: hold the snapshots that are not needed against the map that the deltas made.
+        exact: keep all keys. Otherwise a hash of 16 bytes stands for each where the facts need no
+            more, and the few that are shown are read again from their files.
 
     Attributes:
         state: the map so far.
@@ -71,15 +91,23 @@ class StorePass:
     """
 
     def __init__(
-        self, task: Task, store: StoreTask, reader: StoreReader, *, confirm: bool = True
+        self,
+        task: Task,
+        store: StoreTask,
+        reader: StoreReader,
+        *,
+        confirm: bool = True,
+        exact: bool = False,
     ) -> None:
         self._task, self._store, self._reader = task, store, reader
         self._confirm = confirm
-        self._fit = _Fit(store, reader) if task.fit else None
-        self.state = StateMap(tracking(store))
+        self._fit = _Fit(store, reader) if task.fit and task.speaks_for_files else None
+        self._applied: list[StoreFile] = []
+        self.state = StateMap(_tracking(task, store, hashed=not exact and shows_few(task, store)))
         self.whole = True
         self._raw_bytes = 0
         self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
+        self._differences: list[Observed[SnapshotDiffers]] = []
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
@@ -123,14 +151,17 @@ class StorePass:
     def _load(self, file: StoreFile) -> Change | None:
         self._since = []
         self.state.begin(file.version or 0, rebase=True)
+        self._applied.append(file)
         return self._run(file)
 
     def _apply(self, file: StoreFile) -> Change | None:
         self.state.begin(file.version or 0)
+        self._applied.append(file)
         return self._run(file)
 
     def _differ(self, file: StoreFile) -> Change | None:
         self.state.begin(file.version or 0)
+        self._applied.append(file)
         return self._run(file, compared=True)
 
     def _run(self, file: StoreFile, *, compared: bool = False) -> Change | None:
@@ -164,14 +195,11 @@ class StorePass:
         except READ_ERRORS as error:
             self._reader.failed(error, file)
         else:
-            if difference:
-                self._reader.report(
-                    "snapshot-differs",
-                    f"got missing keys: {difference.missing:,}, keys too many: "
-                    f"{difference.extra:,}, keys with another value: {difference.different:,}; "
-                    "expected what the deltas up to this version make",
-                    file,
-                )
+            if difference and self._task.key_range is not None:
+                found = SnapshotDiffers(file.path, file.version, *astuple(difference))
+                self._differences.append(Observed(self._reader.store, self._task.version, found))
+            elif difference:
+                self._reader.report(SNAPSHOT_DIFFERS, difference.text, file)
             else:
                 self._reader.confirm([*self._since, file])
                 self._since = [file]
@@ -194,6 +222,11 @@ class StorePass:
         facts = measure_version(change, self.state, self._sizes, files)
         if step.delta is None:
             facts = replace(facts, empty_deltas=0)
+        yield from self._differences
+        self._differences.clear()
+        if not self._task.speaks_for_files:
+            no_files: dict[str, Any] = dict.fromkeys(files, 0)
+            facts = replace(facts, stores=0, rebased=0, empty_deltas=0, **no_files)
         yield Observed(self._reader.store, change.version, facts)
         if self._prefixes is not None:
             found = self._prefixes.update(change, self.state)
@@ -210,8 +243,14 @@ class StorePass:
         """
         if not self.whole or self.state.versions[-1:] != [self._task.version]:
             return None
-        yield from self.life.emit()
-        yield from self._emit_keys()
+        found: Iterator[Observed[Any]] = chain(self.life.emit(), self._emit_keys())
+        if self.state.tracking.hashed:
+            again = self._reader.again(self._task, self._store)
+            found = with_keys(found, self.state, self._applied, again)
+            yield from found
+            self._reader.add(again.problems)
+        else:
+            yield from found
         return self.state
 
     def _emit_keys(self) -> Iterator[Observed[Any]]:
@@ -228,6 +267,17 @@ class StorePass:
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.top):
                     yield Observed(store, version, top)
+
+
+def _tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
+    placement = _placement(task, store) if hashed and task.fit else None
+    return replace(
+        tracking(store),
+        keys=range_filter(task, store),
+        mark=None if placement is None else placement.marks,
+        hashed=hashed,
+        most_bytes=task.key_memory,
+    )
 
 
 def _placement(task: Task, store: StoreTask) -> Placement | None:

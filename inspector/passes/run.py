@@ -19,7 +19,7 @@ from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
 from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.live_rows import live_rows
-from inspector.passes.observe import audit_store
+from inspector.passes.observe import audit_store, bounds_of
 from inspector.passes.row_facts import emit_fields, emit_matched
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.passes.variables import emit_variables, meets_others
@@ -42,6 +42,25 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """
     for task in tasks_in(batches):
         yield from _looked_at(task, _each_store)
+
+
+def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Find out what the records of some tasks' keys show about who made them.
+
+    Tasks that have a range of the keys of a group state are told what all ranges show
+    (:attr:`inspector.discovery.tasks.StoreTask.call_bounds`).
+
+    Yields:
+        Batches of :func:`inspector.facts.registry.facts_schema`.
+    """
+    for task in tasks_in(batches):
+        yield from fact_batches(_bounds(task))
+
+
+def _bounds(task: Task) -> Iterator[Observed[Any]]:
+    for store, reader in open_stores(replace(task, fit=False)):
+        if store.timeout_kinds:
+            yield from bounds_of(task, store, reader)
 
 
 def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,13 +134,14 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
         _keep(task, store, reader)
         state = yield from audit_store(task, store, reader)
         _check_doubts(task, reader)  # before more is read in vain
-        if task.fit:
+        if task.fit and task.speaks_for_files:
             reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
-        reader.check_rest(store.files)
+        if task.speaks_for_files:
+            reader.check_rest(store.files)
         _check_doubts(task, reader)
         shared.leave_out(store, reader)
         yield from _problems(task, reader)
-        if task.fit:
+        if task.fit and task.speaks_for_files:
             checked = reader.checked
             if not store.counts_files:
                 checked = replace(checked, files=0, file_checksums=0)
@@ -137,11 +157,11 @@ def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obse
     """What takes another look at the live rows."""
     known = len(reader.problems)
     if task.matched:
-        more = _again(task, store, reader)
+        more = reader.again(task, store)
         yield from emit_matched(task, store, more)
         reader.add(more.problems)
     if task.fields:
-        more = _again(task, store, reader)
+        more = reader.again(task, store)
         yield from emit_fields(task, store, more)
         reader.add(more.problems)
     _check_doubts(task, reader)
@@ -163,11 +183,6 @@ class _SharedProblems:
                 if found.path is None or (found.slug, found.path, found.offset) not in self._told
             ]
             self._told |= {(found.slug, found.path, found.offset) for found in reader.problems}
-
-
-def _again(task: Task, store: StoreTask, reader: StoreReader) -> StoreReader:
-    """A reader without checksums, for what begins anew."""
-    return StoreReader(task, reader.storage, replace(store, side_files=()))
 
 
 def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:

@@ -103,6 +103,10 @@ class StoreReader:
                 except READ_ERRORS as error:
                     self.failed(error, file)
 
+    def again(self, task: Task, store: StoreTask) -> StoreReader:
+        """A reader of the same store, without checksums, for what begins anew."""
+        return StoreReader(task, self.storage, replace(store, side_files=()))
+
     def check_rest(self, files: Iterable[StoreFile]) -> None:
         """Hold those files against their checksums that were not read, or not to their end."""
         unseen = {found.path for found in self.problems if found.slug in (*UNSEEN, VANISHED_SLUG)}

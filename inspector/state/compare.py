@@ -25,6 +25,22 @@ class SnapshotDifference:
     extra: int
     different: int
 
+    @property
+    def text(self) -> str:
+        """What is wrong, for a problem."""
+        return (
+            f"got missing keys: {self.missing:,}, keys too many: {self.extra:,}, "
+            f"keys with another value: {self.different:,}; "
+            "expected what the deltas up to this version make"
+        )
+
+    def __add__(self, other: SnapshotDifference) -> SnapshotDifference:
+        return SnapshotDifference(
+            self.missing + other.missing,
+            self.extra + other.extra,
+            self.different + other.different,
+        )
+
     def __bool__(self) -> bool:
         return bool(self.missing or self.extra or self.different)
 

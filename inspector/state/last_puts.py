@@ -18,7 +18,7 @@ class LastPuts:
     """Positions of the live rows of one version, learnt by reading its chain of files in order."""
 
     def __init__(self) -> None:
-        self._interner = kernel().Interner()
+        self._interner = kernel().Interner(hashed=True)
         self._last = np.full(1024, -1, np.int64)
 
     def learn(self, file_number: int, block: RecordBlock) -> None:

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int32s, Int64s, UInt64s, longer
+from inspector.arrays import Bools, Int32s, Int64s, UInt8s, UInt64s, longer
 from inspector.decode.records import RecordBlock
+from inspector.exceptions import LimitError
 from inspector.kernel.layout import (
     BEFORE_WINDOW,
     COUNTS,
@@ -34,6 +35,7 @@ from inspector.kernel.layout import (
 from inspector.kernel.loader import kernel
 from inspector.model import NO_TIMEOUT
 from inspector.state.change import Adder, Change, RecordCounts, TouchedKeys
+from inspector.state.key_range import RangeFilter
 
 if TYPE_CHECKING:
     from inspector.kernel.loader import Interner
@@ -53,18 +55,35 @@ class Tracking:
             -1 for none.
         descends: for each record of a block, whether its key is below the one before; None
             where the order of records is of no interest.
+        keys: the keys that are kept; None for all.
+        mark: a number below 256 for the key of each of some records of a block, by index; noted
+            when a key is met first.
+        hashed: keep no key but a hash of 16 bytes, so that nobody can ask for its bytes later.
+        most_bytes: memory that the keys may take; 0 for as much as they need.
     """
 
     clock: Callable[[RecordBlock], Int64s] | None = None
     clock_slot: int = -1
     descends: Callable[[RecordBlock], Bools] | None = None
+    keys: RangeFilter | None = None
+    mark: Callable[[RecordBlock, Int64s], UInt8s] | None = None
+    hashed: bool = False
+    most_bytes: int = 0
 
+
+_MOST_RECORD = (1 << 31) - 1
+_WORD = 8
 
 _PORTION = 1 << 13
 """Keys of a portion: 384 KiB of the table."""
 
 _LARGEST_KEPT = 1 << 24
 """Bytes of the largest array of a version that malloc is to keep, and twice that altogether."""
+
+
+def id_of(placeholder: bytes) -> int:
+    """The id for which :meth:`StateMap.keys` gave something in place of a key that is not kept."""
+    return int.from_bytes(placeholder, "little")
 
 
 class StateMap:
@@ -82,8 +101,11 @@ class StateMap:
     * ``puts``: puts since the version of ``base_step``, the first step of an unbroken history.
     * ``clock``: the expiry field, NO_CLOCK if the tracking reads none.
     * ``record``: position of the last record, put or removal, in its delta.
+    * ``mark``: what the tracking's says of the key.
     * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, as it was
       in the version before; ``put_same_state``: that put left the rest of the value as it was.
+
+    ``records`` is how many the version has that was begun last, also of keys that are not kept.
     """
 
     live: Bools
@@ -97,6 +119,7 @@ class StateMap:
     record: Int32s
     put_over_clock: Int64s
     put_same_state: Bools
+    mark: UInt8s
 
     def __init__(self, tracking: Tracking | None = None) -> None:
         self.tracking = tracking or Tracking()
@@ -105,6 +128,8 @@ class StateMap:
         self.key_bytes = 0
         self.value_bytes = 0
         self.base_step = 0
+        self.records = 0
+        self._touched: list[npt.NDArray[Any]] = []
         self._kernel = kernel()
         self._adder = Adder()
         # glibc learns from what is freed how much to keep. Else it would give back the arrays of
@@ -117,7 +142,9 @@ class StateMap:
         return self._keys
 
     def _clear(self) -> None:
-        self.interner: Interner = self._kernel.Interner()
+        self._passed = self._passed_before = 0
+        self._appeared: Int64s = np.empty(0, np.int64)
+        self.interner: Interner = self._kernel.Interner(self.tracking.hashed)
         self._keys = 0
         self._use(np.empty(0, ROW), np.empty(0, np.int64))
 
@@ -130,6 +157,7 @@ class StateMap:
         self.put_step, self.born_step = table["put_step"], table["born_step"]
         self.puts, self.clock = table["puts"], table["clock"]
         self.record, self.put_same_state = table["record"], table["same_state"]
+        self.mark = table["mark"]
 
     def _count_keys(self) -> None:
         """Make room for the keys that were interned."""
@@ -138,6 +166,19 @@ class StateMap:
             # Doubled while small, as each growing may copy; large ones grow by an eighth.
             self._reserve(self._keys + max(1024, min(self._keys, 1 << 16), self._keys >> 3))
         self.put_over_clock[before : self._keys] = NO_CLOCK
+        most = self.tracking.most_bytes
+        if most and self.memory > most:
+            raise LimitError(
+                f"{self._keys:,} keys take {self.memory / 1e6:,.0f} MB, more than the "
+                f"{most / 1e6:,.0f} MB that the memory limit leaves them: the keys of this part of "
+                "the partition do not fit, raise --memory-limit or lower --workers"
+            )
+
+    @property
+    def memory(self) -> int:
+        """Bytes that the keys take."""
+        rows = self._keys * ROW.itemsize + self._appeared.nbytes + self.put_over_clock.nbytes
+        return self.interner.nbytes + rows + sum(part.nbytes for part in self._touched)
 
     def _reserve(self, room: int) -> None:
         """Lengthen the tables by zeros, without a copy if nobody else looks at their columns."""
@@ -164,10 +205,11 @@ class StateMap:
         self.versions.append(version)
         self._flags = REBASED * rebase | TIMED * (self.tracking.clock_slot >= 0)
         self._counts = np.zeros(len(COUNTS), np.int64)
+        self.records = 0
         self._first_descent: int | None = None
         self._earliest_put: int | None = None
         self._latest_removal: int | None = None
-        self._touched: list[npt.NDArray[Any]] = []
+        self._touched = []
         self._touched_keys: TouchedKeys | None = None
         self._adder.clear()
 
@@ -175,9 +217,13 @@ class StateMap:
         """Apply one block of records of the version, in file order."""
         if not block.count:
             return
+        self.records += block.count
         if self.tracking.descends is not None and self._first_descent is None:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
+        block = self._kept(block)
+        if not block.count:
+            return
         ids, hashes, clocks = self._read(block)
         if clocks is not None:
             self._note_clocks(block, ids, clocks)
@@ -197,6 +243,8 @@ class StateMap:
             self._adder.sums,
             self._adder.by_size,
         )
+        if block.chosen is not None:
+            self.record[ids] = block.ordinals & _MOST_RECORD
         self._adder.reached(largest)
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
@@ -233,10 +281,20 @@ class StateMap:
         return self._touched_keys
 
     def keys(self, ids: Int64s) -> list[bytes]:
-        """The key bytes of some ids."""
+        """The key bytes of some ids; of keys that are not kept, what :func:`id_of` reads."""
+        if self.tracking.hashed:
+            return [key_id.to_bytes(_WORD, "little") for key_id in ids.tolist()]
         ends = np.zeros(len(ids) + 1, np.int64)
         data = self.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
+
+    def appearance(self, ids: Int64s) -> Int64s:
+        """Numbers by which keys stand in the order in which they appeared.
+
+        They are the same relative to each other for all keys of a partition, whatever range of
+        them a map keeps.
+        """
+        return ids if self.tracking.keys is None else self._appeared[ids]
 
     def portions(self) -> Iterator[slice]:
         """All ids, in portions whose rows the processor's caches hold.
@@ -257,19 +315,45 @@ class StateMap:
     def holds(self, block: RecordBlock) -> tuple[Int64s, Bools]:
         """The key ids of a block's puts, and whether the map holds each with an equal value."""
         before = self._keys
+        block = self._kept(block)
         ids, hashes, clocks = self._read(block)
+        marks = self.mark[before : self._keys].copy()
         self._table[before : self._keys] = FRESH  # no record of a version names them
+        self.mark[before : self._keys] = marks
         same = self.live[ids] & (self.value_hash[ids] == hashes)
         same &= self.value_size[ids] == block.value_length
         if self.tracking.clock_slot >= 0:
             same &= self.clock[ids] == clocks
         return ids, same
 
+    def _kept(self, block: RecordBlock) -> RecordBlock:
+        """The records of a block whose keys are kept."""
+        keys = self.tracking.keys
+        if keys is None:
+            return block
+        self._passed_before, self._passed = self._passed, self._passed + block.count
+        return keys.of(block)
+
+    def _met(self, block: RecordBlock, ids: Int64s, known: int) -> None:
+        """Note of the keys that are new what is asked, and how many records stood before them."""
+        if self._keys == known or (block.chosen is None and self.tracking.mark is None):
+            return
+        highest = np.maximum(np.maximum.accumulate(ids), known - 1)
+        first = np.flatnonzero(np.diff(highest, prepend=known - 1))
+        if self.tracking.mark is not None:
+            self.mark[known : self._keys] = self.tracking.mark(block, first)
+        if block.chosen is not None:
+            if self._keys > len(self._appeared):
+                self._appeared = longer(self._appeared, self._keys + (self._keys >> 3))
+            self._appeared[known : self._keys] = block.chosen[first] + self._passed_before
+
     def _read(self, block: RecordBlock) -> tuple[Int64s, UInt64s, Int64s | None]:
         """Ids of the keys, made where they are new; hashes and clocks of the values."""
         ids = np.empty(block.count, np.int64)
+        known = self._keys
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._count_keys()
+        self._met(block, ids, known)
         hashes = np.empty(block.count, np.uint64)
         offsets, sizes = block.value_offset, block.value_length
         if not block.puts_only:

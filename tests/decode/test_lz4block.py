@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import os
+from contextlib import ExitStack
+from unittest import mock
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.decode import lz4block
+from inspector.decode._raw_blocks import RawCodec
 from inspector.decode.frames import inflate
 from inspector.exceptions import DecodeError, FrameError, LimitError, TruncatedError
+from inspector.kernel.loader import ENVIRONMENT, load
 from inspector.model import Limits
 from tests import encode
 
@@ -112,3 +121,93 @@ def test_every_flipped_bit_is_noticed_or_harmless() -> None:
                 assert read(bytes(damaged)) == expected
             except DecodeError:
                 continue
+
+
+# --- many blocks at once, by the compiled kernel ----------------------
+
+COMPILED = pytest.mark.skipif(
+    os.environ.get(ENVIRONMENT) == "python", reason="only the Python kernel was asked for"
+)
+
+
+def outcome(data: bytes, *, compiled: bool, cut: int = 1 << 20) -> tuple[bytes, str, int | None]:
+    """The raw bytes up to the end or an error, and that."""
+    raw = bytearray()
+    with ExitStack() as stack:
+        if not compiled:
+            stack.enter_context(mock.patch.object(lz4block, "_kernel_blocks", return_value=None))
+        try:
+            for part in inflate([data[i : i + cut] for i in range(0, len(data), cut)], "lz4"):
+                raw += part
+        except DecodeError as error:
+            return bytes(raw), str(error), error.offset
+    return bytes(raw), "", None
+
+
+_CONTENT = st.one_of(
+    st.binary(max_size=3000),
+    st.builds(
+        lambda unit, times: unit * times, st.binary(min_size=1, max_size=40), st.integers(1, 400)
+    ),
+    st.lists(st.sampled_from([b"user-1", b"user-22", b"\0" * 8, b"window", b"x"])).map(b"".join),
+)
+
+
+@COMPILED
+@given(_CONTENT, st.sampled_from([64, 1000, 32 << 10]), st.integers(1, 4000), st.data())
+def test_the_compiled_blocks_are_those_of_the_codec(
+    raw: bytes, size: int, cut: int, data: st.DataObject
+) -> None:
+    """Also of a stream that was damaged anywhere: the same bytes, and the same error."""
+    stream = encode.lz4(raw, size)
+    assert outcome(stream, compiled=True, cut=cut) == (raw, "", None)
+    broken = bytearray(stream)
+    for _ in range(data.draw(st.integers(1, 3))):
+        broken[data.draw(st.integers(0, len(broken) - 1))] = data.draw(st.integers(0, 255))
+    whole = bytes(broken[: data.draw(st.integers(0, len(broken)))])
+    assert outcome(whole, compiled=True) == outcome(whole, compiled=False)
+
+
+def forged(payload: bytes, raw: bytes) -> bytes:
+    """A stream of one block whose checksum is right, whatever its payload does."""
+    checksum = encode.lz4_block(raw, 5)[17:21]
+    header = encode.lz4_header(0x25, len(payload), len(raw), int.from_bytes(checksum, "little"))
+    return header + payload + ENDED
+
+
+@COMPILED
+@given(st.binary(min_size=1, max_size=80), st.integers(1, 200))
+def test_no_payload_is_read_otherwise_than_by_the_codec(payload: bytes, size: int) -> None:
+    """What the codec refuses the kernel leaves to it; so it does where a block is too short."""
+    try:
+        raw = lz4block_codec().block(memoryview(payload), size, 0)
+    except FrameError:
+        raw = None
+    blocks = lz4block._kernel_blocks()
+    assert blocks is not None
+    data = forged(payload, bytes(size) if raw is None else raw)
+    found, packed = blocks(memoryview(data), 0, 1 << 20, 1 << 20)
+    assert found == (raw if packed else b"")
+
+
+def lz4block_codec() -> RawCodec:
+    """Of single blocks."""
+    return RawCodec("lz4_raw", "LZ4")
+
+
+@COMPILED
+def test_the_kernel_stops_at_what_is_not_right() -> None:
+    blocks = lz4block._kernel_blocks()
+    assert blocks is not None
+    data = BLOCK + STORED + ENDED + BLOCK
+    assert blocks(memoryview(data), 0, 1 << 20, 1 << 20) == (
+        RAW + b"\xff" * 4,
+        len(BLOCK + STORED),
+    )
+    assert blocks(memoryview(data), 0, 1 << 20, 1) == (RAW, len(BLOCK)), "one at least"
+    assert blocks(memoryview(data), 0, len(RAW) - 1, 1 << 20) == (b"", 0), "none above the limit"
+    assert blocks(memoryview(data), len(BLOCK + STORED), 1 << 20, 1 << 20) == (b"", 0)
+    broken = BLOCK + STORED[:-1] + b"\0" + ENDED
+    assert blocks(memoryview(broken), 0, 1 << 20, 1 << 20) == (RAW, len(BLOCK))
+    with pytest.raises(ValueError, match="start lies outside"):
+        load("c").lz4_stream(b"", 1, 1, 1)  # type: ignore[attr-defined]

@@ -291,6 +291,29 @@ def test_keys_come_back(kernel: Kernel) -> None:
     assert offsets.tolist() == [0, 3, 3, 5]
 
 
+def test_keys_of_which_only_hashes_are_kept(kernel: Kernel) -> None:
+    """The same numbers, whatever the lengths; but nobody gets the bytes."""
+    keys = [bytes([i % 251]) * i for i in range(1500)]
+    interner = kernel.Interner(hashed=True)
+    assert intern(interner, keys) == list(range(1500))
+    assert intern(interner, keys[::-1]) == list(range(1500))[::-1]
+    assert [interner.find(keys[i]) for i in (0, 7, 128, 129, 1499)] == [0, 7, 128, 129, 1499]
+    assert interner.find(b"another") == -1
+    for ask in (
+        lambda: interner.lengths(np.zeros(1500, np.int64)),
+        lambda: interner.gather(int64s(0), np.zeros(2, np.int64)),
+    ):
+        with pytest.raises(ValueError, match="not kept"):
+            ask()
+
+
+@pytest.mark.skipif("c" not in NAMES, reason="only the Python kernel was asked for")
+def test_hashes_take_the_same_memory_for_keys_of_any_length() -> None:
+    interner = load("c").Interner(hashed=True)
+    intern(interner, [b"%d" % i * 20 for i in range(60_000)])
+    assert interner.nbytes < 60_000 * (16 + 22)
+
+
 @pytest.mark.parametrize("number", [-1, 2, 1 << 40, -(1 << 63)])
 def test_a_number_that_was_never_given_is_refused(kernel: Kernel, number: int) -> None:
     interner = kernel.Interner()

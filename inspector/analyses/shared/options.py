@@ -45,6 +45,8 @@ class Options:
         operator_id, store_name, partition_id: only this part.
         redact: what is shown of keys and values; None for the analysis' own default.
         workers: partitions read at the same time in this process.
+        memory_limit: bytes of memory that this process, or each Python worker of Spark, may take
+            at the most; a partition with more keys is read in several passes.
         engine: where the tasks run; in this process if not said otherwise.
         timeout_kind: which clock the timers of group state follow, where the bytes do not show it.
         event_time_fields, operator_rules, join_retention: rules that are not in the checkpoint, as
@@ -97,6 +99,14 @@ class Options:
         Option(
             "Partitions read at the same time in this process.  [default: the number of cores]",
             minimum=1,
+        ),
+    ] = None
+    memory_limit: Annotated[
+        int | None,
+        Option(
+            "Memory of this process, or of a Python worker on Spark, at the most (2GiB): a "
+            "partition with too many keys is read several times, a part of its keys at a time.",
+            size=True,
         ),
     ] = None
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
@@ -217,7 +227,8 @@ ENGINE: Group = (
     ),
 )
 HERE = _group("workers")
-WORK: Group = (*HERE, *ENGINE)
+MEMORY = _group("memory_limit")
+WORK: Group = (*HERE, *MEMORY, *ENGINE)
 
 
 def redacting(default: Redact) -> Group:

@@ -17,6 +17,7 @@ from inspector.analyses.shared.second_look import (
     observed,
     restores,
 )
+from inspector.analyses.shared.splitting import bounded, split
 from inspector.checkpoint.logfile import MOVED_SLUG
 from inspector.checkpoint.logs import Near
 from inspector.checkpoint.meter import READ
@@ -213,7 +214,7 @@ class Run:
         def read(tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
             return self._fact_batches(tasks, partitions=request.partitions)
 
-        return self._facts(lambda: self.tasks(request), read)
+        return self._facts(lambda: split(self.tasks(request), self), read)
 
     def facts_by(self, function: BatchFunction, tasks_of: Callable[[], Iterable[Task]]) -> Facts:
         """The facts that a function of the passes makes of tasks.
@@ -222,7 +223,7 @@ class Run:
             function: emits facts.
             tasks_of: the tasks, by what the run knows of the checkpoint when it is called.
         """
-        return self._facts(tasks_of, lambda tasks: self.map(function, tasks))
+        return self._facts(lambda: split(tasks_of(), self), lambda tasks: self.map(function, tasks))
 
     def _facts(self, tasks_of: Callable[[], Iterable[Task]], read: Read) -> Facts:
         from inspector.merge.collect import Facts  # noqa: PLC0415 - as in inspector.api
@@ -243,6 +244,7 @@ class Run:
         from inspector.passes.run import files_ahead, run_tasks  # noqa: PLC0415
         from inspector.providers.task_files import upcoming  # noqa: PLC0415 - for readers
 
+        tasks = bounded(tasks, self)
         files = sum(len(store.files) for task in tasks for store in task.stores)
         few = partitions or files <= MANY
         merge = None if few else Merge(KEYS, combining(self.version))

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from inspector.analyses.shared.splitting import in_whole
 from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
@@ -73,9 +74,9 @@ def observed(
         ]
         version = tasks[0].version if tasks else version
         before = before or version
-        new = [one for batch in read(tasks) for one in facts_in(batch)]
+        new = list(in_whole(tasks, (one for batch in read(tasks) for one in facts_in(batch))))
         again = {_place(one) for one in new if _is_doubt(one)} if left else set()
-        found += [one for one in new if not _is_problem_of(one, again)]
+        found += [one for one in new if _place(one) not in again]
         if not again:
             break
         doubted |= again
@@ -130,10 +131,6 @@ def _place(one: Observed[Any]) -> Place:
 
 def _is_doubt(one: Observed[Any]) -> bool:
     return _is_problem(one) and one.fact.slug in DOUBTFUL
-
-
-def _is_problem_of(one: Observed[Any], places: set[Place]) -> bool:
-    return _is_problem(one) and _place(one) in places
 
 
 def _is_problem(one: Observed[Any]) -> bool:

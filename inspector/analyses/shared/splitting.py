@@ -1,0 +1,206 @@
+"""How many ranges of keys each partition is read in: by the memory and the cores that there are.
+
+A range reads all records of its partition and keeps its own keys, so that more ranges need less
+memory at a time and more work altogether. A partition is split if its keys do not fit into the
+memory that the user allows, or if some cores would idle while one reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+from inspector.engines.engine import BatchFunction, Engine, cores_of
+from inspector.exceptions import EngineError, InspectorError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from inspector.analyses.shared.options import Options
+    from inspector.discovery.tasks import StoreTask, Task
+    from inspector.facts.fact import Observed
+    from inspector.facts.timers import CallBounds
+    from inspector.model import StoreFile, StoreId
+
+START_BYTES = 120_000_000
+"""Memory of the process before it reads any state: Python, numpy, pyarrow, the package."""
+
+READING_BYTES = 30_000_000
+"""Memory of one task beside its keys: blocks of records, compressed and raw."""
+
+KEY_BYTES = 110
+"""Memory of one key at the most, as the bounds of ``explanation/performance`` say."""
+
+SPLIT_BYTES = 64 << 20
+"""File bytes of a task that is worth several, on cores that would idle."""
+
+CLUSTER_BYTES = 1 << 30
+"""File bytes of one range on a cluster whose cores are not known."""
+
+MOST_FOR_CORES = 8
+"""Ranges of a partition for the sake of cores: half of the work is done in each of them."""
+
+SAMPLE_BYTES = 4 << 20
+"""Size of the file by which the records of a store are counted, if there is such a one."""
+
+ESTIMATE_SLACK = 1.25
+"""By how much there may be more keys than a sample says."""
+
+
+class Splits(Protocol):
+    """A run, as far as its tasks are split."""
+
+    @property
+    def options(self) -> Options:
+        """Of its user."""
+
+    @property
+    def engine(self) -> Engine:
+        """Where the tasks run."""
+
+    def map(self, function: BatchFunction, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
+        """Facts of tasks."""
+
+
+def split(tasks: Iterable[Task], run: Splits) -> list[Task]:
+    """The tasks, those of large partitions in several with a range of the keys each.
+
+    Raises:
+        EngineError: the memory that the user allows is not enough for anything.
+    """
+    from inspector.discovery.key_ranges import split_task  # noqa: PLC0415 - not for ``info``
+
+    tasks = list(tasks)
+    counts = ranges_for_cores(tasks, cores_of(run.engine))
+    limit = run.options.memory_limit
+    if limit is None:
+        return [each for task, n in zip(tasks, counts, strict=True) for each in split_task(task, n)]
+    at_once = 1 if hasattr(run.engine, "session") else cores_of(run.engine) or 1
+    memory = _key_memory(limit, at_once)
+    counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
+    _tell(tasks, counts, run.options.engine.notify)
+    return [
+        replace(each, key_memory=memory)
+        for task, n in zip(tasks, counts, strict=True)
+        for each in split_task(task, n)
+    ]
+
+
+def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
+    """How many ranges of each task keep all cores busy until the end.
+
+    Timers need a pass more if they are split, which no core makes up for.
+    """
+    total = sum(task.file_bytes for task in tasks)
+    share = CLUSTER_BYTES if cores is None else total // max(cores, 1) + 1
+
+    def count(task: Task) -> int:
+        if task.file_bytes < SPLIT_BYTES or any(store.timeout_kinds for store in task.stores):
+            return 1
+        return min(MOST_FOR_CORES, max(1, -(-task.file_bytes // share)))
+
+    return [count(task) for task in tasks]
+
+
+def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
+    """How many ranges of each task fit into so many bytes, by the records of its files."""
+    record_bytes = _RecordBytes()
+    return [max(1, -(-record_bytes.keys_of(task) * KEY_BYTES // memory)) for task in tasks]
+
+
+def _key_memory(limit: int, at_once: int) -> int:
+    """Bytes for the keys of one task."""
+    memory = (limit - START_BYTES) // at_once - READING_BYTES
+    if memory < READING_BYTES:
+        least = (START_BYTES + 2 * READING_BYTES * at_once) / 1e6
+        raise EngineError(
+            f"a memory limit of {limit / 1e6:.0f} MB is too small, expected at least "
+            f"{least:.0f} MB for {at_once} partition{'s' * (at_once > 1)} at the same time "
+            "(--workers)"
+        )
+    return memory
+
+
+def _tell(tasks: Sequence[Task], counts: Sequence[int], notify: Callable[[str], None]) -> None:
+    """Say in advance what will be read more than once."""
+    split = [n for n in counts if n > 1]
+    if split:
+        notify(
+            f"memory: {len(split)} of {len(tasks)} partitions are read in up to {max(split)} "
+            "passes, each with a part of the keys, by the records that a sample of their files has"
+        )
+
+
+class _RecordBytes:
+    """File bytes of a record by store name, from one file of each."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], float] = {}
+
+    def keys_of(self, task: Task) -> int:
+        """Keys that a task has at the most, as far as the sample tells."""
+        from inspector.discovery.key_ranges import replayed_files  # noqa: PLC0415 - as above
+
+        keys = 0.0
+        for store in task.stores:
+            files = replayed_files(task, store)
+            if files:
+                name = task.operator_id, store.store_name
+                if name not in self._found:
+                    self._found[name] = _file_bytes_of_record(task, store, files)
+                keys += sum(file.size for file in files) / self._found[name]
+        return int(keys * ESTIMATE_SLACK)
+
+
+def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFile]) -> float:
+    """Compressed bytes of one record; 1, so that no fewer keys are expected, if no file is good."""
+    from inspector.passes.store_reader import open_stores  # noqa: PLC0415 - as above
+
+    file = min(files, key=lambda each: abs(each.size - SAMPLE_BYTES))
+    ((_, reader),) = open_stores(replace(task, stores=(replace(store, side_files=()),)))
+    try:
+        records = sum(block.count for block in reader.blocks(file))
+    except (InspectorError, OSError):
+        return 1.0
+    return max(1.0, file.size / max(records, 1))
+
+
+# --- what the ranges of a partition have in common ---------------------------------------------
+
+
+def bounded(tasks: Sequence[Task], run: Splits) -> Sequence[Task]:
+    """The tasks, those of ranges of a group state's keys with what all ranges show.
+
+    That takes a pass of its own over them: who made a record is judged by all records around it.
+    """
+    from inspector.discovery.key_ranges import needs_bounds, with_bounds  # noqa: PLC0415
+
+    timed = [task for task in tasks if needs_bounds(task)]
+    if not timed:
+        return tasks
+    from inspector.facts.registry import facts_in  # noqa: PLC0415
+    from inspector.facts.timers import CallBounds  # noqa: PLC0415
+    from inspector.passes.run import run_bounds  # noqa: PLC0415
+
+    found: dict[StoreId, dict[int, CallBounds]] = {}
+    for batch in run.map(run_bounds, timed):
+        for one in facts_in(batch):
+            of_store = found.setdefault(one.store, {})
+            of_store[one.version] = of_store.get(one.version, CallBounds()) + one.fact
+    known: Mapping[StoreId, Mapping[int, CallBounds]] = found
+    return [with_bounds(task, known) if needs_bounds(task) else task for task in tasks]
+
+
+def in_whole(tasks: Sequence[Task], found: Iterable[Observed[Any]]) -> Iterable[Observed[Any]]:
+    """What tasks observed, as if none of their partitions had been split."""
+    split = [task for task in tasks if task.key_range is not None]
+    if not split:
+        return found
+    from inspector.merge.ranges import Listed, fold_ranges  # noqa: PLC0415 - as above
+
+    places = {
+        (task.operator_id, task.partition_id): Listed(task.top, task.leftover_limit)
+        for task in split
+    }
+    return fold_ranges(found, places)

@@ -1,0 +1,84 @@
+"""Tasks split by ranges of keys: where a partition is too large for its memory or for one core."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import replace
+
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.timers import CallBounds
+from inspector.model import StoreFile, StoreId
+from inspector.providers.chain import replay_steps
+from inspector.providers.registry import provider_named
+from inspector.state.key_range import KeyRange
+
+MOST_RANGES = 4096
+"""Ranges of one partition: each reads all of its files."""
+
+_SEED_BITS = 62
+
+
+def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
+    """One task for each of so many ranges of a task's keys.
+
+    Args:
+        task: about all keys of its partition.
+        count: how many ranges; for 1 the task itself.
+        seed: of the hash that divides the keys; drawn at random if it is None.
+    """
+    count = min(count, MOST_RANGES)
+    if count < 2 or not _can_split(task):
+        return [task]
+    seed = secrets.randbits(_SEED_BITS) if seed is None else seed
+    first, *others = (
+        replace(task, key_range=KeyRange(number, count, seed)) for number in range(count)
+    )
+    # What is not about single keys is for the first range to say.
+    bare = tuple(replace(store, side_files=()) for store in task.stores)
+    return [first, *(replace(each, stores=bare) for each in others)]
+
+
+def _can_split(task: Task) -> bool:
+    """Whether ranges of the keys are known to make the whole.
+
+    The variables of ``transformWithState`` are held against each other, key by key, and of the
+    files of other providers several stores are read.
+    """
+    return bool(task.stores) and not any(
+        store.family is not None or store.column_family is not None for store in task.stores
+    )
+
+
+def needs_bounds(task: Task) -> bool:
+    """Whether a task has to be told what the keys of other ranges show (``call_bounds``)."""
+    return task.key_range is not None and any(store.timeout_kinds for store in task.stores)
+
+
+def with_bounds(task: Task, found: Mapping[StoreId, Mapping[int, CallBounds]]) -> Task:
+    """A task with what all ranges of its partition show, by store and version."""
+
+    def told(store: StoreTask) -> StoreTask:
+        return replace(store, call_bounds=found.get(task.store_id(store), {}))
+
+    return replace(task, stores=tuple(map(told, task.stores)))
+
+
+def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
+    """The files of a store whose records are in the map at the same time, where it is largest.
+
+    Each record in them may have another key.
+    """
+    largest: list[StoreFile] = []
+    since: list[StoreFile] = []
+    files = provider_named(task.provider).files_of(store.files)
+    for step in replay_steps(files, task.version):
+        applied = step.base or step.delta
+        assert applied is not None  # a step has one of them
+        since = [applied] if step.base is not None else [*since, applied]
+        largest = max(largest, since, key=_bytes)
+    return largest
+
+
+def _bytes(files: list[StoreFile]) -> int:
+    return sum(file.size for file in files)

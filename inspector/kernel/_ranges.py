@@ -1,0 +1,68 @@
+"""Find the keys of a range; ``ranges.c`` does the same."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import xxhash
+
+from inspector.kernel._arguments import checked_spans, integers, same_length, writable
+
+_WORD = 8
+_ALL_BITS = (1 << 64) - 1
+
+
+def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are wanted
+    buffer: Any,
+    offsets: Any,
+    lengths: Any,
+    masks: Any,
+    seed: int,
+    ranges: int,
+    range_: int,
+    rows: Any,
+) -> int:
+    """Find the keys whose hash, divided by a number of ranges, leaves the number of one range.
+
+    Args:
+        buffer: what the keys lie in.
+        offsets: where each key starts.
+        lengths: bytes of each key.
+        masks: which bits of the first words of a key count; a word of which none does is passed
+            over, so that the same words elsewhere hash alike. Words behind these count whole.
+        seed: of the hash, XXH64: chosen at random, so that keys cannot be made for one range.
+        ranges: how many there are.
+        range_: the number of one, from 0 on.
+        rows: filled with the numbers of its keys among these, ascending; room for all.
+
+    Returns:
+        How many there are.
+
+    Raises:
+        ValueError: a span outside of the buffer, no such range, or arrays of different length.
+    """
+    if not 0 <= range_ < ranges:
+        raise ValueError("no such range")
+    view, starts, sizes = checked_spans(buffer, offsets, lengths)
+    words = [mask & _ALL_BITS for mask in integers(masks).tolist()]
+    found = writable(rows, np.int64)
+    same_length(starts, found)
+    count = 0
+    for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
+        if _hash(view[start : start + size], words, seed & _ALL_BITS) % ranges == range_:
+            found[count] = i
+            count += 1
+    return count
+
+
+def _hash(key: memoryview, masks: list[int], seed: int) -> int:
+    at = 0
+    for mask in masks:
+        if len(key) - at < _WORD:
+            break
+        if mask:
+            word = int.from_bytes(key[at : at + _WORD], "little") & mask
+            seed = xxhash.xxh64_intdigest(word.to_bytes(_WORD, "little"), seed)
+        at += _WORD
+    return xxhash.xxh64_intdigest(key[at:], seed)

@@ -1,0 +1,170 @@
+"""The facts of a partition from those of the ranges of its keys, as one task would have found them.
+
+Most add, as they do over partitions. Of those that do not, this module knows how a partition makes
+them of all its keys: the keys that it lists, and what is about files, which every range reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import reduce
+from typing import Any, NamedTuple
+
+from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
+from inspector.facts.expired import Needs
+from inspector.facts.fact import Fact, Observed
+from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
+from inspector.facts.leftover_facts import (
+    JudgedLeftover,
+    Leftover,
+    LeftoverCount,
+    listed_of_ranges,
+)
+from inspector.facts.problems import ReadProblem
+from inspector.facts.timers import EVENT, ClockEvidence
+from inspector.facts.top import TopKey, first_keys
+from inspector.model import Problem, StoreId, TimeoutKind
+
+Place = tuple[int, int]
+"""Operator and partition."""
+
+
+class Listed(NamedTuple):
+    """How many keys a task lists.
+
+    Attributes:
+        top: by each ranking. leftovers: of each group; 0 for all.
+    """
+
+    top: int = 0
+    leftovers: int = 0
+
+
+_JUDGEMENT = tuple(f.name for f in fields(JudgedLeftover))
+_GROUP = tuple(name for name in _JUDGEMENT if name != "expired_version")
+_LISTED = tuple(name for name in _GROUP if name not in ("clock_version", "by_either_clock"))
+
+
+def fold_ranges(
+    found: Iterable[Observed[Any]], split: Mapping[Place, Listed]
+) -> Iterator[Observed[Any]]:
+    """Facts of tasks, some of which have a range of a partition's keys.
+
+    Args:
+        found: all that the tasks observed, in any order.
+        split: the partitions of which there are ranges, and how many keys those list.
+
+    Yields:
+        The facts of other partitions as they come; then those of the ones that are split.
+    """
+    parts: list[Observed[Any]] = []
+    for one in found:
+        if (one.store.operator_id, one.store.partition_id) in split:
+            parts.append(one)
+        else:
+            yield one
+    held: dict[Hashable, list[Observed[Any]]] = {}
+    clocks = _contradicted(parts)
+    for one in parts:
+        if not (isinstance(one.fact, JudgedLeftover) and _is_contradicted(one, clocks)):
+            key = (type(one.fact), one.store, one.version, _in_common(one))
+            held.setdefault(key, []).append(one)
+    for alike in held.values():
+        store, version = alike[0].store, alike[0].version
+        listed = split[store.operator_id, store.partition_id]
+        for fact in _of_partition([one.fact for one in alike], store, listed):
+            yield Observed(store, version, fact)
+
+
+_Clocks = Mapping[tuple[StoreId, int], frozenset[TimeoutKind]]
+"""By store and version: clocks that its timers cannot have followed."""
+
+
+def _contradicted(parts: Iterable[Observed[Any]]) -> _Clocks:
+    """What the records of all ranges together say against clocks."""
+    found: dict[tuple[StoreId, int], frozenset[TimeoutKind]] = {}
+    for one in parts:
+        if isinstance(one.fact, ClockEvidence):
+            key = one.store, one.version
+            found[key] = found.get(key, frozenset()) | one.fact.against
+    return found
+
+
+def _is_contradicted(one: Observed[JudgedLeftover], clocks: _Clocks) -> bool:
+    """Whether a leftover is one by a clock that another range contradicts.
+
+    A pass over all keys does not report it (:mod:`inspector.facts.timed_out`).
+    """
+    version, needs = one.fact.clock_version, one.fact.needs
+    if version is None or needs is Needs.BEFORE_WINDOW:
+        return False
+    # What stands by both clocks is found with the watermark.
+    return clocks.get((one.store, version)) == frozenset({one.fact.timeout_kind or EVENT})
+
+
+def _in_common(one: Observed[Any]) -> Hashable:
+    """What facts of two ranges have in common of which one of the partition is made."""
+    found = one.fact
+    if isinstance(found, TopKey):
+        return found.by
+    if isinstance(found, Leftover):
+        return _named(found, _LISTED), found.group
+    if isinstance(found, LeftoverCount):
+        return _named(found, _GROUP), found.group
+    if isinstance(found, SnapshotDiffers):
+        return found.path
+    if isinstance(found, ReadProblem):
+        return found
+    if isinstance(found, RowsTimedInRange):
+        return ""
+    key: Hashable = found.merge_key(one.version)
+    return key
+
+
+def _named(found: Fact, names: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(getattr(found, name) for name in names)
+
+
+def _of_partition(found: list[Any], store: StoreId, listed: Listed) -> Iterable[Fact]:
+    special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
+        TopKey: lambda: first_keys(found, listed.top),
+        Leftover: lambda: listed_of_ranges(found, listed.leftovers),
+        LeftoverCount: lambda: [reduce(_counts, found)],
+        SnapshotDiffers: lambda: [_problem(found, store)],
+        ReadProblem: lambda: found[:1],
+        RowsTimedInRange: lambda: [_timed(found)],
+    }
+    make = special.get(type(found[0]))
+    return make() if make is not None else [reduce(lambda one, other: one + other, found)]
+
+
+def _problem(found: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
+    difference = reduce(lambda one, other: one + other, [one.difference for one in found])
+    path, version = found[0].path, found[0].file_version
+    problem = Problem(SNAPSHOT_DIFFERS, difference.text, path, None, store, version)
+    return ReadProblem.observe(problem, store, version or 0).fact
+
+
+def _timed(found: Sequence[RowsTimedInRange]) -> RowsTimedByKey:
+    by_time = [sum(of_time) for of_time in zip(*(one.rows for one in found), strict=True)]
+    return RowsTimedByKey(max(by_time, default=0))
+
+
+def _counts(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:
+    """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
+    names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
+    sums: dict[str, Any] = {name: _sum(getattr(one, name), getattr(other, name)) for name in names}
+    first = [each.first_expired_version for each in (one, other)]
+    known = [each for each in first if each is not None]
+    return replace(
+        one,
+        expired_version=min(one.expired_version, other.expired_version),
+        first_expired_version=min(known, default=None),
+        fired=max(one.fired, other.fired),
+        **sums,
+    )
+
+
+def _sum(one: int | None, other: int | None) -> int | None:
+    return None if one is None or other is None else one + other

@@ -1,0 +1,107 @@
+"""The keys that a report shows, read again from the files that hold them.
+
+A map of millions of keys keeps 16 bytes of each, whatever its length
+(:attr:`inspector.state.replay.Tracking.hashed`). A key is where its last put is: in a record of a
+file whose number the map knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.checkpoint.logfile import VANISHED_SLUG
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.fact import Observed
+from inspector.facts.leftover_facts import Leftover
+from inspector.facts.top import TopKey
+from inspector.model import StoreFile
+from inspector.operators.join import COUNT_STORES, VALUE_STORES
+from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.state.replay import BEFORE_WINDOW, StateMap, id_of
+
+
+def shows_few(task: Task, store: StoreTask) -> bool:
+    """Whether the facts of a store need no more of its keys than that some can be shown.
+
+    All keys are needed where the facts are about their fields: of a join's stores and of session
+    windows, and where Spark's hash of each is asked for; and where all leftovers are listed.
+    """
+    if task.provider != Task.provider or store.family is not None:
+        return False  # their records are not where the files of the default have them
+    by_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
+    lists_all = store.expiry is not None and not task.leftover_limit
+    return not (by_fields or lists_all or task.rehashed)
+
+
+def with_keys(
+    found: Iterable[Observed[Any]],
+    state: StateMap,
+    applied: Sequence[StoreFile],
+    reader: StoreReader,
+) -> Iterator[Observed[Any]]:
+    """Facts with the keys that they show; what cannot be read again stays with ``reader``.
+
+    Args:
+        found: the facts; those that show a key hold what :meth:`StateMap.keys` gave.
+        state: the map, at the version that they are of.
+        applied: the file of each of its steps.
+        reader: of the store, for a second look.
+    """
+    showing = []
+    for one in found:
+        if isinstance(one.fact, TopKey | Leftover):
+            showing.append(one)
+        else:
+            yield one
+    ids = np.unique(np.array([id_of(one.fact.key) for one in showing], np.int64))
+    keys = _keys(ids, state, applied, reader) if showing else {}
+    for one in showing:
+        key = keys.get(id_of(one.fact.key))
+        if key is not None:
+            yield replace(one, fact=replace(one.fact, key=key))
+
+
+def _keys(
+    ids: Int64s, state: StateMap, applied: Sequence[StoreFile], reader: StoreReader
+) -> Mapping[int, bytes]:
+    """The keys of some ids that could be read, file by file."""
+    steps = np.where(state.put_step[ids] == BEFORE_WINDOW, state.base_step, state.put_step[ids])
+    keys: dict[int, bytes] = {}
+    reader.expect([applied[step] for step in np.unique(steps).tolist()])
+    for step in np.unique(steps).tolist():
+        mine, file = ids[steps == step], applied[step]
+        try:
+            keys.update(_in_file(mine, state, file, reader))
+        except READ_ERRORS as error:
+            reader.failed(error, file)
+            continue
+        if not all(key_id in keys for key_id in mine.tolist()):
+            reader.report(
+                VANISHED_SLUG, "the file was written anew: its keys are not where they were", file
+            )
+    return keys
+
+
+def _in_file(
+    ids: Int64s, state: StateMap, file: StoreFile, reader: StoreReader
+) -> Iterator[tuple[int, bytes]]:
+    """Some ids and keys, by the records that a file has; none that is of another key now."""
+    ids = ids[np.argsort(state.record[ids])]
+    records = state.record[ids].astype(np.int64)
+    done = 0
+    for block in reader.blocks(file):
+        upto = int(np.searchsorted(records, block.first_record + block.count))
+        places = records[done:upto] - block.first_record
+        for key_id, at in zip(ids[done:upto].tolist(), places.tolist(), strict=True):
+            start = int(block.key_offset[at])
+            key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[at])])
+            if state.interner.find(key) == key_id:
+                yield key_id, key
+        done = upto
+        if done == len(ids):
+            return

@@ -1,0 +1,81 @@
+"""A share of the keys of a partition: those whose hash falls into one of so many ranges.
+
+A pass over a range reads every record and keeps those of its own keys, so that it takes a fraction
+of the memory; what it finds adds over the ranges as it does over partitions. Nothing of a report
+depends on how many ranges there were, nor on the hash, whose seed is drawn anew for every run:
+keys that someone made for one range would make its pass large.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.records import RecordBlock
+from inspector.kernel.loader import kernel
+
+_ALL_BITS = -1
+
+
+@dataclass(frozen=True)
+class KeyRange:
+    """One range of the keys of a partition.
+
+    Attributes:
+        number: which, from 0 on. count: how many there are. seed: of the hash, the same for all.
+    """
+
+    number: int
+    count: int
+    seed: int
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is the one that speaks for the files: what is not about single keys."""
+        return self.number == 0
+
+
+@dataclass(frozen=True)
+class RangeFilter:
+    """Finds the records of a range.
+
+    Attributes:
+        range: which.
+        masks: the bits that count of each of a key's first words, for stores whose keys have a part
+            in common with others that must be in the same range.
+    """
+
+    range: KeyRange
+    masks: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def of(self, block: RecordBlock) -> RecordBlock:
+        """The records of a block whose keys are in the range."""
+        rows = np.empty(block.count, np.int64)
+        count = kernel().rows_of_range(
+            block.buffer,
+            block.key_offset,
+            block.key_length,
+            self.masks,
+            self.range.seed,
+            self.range.count,
+            self.range.number,
+            rows,
+        )
+        return block.part(rows[:count])
+
+
+def shared_part(shared_fields: list[bool], fields: int) -> Int64s:
+    """Masks by which keys are in one range whose first fields and variable parts are equal.
+
+    Null bits do not count, nor where variable parts lie: a row of fewer fields has them elsewhere
+    (``keyWithIndexToValue`` of a join has the join key's fields and one more).
+
+    Args:
+        shared_fields: of each field that is shared, whether its word is its value.
+        fields: how many fields the key has; those behind the shared ones do not count.
+    """
+    bits = (fields + 63) // 64
+    words = [0] * bits + [_ALL_BITS if fixed else 0 for fixed in shared_fields]
+    return np.array(words + [0] * (fields - len(shared_fields)), np.int64)

@@ -1,0 +1,104 @@
+"""How many ranges: by memory and cores; and a range that does not fit is a problem."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+from unittest import mock
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared import splitting
+from inspector.analyses.shared.splitting import (
+    CLUSTER_BYTES,
+    MOST_FOR_CORES,
+    SPLIT_BYTES,
+    ranges_for_cores,
+    ranges_for_memory,
+)
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.tasks import Task
+from inspector.engines.choose import LOCAL, EngineOptions
+from inspector.exceptions import EngineError
+from tests.cases import FIXTURES
+
+AGG = str(FIXTURES / "agg_update" / "checkpoint")
+TIMERS = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+
+
+def tasks(path: str = AGG) -> list[Task]:
+    checkpoint = open_checkpoint(path)
+    return plan(checkpoint, TaskRequest(checkpoint.newest_version))
+
+
+def of_bytes(size: int, path: str = AGG) -> Task:
+    """A task whose one file is so large."""
+    task = tasks(path)[0]
+    (store,) = task.stores
+    return replace(task, stores=(replace(store, files=(replace(store.files[0], size=size),)),))
+
+
+def test_small_partitions_are_not_split() -> None:
+    assert ranges_for_cores(tasks(), 64) == [1] * len(tasks())
+    assert ranges_for_cores([], 4) == []
+
+
+def test_a_large_one_is_split_for_idle_cores() -> None:
+    large = of_bytes(4 * SPLIT_BYTES)
+    assert ranges_for_cores([large], 1) == [1]
+    assert ranges_for_cores([large], 4) == [4]
+    assert ranges_for_cores([large], 100) == [MOST_FOR_CORES]
+    assert ranges_for_cores([large] * 4, 4) == [1] * 4
+    assert ranges_for_cores([large, of_bytes(1)], 2) == [2, 1]
+
+
+def test_on_a_cluster_by_bytes_alone() -> None:
+    assert ranges_for_cores([of_bytes(CLUSTER_BYTES), of_bytes(3 * CLUSTER_BYTES)], None) == [1, 3]
+
+
+def test_timers_are_not_split_for_cores() -> None:
+    assert ranges_for_cores([of_bytes(4 * SPLIT_BYTES, TIMERS)], 4) == [1]
+
+
+def test_ranges_fit_into_the_memory_by_the_records_of_a_sample() -> None:
+    (task, *_) = tasks()
+    keys = splitting._RecordBytes().keys_of(task)
+    assert 20 < keys < 2000
+    assert ranges_for_memory([task], keys * splitting.KEY_BYTES) == [1]
+    assert ranges_for_memory([task], keys * splitting.KEY_BYTES // 4 + 1) == [4]
+
+
+def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
+    engine = EngineOptions(LOCAL, notify=told.append)
+    made = api.audit(path, api.Options(engine=engine, **options))
+    found: Mapping[str, Any] = made.to_dict()
+    return found
+
+
+@pytest.mark.parametrize("path", [AGG, TIMERS])
+def test_a_memory_limit_changes_no_report(path: str) -> None:
+    told: list[str] = []
+    with mock.patch.object(splitting, "KEY_BYTES", 4_000_000):
+        found = report(path, told, memory_limit=300 << 20, workers=1)
+    assert found == report(path, [])
+    assert any("are read in up to" in line for line in told)
+    told.clear()
+    report(path, told, memory_limit=1 << 30)
+    assert told == []
+
+
+def test_too_small_a_limit_is_refused() -> None:
+    with pytest.raises(EngineError, match="is too small, expected at least"):
+        report(AGG, [], memory_limit=100 << 20)
+
+
+def test_a_range_that_does_not_fit_is_a_problem() -> None:
+    with mock.patch.object(splitting, "_key_memory", return_value=100):
+        found = report(AGG, [], memory_limit=1 << 30)
+    problems = found["problems"]
+    assert problems
+    assert all(problem["problem"] == "over-limit" for problem in problems)
+    assert "raise --memory-limit" in problems[0]["message"]

@@ -1,0 +1,64 @@
+"""Tasks split by ranges of keys."""
+
+from __future__ import annotations
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.key_ranges import (
+    MOST_RANGES,
+    needs_bounds,
+    replayed_files,
+    split_task,
+    with_bounds,
+)
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.tasks import Task
+from inspector.facts.timers import CallBounds
+from tests.cases import FIXTURES
+
+
+def tasks(name: str, *, fit: bool = False) -> list[Task]:
+    checkpoint = open_checkpoint(str(FIXTURES / name / "checkpoint"))
+    return plan(checkpoint, TaskRequest(checkpoint.newest_version, fit=fit))
+
+
+def test_a_task_is_split_into_ranges_that_travel() -> None:
+    (task, *_) = tasks("agg_update", fit=True)
+    assert split_task(task, 1) == [task]
+    split = split_task(task, 3)
+    assert [one.key_range and one.key_range.number for one in split] == [0, 1, 2]
+    assert len({one.key_range and one.key_range.seed for one in split}) == 1
+    assert [Task.from_json(one.to_json()) for one in split] == split
+    assert split != split_task(task, 3), "the seed is drawn anew"
+    assert len(split_task(task, 1 << 20)) == MOST_RANGES
+
+
+def test_only_the_first_range_checks_files() -> None:
+    (task, *_) = tasks("agg_update", fit=True)
+    assert any(store.side_files for store in task.stores)
+    first, second = split_task(task, 2, seed=1)
+    assert first.stores == task.stores
+    assert first.speaks_for_files
+    assert not second.speaks_for_files
+    assert not any(store.side_files for store in second.stores)
+    assert task.speaks_for_files
+
+
+def test_timers_need_what_all_ranges_show() -> None:
+    (timers, *_), (windows, *_) = tasks("fmgws_event_idle"), tasks("agg_update")
+    assert not needs_bounds(timers)
+    first, second = split_task(timers, 2)
+    assert needs_bounds(first)
+    assert not needs_bounds(split_task(windows, 2)[0])
+    store = second.store_id(second.stores[0])
+    told = with_bounds(second, {store: {3: CallBounds(1, 2, 3)}})
+    assert told.stores[0].call_bounds == {3: CallBounds(1, 2, 3)}
+    assert Task.from_json(told.to_json()) == told
+
+
+def test_the_files_whose_records_are_in_memory_together() -> None:
+    (task, *_) = tasks("snapshot_in_middle")
+    for store in task.stores:
+        found = replayed_files(task, store)
+        assert found
+        assert {file.path for file in found} <= {file.path for file in store.files}
+        assert [file.version for file in found] == sorted(file.version or 0 for file in found)

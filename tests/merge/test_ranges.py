@@ -1,0 +1,117 @@
+"""Every fact of a partition is the same, whether its keys were read at once or in ranges."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.analyses.shared.splitting import bounded, in_whole
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.key_ranges import split_task
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.tasks import Task
+from inspector.engines.engine import BatchFunction
+from inspector.facts.checks import SnapshotDiffers
+from inspector.facts.columns import struct_of
+from inspector.facts.fact import OBSERVERS, Observed
+from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
+from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import facts_in
+from inspector.merge.ranges import Listed, fold_ranges
+from inspector.model import StoreId
+from inspector.passes.run import run_tasks
+from inspector.schemas import task_batch
+from tests.cases import FIXTURES
+
+ALL = Path(FIXTURES).parent
+STORE = StoreId(0, "default", 4)
+SAMPLE = (
+    ("agg_update", 7),
+    ("dedup_within_watermark", 2),
+    ("fmgws_event_ignore", 7),
+    ("join_time_key", 7),
+    ("session_window", 7),
+)
+CASES = sorted(path.parent for path in ALL.glob("*/*/checkpoint"))
+REQUEST = {"fit": True, "top": 3, "matched": True, "fields": True, "expiring": True}
+
+
+class Alone:
+    """Runs tasks one after the other."""
+
+    def map(self, function: BatchFunction, tasks: Iterable[Task]) -> Any:
+        for task in tasks:
+            yield from function([task_batch(task.to_json())])
+
+
+def found(tasks: Sequence[Task]) -> Counter[str]:
+    run: Any = Alone()
+    tasks = bounded(tasks, run)
+    facts = (one for batch in run.map(run_tasks, tasks) for one in facts_in(batch))
+    places = {(task.operator_id, task.partition_id): Listed(task.top) for task in tasks}
+    # Those that add are added, also where one task has several of them.
+    return Counter(map(canonical, fold_ranges(in_whole(tasks, facts), places)))
+
+
+def canonical(one: Observed[Any]) -> str:
+    """A fact with its store and version, its counts in order."""
+    column = struct_of(type(one.fact)).array([one.fact])
+    return repr((one.fact.kind, one.store, one.version, column.to_pylist()))
+
+
+def check(path: Path, count: int, **request: Any) -> None:
+    checkpoint = open_checkpoint(str(path / "checkpoint"))
+    tasks = plan(checkpoint, TaskRequest(checkpoint.newest_version, **request))
+    split = [each for task in tasks for each in split_task(task, count)]
+    assert found(split) == found(tasks)
+
+
+@pytest.mark.parametrize(("name", "count"), SAMPLE)
+def test_the_facts_of_ranges_are_those_of_the_partition(name: str, count: int) -> None:
+    check(FIXTURES / name, count, leftover_limit=2, **REQUEST)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("count", [2, 7])
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_the_facts_of_ranges_are_those_of_the_partition_everywhere(path: Path, count: int) -> None:
+    try:
+        open_checkpoint(str(path / "checkpoint")).newest_version  # noqa: B018 - may be refused
+    except Exception:  # noqa: BLE001 - a fixture that no analysis reads
+        pytest.skip("not a checkpoint that is read")
+    everything = tuple(sorted(OBSERVERS))
+    check(path, count, leftover_limit=1, observed=everything, **REQUEST)
+    check(path, count, leftover_limit=0, rehashed=True)
+
+
+def fold(facts: Iterable[Any]) -> list[Any]:
+    seen = (Observed(STORE, 9, fact) for fact in facts)
+    return [one.fact for one in fold_ranges(seen, {(0, 4): Listed()})]
+
+
+def test_a_problem_that_all_ranges_meet_is_one() -> None:
+    one, other = ReadProblem("io", "gone", "a"), ReadProblem("io", "gone", "b")
+    assert fold([one, other, one, one]) == [one, other]
+
+
+def test_differences_of_a_snapshot_add_to_one_problem() -> None:
+    (problem,) = fold([SnapshotDiffers("7", 7, 1, 0, 2), SnapshotDiffers("7", 7, 2, 3, 0)])
+    assert isinstance(problem, ReadProblem)
+    assert problem.slug == "snapshot-differs"
+    assert "missing keys: 3, keys too many: 3, keys with another value: 2;" in problem.message
+    assert (problem.path, problem.file_version) == ("7", 7)
+
+
+def test_the_time_that_most_rows_have_is_that_of_all_ranges() -> None:
+    """Range by range another time has more, and the sum of those would be 11."""
+    parts = [RowsTimedInRange((5, 4)), RowsTimedInRange((1, 6))]
+    assert fold(parts) == [RowsTimedByKey(10)]
+
+
+def test_other_partitions_pass() -> None:
+    one = Observed(StoreId(0, "default", 5), 9, ReadProblem("io", "gone"))
+    assert list(fold_ranges([one, one], {(0, 4): Listed()})) == [one, one]

@@ -1,0 +1,58 @@
+"""Which records are of a task's range: of the stores of a join by the join key."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.key_ranges import split_task
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.tasks import Task
+from inspector.passes.ranges import range_filter
+from tests.cases import FIXTURES
+
+
+def first_task(name: str) -> Task:
+    checkpoint = open_checkpoint(str(FIXTURES / name / "checkpoint"))
+    return plan(checkpoint, TaskRequest(checkpoint.newest_version))[0]
+
+
+def masks(name: str) -> dict[str, list[int]]:
+    task, _ = split_task(first_task(name), 2)
+    found = {store.store_name: range_filter(task, store) for store in task.stores}
+    return {store: [] if one is None else one.masks.tolist() for store, one in found.items()}
+
+
+def test_a_task_about_all_keys_has_no_filter() -> None:
+    task = first_task("agg_update")
+    assert range_filter(task, task.stores[0]) is None
+
+
+def test_whole_keys_count_where_none_has_a_part_in_common() -> None:
+    assert masks("agg_update") == {"default": []}
+
+
+def test_sessions_go_by_their_group() -> None:
+    """Null bits, and the session's start in the last word, do not count."""
+    (found,) = masks("session_window").values()
+    assert found[0] == found[-1] == 0
+
+
+def test_the_stores_of_a_join_go_by_the_join_key() -> None:
+    found = masks("join_time_key")
+    assert len(found) == 4
+    for side in ("left", "right"):
+        counts, rows = found[f"{side}-keyToNumValues"], found[f"{side}-keyWithIndexToValue"]
+        assert rows == [*counts, 0]
+        assert np.array(counts[1:]).any()
+
+
+def test_without_a_schema_whole_keys_count() -> None:
+    task, _ = split_task(first_task("join_time_key"), 2)
+    bare = replace(task, stores=tuple(replace(one, key_schema=None) for one in task.stores))
+    for store in bare.stores:
+        found = range_filter(bare, store)
+        assert found is not None
+        assert not len(found.masks)

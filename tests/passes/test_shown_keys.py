@@ -1,0 +1,74 @@
+"""Keys that are shown are read again: the facts are those of a map that keeps them all."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.tasks import Task
+from inspector.passes.observe import StorePass
+from inspector.passes.shown_keys import shows_few
+from inspector.passes.store_reader import StoreReader, open_stores
+from inspector.providers.chain import replay_steps
+from tests.cases import FIXTURES
+
+
+def tasks_of(path: Path, **request: Any) -> list[Task]:
+    checkpoint = open_checkpoint(str(path))
+    return plan(checkpoint, TaskRequest(checkpoint.newest_version, **request))
+
+
+def judged(task: Task, *, exact: bool, remove: Path | None = None) -> tuple[list[str], StoreReader]:
+    """The facts on the judged version of a task's store; a file may go before keys are shown."""
+    ((store, reader),) = open_stores(task)
+    pass_ = StorePass(task, store, reader, exact=exact)
+    for step in replay_steps(reader.provider.files_of(store.files), task.version):
+        change = pass_.advance(step)
+        assert change is not None
+        assert list(pass_.emit_version(change, step))
+    assert pass_.state.tracking.hashed is not exact
+    if remove is not None:
+        shutil.rmtree(remove)
+    return sorted(map(repr, pass_.emit_judged())), reader
+
+
+@pytest.mark.parametrize("name", ["agg_update", "fmgws_event_ignore", "snapshot_in_middle"])
+def test_the_facts_are_those_of_kept_keys(name: str) -> None:
+    shown = 0
+    for task in tasks_of(FIXTURES / name / "checkpoint", fit=True, top=4, leftover_limit=3):
+        found, reader = judged(task, exact=False)
+        assert found == judged(task, exact=True)[0]
+        assert not reader.problems
+        shown += sum("TopKey(" in one or "Leftover(" in one for one in found)
+    assert shown
+
+
+def test_files_that_are_gone_by_then_are_a_problem(tmp_path: Path) -> None:
+    shutil.copytree(FIXTURES / "agg_update" / "checkpoint", tmp_path / "c")
+    task = tasks_of(tmp_path / "c", top=2, leftover_limit=3)[0]
+    folder = tmp_path / "c" / "state" / "0" / str(task.partition_id)
+    found, reader = judged(task, exact=False, remove=folder)
+    assert not any("TopKey(" in one for one in found)
+    assert {problem.slug for problem in reader.problems} == {"vanished"}
+
+
+def test_who_needs_all_keys_keeps_them() -> None:
+    few = {
+        name: [shows_few(task, store) for store in task.stores]
+        for name in ("agg_update", "join_time_key", "session_window")
+        for task in tasks_of(FIXTURES / name / "checkpoint", leftover_limit=5)[:1]
+    }
+    assert few == {
+        "agg_update": [True],
+        "join_time_key": [False] * 4,
+        "session_window": [False],
+    }
+    task = tasks_of(FIXTURES / "agg_update" / "checkpoint", leftover_limit=0)[0]
+    assert not shows_few(task, task.stores[0])
+    task = tasks_of(FIXTURES / "agg_update" / "checkpoint", leftover_limit=5, rehashed=True)[0]
+    assert not shows_few(task, task.stores[0])

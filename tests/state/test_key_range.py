@@ -1,0 +1,82 @@
+"""Ranges of keys: every record is in one, and keys with a common part are in the same."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+from inspector.state.key_range import KeyRange, RangeFilter, shared_part
+from inspector.state.replay import StateMap, Tracking
+from tests.cases import block
+
+ENTRIES = [(b"key %d" % (i % 40), None if i % 9 == 8 else b"%08d" % i) for i in range(100)]
+
+
+def filters(count: int) -> list[RangeFilter]:
+    return [RangeFilter(KeyRange(number, count, 77)) for number in range(count)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_the_ranges_of_a_block_make_the_block(count: int) -> None:
+    whole = block(ENTRIES, first_record=50)
+    parts = [each.of(whole) for each in filters(count)]
+    assert sorted(n for part in parts for n in part.ordinals.tolist()) == list(range(50, 150))
+    for part in parts:
+        for i, ordinal in enumerate(part.ordinals.tolist()):
+            assert part.key_offset[i] == whole.key_offset[ordinal - 50]
+            assert part.value_length[i] == whole.value_length[ordinal - 50]
+
+
+def test_a_part_of_a_part_has_the_places_of_the_whole() -> None:
+    part = block(ENTRIES).part(np.array([3, 5, 8])).part(np.array([0, 2]))
+    assert part.ordinals.tolist() == [3, 8]
+
+
+def states(count: int) -> list[StateMap]:
+    made = []
+    for each in filters(count):
+        state = StateMap(Tracking(keys=each))
+        for version, some in enumerate((ENTRIES[:60], ENTRIES[60:]), 1):
+            state.begin(version)
+            for start in (0, 25):
+                state.apply(block(some[start : start + 25], first_record=start))
+            state.end()
+            assert state.records == min(len(some), 50)
+        made.append(state)
+    return made
+
+
+@pytest.mark.parametrize("count", [2, 7])
+def test_maps_of_ranges_are_the_map_in_parts(count: int) -> None:
+    whole, parts = states(1)[0], states(count)
+    assert whole.rows == sum(part.rows for part in parts)
+    assert whole.value_bytes == sum(part.value_bytes for part in parts)
+    assert sum(map(len, parts)) == len(whole)
+    found = {}
+    for part in parts:
+        ids = np.arange(len(part))
+        places, records = part.appearance(ids).tolist(), part.record[ids].tolist()
+        found.update(dict(zip(part.keys(ids), zip(places, records, strict=True), strict=True)))
+    ids = np.arange(len(whole))
+    assert sorted(found, key=found.__getitem__) == whole.keys(ids)
+    assert [found[key][1] for key in whole.keys(ids)] == whole.record[ids].tolist()
+
+
+def test_a_row_of_a_join_is_in_the_range_of_its_key() -> None:
+    """The index stands behind the key's fields, so that variable parts lie 8 bytes further."""
+    counters, rows = shared_part([True, False], 2), shared_part([True, False], 3)
+    for i in range(50):
+        name = b"user %03d" % i
+        key = struct.pack("<3Q", 0, i, 24 << 32 | 8) + name
+        row = struct.pack("<4Q", 0, i, 32 << 32 | 8, i * 3) + name
+        for number in range(5):
+            range_ = KeyRange(number, 5, 9)
+            one = RangeFilter(range_, counters).of(block([(key, b"12345678")]))
+            other = RangeFilter(range_, rows).of(block([(row, b"12345678")]))
+            assert one.count == other.count
+
+
+def test_the_first_range_speaks_for_the_files() -> None:
+    assert [each.range.is_first for each in filters(3)] == [True, False, False]
