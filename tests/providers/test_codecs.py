@@ -16,7 +16,11 @@ RAW = b"raw bytes" * 9
 def read(data: bytes, recorded: str | None) -> tuple[bytes, list[str]]:
     problems: list[str] = []
     options = ReadOptions({} if recorded is None else {1: recorded})
-    found = inflated(state_file(1), iter([data]), options, lambda slug, *_: problems.append(slug))
+    summed: set[str] = set()
+    found = inflated(
+        state_file(1), iter([data]), options, lambda slug, *_: problems.append(slug), summed
+    )
+    assert summed <= {state_file(1).path}
     return b"".join(found), problems
 
 
@@ -34,3 +38,12 @@ def test_a_codec_of_the_users_own_is_read_if_its_bytes_are_sparks() -> None:
     assert read(encode.compress(RAW, "zstd"), "com.example.Codec") == (RAW, [])
     with pytest.raises(DecodeError, match=r"com\.example\.Codec"):
         read(b"who knows", "com.example.Codec")
+
+
+def test_only_lz4_has_checksums_in_its_blocks() -> None:
+    summed: set[str] = set()
+    for version, codec in enumerate(["lz4", "lzf", "snappy", "zstd"], start=1):
+        file = state_file(version)
+        chunks = iter([encode.compress(RAW, codec)])
+        b"".join(inflated(file, chunks, ReadOptions({version: codec}), lambda *_: None, summed))
+    assert summed == {state_file(1).path}
