@@ -37,7 +37,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SIZES, size_table
 from inspector.analyses.shared.undecided import UNDECIDED, notes, undecided_tables
 from inspector.analyses.shared.verdict import verdict_of
-from inspector.analyses.shared.vouching import vouching, vouching_notes
+from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
@@ -218,7 +218,6 @@ def audit_report(
             "row_bytes": total.row_bytes,
             "heap_estimate_bytes": verdict.size.heap_bytes if verdict.size else None,
             "leftovers": verdict.leftovers,
-            **vouching(checkpoint, facts),
         }
     )
     metrics = values_of(

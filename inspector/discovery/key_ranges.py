@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import astuple, replace
+from typing import TYPE_CHECKING
 
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.facts.timers import CallBounds
-from inspector.model import StoreFile, StoreId
+from inspector.model import KeyRange, StoreFile, StoreId
 from inspector.providers.chain import replay_steps
 from inspector.providers.registry import provider_named
-from inspector.state.key_range import KeyRange
+
+if TYPE_CHECKING:
+    from inspector.facts.timers import CallBounds
 
 MOST_RANGES = 4096
 """Ranges of one partition: each reads all of its files."""
@@ -59,7 +61,8 @@ def with_bounds(task: Task, found: Mapping[StoreId, Mapping[int, CallBounds]]) -
     """A task with what all ranges of its partition show, by store and version."""
 
     def told(store: StoreTask) -> StoreTask:
-        return replace(store, call_bounds=found.get(task.store_id(store), {}))
+        of_store = found.get(task.store_id(store), {})
+        return replace(store, call_bounds={v: astuple(bounds) for v, bounds in of_store.items()})
 
     return replace(task, stores=tuple(map(told, task.stores)))
 

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inspector.codec import Message
-from inspector.facts.timers import CallBounds
-from inspector.model import BatchClock, Certainty, StoreFile, StoreId, TimeoutKind
+from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, TimeoutKind
 from inspector.operators.rule import ExpiryField
 from inspector.operators.transform_with_state import Family
 from inspector.sparktypes.key_encoders import KeyEncoder
-from inspector.state.key_range import KeyRange
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class StoreTask:
         number: field to be followed for another store's sake (the counters of a join).
         empty_size: bytes of a group state's value that holds no state; -1 if it has no such size.
         call_bounds: by version, what the records of all keys show about who made them, where a task
-            has a range of the keys.
+            has a range of the keys (the fields of :class:`inspector.facts.timers.CallBounds`).
         session_fields: fields of a session window's key, by whose prefix Spark keeps a second map;
             0 for every other operator.
         family: what a store of transformWithState holds; None for every other operator.
@@ -68,7 +66,7 @@ class StoreTask:
     by_key_time: bool = False
     hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()
-    call_bounds: Mapping[int, CallBounds] = field(default_factory=dict)
+    call_bounds: Mapping[int, tuple[int, int, int]] = field(default_factory=dict)
     family: Family | None = None
     written_values: Mapping[int, str] = field(default_factory=dict)
     column_family: str | None = None

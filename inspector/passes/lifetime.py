@@ -59,7 +59,8 @@ class Lifetime:
         batch = self._batches.get(change.version - 1)
         if self._has_timers:
             records = TimerRecords.of(change, self._state)
-            bounds = self._store.call_bounds.get(change.version)
+            known = self._store.call_bounds.get(change.version)
+            bounds = None if known is None else CallBounds(*known)
             calls = calls_of(records, batch, self._premises, bounds)
             self._calls[change.version] = calls
             self._runs.update(records, self._state, batch, calls)

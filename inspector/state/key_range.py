@@ -15,26 +15,9 @@ import numpy as np
 from inspector.arrays import Int64s
 from inspector.decode.records import RecordBlock
 from inspector.kernel.loader import kernel
+from inspector.model import KeyRange
 
 _ALL_BITS = -1
-
-
-@dataclass(frozen=True)
-class KeyRange:
-    """One range of the keys of a partition.
-
-    Attributes:
-        number: which, from 0 on. count: how many there are. seed: of the hash, the same for all.
-    """
-
-    number: int
-    count: int
-    seed: int
-
-    @property
-    def is_first(self) -> bool:
-        """Whether this is the one that speaks for the files: what is not about single keys."""
-        return self.number == 0
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ import struct
 import numpy as np
 import pytest
 
-from inspector.state.key_range import KeyRange, RangeFilter, shared_part
+from inspector.model import KeyRange
+from inspector.state.key_range import RangeFilter, shared_part
 from inspector.state.replay import StateMap, Tracking
 from tests.cases import block
 

@@ -16,19 +16,27 @@ if TYPE_CHECKING:
 
 def vouching(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
     """The counts, for the summary of a report that read every file to its end."""
+    return _of_state(facts) | {
+        "small_files": checkpoint.small_files,
+        "small_files_without_checksum": checkpoint.unsummed_small_files,
+    }
+
+
+def _of_state(facts: Facts) -> dict[str, int]:
     from inspector.facts.checks import ChecksPassed  # noqa: PLC0415 - numpy: not for `info`
 
     passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
     return {
         "files_without_checksum": passed.unsummed_files,
         "files_confirmed_by_snapshot": passed.confirmed_files,
-        "small_files": checkpoint.small_files,
-        "small_files_without_checksum": checkpoint.unsummed_small_files,
     }
 
 
 def vouching_notes(checkpoint: Checkpoint, version: int, facts: Facts | None = None) -> list[str]:
-    """One sentence, or none where a checksum vouches for every file.
+    """One sentence on state files, or none where a checksum vouches for every one.
+
+    Logs, metadata and schemas are only counted (:func:`vouching`): on most storages nothing vouches
+    for them, which says nothing of the checkpoint.
 
     Args:
         checkpoint: what was found.
@@ -39,21 +47,15 @@ def vouching_notes(checkpoint: Checkpoint, version: int, facts: Facts | None = N
     listed = unsummed(checkpoint, version)
     without, confirmed = listed.without, None
     if facts is not None:
-        counts = vouching(checkpoint, facts)
+        counts = _of_state(facts)
         without = counts["files_without_checksum"]
         confirmed = counts["files_confirmed_by_snapshot"]
-    parts = []
-    if without:
-        parts.append(f"{_share(without, listed.files)} state files")
-    if checkpoint.unsummed_small_files:
-        small = _share(checkpoint.unsummed_small_files, checkpoint.small_files)
-        parts.append(f"{small} logs, metadata and schemas")
-    if not parts:
+    if not without:
         return []
-    more = f"; of the state files snapshots confirm {confirmed:,}" if without and confirmed else ""
+    more = f"; snapshots confirm {confirmed:,} of them" if confirmed else ""
     return [
-        f"Nothing vouches for {' and '.join(parts)}: they have no checksum, and a byte that "
-        f"changed there may go unnoticed{more}."
+        f"Nothing vouches for {_share(without, listed.files)} state files: they have no checksum, "
+        f"and a byte that changed there may go unnoticed{more}."
     ]
 
 
