@@ -14,19 +14,26 @@ from inspector.checkpoint.storage import Storage
 def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
     """Call ``act`` with the storage and the path of each file before it is read.
 
-    It may raise: that is what the storage answers.
+    It may raise: that is what the storage answers. A file that is requested ahead of its use is
+    read when its bytes are asked for, as it is on this machine.
     """
+    request, stream = Storage.request, Storage.stream
 
-    def wrapped(method: Any) -> Any:
-        def call(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Any:
+    def requested(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Callable[[], bytes]:
+        def answer() -> bytes:
             act(self, relative)
-            return method(self, relative, *args, **kwargs)
+            return request(self, relative, *args, **kwargs)()
 
-        return call
+        return answer
 
+    def streamed(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Iterator[bytes]:
+        act(self, relative)
+        return stream(self, relative, *args, **kwargs)
+
+    # Storage.read is a request that is waited for at once.
     with (
-        mock.patch.object(Storage, "read", wrapped(Storage.read)),
-        mock.patch.object(Storage, "stream", wrapped(Storage.stream)),
+        mock.patch.object(Storage, "request", requested),
+        mock.patch.object(Storage, "stream", streamed),
     ):
         yield
 

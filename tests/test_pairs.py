@@ -14,9 +14,9 @@ from tests.profiles import sampled
 
 OF_FILES = (
     *("state_file_bytes", "raw_bytes", "delta_bytes", "snapshot_bytes", "disk_bytes"),
-    *("replay_deltas", "newest_file_ms", "path"),
+    *("replay_deltas", "newest_file_ms", "path", "checkpoint"),
 )
-"""Columns that say what lies on disk."""
+"""Columns that say what lies on disk, and where."""
 
 OF_HEAPS = (
     *("heap_bytes", "heap_bytes_per_hour", "shared_rows", "shared_keys", "shared_key_bytes"),

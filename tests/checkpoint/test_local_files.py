@@ -11,26 +11,32 @@ from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.local_files import chunks, entry_at, listing, read_at_most, read_range
 
 
-def test_a_listing_follows_links_and_leaves_out_what_is_no_file(tmp_path: Path) -> None:
+def test_a_listing_follows_links_and_marks_what_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"12")
     os.utime(tmp_path / "b", (1.5, 1.5))
     (tmp_path / "a").mkdir()
     (tmp_path / "c").symlink_to(tmp_path / "b")
     (tmp_path / "gone").symlink_to(tmp_path / "nothing")
     os.mkfifo(tmp_path / "fifo")
-    a, b, c = listing(str(tmp_path), "x")
+    a, b, c, fifo, gone = listing(str(tmp_path), "x")
     assert (a.name, a.path, a.is_dir, a.size) == ("a", "x/a", True, 0)
     assert b == Entry("b", "x/b", False, 2, 1500)
     assert c == Entry("c", "x/c", False, 2, 1500)
-    assert [entry.path for entry in listing(str(tmp_path), "")] == ["a", "b", "c"]
+    assert fifo == Entry("fifo", "x/fifo", False, 0, is_special=True)
+    assert gone == Entry("gone", "x/gone", False, 0, is_special=True)
+    assert not any(entry.is_special for entry in (a, b, c))
+    paths = [entry.path for entry in listing(str(tmp_path), "")]
+    assert paths == ["a", "b", "c", "fifo", "gone"]
 
 
-def test_an_entry_is_a_file_or_a_folder_or_none(tmp_path: Path) -> None:
+def test_an_entry_is_a_file_or_a_folder_or_special(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
-    assert entry_at(str(tmp_path / "fifo"), "fifo") is None
+    assert entry_at(str(tmp_path / "fifo"), "fifo") == Entry(
+        "fifo", "fifo", False, 0, is_special=True
+    )
     found = entry_at(str(tmp_path), "x/y")
-    assert found is not None
     assert (found.name, found.path, found.is_dir) == ("y", "x/y", True)
+    assert not found.is_special
     with pytest.raises(FileNotFoundError):
         entry_at(str(tmp_path / "nothing"), "nothing")
 

@@ -25,7 +25,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts, collect, leftover_order
 from inspector.model import Certainty, Problem, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import RowPart
-from tests.cases import Seen, facts_of_type, observed_in, small_checkpoint
+from tests.cases import Seen, facts_of_type, observed_in, problems_in, small_checkpoint
 
 NAME, OTHER = StoreName(0, "default"), StoreName(1, "default")
 
@@ -203,5 +203,8 @@ def test_what_the_tasks_of_a_checkpoint_emit_is_collected_whole(tmp_path: Path) 
     facts = collect(fact_batches(found))
     assert len(facts.versions) == len(facts_of_type(found, VersionFacts))
     assert len(facts.leftovers) == len(facts_of_type(found, Leftover)) > 0
-    assert facts.problems == []
+    assert facts.problems == [
+        one.fact.problem(one.store) for one in found if isinstance(one.fact, ReadProblem)
+    ]
+    assert problems_in(found) == []
     assert sum(one.fact.rows for one in facts.totals) == len(facts.leftovers)

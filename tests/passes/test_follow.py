@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,18 @@ from inspector.passes import follow
 from inspector.passes.follow import Followed
 from inspector.passes.run import run_tasks
 from inspector.schemas import TASKS, batch_of
-from tests.cases import FIXTURES, Seen, facts_of_type, micros, observed, small_checkpoint, user
+from tests.cases import (
+    FIXTURES,
+    Seen,
+    facts_of_type,
+    micros,
+    observed,
+    problems_in,
+    small_checkpoint,
+    user,
+)
 from tests.encode import state_file
+from tests.faults import before_each_read, refusing
 from tests.profiles import sampled
 
 
@@ -41,17 +51,16 @@ def words(found: list[Seen]) -> list[str]:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def opened() -> Iterator[list[str]]:
     """The state files that are opened, in order."""
     paths: list[str] = []
-    stream = Storage.stream
 
-    def counted(storage: Storage, relative: str, *more: Any) -> Any:
-        paths.append(relative)
-        return stream(storage, relative, *more)
+    def count(_storage: Storage, relative: str) -> None:
+        if relative.endswith((".delta", ".snapshot")):
+            paths.append(relative)
 
-    monkeypatch.setattr(Storage, "stream", counted)
-    return paths
+    with before_each_read(count):
+        yield paths
 
 
 CASES = (
@@ -134,23 +143,16 @@ def test_a_file_that_cannot_be_read_is_told_once_a_version_until_a_snapshot(tmp_
     found = seen_by(followed, root, 4)
     rows = [one for one in found if isinstance(one.fact, VersionFacts) and one.version == 4]
     assert {(one.store.operator_id, one.store.partition_id) for one in rows} >= {(1, 1)}
-    assert len(facts_of_type(found, ReadProblem)) == 1
+    assert len(problems_in(found)) == 1
     # When the query has cleaned the file up, nothing is wrong any more.
     (root / "state/1/1/2.delta").unlink()
-    assert facts_of_type(seen_by(followed, root, 4), ReadProblem) == []
+    assert problems_in(seen_by(followed, root, 4)) == []
 
 
-def test_what_the_storage_refused_is_read_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_the_storage_refused_is_read_again(tmp_path: Path) -> None:
     root, followed = small_checkpoint(tmp_path), Followed()
     seen_by(followed, root, 1)
-    with monkeypatch.context() as patch:
-
-        def refused(_storage: Storage, relative: str, *_more: Any) -> Any:
-            raise OSError(f"{relative}: timed out")
-
-        patch.setattr(Storage, "stream", refused)
+    with refusing("2.delta", OSError("timed out")):
         assert facts_of_type(seen_by(followed, root, 2), ReadProblem)
     found = seen_by(followed, root, 3)
     assert words(found) == words(observed(specs_of(root, 3), run_tasks))

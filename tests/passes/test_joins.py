@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.facts.joins import JoinCheck
 from inspector.merge.collect import Facts
-from inspector.operators.join import VALUE_STORES
+from inspector.model import JOIN_ROW_STORES, JOIN_TIMED_ROW_STORES, StoreName
 from tests.cases import FIXTURES, observed_in
 
 
-def test_both_sides_of_a_healthy_join_agree() -> None:
-    checks = Facts(observed_in(FIXTURES / "join_left_outer" / "checkpoint")).join_checks
-    assert {store for _, store in checks} == set(VALUE_STORES)
-    rows = [check.rows for check in checks.values()]
-    assert list(checks.values()) == [JoinCheck(rows=each) for each in rows]
-    assert sum(rows) == 76
+@pytest.mark.parametrize(
+    ("case", "stores", "rows"),
+    [
+        ("join_left_outer", JOIN_ROW_STORES, (61, 15)),
+        ("rocksdb_join_left_outer_v4", JOIN_TIMED_ROW_STORES, (31, 10)),
+    ],
+)
+def test_both_sides_of_a_healthy_join_agree(
+    case: str, stores: tuple[str, ...], rows: tuple[int, int]
+) -> None:
+    """As many rows of each side as Spark's own source of state reads there."""
+    checks = Facts(observed_in(FIXTURES / case / "checkpoint")).join_checks
+    assert checks == {
+        StoreName(0, store): JoinCheck(rows=count)
+        for store, count in zip(stores, rows, strict=True)
+    }

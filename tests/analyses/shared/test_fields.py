@@ -50,9 +50,12 @@ def test_fields_of_the_same_name_stay_apart() -> None:
     assert {"first", "first#2"} <= set(names)
 
 
-def test_stores_keep_their_order_and_empty_ones_are_left_out() -> None:
-    checkpoint = open_checkpoint(str(FIXTURES / "join_left_outer" / "checkpoint"))
-    stores = [*COUNT_STORES, *VALUE_STORES]
+@pytest.mark.parametrize("case", ["join_left_outer", "rocksdb_join_left_outer_v4"])
+def test_stores_keep_their_order_and_empty_ones_are_left_out(case: str) -> None:
+    checkpoint = open_checkpoint(str(FIXTURES / case / "checkpoint"))
+    there = checkpoint.operators[0].schemas
+    stores = [name for name in (*COUNT_STORES, *VALUE_STORES) if name in there]
+    assert len(stores) == 4
     facts = Facts()
     for store in reversed(stores):
         schema = checkpoint.operators[0].schemas[store].key

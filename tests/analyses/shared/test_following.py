@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from inspector.analyses.shared.options import Options
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import CheckpointError, NotACheckpointError
 from inspector.facts.versions import VersionFacts
+from tests.faults import before_each_read
 from tests.growing import Growing
 
 CASE = "trouble_kept_timeouts"
@@ -31,20 +32,11 @@ def query(tmp_path: Path) -> Growing:
 
 
 @pytest.fixture
-def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def opened() -> Iterator[list[str]]:
     """The files that are opened, in order."""
     paths: list[str] = []
-    for name in ("stream", "_fetch"):
-        monkeypatch.setattr(Storage, name, _counting(getattr(Storage, name), paths))
-    return paths
-
-
-def _counting(method: Callable[..., Any], paths: list[str]) -> Callable[..., Any]:
-    def counted(storage: Storage, relative: str, *more: Any) -> Any:
-        paths.append(relative)
-        return method(storage, relative, *more)
-
-    return counted
+    with before_each_read(lambda _storage, relative: paths.append(relative)):
+        yield paths
 
 
 def rows(seen: BatchSeen) -> int:
