@@ -34,14 +34,15 @@ class Account:
         self._server.start()
         host, port = self._server.get_host_and_port()
         self.url = f"http://{host}:{port}"
-        app = self._server._server.app
+        serving: Any = self._server._server
+        app = serving.app
 
         def noted(environ: dict[str, Any], start_response: Callable[..., Any]) -> Any:
             question = str(environ.get("QUERY_STRING", ""))
             self.asked.append((environ["REQUEST_METHOD"], environ["PATH_INFO"], question))
             return app(environ, start_response)
 
-        self._server._server.app = noted
+        serving.app = noted
 
     def stop(self) -> None:
         self._server.stop()
