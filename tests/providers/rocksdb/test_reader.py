@@ -193,9 +193,9 @@ def test_without_any_snapshot_the_families_are_not_known(join: Path) -> None:
 def test_rows_of_another_encoding_are_refused_by_name(sessions: Path) -> None:
     for path in (sessions / "offsets").iterdir():
         text = path.read_text("utf-8")
-        path.write_text(text.replace('encodingFormat":"unsaferow"', 'encodingFormat":"avro"'))
+        path.write_text(text.replace('encodingFormat":"unsaferow"', 'encodingFormat":"thrift"'))
     problem, *_ = problems_in(observed_in(sessions))
-    assert "encoded as 'avro'" in problem.message
+    assert "encoded as 'thrift'" in problem.message
 
 
 def test_nothing_is_written(tmp_path: Path, sessions: Path) -> None:
