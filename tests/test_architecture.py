@@ -79,6 +79,8 @@ OF_NO_MODULE = {
     "typing/test_public_api.py": "the public API as its users write it, for mypy and for pytest",
     "findings/test_every_id.py": "every finding on a checkpoint that is ill with it",
     "cli/test_named_keys.py": "one way to name a key, on every command that takes one",
+    "fuzz/test_targets.py": "what the fuzzers begin with; no file of the kernel is left out",
+    "kernel/test_arguments.py": "arguments of the wrong kind, for every function of both kernels",
     "cli/test_schemas.py": "options about schemas, on every command that decodes",
     "analyses/test_troubles.py": "the troubles of the fixtures, by their names",
     "spark/test_watch.py": "watch beside a query that runs on a real Spark",

@@ -142,7 +142,12 @@ def read_state_schema(
         pass
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(path)),)
-    return _read_v3(storage, f"state/{operator_id}/_stateSchema/{store_name}", schema_paths)
+    return _read_v3(storage, schema_folder(operator_id, store_name), schema_paths)
+
+
+def schema_folder(operator_id: int, store_name: str) -> str:
+    """Where Spark 4.0 and later write the schemas of a store, below the root (v3)."""
+    return f"state/{operator_id}/_stateSchema/{store_name}"
 
 
 def schema_path(operator_id: int, store_name: str) -> str:

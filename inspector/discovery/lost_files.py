@@ -14,7 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from inspector.checkpoint.layout import OperatorLayout, StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.logs import Logs
-from inspector.checkpoint.state_schema import schema_path
+from inspector.checkpoint.metadata import OperatorMetadata
+from inspector.checkpoint.state_schema import schema_folder, schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.model import BatchId, FileKind, Problem
 
@@ -60,10 +61,12 @@ def lost_files(
                 path,
             )
         for store in layout.store_names if any_schema else ():
-            path = storage.full_path(schema_path(layout.operator_id, store))
-            if store in schemas.get(layout.operator_id, ()) or path in reported:
+            place = _place_of_schema(layout, store)
+            path = storage.full_path(place)
+            known = store in schemas.get(layout.operator_id, ())
+            if known or _is_named(reported, storage, place):
                 continue
-            listed = storage.stat(schema_path(layout.operator_id, store))
+            listed = storage.stat(place)
             if listed is not None and listed.is_file:
                 message = "it was listed, and was gone when it was read"
                 yield Problem(VANISHED_SLUG, f"{message}; nothing that hangs on it is known", path)
@@ -80,7 +83,18 @@ def _has_state(layout: StoreLayout) -> bool:
     return bool(layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT))
 
 
-def _is_named(reported: Collection[str | None], storage: Storage, folder: str) -> bool:
-    """Whether a problem is about a folder, or about what lies in it."""
-    place = storage.full_path(folder)
+def _place_of_schema(layout: OperatorLayout, store: str) -> str:
+    """The file of a store's schema, or the folder of its schemas where they are of format 3."""
+    if layout.has_state_schema or (layout.metadata and _names_schemas(layout.metadata, store)):
+        return schema_folder(layout.operator_id, store)
+    return schema_path(layout.operator_id, store)
+
+
+def _names_schemas(metadata: OperatorMetadata, store: str) -> bool:
+    return any(each.store_name == store and each.schema_paths for each in metadata.stores)
+
+
+def _is_named(reported: Collection[str | None], storage: Storage, path: str) -> bool:
+    """Whether a problem is about a file or folder, or about what lies in it."""
+    place = storage.full_path(path)
     return any(path == place or (path or "").startswith(f"{place}/") for path in reported)

@@ -79,7 +79,7 @@ def test_a_commit_of_any_format_has_its_watermark(data: bytes, expected: int | N
 
 def test_a_commit_of_checkpoint_format_2_names_what_was_committed() -> None:
     # Two operators, of the first two partitions with a store each, of the other one with two.
-    data = b'v2\n{"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c","d"]]}}'
+    data = b'v2\n{"nextBatchWatermarkMs":7,"stateUniqueIds":{"0":[["a"],["b"]],"1":[["c","d"]]}}'
     one, two = parse_commit(data).unique_ids.values()
     assert (one, two) == ((frozenset("a"), frozenset("b")), (frozenset("cd"),))
 
@@ -88,7 +88,9 @@ def test_a_commit_of_checkpoint_format_2_names_what_was_committed() -> None:
     "data",
     [
         *(b"", b"{}", b"v4\n{}", b"v1\nx", b'v1\n{"nextBatchWatermarkMs":"7"}'),
-        *(b'v2\n{"stateUniqueIds":5}', b'v2\n{"stateUniqueIds":{"0":[5]}}'),
+        b'v2\n{"stateUniqueIds":{"0":[["a"]]}}',
+        b'v2\n{"nextBatchWatermarkMs":7,"stateUniqueIds":5}',
+        b'v2\n{"nextBatchWatermarkMs":7,"stateUniqueIds":{"0":[5]}}',
     ],
 )
 def test_another_commit_is_refused(data: bytes) -> None:

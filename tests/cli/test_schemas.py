@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from inspector.discovery.lost_files import LOST_METADATA, LOST_SCHEMA
 from inspector.sparktypes import parse_ddl, to_json
-from tests.cli.support import copy_of, run
+from tests.cli.support import FIXTURES, copy_of, run
 
 KEY = "window struct<start: timestamp, end: timestamp>, user string"
 VALUE = "count bigint, sum bigint, max timestamp"
@@ -15,11 +17,14 @@ VALUE = "count bigint, sum bigint, max timestamp"
 
 @pytest.fixture
 def bare(tmp_path: Path) -> Path:
-    """A checkpoint as Spark 3.0 leaves it: without schemas and without operator metadata."""
-    copy = copy_of("agg_update", tmp_path)
-    (copy / "state/0/0/_metadata/schema").unlink()
-    (copy / "state/0/_metadata/metadata").unlink()
-    return copy
+    """A checkpoint of Spark 3.0, which writes no schemas and no operator metadata."""
+    return _copy_of("3.0.3", tmp_path)
+
+
+def _copy_of(release: str, folder: Path) -> Path:
+    """The same query by some release: from one to the next its rows are the same."""
+    source = FIXTURES.parent / release / "agg_update" / "checkpoint"
+    return Path(shutil.copytree(source, folder / release))
 
 
 def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
@@ -29,7 +34,7 @@ def schemas(key: str = KEY, value: str = VALUE) -> tuple[str, ...]:
 def test_given_schemas_stand_in_for_those_that_are_missing(bare: Path, tmp_path: Path) -> None:
     file = tmp_path / "value.json"
     file.write_text(to_json(parse_ddl(VALUE)))
-    whole = run("rows", copy_of("agg_update", tmp_path / "whole"), "-o", "csv").out
+    whole = run("rows", _copy_of("3.1.3", tmp_path), "-o", "csv").out
     assert run("rows", bare, "-o", "csv").out != whole
     for given in (schemas(), schemas(f"0={KEY}", f"0:default=@{file}"), schemas(KEY, f"@{file}")):
         assert run("rows", bare, "-o", "csv", *given).out == whole
@@ -42,6 +47,24 @@ def test_every_command_that_decodes_takes_them(bare: Path, command: str) -> None
     assert "stateStoreSave" in told.out or command == "verify"
     if command == "info":
         assert told.rows[0]["schema_from"] == "given"
+
+
+def test_a_given_schema_stands_in_for_one_that_is_lost(tmp_path: Path) -> None:
+    copy = copy_of("agg_update", tmp_path)
+    (copy / "state/0/0/_metadata/schema").unlink()
+    assert [each["problem"] for each in run("info", copy, "-o", "json").json["problems"]] == [
+        LOST_SCHEMA
+    ]
+    told = run("info", copy, *schemas(), "-o", "json")
+    assert (told.code, told.json["problems"]) == (0, [])
+
+
+def test_lost_metadata_stays_a_problem_beside_a_given_schema(tmp_path: Path) -> None:
+    copy = copy_of("agg_update", tmp_path)
+    (copy / "state/0/_metadata/metadata").unlink()
+    told = run("info", copy, *schemas(), "-o", "json")
+    assert [each["problem"] for each in told.json["problems"]] == [LOST_METADATA]
+    assert told.code == 4
 
 
 def test_a_schema_that_does_not_fit_is_found_out(bare: Path) -> None:

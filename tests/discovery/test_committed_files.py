@@ -28,7 +28,7 @@ def checkpoint(root: Path, logged: int) -> Path:
             raw = changelog([entry], 3, json.dumps(before))
             (store / f"{version}_{attempt}.changelog").write_bytes(encode.compress(raw, "lz4"))
         if version > 3 - logged:
-            commit = {"stateUniqueIds": {"0": [["b"]]}}
+            commit = {"nextBatchWatermarkMs": 0, "stateUniqueIds": {"0": [["b"]]}}
             (root / f"commits/{version - 1}").write_text(f"v2\n{json.dumps(commit)}")
     return root
 

@@ -44,6 +44,13 @@ def test_a_schema_is_lost_where_another_store_has_one(tmp_path: Path) -> None:
     assert lost == [(LOST_SCHEMA, schema)]
 
 
+def test_a_schema_of_format_3_is_lost_where_it_lay(tmp_path: Path) -> None:
+    case, schemas = "4.3.0/rocksdb_join_left_outer_v3", "state/0/_stateSchema"
+    lost = [(LOST_SCHEMA, f"{schemas}/default")]
+    assert problems(tmp_path / "store", case, f"{schemas}/default") == lost
+    assert problems(tmp_path / "all", case, schemas) == lost
+
+
 def test_metadata_is_lost_where_the_log_begins_with_4_0(tmp_path: Path) -> None:
     lost = [(LOST_METADATA, "state/0/_metadata/metadata")]
     assert problems(tmp_path, "4.3.0/agg_append", "state/0/_metadata") == lost

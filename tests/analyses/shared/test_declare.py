@@ -129,6 +129,7 @@ UNLIKE_THE_DEFAULT: dict[str, Any] = {
     "partition_id": 0,
     "redact": Redact.HASH,
     "workers": 2,
+    "memory_limit": 1 << 20,
     "engine": EngineOptions("spark"),
     "timeout_kind": TimeoutKind.EVENT_TIME,
     "event_time_fields": ("key.ts",),

@@ -190,12 +190,13 @@ def test_without_any_snapshot_the_families_are_not_known(join: Path) -> None:
     assert all("no snapshot says which entries belong" in p.message for p in found)
 
 
-def test_rows_of_another_encoding_are_refused_by_name(sessions: Path) -> None:
-    for path in (sessions / "offsets").iterdir():
+def test_rows_of_another_encoding_are_refused_by_name(join: Path) -> None:
+    for path in (join / "offsets").iterdir():
         text = path.read_text("utf-8")
-        path.write_text(text.replace('encodingFormat":"unsaferow"', 'encodingFormat":"avro"'))
-    problem, *_ = problems_in(observed_in(sessions))
-    assert "encoded as 'avro'" in problem.message
+        assert 'encodingFormat":"unsaferow"' in text
+        path.write_text(text.replace('encodingFormat":"unsaferow"', 'encodingFormat":"thrift"'))
+    problem, *_ = problems_in(observed_in(join))
+    assert "encoded as 'thrift'" in problem.message
 
 
 def test_nothing_is_written(tmp_path: Path, sessions: Path) -> None:
