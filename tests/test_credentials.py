@@ -218,6 +218,7 @@ def test_the_api_shows_no_secret(planted: type[Planted]) -> None:
     assert leaked(shown + repr(failed.value) + str(failed.value) + repr(failed.value.args)) == []
 
 
+@pytest.mark.full
 def test_a_process_shows_no_secret() -> None:
     """The whole process, also what Python itself writes at its end."""
     for url in (

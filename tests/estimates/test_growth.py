@@ -120,6 +120,7 @@ def test_what_comes_and_goes_does_not(values: list[int]) -> None:
     assert not judged(values).growing
 
 
+@pytest.mark.full
 def test_chance_alone_seldom_grows_and_growth_nearly_always_does() -> None:
     draw = np.random.default_rng(1)
 

@@ -198,7 +198,8 @@ def simulate(
 def found_in(root: Path, **options: tuple[str, ...]) -> Mapping[bytes, tuple[int, str, str]]:
     """Leftovers by key: version, class, certainty."""
     report = api.leftovers(str(root), api.Options(**options))  # type: ignore[arg-type]
-    assert not report.problems
+    # A deduplication that keeps its rows as complete mode does takes late ones too: only here.
+    assert {problem.slug for problem in report.problems} <= {"foreign-records"}
     rows = report.primary.rows
     return {
         bytes.fromhex(row["key_hex"]): (row["expired_version"], row["class"], row["certainty"])
@@ -206,6 +207,7 @@ def found_in(root: Path, **options: tuple[str, ...]) -> Mapping[bytes, tuple[int
     }
 
 
+@costly
 @given(
     make=st.sampled_from([Aggregation, Deduplicate, DeduplicateWithin, Sessions]),
     keeps=st.booleans(),

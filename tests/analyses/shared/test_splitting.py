@@ -95,6 +95,7 @@ def test_too_small_a_limit_is_refused() -> None:
         report(AGG, [], memory_limit=100 << 20)
 
 
+@pytest.mark.full
 def test_a_range_that_does_not_fit_is_a_problem() -> None:
     with mock.patch.object(splitting, "_key_memory", return_value=100):
         found = report(AGG, [], memory_limit=1 << 30)
