@@ -42,14 +42,8 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
 
 
 def _can_split(task: Task) -> bool:
-    """Whether ranges of the keys are known to make the whole.
-
-    The variables of ``transformWithState`` are held against each other, key by key, and of the
-    files of other providers several stores are read.
-    """
-    return bool(task.stores) and not any(
-        store.family is not None or store.column_family is not None for store in task.stores
-    )
+    """Whether ranges of the keys are known to make the whole."""
+    return bool(task.stores) and provider_named(task.provider).splits_by_key
 
 
 def needs_bounds(task: Task) -> bool:

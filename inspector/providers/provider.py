@@ -152,6 +152,7 @@ class Provider(ABC):
         keeps_maps: an executor keeps the rows of versions as maps on its heap.
         shares_files: its snapshots consist of files that they share.
         sums_snapshots: they hold checksums of their own, whatever codec is set.
+        splits_by_key: passes over ranges of a partition's keys are known to make the whole.
         reads_each_file_whole: its reader requests each file of a step once and whole, so that it
             can be requested before its task begins.
     """
@@ -162,6 +163,7 @@ class Provider(ABC):
     shares_files = False
     sums_snapshots = False
     reads_each_file_whole = False
+    splits_by_key = False
 
     name: str
     """Name of its folder here; tasks carry it to the workers."""
