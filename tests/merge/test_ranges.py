@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -79,8 +80,13 @@ def test_the_facts_of_ranges_are_those_of_the_partition(name: str, count: int) -
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("count", [2, 7])
-@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.name}")
+@pytest.mark.parametrize(
+    ("path", "count"),
+    [
+        pytest.param(path, count, id=f"{path.parent.name}/{path.name}-{count}")
+        for path, count in zip(CASES, cycle([2, 7]), strict=False)
+    ],
+)
 def test_the_facts_of_ranges_are_those_of_the_partition_everywhere(path: Path, count: int) -> None:
     try:
         open_checkpoint(str(path / "checkpoint")).newest_version  # noqa: B018 - may be refused
