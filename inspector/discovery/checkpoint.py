@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -259,8 +259,8 @@ def checkpoint_at(
     provider = provider_for(Listing(logs.provider_class, files), storage.root)
     whole = settled(verified, whole, provider, logs)
     whole, found = read_schemas(verified, whole)
-    problems = [*whole.problems, *logs.problems]
     selected = whole.select(chosen)
+    problems = [*_of_selected(whole.problems, selected), *logs.problems]
     given = (user_schemas or UserSchemas()).of_stores(selected)
     query = _operators(whole, found, problems, given)
     of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
@@ -284,6 +284,15 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
     layouts = [store for operator in checkpoint.operators for store in operator.layout.folders]
     files = [layout.of_kind(*KINDS_OF_STATE) for layout in layouts]
     return sum(file.size for of_store in files for file in of_store)
+
+
+def _of_selected(problems: Iterable[Problem], selected: Layout) -> Iterator[Problem]:
+    """Problems but for those of partitions that are not selected."""
+    places = {(one.store.operator_id, one.store.partition_id) for one in selected.stores}
+    for found in problems:
+        store = found.store
+        if store is None or (store.operator_id, store.partition_id) in places:
+            yield found
 
 
 def _narrowed(meant: Selection, selected: Selection) -> Selection:

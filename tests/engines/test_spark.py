@@ -38,13 +38,13 @@ from inspector.facts.registry import facts_schema
 from inspector.passes.run import run_fields, run_tasks
 from inspector.passes.typed_rows import run_typed, typed_schema
 from inspector.schemas import ROWS, batch_of
-from tests.cases import hdfs_cases
+from tests.cases import hdfs_cases, rocksdb_cases
 from tests.cli.support import checkpoint_of, copy_of, flip
 from tests.spark_support import WITH_SPARK, driver
 
 pytestmark = WITH_SPARK
 
-EVERY = [path / "checkpoint" for path in hdfs_cases()]
+EVERY = [path / "checkpoint" for path in (*hdfs_cases(), *rocksdb_cases())]
 
 
 @pytest.fixture(scope="module")
