@@ -15,6 +15,7 @@ import numpy as np
 
 from inspector.arrays import Int64s
 from inspector.checkpoint.logfile import VANISHED_SLUG
+from inspector.checkpoint.urls import is_local
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
@@ -24,18 +25,25 @@ from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.state.replay import BEFORE_WINDOW, StateMap, id_of
 
+FAR_BYTES = 64 << 20
+"""Files of another machine that have more bytes are read again for the keys that are shown."""
+
 
 def shows_few(task: Task, store: StoreTask) -> bool:
     """Whether the facts of a store need no more of its keys than that some can be shown.
 
     All keys are needed where the facts are about their fields: of a join's stores and of session
-    windows, and where Spark's hash of each is asked for; and where all leftovers are listed.
+    windows, and where Spark's hash of each is asked for; and where all leftovers are listed. Of
+    few files on another machine the keys are kept too: there a request takes longer than memory is
+    worth.
     """
     if task.provider != Task.provider or store.family is not None:
         return False  # their records are not where the files of the default have them
     by_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
     lists_all = store.expiry is not None and not task.leftover_limit
-    return not (by_fields or lists_all or task.rehashed)
+    if by_fields or lists_all or task.rehashed:
+        return False
+    return is_local(task.url) or sum(file.size for file in store.files) > FAR_BYTES
 
 
 def with_keys(
