@@ -13,10 +13,8 @@ from inspector.decode.frames import codec_of, has_checksums
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
+from inspector.providers.codecs import DEFAULT_CODEC
 from inspector.providers.common_names import main_path
-
-DEFAULT_CODEC = "lz4"
-"""What Spark assumes where no codec is recorded (``StateStoreConf``, all versions)."""
 
 
 class Unsummed(NamedTuple):
