@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -57,6 +58,15 @@ class Loaded:
     def evaluate(self, script: str) -> Any:
         """What a script gives."""
         return self.page.evaluate(script)
+
+    def says(self, *words: str, timeout: float = 30) -> bool:
+        """Whether a line with all the words comes; the console tells in its own time."""
+        end = time.monotonic() + timeout
+        while not any(all(word in line for word in words) for line in self.said):
+            if time.monotonic() > end:
+                return False
+            self.page.wait_for_timeout(50)  # which lets the events in
+        return True
 
 
 @contextmanager

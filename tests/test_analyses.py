@@ -202,7 +202,8 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
     yield api.leftovers(path, explain="kept_without_timeout")
     yield api.leftovers(str(checkpoint_of("fmgws_snapshots_cleaned")))
     yield api.audit(str(checkpoint_of("fmgws_snapshots_cleaned")))
-    yield api.files(str(checkpoint_of("rocksdb_tws_event")))
+    with_variables = str(checkpoint_of("rocksdb_tws_event"))
+    yield from (api.files(with_variables), api.info(with_variables))
     yield from api.watch(path, until=0)
     with TemporaryDirectory() as folder:
         old = Path(folder) / "old.json"

@@ -63,7 +63,7 @@ def run(path: Path) -> Stages:
     records = raw_bytes = 0
     checks = RowCheck(parse_ddl(KEY)), RowCheck(parse_ddl(VALUE))
     for folder in sorted((path / "state" / "0").glob("[0-9]*")):
-        state, sizes = StateMap(Tracking(window_end())), LiveSizes()
+        state, sizes = StateMap(Tracking(window_end(), hashed=True)), LiveSizes()
         state._kernel = cast("Kernel", _Apart(state._kernel, clock))
         state._clear()
         for file in sorted(folder.glob("*.delta"), key=lambda each: int(each.stem)):
@@ -144,8 +144,8 @@ class _Apart:
     def hash64(self, *args: Any) -> None:
         self._clock.run("hash", self._real.hash64, *args)
 
-    def Interner(self) -> Any:  # noqa: N802 - as in the kernels
-        return _ApartInterner(self._real.Interner(), self._clock)
+    def Interner(self, *args: Any) -> Any:  # noqa: N802 - as in the kernels
+        return _ApartInterner(self._real.Interner(*args), self._clock)
 
 
 class _ApartInterner:

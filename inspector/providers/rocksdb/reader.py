@@ -12,20 +12,18 @@ from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
 from inspector.decode.records import RecordBlock, Scanned
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
-from inspector.providers.codecs import inflated
-from inspector.providers.provider import Checked, ReadOptions, Report
-from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.framed_reader import FramedReader
+from inspector.providers.provider import ReadOptions, Report
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
 from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
 from inspector.providers.rocksdb.tables import live_blocks
-from inspector.providers.side_checks import SideChecks
 
 UNSAFE_ROW, AVRO = "unsaferow", "avro"
 
 
-class RocksDbReader:
+class RocksDbReader(FramedReader):
     """Reads the changelogs and snapshots of one store.
 
     A store that is one of several column families reads the files that it shares with them, and
@@ -44,98 +42,40 @@ class RocksDbReader:
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> None:
-        self._storage, self._options, self._report = storage, options, report
-        self.raw_bytes = 0
-        self._ahead = ReadAhead(storage)
-        self._checks = SideChecks(self._ahead.whole, side_files, report)
-        self._decoded: dict[str, int] = {}
-        self._summed: set[str] = set()
+        super().__init__(storage, options, side_files, report)
+        self._storage = storage
         self._files = tuple(files)
         self._snapshots: dict[str, Snapshot] = {}
         self._encoding: Encoding | None = None
         self._lists = ListLengths() if options.form.several_values else None
 
-    @property
-    def checked(self) -> Checked:
-        """What was right so far, each file once."""
-        row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
-        return Checked(len(self._decoded), self._checks.passed, row_checksums)
-
-    @property
-    def unsummed(self) -> frozenset[str]:
-        """Paths of the changelogs that were decoded to their end and that hold no checksum.
-
-        A snapshot has one of every part of its archive, and of every block of its tables.
-        """
-        if self._options.row_checksum:
-            return frozenset()
-        return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
-
     def expect(self, files: Sequence[StoreFile]) -> None:
-        """Announce which files will be read next, and in which order."""
-        changelogs = [file for file in files if file.kind is FileKind.DELTA]
-        self._ahead = ReadAhead(self._storage, changelogs)
+        """Announce which files will be read next: of a snapshot only parts are."""
+        super().expect([file for file in files if file.kind is FileKind.DELTA])
 
     def goes_on_from(self, other: object) -> None:
         """Take over what another reader of the store knows of the version that it read last."""
         if isinstance(other, RocksDbReader):
             self._lists = other._lists
 
-    def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The records of a file, block by block; the last block only after its end was verified.
-
-        Raises:
-            DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read.
-        """
-        self.raw_bytes = records = 0
-        wrong: list[tuple[int, int]] = []
+    def _records(self, file: StoreFile) -> Iterator[RecordBlock]:
         snapshot = file.kind is FileKind.SNAPSHOT
         if self._lists is not None:
             self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
-        try:
-            encoding = self._how()
-            for found in self._of_snapshot(file) if snapshot else self._of_changelog(file):
-                block = decode_block(found, records, encoding, self._lists)
-                if block is not None:
-                    mismatches = block.checksum_mismatches
-                    wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
-                    records += block.count
-                    yield block
-        except DecodeError as error:
-            raise error.at(file.path) from None
+        encoding = self._how()
+        records = 0
+        for found in self._of_snapshot(file) if snapshot else self._of_changelog(file):
+            block = decode_block(found, records, encoding, self._lists)
+            if block is not None:
+                records += block.count
+                yield block
         if self._lists is not None:
             self._lists.end(file.path, file.version or 0)
-        self._decoded[file.path] = records - len(wrong)
-        if wrong:
-            record, place = wrong[0]
-            self._report(
-                "row-checksum",
-                f"records whose checksum is not that of their bytes: {len(wrong)}, the first is "
-                f"record {record} (the offset is that of its key after decompression); the file "
-                "was changed after Spark wrote it",
-                file,
-                place,
-            )
-
-    def unchecked(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
-        """Those files that have checksums and that nobody has read to their end."""
-        return self._checks.rest(files)
-
-    def check(self, file: StoreFile) -> None:
-        """Hold a file against its checksums without decoding it.
-
-        Raises:
-            OSError: it cannot be read.
-        """
-        for _ in self._chunks(file):
-            pass
 
     # -- files -------------------------------------------------------------------------------
 
     def _of_changelog(self, file: StoreFile) -> Iterator[Scanned]:
-        raw = inflated(file, self._chunks(file), self._options, self._report, self._summed)
-        head, found = read_changelog(self._counted(raw))
+        head, found = read_changelog(self._raw(file))
         self._check_lineage(file, head)
         yield from found
 
@@ -148,7 +88,7 @@ class RocksDbReader:
             )
 
     def _of_snapshot(self, file: StoreFile) -> Iterator[Scanned]:
-        self._summed.add(file.path)
+        self._summed.add(file.path)  # every part of its archive has one, and every block of a table
         for each in live_blocks(self._storage, file, self._snapshot(file), self._options):
             self.raw_bytes += int(each.key_length.sum() + each.value_length.sum())
             spans = np.stack(
@@ -160,14 +100,6 @@ class RocksDbReader:
         if file.path not in self._snapshots:
             self._snapshots[file.path] = read_snapshot(self._storage, file)
         return self._snapshots[file.path]
-
-    def _chunks(self, file: StoreFile) -> Iterator[bytes]:
-        return self._checks.watch(file, self._ahead.chunks(file))
-
-    def _counted(self, blocks: Iterator[bytes]) -> Iterator[bytes]:
-        for block in blocks:
-            self.raw_bytes += len(block)
-            yield block
 
     # -- encoding ----------------------------------------------------------------------------
 

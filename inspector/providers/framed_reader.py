@@ -1,0 +1,120 @@
+"""What readers of state files have in common: checksums, counts, and records blocks by block."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
+
+from inspector.checkpoint.storage import Storage
+from inspector.decode.records import RecordBlock
+from inspector.exceptions import DecodeError
+from inspector.model import StoreFile
+from inspector.providers.codecs import inflated
+from inspector.providers.provider import Checked, ReadOptions, Report
+from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.side_checks import SideChecks
+
+
+class FramedReader(ABC):
+    """Reads the state files of one store, whose records a provider decodes by :meth:`_records`.
+
+    Attributes:
+        raw_bytes: decompressed bytes of the file read last.
+        other_cause: what else than a change of the file may make checksums of rows differ.
+    """
+
+    other_cause: ClassVar[str] = ""
+
+    def __init__(
+        self,
+        storage: Storage,
+        options: ReadOptions,
+        side_files: Iterable[StoreFile],
+        report: Report,
+    ) -> None:
+        self._options, self._report = options, report
+        self.raw_bytes = 0
+        self._ahead = ReadAhead(storage)
+        self._checks = SideChecks(self._ahead.whole, side_files, report)
+        self._decoded: dict[str, int] = {}
+        self._summed: set[str] = set()
+
+    @property
+    def checked(self) -> Checked:
+        """What was right so far, each file once."""
+        row_checksums = sum(self._decoded.values()) if self._options.row_checksum else 0
+        return Checked(len(self._decoded), self._checks.passed, row_checksums)
+
+    @property
+    def unsummed(self) -> frozenset[str]:
+        """Paths of the files that were decoded to their end and that hold no checksum.
+
+        Neither their blocks nor their rows do, nor a file beside them.
+        """
+        if self._options.row_checksum:
+            return frozenset()
+        return frozenset(self._decoded.keys() - self._summed - self._checks.vouched)
+
+    def expect(self, files: Sequence[StoreFile]) -> None:
+        """Announce which files will be read next, and in which order."""
+        sides = self._checks.sides_of
+        self._ahead.expect([each for file in files for each in (*sides(file), file)])
+
+    def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
+        """The records of a file, block by block; the last block only after its end was verified.
+
+        Raises:
+            DecodeError: the file is not what its format says; carries path and offset.
+            OSError: it cannot be read.
+        """
+        self.raw_bytes = records = 0
+        wrong: list[tuple[int, int]] = []
+        try:
+            for block in self._records(file):
+                mismatches = block.checksum_mismatches
+                records += block.count
+                wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
+                yield block
+        except DecodeError as error:
+            raise error.at(file.path) from None
+        self._decoded[file.path] = records - len(wrong)
+        if wrong:
+            record, place = wrong[0]
+            self._report(
+                "row-checksum",
+                f"records whose checksum is not that of their bytes: {len(wrong)}, the first is "
+                f"record {record} (the offset is that of its key after decompression); the file "
+                f"was changed after Spark wrote it{self.other_cause}",
+                file,
+                place,
+            )
+
+    def unchecked(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
+        """Those files that have checksums and that nobody has read to their end."""
+        return self._checks.rest(files)
+
+    def check(self, file: StoreFile) -> None:
+        """Hold a file against its checksums without decoding it.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        for _ in self._chunks(file):
+            pass
+
+    # -- for the readers of a provider -------------------------------------------------------
+
+    @abstractmethod
+    def _records(self, file: StoreFile) -> Iterator[RecordBlock]:
+        """The records of a file, in its order; :class:`DecodeError` may lack the path."""
+
+    def _raw(self, file: StoreFile) -> Iterator[bytes]:
+        """The decompressed blocks of a file, held against its checksums and counted."""
+        blocks = inflated(file, self._chunks(file), self._options, self._report, self._summed)
+        for block in blocks:
+            self.raw_bytes += len(block)
+            yield block
+
+    def _chunks(self, file: StoreFile) -> Iterator[bytes]:
+        return self._checks.watch(file, self._ahead.chunks(file))
