@@ -13,6 +13,7 @@
   none is absent between two entries that have it.
 * The number of sources stays what it was, where they have no names (``OffsetSeq.toStreamProgress``
   asserts it).
+* A source writes its offsets in one way: where it writes JSON, each of them looks like JSON.
 * There are no gaps: batches are numbered one by one and purged from the oldest on.
 
 None of these is broken in any of the checkpoints, written by eleven releases of Spark, that the
@@ -96,6 +97,23 @@ def conf_checks(
             yield _differs(
                 after, f"got {new_count} sources, offsets/{before} has {old_count} of them"
             )
+
+
+def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[Problem]:
+    """What is wrong with the offsets of the sources; paths as of :func:`cross_checks`.
+
+    Args:
+        like_json: batch -> source -> whether its offset looks like JSON, where it has one.
+    """
+    found: dict[tuple[BatchId, str], BatchId] = {}
+    for older, newer in pairwise(like_json):
+        for batch, other in ((older, newer), (newer, older)):
+            for name in like_json[batch].keys() & like_json[other].keys():
+                if newer == older + 1 and not like_json[batch][name] and like_json[other][name]:
+                    found.setdefault((batch, name), other)
+    for (batch, name), other in sorted(found.items()):
+        message = f"the offset of source {name[:80]!r} is no JSON, in offsets/{other} it is"
+        yield _differs(batch, message)
 
 
 def _differs(batch: BatchId, message: str) -> Problem:

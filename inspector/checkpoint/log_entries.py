@@ -15,6 +15,7 @@ Spark writes both clocks or none: where one is there, the other one was renamed 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -31,6 +32,7 @@ from inspector.exceptions import DecodeError
 _CLOCKS = frozenset({"batchWatermarkMs", "batchTimestampMs"})
 OFFSETS_NEWEST = 2
 COMMITS_NEWEST = 3
+_CONTROL = re.compile("[\\x00-\\x08\\x0a-\\x1f\\x7f]")
 VOID = "-"
 """A source without an offset (``OffsetSeqLog.SERIALIZED_VOID_OFFSET``)."""
 
@@ -148,5 +150,11 @@ def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:
     found: dict[str, str | None] = {}
     for position, line in enumerate(lines):
         name, _, offset = line.partition(":") if version > 1 else (str(position), "", line)
+        control = _CONTROL.search(offset)
+        if control is not None:
+            raise DecodeError(
+                f"got character U+{ord(control[0]):04X} in the offset of source {position}, "
+                "expected one line of text"
+            )
         found[name] = None if offset.strip() == VOID else offset
     return found

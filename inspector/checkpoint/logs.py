@@ -13,12 +13,18 @@ from typing import NamedTuple, TypeVar
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
 from inspector.checkpoint.entries import Entry
-from inspector.checkpoint.log_checks import conf_checks, cross_checks, followed, without_doubtful
+from inspector.checkpoint.log_checks import (
+    conf_checks,
+    cross_checks,
+    followed,
+    offset_checks,
+    without_doubtful,
+)
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
 from inspector.checkpoint.metadata import read_query_id
 from inspector.checkpoint.names import MAX_BATCH, number
-from inspector.checkpoint.source_offsets import SourceOffset, source_offsets
+from inspector.checkpoint.source_offsets import SourceOffset, like_json, source_offsets
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError, LimitError
 from inspector.model import BatchClock, BatchId, Problem
@@ -176,6 +182,7 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
             for found in (
                 *cross_checks(offsets, commits, clocks, committed=planned.knows_commits),
                 *conf_checks(planned.confs, planned.names, clocks, planned.control_batches),
+                *offset_checks(planned.like_json),
             )
         ]
     return Logs(
@@ -294,6 +301,7 @@ class _Planned:
         self.control_batches: dict[BatchId, str] = {}
         self.sources: dict[BatchId, tuple[SourceOffset, ...]] = {}
         self.names: dict[BatchId, tuple[str, ...]] = {}
+        self.like_json: dict[BatchId, Mapping[str, bool]] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
         self._before: tuple[BatchId, Mapping[str, str | None]] | None = None
 
@@ -305,6 +313,9 @@ class _Planned:
     def add(self, batch: BatchId, entry: OffsetEntry) -> None:
         self.confs[batch] = entry.conf
         self.names[batch] = tuple(entry.sources)
+        self.like_json[batch] = {
+            name: like_json(offset) for name, offset in entry.sources.items() if offset is not None
+        }
         if entry.control is not None:
             self.control_batches[batch] = entry.control
         self._clocks[batch] = BatchClock(
@@ -339,4 +350,7 @@ class _Planned:
             return any(offset is not None for offset in sources.values())
         if self._before is None or self._before[0] != batch - 1:
             return None
+        shapes, shapes_before = self.like_json[batch], self.like_json[BatchId(batch - 1)]
+        if any(shapes_before.get(name, each) != each for name, each in shapes.items()):
+            return None  # an offset was changed: see offset_checks
         return self._before[1] != sources

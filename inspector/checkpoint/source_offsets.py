@@ -18,6 +18,7 @@ OFFSET_CHARS = 120
 NAME_CHARS = 80
 """Characters kept of a source's name."""
 
+_JSON = re.compile(r'\s*(?:-?\d+(?:\.\d+)?|\{.*\}|\[.*\]|".*"|true|false|null)\s*')
 _KAFKA = re.compile(r'\{"([^"\\]{1,80})":\{"\d+":-?\d+[,}]')
 """The first topic of ``{"orders":{"0":23,"1":42}}`` (``KafkaSourceOffset``)."""
 
@@ -46,6 +47,11 @@ class SourceOffset:
         """``source 1``, ``source 1 (Kafka topic orders)``, ``source orders``."""
         kafka = _KAFKA.match(self.offset or "")
         return f"source {self.name}" + (f" (Kafka topic {kafka[1]})" if kafka else "")
+
+
+def like_json(offset: str) -> bool:
+    """Whether an offset begins and ends as JSON does, which nearly every source writes."""
+    return _JSON.fullmatch(offset) is not None
 
 
 def source_offsets(

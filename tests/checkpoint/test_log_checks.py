@@ -11,6 +11,7 @@ from inspector.checkpoint.log_checks import (
     LOST_ENTRY,
     conf_checks,
     cross_checks,
+    offset_checks,
     without_doubtful,
 )
 from inspector.model import BatchClock, BatchId
@@ -147,3 +148,22 @@ def test_the_number_of_sources_stays() -> None:
     (found,) = wrong_confs(*confs, sources=[("0", "1"), ("0",)])
     assert "offsets/1: got 1 sources, offsets/0 has 2" in found
     assert wrong_confs(*confs, sources=[("a", "b"), ("a",)]) == []  # sources with names may go
+
+
+@pytest.mark.parametrize(
+    ("shapes", "expected"),
+    [
+        ([{"0": True}, {"0": False}, {"0": True}], ["offsets/1"]),
+        ([{"0": True}, {"0": False}], ["offsets/1"]),
+        ([{"0": False}, {"0": True}, {"0": True}], ["offsets/0"]),
+        ([{"0": False}, {"0": False}], []),  # a source with a text of its own
+        ([{}, {"0": False}], []),  # it had no offset yet
+    ],
+)
+def test_a_source_writes_its_offsets_in_one_way(
+    shapes: list[dict[str, bool]], expected: list[str]
+) -> None:
+    found = list(offset_checks({BatchId(n): shape for n, shape in enumerate(shapes)}))
+    assert [problem.path for problem in found] == expected
+    apart = {BatchId(2 * n): shape for n, shape in enumerate(shapes)}
+    assert not list(offset_checks(apart))

@@ -107,6 +107,14 @@ def test_another_offset_entry_is_refused(data: bytes) -> None:
         parse_offsets(data)
 
 
+@pytest.mark.parametrize("character", ["\0", "\x1b", "\x7f", "\r\r"])
+def test_an_offset_with_control_characters_is_refused(character: str) -> None:
+    with pytest.raises(
+        DecodeError, match=rf"got character U\+00{ord(character[0]):02X} in the .* 0"
+    ):
+        parse_offsets(f"v1\n{{}}\n4{character}\n5".encode())
+
+
 @given(st.binary(), st.sampled_from([b"", b"v1\n", b"v2\n", b"v3\n", b'v1\n{"conf":']))
 def test_any_bytes_are_an_entry_or_a_decode_error(data: bytes, start: bytes) -> None:
     with suppress(DecodeError):

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
+
 from inspector.checkpoint.source_offsets import (
     MOST_SOURCES,
     NAME_CHARS,
     OFFSET_CHARS,
     SourceOffset,
+    like_json,
     source_offsets,
 )
 
@@ -39,3 +42,18 @@ def test_of_long_ones_the_beginning_is_kept_and_the_whole_is_compared() -> None:
     assert {len(one.offset or "") for one in found} == {OFFSET_CHARS}
     assert {len(one.name) for one in found} == {NAME_CHARS}
     assert all(one.moved for one in found)
+
+
+@pytest.mark.parametrize(
+    ("offset", "expected"),
+    [
+        *((text, True) for text in ("4", "-1", '{"logOffset":3}', "[1]", '"a"', "null", " 7 ")),
+        *((text, False) for text in ("", "x", "4x", '{"logOffset":3', "4 5", '"a', "}{")),
+    ],
+)
+def test_what_looks_like_json(offset: str, expected: bool) -> None:
+    assert like_json(offset) is expected
+
+
+def test_a_long_offset_is_looked_at_in_one_go() -> None:
+    assert not like_json("{" + "} " * 1_000_000 + "x")

@@ -1,0 +1,77 @@
+"""What readers of state files have in common, over files without a codec."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from inspector.checkpoint.storage import Storage
+from inspector.decode.records import RecordBlock, read_records
+from inspector.exceptions import DecodeError
+from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.framed_reader import FramedReader
+from inspector.providers.provider import Checked, ReadOptions
+from tests import encode
+
+ROWS = [(b"key 0001", b"value 01"), (b"key 0002", None)]
+
+
+class PlainReader(FramedReader):
+    """Reads a file as it lies there."""
+
+    other_cause = ", or the moon was full"
+
+    def _records(self, file: StoreFile) -> Iterator[RecordBlock]:
+        sums = self._options.row_checksum
+        yield from read_records(self._chunks(file), snapshot=False, row_checksum=sums)
+
+
+class Read:
+    """One file, read."""
+
+    def __init__(self, folder: Path, content: bytes, *, row_checksum: bool) -> None:
+        (folder / "1.delta").write_bytes(content)
+        self.file = StoreFile("1.delta", FileKind.DELTA, Version(1), len(content))
+        self.said: list[tuple[str, str]] = []
+        self.reader = PlainReader(
+            Storage.open(str(folder)),
+            ReadOptions(row_checksum=row_checksum),
+            (),
+            lambda slug, message, *_: self.said.append((slug, message)),
+        )
+        self.reader.expect([self.file])
+
+    def records(self) -> int:
+        return sum(block.count for block in self.reader.blocks(self.file))
+
+
+@pytest.mark.parametrize("row_checksum", [False, True])
+def test_what_was_read_to_its_end_counts(tmp_path: Path, row_checksum: bool) -> None:
+    read = Read(
+        tmp_path, encode.records(ROWS, row_checksum=row_checksum), row_checksum=row_checksum
+    )
+    assert read.reader.checked == Checked(0, 0, 0)
+    assert (read.records(), read.said) == (2, [])
+    assert read.reader.checked == Checked(1, 0, 2 * row_checksum)
+    assert read.reader.unsummed == (set() if row_checksum else {"1.delta"})
+
+
+def test_records_that_were_changed_are_told_once_for_a_file(tmp_path: Path) -> None:
+    content = encode.records(ROWS, row_checksum=True)
+    read = Read(tmp_path, content.replace(b"key 000", b"key 999"), row_checksum=True)
+    assert read.records() == 2
+    ((slug, message),) = read.said
+    assert slug == "row-checksum"
+    assert "not that of their bytes: 2, the first is record 0" in message
+    assert message.endswith("after Spark wrote it, or the moon was full")
+    assert read.reader.checked == Checked(1, 0, 0)
+
+
+def test_an_error_says_which_file(tmp_path: Path) -> None:
+    read = Read(tmp_path, encode.records(ROWS)[:-1], row_checksum=False)
+    with pytest.raises(DecodeError) as error:
+        read.records()
+    assert error.value.path == "1.delta"
+    assert read.reader.checked == Checked(0, 0, 0)
