@@ -29,6 +29,20 @@ JOIN_INDEX_STORES = ("left-tsWithKey", "right-tsWithKey")
 JOIN_TIMED_ROW_STORES = ("left-keyWithTsToValues", "right-keyWithTsToValues")
 """Column families of state format 4: the rows by join key and event time, and an index by time
 with an entry for each row (``SymmetricHashJoinStateManagerV4``, 4.2 on)."""
+JOIN_SIDES = ("left", "right")
+
+
+def is_store(name: str, store: str) -> bool:
+    """Whether a user's name for a store means this one.
+
+    ``left`` and ``right`` are the stores of that side's rows, whatever the join's state format.
+    """
+    return name == store or (
+        name in JOIN_SIDES
+        and store in (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
+        and store.startswith(f"{name}-")
+    )
+
 
 NO_TIMEOUT = -1
 """``timeoutTimestamp`` of a group state without an armed timer (``GroupStateImpl``)."""

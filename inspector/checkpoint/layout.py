@@ -323,9 +323,7 @@ def _selected(
     for operator in operators:
         if selection.operator_id in (None, operator.operator_id):
             partitions = tuple(_selected_partitions(operator.partitions, selection))
-            expected = tuple(
-                name for name in operator.expected_stores if selection.store_name in (None, name)
-            )
+            expected = tuple(filter(selection.has_store, operator.expected_stores))
             yield replace(operator, partitions=partitions, expected_stores=expected)
 
 
@@ -337,6 +335,6 @@ def _selected_partitions(
             stores = tuple(
                 layout
                 for layout in partition.stores
-                if selection.store_name in (None, layout.store.store_name)
+                if selection.has_store(layout.store.store_name)
             )
             yield replace(partition, stores=stores)

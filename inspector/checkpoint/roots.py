@@ -14,7 +14,7 @@ from inspector.checkpoint.names import MAX_INT, Classify, number
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import absolute
 from inspector.exceptions import NotACheckpointError
-from inspector.model import DEFAULT_STORE, Version
+from inspector.model import DEFAULT_STORE, Version, is_store
 
 STATE = "state"
 MARKS = ("metadata", "offsets", "commits", "sources", STATE)
@@ -34,7 +34,7 @@ class Selection:
     Attributes:
         operator_id: the operator.
         partition_id: the partition.
-        store_name: the store.
+        store_name: the store, or the side of a join (:func:`~inspector.model.is_store`).
         version: the state version of the file.
     """
 
@@ -42,6 +42,10 @@ class Selection:
     partition_id: int | None = None
     store_name: str | None = None
     version: Version | None = None
+
+    def has_store(self, name: str) -> bool:
+        """Whether a store is in the part."""
+        return self.store_name is None or is_store(self.store_name, name)
 
 
 def resolve_root(

@@ -28,6 +28,7 @@ from inspector.model import (
     JOIN_COUNT_STORES,
     JOIN_INDEX_STORES,
     JOIN_ROW_STORES,
+    JOIN_SIDES,
     JOIN_TIMED_ROW_STORES,
 )
 from inspector.operators.rule import (
@@ -49,12 +50,11 @@ EMITS = Emission.BY_WATERMARK
 """StreamingSymmetricHashJoinExec: an outer join emits the rows without a partner when they are
 evicted (onOutputCompletion); that a join is an inner one is not in the checkpoint."""
 
-SIDES = ("left", "right")
 VALUE_STORES = (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
 COUNT_STORES = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)
 """For each of the stores of rows the one that counts them; those of state formats 1 to 3 and then
 those of format 4, left before right. A join has the stores of one format."""
-STORE_SIDES = (*SIDES, *SIDES)
+STORE_SIDES = (*JOIN_SIDES, *JOIN_SIDES)
 COUNT = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1, True, "value")
 """Where a counter's number lies."""
 

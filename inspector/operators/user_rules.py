@@ -19,10 +19,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from inspector.exceptions import CheckpointError
+from inspector.model import JOIN_SIDES
 from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATION
 from inspector.operators.join import NAMES as JOIN
-from inspector.operators.join import SIDES, STORE_SIDES, VALUE_STORES
+from inspector.operators.join import STORE_SIDES, VALUE_STORES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, RowPart, StoreRule
 from inspector.sparktypes import AtomicType, DataType, StructType, type_name
 
@@ -154,7 +155,7 @@ def _operator_rule(text: str) -> tuple[tuple[int, str | None], str]:
 def _join_retention(text: str) -> tuple[tuple[int | None, str], int]:
     place, sign, kept = text.partition("=")
     operator, colon, side = place.strip().rpartition(":")
-    if not sign or side not in SIDES or (colon and not operator.isdecimal()):
+    if not sign or side not in JOIN_SIDES or (colon and not operator.isdecimal()):
         raise ValueError(f"got {text!r}, expected [OP:]SIDE=DURATION such as left=1h")
     return (int(operator) if colon else None, side), parse_duration(kept)
 

@@ -58,7 +58,7 @@ from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Opt
 from inspector.engines.arrow_encoding import encoded
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError
-from inspector.operators.join import SIDES, VALUE_STORES
+from inspector.model import JOIN_SIDES
 from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import task_batch
 from inspector.spark.errors import in_one_sentence
@@ -194,7 +194,7 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
     if "changeendbatchid" in texts:
         values["batch"] = _number(texts, "changeEndBatchId")
     if "joinside" in texts:
-        values["store_name"] = _store_of_side(texts)
+        values["store_name"] = _side(texts)
     of_table = {name: values.pop(name) for name in TableOptions.parameters() if name in values}
     storage = {
         name[len(_STORAGE) :]: value
@@ -236,10 +236,10 @@ def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
             )
 
 
-def _store_of_side(texts: Mapping[str, str]) -> str:
-    if texts["joinside"] not in SIDES or "storename" in texts:
+def _side(texts: Mapping[str, str]) -> str:
+    if texts["joinside"] not in JOIN_SIDES or "storename" in texts:
         raise CheckpointError("joinSide is left or right, and goes without storeName")
-    return VALUE_STORES[SIDES.index(texts["joinside"])]
+    return texts["joinside"]
 
 
 def _value(texts: Mapping[str, str], source: str, each: Parameter) -> Any:

@@ -145,10 +145,18 @@ def test_options(options: dict[str, str], asked: Options, typed: dict[str, Any])
     assert read(reader, table.schema) == here(table)
 
 
+@pytest.mark.parametrize(
+    ("case", "rows"),
+    [
+        ("join_left_outer", "keyWithIndexToValue"),
+        ("rocksdb_join_left_outer_v4", "keyWithTsToValues"),
+    ],
+)
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_the_side_of_a_join(side: str) -> None:
-    table = plan_table(str(JOIN), "rows", Options(store_name=f"{side}-keyWithIndexToValue"), STRICT)
-    assert read(reader_of(JOIN, joinSide=side), table.schema) == here(table) != []
+def test_the_side_of_a_join(side: str, case: str, rows: str) -> None:
+    path = checkpoint_of(case)
+    table = plan_table(str(path), "rows", Options(store_name=f"{side}-{rows}"), STRICT)
+    assert read(reader_of(path, joinSide=side), table.schema) == here(table) != []
 
 
 def test_the_clock_of_timers() -> None:

@@ -85,7 +85,12 @@ class Options:
         int | None, Option("Only this operator id.", minimum=0, flag="--operator")
     ] = None
     store_name: Annotated[
-        str | None, Option("Only this store, such as left-keyToNumValues.", flag="--store")
+        str | None,
+        Option(
+            "Only this store, such as left-keyToNumValues; left or right for the rows of that side "
+            "of a join.",
+            flag="--store",
+        ),
     ] = None
     partition_id: Annotated[
         int | None,

@@ -21,7 +21,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, selected_tasks, table_name
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
-from inspector.model import DEFAULT_STORE, Problem, StoreName
+from inspector.model import DEFAULT_STORE, Problem, StoreName, is_store
 from inspector.passes.problem_mode import (
     COLUMN,
     ProblemMode,
@@ -121,15 +121,17 @@ def _plan(
     path: str | Run, options: Options, table_options: TableOptions, *, changes: bool
 ) -> TablePlan:
     operator_id = options.operator_id or 0
-    store = StoreName(operator_id, options.store_name or DEFAULT_STORE)
+    name = options.store_name or DEFAULT_STORE
     run = Run.start(path, replace(options, operator_id=operator_id))
     of_stores = store_tasks(run, table_options, changes=changes)
-    tasks = of_stores.get(store)
-    if tasks is None:
+    found = [store for store in of_stores if is_store(name, store.store_name)]
+    if not found:
         raise CheckpointError(
-            f"operator {operator_id} has no store {store.store_name!r}, it has {_names(of_stores)}",
+            f"operator {operator_id} has no store {name!r}, it has {_names(of_stores)}",
             run.checkpoint.root,
         )
+    store = found[0]
+    tasks = of_stores[store]
     listed = listed_problems(run, table_options.mode, [store])
     tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
     return TablePlan(typed_schema(tasks[0]), run_typed, work_of(tasks), run)
