@@ -220,6 +220,8 @@ def audit_report(
             "leftovers": verdict.leftovers,
         }
     )
+    if not checkpoint.provider.keeps_maps:
+        del summary["heap_estimate_bytes"]  # the rows are not on a heap
     metrics = values_of(
         verdict,
         file_bytes=summary["state_file_bytes"],

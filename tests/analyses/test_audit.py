@@ -28,3 +28,12 @@ def test_an_audit_lists_a_few_leftovers_and_counts_all() -> None:
     tables = {table.name: list(table.rows) for table in report.tables}
     assert len(tables["leftovers"]) == AUDIT_KEYS
     assert report.summary["leftovers"] == sum(row["keys"] for row in tables["classes"]) == 201
+
+
+def test_rows_in_rocksdb_take_no_heap() -> None:
+    in_rocksdb, on_heap = (
+        api.audit(str(checkpoint_of(case))).summary
+        for case in ("rocksdb_agg_update", "rocksdb_agg_update_hdfs")
+    )
+    assert on_heap.keys() - in_rocksdb.keys() == {"heap_estimate_bytes"}
+    assert in_rocksdb["row_bytes"] == on_heap["row_bytes"]
