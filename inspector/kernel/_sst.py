@@ -37,6 +37,8 @@ _HASHED = 1 << 31
 _VALUE = 1
 _LONG = 15
 _LEAST_MATCH = 4
+_LAST_ROOM, _LAST_BYTES, _LAST_LITERALS = 12, 8, 5
+"""Of what LZ4_decompress_safe takes for the end: a block ends with literals."""
 _UINT32 = struct.Struct("<I")
 _UINT16 = struct.Struct("<H")
 _UINT64 = struct.Struct("<Q")
@@ -97,14 +99,14 @@ def _lz4_block(block: bytes, size: int) -> bytes:
             raise _CorruptError
         found += block[place : place + literals]
         place += literals
-        if place == len(block):
-            if len(found) != size:
+        if size - len(found) < _LAST_ROOM or len(block) - place < _LAST_BYTES:
+            if place != len(block) or len(found) != size:
                 raise _CorruptError
             return bytes(found)
         distance = block[place] | block[place + 1] << 8
         length, place = _lengthened(block, place + 2, token & _LONG)
         length += _LEAST_MATCH
-        if not 0 < distance <= len(found) or size - len(found) < length:
+        if not 0 < distance <= len(found) or size - len(found) < length + _LAST_LITERALS:
             raise _CorruptError
         repeated = found[-distance:]
         found += (repeated * (length // distance + 1))[:length]

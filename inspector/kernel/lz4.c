@@ -3,9 +3,10 @@
  * decode/lz4block.py defines the stream, and what is wrong with one: this takes the blocks that are
  * right in every respect, as far as they go, and leaves the first that is not to that module. */
 #include "functions.h"
+#include "lz4_block.h"
 #include "xxh32.h"
 
-enum { HEADER = 21, STORED = 0x10, LZ4 = 0x20, LEVEL_BASE = 10, NEAR_END = 64 };
+enum { HEADER = 21, STORED = 0x10, LZ4 = 0x20, LEVEL_BASE = 10 };
 #define CHECKSUM_SEED 0x9747B28CU
 #define CHECKSUM_BITS 0x0FFFFFFFU
 
@@ -38,98 +39,6 @@ static int block_at(const uint8_t *at, int64_t remaining, int64_t most, Block *b
     return !block->stored || block->size == block->packed;
 }
 
-/* A length that goes on in the bytes behind the token. Returns -1 if they end before. */
-static INLINE int64_t longer_length(const uint8_t **in, const uint8_t *end, int64_t length)
-{
-    uint8_t more = 255;
-    if (length < 15)
-        return length;
-    while (more == 255) {
-        if (*in == end)
-            return -1;
-        more = *(*in)++;
-        length += more;
-    }
-    return length;
-}
-
-/* Copies in steps of 16 bytes, up to 15 more than were asked for. */
-static INLINE void copy_steps(uint8_t *to, const uint8_t *from, int64_t size)
-{
-    do {
-        memcpy(to, from, 16);
-        to += 16;
-        from += 16;
-        size -= 16;
-    } while (size > 0);
-}
-
-/* Repeats what lies `offset` bytes before; the two may overlap. */
-static INLINE void copy_match(uint8_t *to, int64_t offset, int64_t size, const uint8_t *last)
-{
-    const uint8_t *from = to - offset;
-    if (offset >= 16 && last - to >= size + 16) {
-        copy_steps(to, from, size);
-        return;
-    }
-    if (offset >= 8 && last - to >= size + 16) {
-        for (; size > 0; size -= 8, to += 8, from += 8)
-            memcpy(to, from, 8);
-        return;
-    }
-    for (; size > 0; size--)
-        *to++ = *from++;
-}
-
-/* Decompresses one block as LZ4_decompress_safe does. Returns whether it is right and of its size;
- * what is behind it, up to `last`, may be overwritten. */
-static int decompress(const Block *block, uint8_t *out, const uint8_t *last)
-{
-    const uint8_t *in = block->data, *in_end = in + block->packed;
-    uint8_t *to = out, *out_end = out + block->size;
-    for (;;) {
-        int64_t literals, match, offset;
-        uint8_t token;
-        if (in == in_end)
-            return 0;
-        token = *in++;
-        if (in_end - in >= NEAR_END && out_end - to >= NEAR_END && token < 15 << 4) {
-            /* Most are short: copied without asking how short, far from both ends. */
-            memcpy(to, in, 16);
-            literals = token >> 4;
-            offset = in[literals] | in[literals + 1] << 8;
-            match = token & 15;
-            if (match < 15 && offset >= 8 && to + literals - out >= offset) {
-                in += literals + 2;
-                to += literals;
-                memcpy(to, to - offset, 8);
-                memcpy(to + 8, to + 8 - offset, 8);
-                memcpy(to + 16, to + 16 - offset, 2);
-                to += match + 4;
-                continue;
-            }
-        }
-        literals = longer_length(&in, in_end, token >> 4);
-        if (literals < 0 || in_end - in < literals || out_end - to < literals)
-            return 0;
-        if (in_end - in >= literals + 16 && last - to >= literals + 16)
-            copy_steps(to, in, literals);
-        else if (literals)
-            memcpy(to, in, (size_t)literals);
-        in += literals;
-        to += literals;
-        if (out_end - to < 12 || in_end - in < 8) /* the end of a block is literals */
-            return in == in_end && to == out_end;
-        offset = in[0] | in[1] << 8;
-        in += 2;
-        match = longer_length(&in, in_end, token & 15);
-        if (match < 0 || !offset || to - out < offset || out_end - to < match + 4 + 5)
-            return 0;
-        copy_match(to, offset, match + 4, last);
-        to += match + 4;
-    }
-}
-
 /* Decompresses the blocks that are right; returns the raw bytes, and how many packed they were. */
 static int64_t decompress_all(const uint8_t *at, int64_t remaining, int64_t most, uint8_t *out,
                               int64_t room, int64_t *consumed)
@@ -141,7 +50,7 @@ static int64_t decompress_all(const uint8_t *at, int64_t remaining, int64_t most
            block.size <= room - done) {
         if (block.stored)
             memcpy(out + done, block.data, (size_t)block.size);
-        else if (!decompress(&block, out + done, out + room))
+        else if (!lz4_decompress((Span){block.data, block.packed}, out + done, block.size, out + room))
             break;
         if ((xxh32(out + done, block.size, CHECKSUM_SEED) & CHECKSUM_BITS) != block.checksum)
             break;

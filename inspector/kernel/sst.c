@@ -1,81 +1,10 @@
 /* Unpacks the blocks of RocksDB's table files and finds their entries; _sst.py defines it. */
 #include "functions.h"
+#include "lz4_block.h"
 
 enum { INTERNAL = 8, HASHED_BLOCK = 1 << 16, VALUE = 1 };
 
 /* --- LZ4 ----------------------------------------------------------------------------------- */
-
-/* Adds the bytes that lengthen a length of 15. Returns the length, or -1 if they do not end or say
- * more than `most`. */
-static int64_t lengthened(Span *from, int64_t length, int64_t most)
-{
-    uint8_t byte;
-    if (length < 15)
-        return length;
-    do {
-        if (!from->size || most < length)
-            return -1;
-        byte = *from->data++;
-        from->size--;
-        length += byte;
-    } while (byte == 255);
-    return length;
-}
-
-/* Copies by steps of 8 bytes, up to 7 bytes more than asked for. */
-static inline void copy_steps(uint8_t *to, const uint8_t *from, int64_t length)
-{
-    int64_t i;
-    for (i = 0; i < length; i += 8)
-        memcpy(to + i, from + i, 8);
-}
-
-/* Repeats what lies `distance` before, byte by byte where it overlaps. */
-static void repeat(uint8_t *to, int64_t distance, int64_t length, int64_t room)
-{
-    const uint8_t *from = to - distance;
-    if (distance >= 8 && room - 8 >= length) {
-        copy_steps(to, from, length);
-        return;
-    }
-    while (length-- > 0)
-        *to++ = *from++;
-}
-
-/* Unpacks a block that has to fill `to` exactly. Returns 0, or -1 if it does not. */
-static int lz4_block(Span from, uint8_t *to, int64_t size)
-{
-    int64_t at = 0;
-    while (from.size) {
-        uint8_t token = *from.data;
-        int64_t literals, length, distance;
-        from.data++;
-        from.size--;
-        literals = lengthened(&from, token >> 4, size);
-        if (literals < 0 || from.size < literals || size - at < literals)
-            return -1;
-        if (literals <= 64 && from.size - 8 >= literals && size - at - 8 >= literals)
-            copy_steps(to + at, from.data, literals);
-        else
-            copy(to + at, (Span){from.data, literals});
-        at += literals;
-        from.data += literals;
-        from.size -= literals;
-        if (!from.size) /* the last sequence has no match */
-            return at == size ? 0 : -1;
-        if (from.size < 2)
-            return -1;
-        distance = from.data[0] | from.data[1] << 8;
-        from.data += 2;
-        from.size -= 2;
-        length = lengthened(&from, token & 15, size);
-        if (length < 0 || !distance || at < distance || size - at - 4 < length)
-            return -1;
-        repeat(to + at, distance, length + 4, size - at);
-        at += length + 4;
-    }
-    return -1;
-}
 
 /* Unpacks each span into its place. Returns how many could be, or -2 if one lies outside. */
 static int64_t unpack_blocks(const Spans *spans, const Py_buffer *out, const Array *places,
@@ -84,12 +13,14 @@ static int64_t unpack_blocks(const Spans *spans, const Py_buffer *out, const Arr
     int64_t i;
     for (i = 0; i < spans->offsets.count; i++) {
         int64_t place = array_get(places, i), size = array_get(sizes, i);
+        uint8_t *to;
         Span from;
         if (span_at(spans, i, &from) < 0)
             return -2;
         if (place < 0 || size < 0 || out->len < place || out->len - place < size)
             return -2;
-        if (lz4_block(from, (uint8_t *)out->buf + place, size) < 0)
+        to = (uint8_t *)out->buf + place;
+        if (!lz4_decompress(from, to, size, to + size))
             return i;
     }
     return i;

@@ -94,15 +94,33 @@ static int take_index_entry(Span *from, Before *before, int delta, int first_key
     return skip(from, delta ? from->size - value.size : length);
 }
 
+/* Writes the handles as far as there are some and room for them. Returns how many; what is left of
+ * the index is empty if these are all. */
+static int64_t take_handles(Span *left, int delta, int first_keys, int64_t trailer, Array *offsets,
+                            Array *sizes)
+{
+    Before before = {0, 0, 0};
+    int64_t count = 0;
+    while (left->size && count < offsets->count) {
+        Span rest = *left;
+        if (take_index_entry(&rest, &before, delta, first_keys, trailer) < 0)
+            break;
+        *left = rest;
+        array_set(offsets, count, before.offset);
+        array_set(sizes, count, before.size);
+        count++;
+    }
+    return count;
+}
+
 PyObject *kernel_index_handles(PyObject *module, PyObject *args)
 {
     Py_buffer bytes;
     PyObject *object, *offsets_object, *sizes_object, *result = NULL;
     Array offsets, sizes;
-    Before before = {0, 0, 0};
     long long trailer;
-    int delta, first_keys, bad = 0;
-    int64_t count = 0;
+    int delta, first_keys;
+    int64_t count;
     Span left;
     (void)module;
     if (!PyArg_ParseTuple(args, "OppLOO:index_handles", &object, &delta, &first_keys, &trailer,
@@ -120,16 +138,9 @@ PyObject *kernel_index_handles(PyObject *module, PyObject *args)
     }
     left = (Span){bytes.buf, bytes.len};
     Py_BEGIN_ALLOW_THREADS
-    while (left.size && count < offsets.count) {
-        bad = take_index_entry(&left, &before, delta, first_keys, trailer) < 0;
-        if (bad)
-            break;
-        array_set(&offsets, count, before.offset);
-        array_set(&sizes, count, before.size);
-        count++;
-    }
+    count = take_handles(&left, delta, first_keys, trailer, &offsets, &sizes);
     Py_END_ALLOW_THREADS
-    result = Py_BuildValue("LO", (long long)count, left.size || bad ? Py_False : Py_True);
+    result = Py_BuildValue("LO", (long long)count, left.size ? Py_False : Py_True);
 done:
     PyBuffer_Release(&sizes.buffer);
 no_sizes:

@@ -21,17 +21,15 @@ static size_t sound_block(Input *input, uint8_t *at)
     int64_t packed = 1 + take_below(input, 200), raw = 1 + take_byte(input) + 16 * take_byte(input);
     int stored = take_byte(input) & 1;
     uint8_t *bytes = take_bytes(input, (size_t)packed), *out;
-    Block block;
     if (stored || LARGEST < raw)
         raw = stored ? packed : LARGEST;
-    block = (Block){bytes, packed, raw, 0, stored};
     out = exact_memory((size_t)raw);
     memcpy(at, "LZ4Block", 8);
     at[8] = (uint8_t)((stored ? STORED : LZ4) | 2); /* of 4 KiB at the most */
     write_le32(at + 9, (uint32_t)packed);
     write_le32(at + 13, (uint32_t)raw);
     write_le32(at + 17, 0);
-    if (stored || decompress(&block, out, out + raw))
+    if (stored || lz4_decompress((Span){bytes, packed}, out, raw, out + raw))
         write_le32(at + 17, (uint32_t)xxh32(stored ? bytes : out, raw, CHECKSUM_SEED) &
                                 CHECKSUM_BITS);
     memcpy(at + HEADER, bytes, (size_t)packed);

@@ -9,7 +9,7 @@ void PyBuffer_Release(void *buffer)
     (void)buffer;
 }
 
-char PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError, _Py_NoneStruct;
+char PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError, _Py_NoneStruct, _Py_TrueStruct, _Py_FalseStruct;
 
 #define UNREACHED(name)                                                                            \
     void name(void);                                                                               \
