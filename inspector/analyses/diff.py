@@ -21,13 +21,16 @@ from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import by_store, selected_tasks
+from inspector.analyses.shared.stores import by_store, listed_again, looks_at, selected_tasks
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.engines.engine import BatchFunction
 from inspector.model import Problem, Redact, StoreName
 from inspector.passes.diff import DiffTask, run_diff
 from inspector.passes.key_filter import KeyFilter
+from inspector.passes.looked_at import looked_at
 from inspector.render.report import Column, Report, Unit
+from inspector.schemas import specs_in, task_batch
 
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
 DIFF = TableSpec(
@@ -153,10 +156,29 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     return diff_report(
         (old.checkpoint, old.version),
         (new.checkpoint, new.version),
-        keys.watch(new.stream(run_diff, specs)),
+        keys.watch(new.stream(_looking(old, new), specs)),
         list(dict.fromkeys((*old.listed, *new.listed))),
         DiffRequest(limit, raw, options.redact or Redact.NONE, notes),
     )
+
+
+def _looking(old: Run, new: Run) -> BatchFunction:
+    """:func:`inspector.passes.diff.run_diff`, looking again at what moves while it is read."""
+
+    def again(unit: DiffTask) -> DiffTask:
+        sides = ((old, unit.old), (new, unit.new))
+        before, after = (tuple(listed_again(run, task) for task in side) for run, side in sides)
+        return replace(unit, old=before, new=after)
+
+    def read(unit: DiffTask) -> Iterator[pa.RecordBatch]:
+        return run_diff([task_batch(unit.to_json())])
+
+    def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        looks = min(looks_at(old), looks_at(new))
+        for unit in map(DiffTask.from_json, specs_in(batches)):
+            yield from looked_at(unit, read, again=again, looks=looks)
+
+    return function
 
 
 def _before(new: Run, batch: int | None, version: int | None) -> Run:
@@ -165,7 +187,7 @@ def _before(new: Run, batch: int | None, version: int | None) -> Run:
         version = max(new.version - 1, 0)
     chosen = new.checkpoint.version_of(batch, version)
     options = replace(new.options, batch=None, state_version=chosen)
-    return Run.at(new.checkpoint, chosen, options, new.engine)
+    return replace(Run.at(new.checkpoint, chosen, options, new.engine), reopen=new.reopen)
 
 
 def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:

@@ -19,6 +19,7 @@ from inspector.decode.rows import RowDecoder
 from inspector.discovery.tasks import Task
 from inspector.model import Problem
 from inspector.passes.changes import ChangesTask, run_changes
+from inspector.passes.looked_at import Look, once
 from inspector.passes.observe import schemas
 from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
 from inspector.passes.run import run_rows
@@ -91,12 +92,15 @@ def typed_schema(request: TypedTask) -> pa.Schema:
     return with_problems(columns, request.mode)
 
 
-def run_typed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def run_typed(
+    batches: Iterable[pa.RecordBatch], look: Look[Task] = once
+) -> Iterator[pa.RecordBatch]:
     """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.run`.
 
     Args:
         batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is a :class:`TypedTask`. All
             tasks are of one store.
+        look: reads what the types are made of.
 
     Yields:
         Batches of :func:`typed_schema`.
@@ -105,7 +109,7 @@ def run_typed(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         InspectorError: something cannot be read, and ``mode`` is ``failfast``.
     """
     for spec in specs_in(batches):
-        yield from _Typed(TypedTask.from_json(spec)).read()
+        yield from _Typed(TypedTask.from_json(spec), look).read()
 
 
 class _Side:
@@ -132,6 +136,7 @@ class _Side:
 @dataclass
 class _Typed:
     request: TypedTask
+    look: Look[Task]
     schema: pa.Schema = field(init=False)
 
     def __post_init__(self) -> None:
@@ -159,15 +164,15 @@ class _Typed:
             yield from self._problems([Problem("bad-row", message, folder, store=store_id)])
 
     def _untyped(self) -> Iterator[pa.RecordBatch]:
-        request = self.request
-        if request.changes:
-            changes = ChangesTask(
-                request.task, first_version=request.first_version, old_values=True
-            )
-            return run_changes([task_batch(changes.to_json())])
-        if not request.task.version:
+        task = self.request.task
+        if not self.request.changes and not task.version:
             return iter(())
-        return run_rows([task_batch(request.task.to_json())])
+        return self.look(task, self._changes if self.request.changes else _rows)
+
+    def _changes(self, task: Task) -> Iterator[pa.RecordBatch]:
+        first = self.request.first_version
+        changes = ChangesTask(task, first_version=first, old_values=True)
+        return run_changes([task_batch(changes.to_json())])
 
     def _problems(self, found: Iterable[Problem]) -> Iterator[pa.RecordBatch]:
         return problem_batches(self.schema, self.request.mode, found)
@@ -200,3 +205,7 @@ class _Typed:
             for f in self.schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
+
+
+def _rows(task: Task) -> Iterator[pa.RecordBatch]:
+    return run_rows([task_batch(task.to_json())])

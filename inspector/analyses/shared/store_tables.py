@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from inspector.analyses.shared.data_tables import (
 )
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import by_store, selected_tasks, table_name
+from inspector.analyses.shared.stores import by_store, looking, selected_tasks, table_name
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
 from inspector.model import DEFAULT_STORE, Problem, StoreName, is_store
@@ -147,7 +148,8 @@ def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:
     file_bytes = sum(each.task.file_bytes for each in tasks)
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for batch in run.stream(run_typed, [task.to_json() for task in tasks], file_bytes):
+        read = partial(run_typed, look=looking(run))
+        for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):
             rows = batch
             if COLUMN in schema.names:
                 problems.extend(problems_in(batch))

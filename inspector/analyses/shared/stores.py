@@ -7,21 +7,22 @@ version; what both looks say is damage, or a version that the query has left beh
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import MORE_LOOKS
-from inspector.checkpoint.logfile import DOUBTFUL
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
-from inspector.engines.engine import BatchFunction, reader_of
+from inspector.engines.engine import reader_of
 from inspector.model import StoreName
 from inspector.passes.changes import ChangesTask, run_changes
 from inspector.passes.key_filter import KeyFilter, check_filter
+from inspector.passes.looked_at import Look, looked_at
 from inspector.passes.run import run_rows, tasks_in
 from inspector.schemas import task_batch
 
@@ -65,64 +66,50 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 def live_batches(run: Run, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
     there = _each_store(task for task in tasks if task.version)
-    return run.stream(_Looking(run, run_rows), [task.to_json() for task in there], _bytes(there))
+    return _stream(run, there, lambda task: run_rows([task_batch(task.to_json())]))
 
 
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[pa.RecordBatch]:
     """The changes of tasks, as :data:`inspector.schemas.CHANGES`; ``fields`` of their tasks."""
-    tasks = _each_store(tasks)
 
-    def changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        specs = [ChangesTask(task, **fields).to_json() for task in tasks_in(batches)]
-        return run_changes(task_batch(spec, number) for number, spec in enumerate(specs))
+    def changes(task: Task) -> Iterator[pa.RecordBatch]:
+        return run_changes([task_batch(ChangesTask(task, **fields).to_json())])
 
-    return run.stream(_Looking(run, changes), [task.to_json() for task in tasks], _bytes(tasks))
+    return _stream(run, _each_store(tasks), changes)
 
 
-@dataclass(frozen=True)
-class _Looking:
-    """A function of the passes that looks again at a store whose files moved under it.
+def looking(run: Run) -> Look[Task]:
+    """What looks again at a store whose files moved under it."""
+    return partial(looked_at, again=partial(listed_again, run), looks=looks_at(run))
 
-    Attributes:
-        run: opens the checkpoint again. function: reads the task of one store.
-    """
 
-    run: Run
-    function: BatchFunction
+def looks_at(run: Run) -> int:
+    """How often a store may be listed again."""
+    # What Spark fetches for a task is a copy, which nothing moves.
+    return MORE_LOOKS if run.can_look_again and reader_of(run.engine) is None else 0
 
-    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        # What Spark fetches for a task is a copy, which nothing moves.
-        can = self.run.can_look_again and reader_of(self.run.engine) is None
+
+def listed_again(run: Run, task: Task) -> Task:
+    """The task of one store by a new listing; as it is, if the store is not there any more."""
+    store = task.stores[0]
+    for other in plan(run.reopened(), TaskRequest(task.version)):
+        if (other.operator_id, other.partition_id) == (task.operator_id, task.partition_id):
+            files = {one.store_name: one.files for one in other.stores}
+            found = files.get(store.store_name, store.files)
+            return replace(task, stores=(replace(store, files=found),))
+    return task
+
+
+def _stream(
+    run: Run, tasks: Sequence[Task], read: Callable[[Task], Iterator[pa.RecordBatch]]
+) -> Iterator[pa.RecordBatch]:
+    look = looking(run)
+
+    def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for task in tasks_in(batches):
-            yield from self._of(task, MORE_LOOKS if can else 0)
+            yield from look(task, read)
 
-    def _of(self, task: Task, looks: int) -> Iterator[pa.RecordBatch]:
-        given = False
-        for batch in self.function([task_batch(task.to_json(), 0)]):
-            if looks and not given and _is_doubtful(batch):
-                again = self._again(task)
-                yield from self._of(again, looks - 1 if again != task else 0)
-                return
-            given = True
-            yield batch
-
-    def _again(self, task: Task) -> Task:
-        """The same task by a new listing; as it is, if the store is not there any more."""
-        store = task.stores[0]
-        checkpoint = self.run.reopened()
-        for other in plan(checkpoint, TaskRequest(task.version)):
-            if (other.operator_id, other.partition_id) == (task.operator_id, task.partition_id):
-                files = {one.store_name: one.files for one in other.stores}
-                found = files.get(store.store_name, store.files)
-                return replace(task, stores=(replace(store, files=found),))
-        return task
-
-
-def _is_doubtful(batch: pa.RecordBatch) -> bool:
-    """Whether a batch is of problems, of which a second look may not confirm some."""
-    if batch.column("kind")[0].as_py() != "problem":
-        return False
-    return not DOUBTFUL.isdisjoint(batch.column("slug").to_pylist())
+    return run.stream(function, [task.to_json() for task in tasks], _bytes(tasks))
 
 
 def _each_store(tasks: Iterable[Task]) -> list[Task]:

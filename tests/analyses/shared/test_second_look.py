@@ -5,14 +5,18 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import pyarrow as pa
 import pytest
 
 from inspector import api
+from inspector.analyses.shared import stores
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.store_tables import store_tables
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.storage import Storage
 from inspector.findings.finding import Severity
@@ -145,6 +149,50 @@ def test_a_batch_that_its_user_chose_is_not_exchanged(tmp_path: Path) -> None:
         report = api.audit(str(living.root), api.Options(workers=1, batch=10))
     assert report.summary["batch_id"] == 10
     assert "SS105" in {finding.kind.id for finding in report.findings}, "it is gone for good"
+
+
+def _rows(root: Path) -> tuple[Any, ...]:
+    report = api.rows(str(root), api.Options(batch=10))
+    return list(report.tables[0].rows), report.problems
+
+
+def _differences(root: Path) -> tuple[Any, ...]:
+    report = api.diff(str(root), from_batch=10, to_batch=11)
+    return sorted(report.tables[0].rows, key=str), report.problems
+
+
+def _typed(root: Path) -> tuple[Any, ...]:
+    tables = store_tables(str(root), api.Options(batch=10))
+    read = [pa.Table.from_batches(table.batches, table.schema).to_pylist() for table in tables]
+    return list(chain(*read)), [problem for table in tables for problem in table.problems]
+
+
+@pytest.mark.parametrize("read", [_rows, _differences, _typed])
+def test_rows_that_are_given_away_are_looked_at_before_the_first(
+    read: Callable[[Path], tuple[Any, ...]], tmp_path: Path
+) -> None:
+    whole = checkpoint_of(CASES[1])
+    found = []
+    for looks in (3, 0):
+        living = Living(whole, tmp_path / str(looks), 11)
+        snapshots = [path.relative_to(living.root) for path in living.root.rglob("*.snapshot")]
+        for path in snapshots:
+            (living.root / path).unlink()
+
+        def go_on(
+            _storage: Storage, path: str, living: Living = living, made: list[Path] = snapshots
+        ) -> None:
+            """The first read meets a batch, the snapshots of an older one, and the cleanup."""
+            while made and path.endswith(".delta"):
+                shutil.copy(whole / made[-1], living.root / made.pop())
+            if not made and living.batch == 11:
+                living.go_on()
+
+        with before_each_read(go_on), mock.patch.object(stores, "MORE_LOOKS", looks):
+            found.append(read(living.root))
+    assert found[0] == read(whole)
+    assert found[0][0] != []
+    assert {problem.slug for problem in found[1][1]} == {"vanished"}, "the means of this test"
 
 
 def test_damage_that_both_looks_see_is_said(tmp_path: Path) -> None:
