@@ -4,10 +4,11 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -45,9 +46,26 @@ SMOKE = {
 }
 """Tests on Spark, or files of them, that are not ``full``: one session serves them all."""
 
+WHOLE_COMMANDS = (
+    *("analyses/", "api/", "cli/", "merge/test_combine.py", "merge/test_ranges.py"),
+    *("checkpoint/test_storage.py", "discovery/test_verified_files.py", "facts/test_misplaced.py"),
+    *("facts/test_registry.py", "facts/test_rehashed.py", "findings/test_every_id.py"),
+    *("providers/rocksdb/test_reader.py", "render/test_conversions.py", "render/test_notebook.py"),
+    *("test_analyses.py", "test_api.py", "test_byte_damage.py", "test_credentials.py"),
+    *("test_damage.py", "test_forms.py", "test_object_stores.py", "test_pairs.py"),
+    *("passes/test_follow.py", "spark/", "test_rocksdb_fixtures.py", "test_spark.py"),
+)
+"""Rooms and files whose tests read a whole checkpoint, or run a command, for each parameter."""
+
+OF_EACH = 1
+"""Parameter sets that a plain run takes of a test of those: not the same one of all tests."""
+
 IN_ONE_PROCESS = ("engines/test_hadoop.py", "engines/test_spark.py", "spark/", "test_spark.py")
 """Files with the fixture ``spark``: one process runs them, so that it starts one JVM for all."""
 
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Of a JVM that lives for a minute."""
 
 FOUND = pytest.StashKey[Counter[tuple[str, bool]]]()
 
@@ -81,6 +99,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if isinstance(item, pytest.Function) and _is_full(item):
             item.add_marker(pytest.mark.full)
+    for item in _too_many(items):
+        item.add_marker(pytest.mark.full)
 
 
 @pytest.fixture
@@ -95,6 +115,19 @@ def _is_full(item: pytest.Function) -> bool:
     if item.get_closest_marker("spark") and not _is_listed(item, SMOKE):
         return True
     return is_hypothesis_test(item.obj) and settings.get_current_profile_name() != FEW
+
+
+def _too_many(items: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    """Those that a plain run leaves out of tests that have many parameter sets."""
+    found: dict[tuple[str, str], list[pytest.Item]] = {}
+    for item in items:
+        if _file(item).startswith(WHOLE_COMMANDS) and not item.get_closest_marker("full"):
+            found.setdefault((_file(item), item.name.partition("[")[0]), []).append(item)
+    for (_, name), several in found.items():
+        sets = sorted(several, key=lambda item: item.name)  # they come in any order
+        first = crc32(name.encode())
+        taken = {(first + n * len(sets) // OF_EACH) % len(sets) for n in range(OF_EACH)}
+        yield from (item for n, item in enumerate(sets) if n not in taken)
 
 
 def _is_listed(item: pytest.Function, names: dict[str, str]) -> bool:
@@ -119,6 +152,12 @@ class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
 
     Not by ``--dist=loadgroup``: pytest-xdist 3.8 gives no group to an item of pytest 9.
     """
+
+    def _assign_work_unit(self, node: Any) -> None:
+        """Spark first, which takes longest; then in the order of pytest-xdist: many tests first."""
+        if "spark" in self.workqueue:
+            self.workqueue.move_to_end("spark", last=False)
+        super()._assign_work_unit(node)
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.split("::")[0]
@@ -171,7 +210,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
             SparkSession.builder.master("local[2]")
             .config("spark.ui.enabled", "false")
             .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={quiet}")
+            .config("spark.driver.extraJavaOptions", f"{QUICK} -Dlog4j2.configurationFile={quiet}")
             .config("spark.sql.warehouse.dir", str(scratch / "warehouse"))
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.sql.shuffle.partitions", "2")

@@ -105,9 +105,11 @@ def test_browsers_are_in_no_run_that_does_not_name_them() -> None:
 
 @pytest.mark.full
 def test_a_plain_run_holds_a_real_spark_and_no_bench() -> None:
-    plain, full = collected(), collected("-m", "full")
+    wide = {"tests/test_bench.py", "tests/test_cluster.py"}
+    some = ("tests/test_fixtures.py", "tests/test_spark.py", "tests/engines", *sorted(wide))
+    plain, full = collected(*some), collected("-m", "full", *some)
     assert {"tests/test_fixtures.py", "tests/test_spark.py"} <= set(plain)
-    assert {"tests/test_fixtures.py", "tests/test_bench.py", "tests/test_cluster.py"} <= set(full)
-    assert not {"tests/test_bench.py", "tests/test_cluster.py"} & set(plain)
-    on_spark = collected("-m", "spark and not full")
+    assert wide | {"tests/test_fixtures.py"} <= set(full)
+    assert not wide & set(plain)
+    on_spark = collected("-m", "spark and not full", *some)
     assert len(on_spark) >= (2 if spark_release() >= (4, 0) else 1)

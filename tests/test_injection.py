@@ -11,7 +11,7 @@ import pytest
 from tests.injection import FIXTURES, OUTCOMES, Bench, Case, Told, outcome, table, tell
 
 ALLOWED = {"seen", "harmless", "unvouched", "plausible"}
-SAMPLE, MORE = range(12), range(1_000, 1_250)
+SAMPLE, MORE = range(5), range(1_000, 1_080)
 
 
 def check(cases: list[Case]) -> None:

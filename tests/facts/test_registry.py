@@ -41,7 +41,7 @@ from inspector.state.change import Change
 from inspector.state.replay import StateMap
 from tests.cases import Seen
 from tests.cli.support import checkpoint_of
-from tests.profiles import sampled
+from tests.profiles import costly, sampled
 
 STORE = StoreId(1, "default", 2)
 numbers = st.integers(0, 2**40)
@@ -133,6 +133,7 @@ def test_facts_come_back_from_a_batch_as_they_were(kind: type[Fact], data: st.Da
 
 
 @pytest.mark.parametrize("kind", sampled(TO_ADD, 4), ids=lambda kind: kind.kind)
+@costly
 @given(data=st.data(), seed=st.integers(0, 99))
 def test_the_sum_is_the_same_in_any_split_and_however_often_it_is_merged(
     kind: type[Fact], data: st.DataObject, seed: int

@@ -84,14 +84,10 @@ def test_the_facts_of_ranges_are_those_of_the_partition(name: str, count: int) -
     ("path", "count"),
     [
         pytest.param(path, count, id=f"{path.parent.name}/{path.name}-{count}")
-        for path, count in zip(CASES, cycle([2, 7]), strict=False)
+        for path, count in zip(CASES[::2], cycle([2, 7]), strict=False)
     ],
 )
 def test_the_facts_of_ranges_are_those_of_the_partition_everywhere(path: Path, count: int) -> None:
-    try:
-        open_checkpoint(str(path / "checkpoint")).newest_version  # noqa: B018 - may be refused
-    except Exception:  # noqa: BLE001 - a fixture that no analysis reads
-        pytest.skip("not a checkpoint that is read")
     everything = tuple(sorted(OBSERVERS))
     check(path, count, leftover_limit=1, observed=everything, **REQUEST)
     check(path, count, leftover_limit=0, rehashed=True)

@@ -77,9 +77,9 @@ def options_of(name: str, table: TablePlan) -> dict[str, str]:
     return found
 
 
-def test_every_table_of_every_fixture(tmp_path: Path) -> None:
-    fixtures = [path / "checkpoint" for path in hdfs_cases("4.3.0")]
-    assert len(fixtures) > 50
+def test_every_table_of_many_fixtures(tmp_path: Path) -> None:
+    fixtures = [path / "checkpoint" for path in hdfs_cases("4.3.0")][::3]
+    assert len(fixtures) > 20
     rows = 0
     for path in (*fixtures, *damaged(tmp_path)):
         for name, table in tables_of(path):
@@ -89,7 +89,7 @@ def test_every_table_of_every_fixture(tmp_path: Path) -> None:
             reader = reader_of(path, **options_of(name, table))
             assert read(reader, table.schema) == expected, (path, name)
             rows += len(expected)
-    assert rows > 10_000
+    assert rows > 3_000
 
 
 def test_the_heaviest_partitions_come_first() -> None:
