@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -82,6 +83,9 @@ def pytest_configure(config: pytest.Config) -> None:
     with suppress(EngineError):  # the fixture spark says it
         provide_java()
     packaged_home.cache_clear()  # to the tests it is one that the user gave
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # As in the background of a script; the processes that the tests interrupt would inherit it.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(tryfirst=True)
