@@ -3,8 +3,11 @@
 A store without a schema, or an operator without metadata, looks like the work of an older release,
 which wrote none: then rules and leftovers are silently unknown. It is not, where another store or
 operator of the query has one (a release writes them for all, and after an upgrade for all that lack
-one), or where the log reaches back to batch 0 and its entry has a conf that the older release does
-not record (``OffsetSeqMetadata.relevantSQLConfs``).
+one), or where the entry of a batch has a conf that the older release does not record
+(``OffsetSeqMetadata.relevantSQLConfs``): for the metadata that of batch 0, for schemas that of any
+batch that is committed. Each run writes the schemas that are not there when it first loads partition
+0, "regardless of configuration" (``StateStore.getStateStoreProvider`` of 3.1 to 3.5,
+``StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema`` later).
 """
 
 from __future__ import annotations
@@ -49,7 +52,12 @@ def lost_files(
     began = logs.confs.get(BatchId(0), {})
     with_metadata = any(layout.metadata for layout in layouts)
     metadata = with_metadata or SINCE_4_0 in began
-    any_schema = any(schemas.values()) or with_metadata or SINCE_3_1 in began
+    with_schemas = any(
+        SINCE_3_1 in confs
+        for batch, confs in logs.confs.items()
+        if logs.last_committed is not None and batch <= logs.last_committed
+    )
+    any_schema = any(schemas.values()) or with_metadata or with_schemas
     for layout in layouts:
         folder = f"{layout.directory}/_metadata"
         path = storage.full_path(f"{folder}/metadata")

@@ -30,8 +30,10 @@ def test_nothing_is_lost_that_the_release_does_not_write(case: str, tmp_path: Pa
     assert problems(tmp_path, case) == []
 
 
-@pytest.mark.parametrize("case", ["3.1.3/agg_update", "3.5.9/agg_append"])
-def test_a_schema_is_lost_where_the_log_begins_with_a_release_that_writes_it(
+@pytest.mark.parametrize(
+    "case", ["3.1.3/agg_update", "3.5.9/agg_append", "3.5.9/snapshots_cleaned"]
+)
+def test_a_schema_is_lost_where_a_release_that_writes_it_ran_the_query(
     case: str, tmp_path: Path
 ) -> None:
     schema = "state/0/0/_metadata/schema"
