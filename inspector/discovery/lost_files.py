@@ -5,8 +5,8 @@ which wrote none: then rules and leftovers are silently unknown. It is not, wher
 operator of the query has one (a release writes them for all, and after an upgrade for all that lack
 one), or where the entry of a batch has a conf that the older release does not record
 (``OffsetSeqMetadata.relevantSQLConfs``): for the metadata that of batch 0, for schemas that of any
-batch that is committed. Each run writes the schemas that are not there when it first loads partition
-0, "regardless of configuration" (``StateStore.getStateStoreProvider`` of 3.1 to 3.5,
+batch that is committed. Each run writes the schemas that are not there when it first loads
+partition 0, "regardless of configuration" (``StateStore.getStateStoreProvider`` of 3.1 to 3.5,
 ``StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema`` later).
 """
 
