@@ -298,7 +298,7 @@ def write_logs(
     """The two logs of a query and its id."""
     for folder in ("offsets", "commits", "state"):
         (root / folder).mkdir(parents=True, exist_ok=True)
-    (root / "metadata").write_text('{"id":"4f2a"}')
+    (root / "metadata").write_text('{"id":"4f2a0000-bb40-4fc3-855e-7fd5ef06d3d7"}')
     full = {f"spark.sql.{name}": value for name, value in (conf or {}).items()}
     for number, batch in enumerate(batches, first):
         header = {

@@ -29,7 +29,7 @@ def checkpoint(tmp_path: Path) -> Path:
     """Three batches, two partitions; partition 1 has gone one version further."""
     root = tmp_path / "checkpoint"
     (root / "offsets").mkdir(parents=True)
-    (root / "metadata").write_text('{"id":"21"}')
+    (root / "metadata").write_text('{"id":"21000000-bb40-4fc3-855e-7fd5ef06d3d7"}')
     for batch in range(4):
         header = f'{{"batchWatermarkMs":0,"batchTimestampMs":{1000 * (batch + 1)}}}'
         (root / "offsets" / str(batch)).write_text(f"v1\n{header}\n{batch}")

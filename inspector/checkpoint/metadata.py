@@ -12,6 +12,7 @@ Spark writes v1 once and never updates it; v2 belongs to operators that need Roc
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -32,6 +33,7 @@ from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import BatchId, Problem
 
 QUERY_METADATA = "metadata"
+_UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NEWEST_FORMAT = 2
 
 
@@ -80,11 +82,18 @@ def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:
     """
     try:
         data = storage.read(QUERY_METADATA)
-        return text_field(json_object(text_of(data)), "id"), ()
+        return _query_id(data), ()
     except FileNotFoundError:
         return None, ()
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(QUERY_METADATA)),)
+
+
+def _query_id(data: bytes) -> str:
+    found = text_field(json_object(text_of(data)), "id")
+    if not _UUID.fullmatch(found):  # StreamExecution: UUID.fromString(streamMetadata.id)
+        raise DecodeError(f"got {found[:40]!r} as id, expected a UUID")
+    return found
 
 
 def parse_operator_metadata(data: bytes) -> OperatorMetadata:

@@ -79,7 +79,7 @@ def test_a_finding_that_goes_is_told_once(tmp_path: Path, monkeypatch: pytest.Mo
         query.run(batch)
     # The rest of the query runs without what it left behind.
     healthy = Growing("healthy_kept_timeouts", tmp_path / "healthy")
-    (healthy.root / "metadata").write_text('{"id":"mended"}')
+    (healthy.root / "metadata").write_text('{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}')
     steps = iter(range(6))
 
     def mend(_: float) -> None:

@@ -119,11 +119,13 @@ def test_a_folder_that_cannot_be_listed_is_a_problem(tmp_path: Path) -> None:
 
 
 def test_the_query_id(tmp_path: Path) -> None:
-    storage = storage_of(tmp_path, {"metadata": b'{"id":"d6a2b015"}'})
-    assert read_query_id(storage) == ("d6a2b015", ())
+    storage = storage_of(tmp_path, {"metadata": b'{"id":"d6a2b015-bb40-4fc3-855e-7fd5ef06d3d7"}'})
+    assert read_query_id(storage) == ("d6a2b015-bb40-4fc3-855e-7fd5ef06d3d7", ())
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", b"\xff", b"{}", b'{"id":7}', b'["id"]'])
+@pytest.mark.parametrize(
+    "data", [b"", b"junk", b"\xff", b"{}", b'{"id":7}', b'{"id":"d6a2b015"}', b'["id"]']
+)
 def test_a_bad_query_id_is_a_problem(tmp_path: Path, data: bytes) -> None:
     found, (problem,) = read_query_id(storage_of(tmp_path, {"metadata": data}))
     assert found is None

@@ -204,7 +204,7 @@ def toy(tmp_path: Path) -> Iterator[Path]:
     for batch in range(3):
         (root / "offsets" / str(batch)).write_text('v1\n{"batchWatermarkMs":0}\n{}')
         (root / "commits" / str(batch)).write_text("v1\n{}")
-    (root / "metadata").write_text('{"id":"x"}')
+    (root / "metadata").write_text('{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}')
     store = root / "state/0/0"
     store.mkdir(parents=True)
     (store / "toy-1").write_bytes(b"a11111111 b22222222 ")
