@@ -14,6 +14,7 @@ from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.committed_files import settled
 from inspector.discovery.lost_files import lost_files
+from inspector.discovery.operator_names import unknown_operators
 from inspector.discovery.store_schemas import StoreSchemas, read_schemas
 from inspector.discovery.user_schemas import (
     SchemaPair,
@@ -266,6 +267,7 @@ def checkpoint_at(
     of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
     reported = {problem.path for problem in problems}
     problems += lost_files(verified, logs, whole.operators, of_query, reported)
+    problems += unknown_operators(verified, whole.operators)
     layouts = {operator.operator_id: operator for operator in selected.operators}
     operators = tuple(
         replace(operator, layout=layouts[operator.operator_id])

@@ -1,0 +1,21 @@
+"""Operators of a name that no release of Spark gives them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.operator_names import UNKNOWN_OPERATOR
+from tests.cli.support import checkpoint_of
+
+
+def test_an_operator_that_is_not_known_is_a_problem(tmp_path: Path) -> None:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(checkpoint_of("dedup_within_watermark"), root)
+    assert open_checkpoint(str(root)).problems == ()
+    metadata = root / "state/0/_metadata/metadata"
+    metadata.write_text(metadata.read_text("utf-8").replace("dedupeW", "dedupev"))
+    (problem,) = open_checkpoint(str(root)).problems
+    assert (problem.slug, problem.path) == (UNKNOWN_OPERATOR, str(metadata.parent))
+    assert "got operator 'dedupevithinWatermark', which no release" in problem.message
