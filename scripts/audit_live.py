@@ -6,8 +6,8 @@
 An aggregation and a left outer join run batch after batch in one session whose maintenance comes
 every second and keeps few versions, so that files appear and go under every audit; each query is
 stopped and started again now and then. Whatever an audit says of files (SS1xx, problems) is false
-here, but for what moved: nothing is damaged. Prints a line for each audit that was wrong, then a table; ends with 1 if
-there was one. Needs Java 17 and PySpark.
+here, but for what moved: nothing is damaged. Prints a line for each audit that was wrong, then a
+table; ends with 1 if there was one. Needs Java 17 and PySpark.
 """
 
 from __future__ import annotations
