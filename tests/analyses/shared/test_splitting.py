@@ -87,7 +87,7 @@ def test_a_memory_limit_changes_no_report(path: str) -> None:
     assert any("are read in up to" in line for line in told)
     told.clear()
     report(path, told, memory_limit=1 << 30)
-    assert told == []
+    assert not any("are read in up to" in line for line in told)  # the slow kernel says so always
 
 
 def test_too_small_a_limit_is_refused() -> None:

@@ -19,6 +19,8 @@ char PyExc_RuntimeError, PyExc_TypeError, PyExc_ValueError, _Py_NoneStruct, _Py_
     }
 UNREACHED(PyArg_ParseTuple)
 UNREACHED(_PyArg_ParseTuple_SizeT)
+UNREACHED(PyArg_ParseTupleAndKeywords)
+UNREACHED(_PyArg_ParseTupleAndKeywords_SizeT)
 UNREACHED(PyBytes_AsString)
 UNREACHED(PyBytes_FromStringAndSize)
 UNREACHED(PyBytes_Size)
@@ -42,4 +44,5 @@ UNREACHED(Py_IncRef)
 UNREACHED(Py_NewRef)
 UNREACHED(_Py_Dealloc)
 UNREACHED(_Py_NegativeRefcount)
+void __attribute__((weak)) numbers_of_rows(void);
 UNREACHED(numbers_of_rows) /* of rows.c, for hashes.c: it takes Python's arguments */
