@@ -270,6 +270,16 @@ static int compare_arrays(Span one, Span other, const Array *program, int64_t at
 
 enum { NOT_COMPARED = -1, SPAN_OUTSIDE = -2 };
 
+/* Whether one of the spans from a number on lies outside: arguments are refused for any of them. */
+static int spans_outside(const Spans *spans, int64_t i)
+{
+    Span span;
+    for (; i < spans->offsets.count; i++)
+        if (span_at(spans, i, &span) < 0)
+            return 1;
+    return 0;
+}
+
 static int64_t descents(const Spans *spans, const Array *program, char *below)
 {
     int64_t fields = number_at(program, 0), i, found = 0;
@@ -281,7 +291,7 @@ static int64_t descents(const Spans *spans, const Array *program, char *below)
         if (i)
             order = compare_rows(before, row, fields, program, 1, 0);
         if (order == NO_FIT)
-            return NOT_COMPARED;
+            return spans_outside(spans, i + 1) ? SPAN_OUTSIDE : NOT_COMPARED;
         below[i] = order == 1;
         found += below[i];
     }

@@ -1,6 +1,7 @@
 """Run the fuzzers, each for so many seconds, and say what they did.
 
-    python -m tests.fuzz.run [--seconds 600] [--only NAME ...] [--kept FOLDER] [--write-seeds]
+    python -m tests.fuzz.run [--seconds 600] [--seed N] [--only NAME ...] [--kept FOLDER]
+                             [--write-seeds]
 
 The kernel's C files are fuzzed by libFuzzer (``clang`` and its runtime, on Debian ``clang`` and
 ``libclang-rt-dev``) under the address and undefined-behaviour sanitizers, the Python decoders by
@@ -93,7 +94,7 @@ def command_of(name: str, folder: Path) -> list[str]:
     return [sys.executable, "-m", "tests.fuzz.atheris_target", name]
 
 
-def fuzz(name: str, seconds: int, kept: Path, folder: Path) -> Result:
+def fuzz(name: str, seconds: int, kept: Path, folder: Path, seed: int = 0) -> Result:
     """Run one target."""
     mine = kept / name
     mine.mkdir(parents=True, exist_ok=True)
@@ -102,7 +103,7 @@ def fuzz(name: str, seconds: int, kept: Path, folder: Path) -> Result:
     options = [
         *(f"-max_total_time={seconds}", f"-max_len={LONGEST_INPUT}", f"-timeout={SLOWEST_S}"),
         *(f"-rss_limit_mb={MOST_MB}", "-print_final_stats=1", "-len_control=0"),
-        f"-artifact_prefix={kept}/{name}-",
+        *(f"-artifact_prefix={kept}/{name}-", f"-seed={seed}"),
     ]
     command = [*command_of(name, folder), *options, str(mine)]
     done = subprocess.run(
@@ -141,6 +142,9 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seconds", type=int, default=600, help="for each target")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="of what is tried; 0 for another each time"
+    )
     parser.add_argument("--only", nargs="+", choices=[*OF_KERNEL, *OF_PYTHON], metavar="NAME")
     parser.add_argument("--kept", type=Path, help="folder of the inputs; a temporary one if none")
     parser.add_argument("--write-seeds", action="store_true", help="renew those in the tree")
@@ -154,7 +158,7 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         kept = given.kept or Path(folder) / "kept"
         for name in given.only or [*OF_KERNEL, *OF_PYTHON]:
-            result = fuzz(name, given.seconds, kept.resolve(), Path(folder))
+            result = fuzz(name, given.seconds, kept.resolve(), Path(folder), given.seed)
             failed |= result.failed
             end = "FAULT" if result.failed else "ok"
             said = f"{result.executions:9,} inputs, {result.coverage:5} edges reached, {end}\n"
