@@ -38,7 +38,7 @@ CONFS = {
     "spark.sql.shuffle.partitions": "3",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.maintenanceInterval": "1s",
-    "spark.sql.streaming.minBatchesToRetain": "3",
+    "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.stateStore.minDeltasForSnapshot": "3",
     "spark.sql.streaming.numRecentProgressUpdates": "100000",
 }

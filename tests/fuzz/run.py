@@ -103,7 +103,8 @@ def fuzz(name: str, seconds: int, kept: Path, folder: Path, seed: int = 0) -> Re
     options = [
         *(f"-max_total_time={seconds}", f"-max_len={LONGEST_INPUT}", f"-timeout={SLOWEST_S}"),
         *(f"-rss_limit_mb={MOST_MB}", "-print_final_stats=1", "-len_control=0"),
-        *(f"-artifact_prefix={kept}/{name}-", f"-seed={seed}"),
+        f"-artifact_prefix={kept}/{name}-",
+        *([f"-seed={seed}"] if name in OF_KERNEL else []),  # Atheris has a seed of its own
     ]
     command = [*command_of(name, folder), *options, str(mine)]
     done = subprocess.run(

@@ -78,8 +78,9 @@ def framing(codec: str) -> Target:
     def read(data: bytes) -> None:
         whole = outcome(lambda: b"".join(inflate([data], codec, SMALL)))
         parts = outcome(lambda: b"".join(inflate(pieces(data, 3), codec, SMALL)))
-        if codec == "zstd" and isinstance(whole, tuple):  # its offset is near the damage
-            assert whole[0] == parts[0]
+        if codec == "zstd" and isinstance(whole, tuple):
+            # Where it sees the damage, or that a limit is passed before, depends on the pieces.
+            assert isinstance(parts, tuple)
         else:
             assert whole == parts
 
