@@ -94,7 +94,7 @@ def command_of(name: str, folder: Path) -> list[str]:
     return [sys.executable, "-m", "tests.fuzz.atheris_target", name]
 
 
-def fuzz(name: str, seconds: int, kept: Path, folder: Path, seed: int = 0) -> Result:
+def fuzz(name: str, seconds: int, kept: Path, folder: Path, start: int = 0) -> Result:
     """Run one target."""
     mine = kept / name
     mine.mkdir(parents=True, exist_ok=True)
@@ -104,7 +104,7 @@ def fuzz(name: str, seconds: int, kept: Path, folder: Path, seed: int = 0) -> Re
         *(f"-max_total_time={seconds}", f"-max_len={LONGEST_INPUT}", f"-timeout={SLOWEST_S}"),
         *(f"-rss_limit_mb={MOST_MB}", "-print_final_stats=1", "-len_control=0"),
         f"-artifact_prefix={kept}/{name}-",
-        *([f"-seed={seed}"] if name in OF_KERNEL else []),  # Atheris has a seed of its own
+        *([f"-seed={start}"] if name in OF_KERNEL else []),  # Atheris has one of its own
     ]
     command = [*command_of(name, folder), *options, str(mine)]
     done = subprocess.run(
