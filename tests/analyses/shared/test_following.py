@@ -144,11 +144,12 @@ def test_another_query_in_the_same_place_is_begun_anew(query: Growing) -> None:
     was = json.loads((query.root / "metadata").read_text())["id"]
     shutil.rmtree(query.root)
     other = Growing("healthy_kept_timeouts", query.root.parent)
-    (other.root / "metadata").write_text('{"id":"another"}')
+    (other.root / "metadata").write_text('{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}')
     other.run(0)
     (seen,) = followed.look()
     assert (seen.batch_id, rows(seen)) == (0, 9)
-    assert seen.notes == (f"another query has begun here: another, it was {was}",)
+    another = "22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"
+    assert seen.notes == (f"another query has begun here: {another}, it was {was}",)
 
 
 def test_a_checkpoint_that_goes_ends_it(query: Growing) -> None:
