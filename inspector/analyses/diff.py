@@ -26,11 +26,11 @@ from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import BatchFunction
 from inspector.model import Problem, Redact, StoreName
-from inspector.passes.diff import DiffTask, run_diff
+from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter
 from inspector.passes.looked_at import looked_at
 from inspector.render.report import Column, Report, Unit
-from inspector.schemas import specs_in, task_batch
+from inspector.schemas import specs_in
 
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
 DIFF = TableSpec(
@@ -170,13 +170,10 @@ def _looking(old: Run, new: Run) -> BatchFunction:
         before, after = (tuple(listed_again(run, task) for task in side) for run, side in sides)
         return replace(unit, old=before, new=after)
 
-    def read(unit: DiffTask) -> Iterator[pa.RecordBatch]:
-        return run_diff([task_batch(unit.to_json())])
-
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         looks = min(looks_at(old), looks_at(new))
         for unit in map(DiffTask.from_json, specs_in(batches)):
-            yield from looked_at(unit, read, again=again, looks=looks)
+            yield from looked_at(unit, differences_of, again=again, looks=looks)
 
     return function
 

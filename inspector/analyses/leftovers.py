@@ -24,7 +24,7 @@ from inspector.analyses.shared.common import STORE, identity
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.leftover_classes import CLASSES, class_table
-from inspector.analyses.shared.leftover_filter import looked_for, rows_of_task
+from inspector.analyses.shared.leftover_filter import looked_for
 from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, WIDE, LeftoverWords
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
@@ -65,7 +65,7 @@ from inspector.merge.resolution import Resolution
 from inspector.model import Certainty, Problem, Redact
 from inspector.operators.rule import Clock, StoreRule
 from inspector.passes.key_filter import FORMS, KeyFilter
-from inspector.passes.run import run_rows
+from inspector.passes.run import rows_of, run_rows
 from inspector.render.report import Column, Report, Table
 from inspector.render.units import counted
 
@@ -114,7 +114,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
         resolved = request.resolution.resolved(facts.of(Leftover))
         found = [one for one in resolved if one.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
-            found = looked_for(found, [request.task], rows_of_task)
+            found = looked_for(found, [request.task], rows_of)
         return words.rows(found)
 
     return rows

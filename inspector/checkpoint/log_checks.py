@@ -105,15 +105,22 @@ def offset_checks(like_json: Mapping[BatchId, Mapping[str, bool]]) -> Iterator[P
     Args:
         like_json: batch -> source -> whether its offset looks like JSON, where it has one.
     """
+    for (batch, name), other in sorted(_changed_offsets(like_json).items()):
+        message = f"the offset of source {name[:80]!r} is no JSON, in offsets/{other} it is"
+        yield _differs(batch, message)
+
+
+def _changed_offsets(
+    like_json: Mapping[BatchId, Mapping[str, bool]],
+) -> dict[tuple[BatchId, str], BatchId]:
+    """Batch and source of each offset that is no JSON, and the batch beside it where it is."""
     found: dict[tuple[BatchId, str], BatchId] = {}
     for older, newer in pairwise(like_json):
         for batch, other in ((older, newer), (newer, older)):
             for name in like_json[batch].keys() & like_json[other].keys():
                 if newer == older + 1 and not like_json[batch][name] and like_json[other][name]:
                     found.setdefault((batch, name), other)
-    for (batch, name), other in sorted(found.items()):
-        message = f"the offset of source {name[:80]!r} is no JSON, in offsets/{other} it is"
-        yield _differs(batch, message)
+    return found
 
 
 def _differs(batch: BatchId, message: str) -> Problem:
@@ -129,11 +136,18 @@ def followed(offsets: Collection[BatchId]) -> set[BatchId]:
     return set(offsets) - {max(offsets, default=BatchId(0))}
 
 
-def without_doubtful(clocks: Mapping[BatchId, BatchClock]) -> dict[BatchId, BatchClock]:
-    """The clocks without the watermarks that contradict each other.
+def without_doubtful(
+    clocks: Mapping[BatchId, BatchClock], like_json: Mapping[BatchId, Mapping[str, bool]]
+) -> dict[BatchId, BatchClock]:
+    """The clocks without the watermarks that contradict each other, and without changed offsets.
 
-    Which of the two was changed cannot be told, so nothing that hangs on either is proven: both
-    count as not recorded.
+    Which of two watermarks was changed cannot be told, so nothing that hangs on either is proven:
+    both count as not recorded. Whether a batch had new data is said by its offsets and by those
+    before.
+
+    Args:
+        clocks: of all batches.
+        like_json: as of :func:`offset_checks`.
     """
     found = dict(clocks)
     for before, after, _ in _contradictions(clocks):
@@ -142,6 +156,10 @@ def without_doubtful(clocks: Mapping[BatchId, BatchClock]) -> dict[BatchId, Batc
             first = replace(first, watermark_ms=None)  # a watermark that fell
         found[before.batch_id] = first
         found[after.batch_id] = replace(found[after.batch_id], watermark_ms=None)
+    for changed, _ in _changed_offsets(like_json):
+        for batch in (changed, BatchId(changed + 1)):
+            if batch in found and batch > 0:  # the first is compared with none
+                found[batch] = replace(found[batch], has_new_data=None)
     return found
 
 

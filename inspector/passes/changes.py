@@ -52,11 +52,15 @@ def run_changes(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         Batches of schema :data:`inspector.schemas.CHANGES`.
     """
     for spec in specs_in(batches):
-        request = ChangesTask.from_json(spec)
-        for store, reader in open_stores(request.task):
-            yield from _Walk(request, store, reader).emit()
-            if reader.problems:
-                yield problem_batch(CHANGES, reader.problems)
+        yield from changes_of(ChangesTask.from_json(spec))
+
+
+def changes_of(request: ChangesTask) -> Iterator[pa.RecordBatch]:
+    """What :func:`run_changes` emits for one partition."""
+    for store, reader in open_stores(request.task):
+        yield from _Walk(request, store, reader).emit()
+        if reader.problems:
+            yield problem_batch(CHANGES, reader.problems)
 
 
 class _Walk:

@@ -62,10 +62,15 @@ def run_diff(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         Batches of schema :data:`inspector.schemas.DIFF`.
     """
     for spec in specs_in(batches):
-        unit = _Unit(DiffTask.from_json(spec))
-        yield from unit.emit()
-        if problems := unit.problems():
-            yield problem_batch(DIFF, problems)
+        yield from differences_of(DiffTask.from_json(spec))
+
+
+def differences_of(request: DiffTask) -> Iterator[pa.RecordBatch]:
+    """What :func:`run_diff` emits for one task."""
+    unit = _Unit(request)
+    yield from unit.emit()
+    if problems := unit.problems():
+        yield problem_batch(DIFF, problems)
 
 
 class _Part(NamedTuple):

@@ -80,10 +80,15 @@ def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         Batches of schema :data:`inspector.schemas.ROWS`.
     """
     for task in tasks_in(batches):
-        for store, reader in open_stores(task):
-            yield from live_rows(task, store, reader)
-            if reader.problems:
-                yield problem_batch(ROWS, reader.problems)
+        yield from rows_of(task)
+
+
+def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
+    """What :func:`run_rows` emits for one task."""
+    for store, reader in open_stores(task):
+        yield from live_rows(task, store, reader)
+        if reader.problems:
+            yield problem_batch(ROWS, reader.problems)
 
 
 def tasks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:

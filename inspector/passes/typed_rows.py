@@ -18,12 +18,12 @@ from inspector.codec import Message
 from inspector.decode.rows import RowDecoder
 from inspector.discovery.tasks import Task
 from inspector.model import Problem
-from inspector.passes.changes import ChangesTask, run_changes
+from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.looked_at import Look, once
 from inspector.passes.observe import schemas
 from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
-from inspector.passes.run import run_rows
-from inspector.schemas import spans_of, specs_in, task_batch
+from inspector.passes.run import rows_of
+from inspector.schemas import spans_of, specs_in
 from inspector.sparktypes import StructType
 
 _STORE: list[tuple[str, pa.DataType]] = [
@@ -167,12 +167,11 @@ class _Typed:
         task = self.request.task
         if not self.request.changes and not task.version:
             return iter(())
-        return self.look(task, self._changes if self.request.changes else _rows)
+        return self.look(task, self._changes if self.request.changes else rows_of)
 
     def _changes(self, task: Task) -> Iterator[pa.RecordBatch]:
         first = self.request.first_version
-        changes = ChangesTask(task, first_version=first, old_values=True)
-        return run_changes([task_batch(changes.to_json())])
+        return changes_of(ChangesTask(task, first_version=first, old_values=True))
 
     def _problems(self, found: Iterable[Problem]) -> Iterator[pa.RecordBatch]:
         return problem_batches(self.schema, self.request.mode, found)
@@ -205,7 +204,3 @@ class _Typed:
             for f in self.schema
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-
-
-def _rows(task: Task) -> Iterator[pa.RecordBatch]:
-    return run_rows([task_batch(task.to_json())])

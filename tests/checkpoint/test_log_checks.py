@@ -86,13 +86,26 @@ def test_entries_that_are_no_neighbours_are_not_compared() -> None:
 
 def test_what_hangs_on_either_of_two_that_disagree_is_not_known() -> None:
     def times(*given: tuple[int | None, int | None]) -> list[tuple[int | None, int | None]]:
-        kept = without_doubtful(clocks(*given)).values()
+        kept = without_doubtful(clocks(*given), {}).values()
         return [(one.watermark_ms, one.next_watermark_ms) for one in kept]
 
     assert times((0, 10), (10, 20), (20, None)) == [(0, 10), (10, 20), (20, None)]
     assert times((0, 10), (12, 20), (20, None)) == [(0, None), (None, 20), (20, None)]
     assert times((5, None), (4, 20), (20, None)) == [(None, None), (None, 20), (20, None)]
     assert times((5, 4), (4, 20), (20, None)) == [(None, None), (None, 20), (20, None)]
+
+
+def test_of_a_changed_offset_it_is_not_known_whether_it_brought_data() -> None:
+    four = {BatchId(n): BatchClock(BatchId(n), has_new_data=True) for n in range(4)}
+
+    def new_data(*json: bool) -> list[bool | None]:
+        shapes = {BatchId(n): {"0": each} for n, each in enumerate(json)}
+        return [one.has_new_data for one in without_doubtful(four, shapes).values()]
+
+    assert new_data(True, False, True, True) == [True, None, None, True]
+    assert new_data(False, True, True, True) == [True, None, True, True]
+    assert new_data(True, True, True, False) == [True, True, True, None]
+    assert new_data(False, False, False, False) == [True] * 4
 
 
 def test_a_gap_of_a_renamed_entry_is_one_problem() -> None:

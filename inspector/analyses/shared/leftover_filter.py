@@ -16,18 +16,11 @@ from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.model import StoreId
 from inspector.passes.key_filter import filter_of
-from inspector.passes.run import run_rows
-from inspector.schemas import task_batch
 
 ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 """What reads the live rows of a task that meet its filter, as :data:`inspector.schemas.ROWS`."""
 
 _Listed = Sequence[Observed[Leftover]]
-
-
-def rows_of_task(task: Task) -> Iterator[pa.RecordBatch]:
-    """The live rows of a task, read here: a worker's :data:`ReadRows`."""
-    return run_rows([task_batch(task.to_json())])
 
 
 def looked_for(

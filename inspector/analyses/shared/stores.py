@@ -20,11 +20,10 @@ from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import reader_of
 from inspector.model import StoreName
-from inspector.passes.changes import ChangesTask, run_changes
+from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.key_filter import KeyFilter, check_filter
 from inspector.passes.looked_at import Look, looked_at
-from inspector.passes.run import run_rows, tasks_in
-from inspector.schemas import task_batch
+from inspector.passes.run import rows_of, tasks_in
 
 
 def table_name(store: StoreName) -> str:
@@ -66,16 +65,12 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 def live_batches(run: Run, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
     there = _each_store(task for task in tasks if task.version)
-    return _stream(run, there, lambda task: run_rows([task_batch(task.to_json())]))
+    return _stream(run, there, rows_of)
 
 
 def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[pa.RecordBatch]:
     """The changes of tasks, as :data:`inspector.schemas.CHANGES`; ``fields`` of their tasks."""
-
-    def changes(task: Task) -> Iterator[pa.RecordBatch]:
-        return run_changes([task_batch(ChangesTask(task, **fields).to_json())])
-
-    return _stream(run, _each_store(tasks), changes)
+    return _stream(run, _each_store(tasks), lambda task: changes_of(ChangesTask(task, **fields)))
 
 
 def looking(run: Run) -> Look[Task]:
