@@ -4,22 +4,26 @@ Spark's cleanup removes old files while they are listed and read, and a query th
 some anew. So wherever a file is gone, or the files of a listing do not make a whole, the checkpoint
 is listed again and what was in doubt is read again. What both looks say is damage. If the version
 that was judged can no longer be restored, the newest one takes its place and all is read anew:
-every number of a report is of one version.
+every number of a report is of one version. Where the cleanup is faster than two looks, the last
+ones read no more than what makes that version, which stays longest.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from inspector.analyses.shared.splitting import in_whole
 from inspector.checkpoint.logfile import DOUBTFUL, MOVED_SLUG
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.exceptions import MissingVersionError
 from inspector.findings.quantities import counted
 from inspector.model import Problem
-from inspector.providers.chain import restorable_versions
+from inspector.providers.chain import chain_for, restorable_versions
+from inspector.providers.registry import provider_named
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -27,7 +31,9 @@ if TYPE_CHECKING:
     from inspector.facts.fact import Observed
 
 MORE_LOOKS = 3
-"""Further looks at most: of a query whose cleanup is faster than that, some files are missed."""
+"""Further looks at most."""
+NEWEST_ALONE = 2
+"""So many of them, the last ones, leave out the versions before the one that is judged."""
 
 Place: TypeAlias = tuple[int, int]
 """Operator and partition: what a task is about."""
@@ -63,7 +69,7 @@ def observed(
 
     found: list[Observed[Any]] = []
     again: set[Place] | None = None
-    doubted: set[Place] = set()
+    doubts = _Doubts()
     looks = MORE_LOOKS if run.can_look_again else 0
     before = version = None
     for left in range(looks, -1, -1):
@@ -72,21 +78,61 @@ def observed(
             for task in tasks_of()
             if again is None or (task.operator_id, task.partition_id) in again
         ]
+        if doubts.move and left < NEWEST_ALONE:
+            tasks = [_newest_alone(task) for task in tasks]
         version = tasks[0].version if tasks else version
         before = before or version
         new = list(in_whole(tasks, (one for batch in read(tasks) for one in facts_in(batch))))
-        again = {_place(one) for one in new if _is_doubt(one)} if left else set()
+        again = doubts.see(new) if left else set()
         found += [one for one in new if _place(one) not in again]
         if not again:
             break
-        doubted |= again
         if run.look_again():
             found.clear()
             again = None
-    settled = doubted - {_place(one) for one in found if _is_doubt(one)}
+    settled = doubts.places - {_place(one) for one in found if _is_doubt(one)}
     if settled or before != version:
         run.note(_moved(len(settled), before, version))
     return iter(found)
+
+
+class _Doubts:
+    """What was in doubt, look by look.
+
+    Attributes:
+        places: of all looks. move: whether all of the last look are of other files than before:
+            what is so twice is damage, of whatever file.
+    """
+
+    def __init__(self) -> None:
+        self.places: set[Place] = set()
+        self.move = False
+        self._paths: set[str | None] = set()
+
+    def see(self, found: Iterable[Observed[Any]]) -> set[Place]:
+        """Take in what a look found; the places that are in doubt by it."""
+        doubted = [one for one in found if _is_doubt(one)]
+        paths = {one.fact.path for one in doubted}
+        self.move = bool(paths) and paths.isdisjoint(self._paths)
+        self._paths |= paths
+        places = set(map(_place, doubted))
+        self.places |= places
+        return places
+
+
+def _newest_alone(task: Task) -> Task:
+    """The task without the files of which its version does not need any."""
+    files_of = provider_named(task.provider).files_of
+
+    def trimmed(store: StoreTask) -> StoreTask:
+        with suppress(MissingVersionError):
+            base = chain_for(files_of(store.files), task.version).base
+            first = (base.version if base else None) or 0
+            kept = tuple(file for file in store.files if (file.version or first) >= first)
+            return replace(store, files=kept)
+        return store
+
+    return replace(task, stores=tuple(map(trimmed, task.stores)))
 
 
 def doubts(problems: Iterable[Problem]) -> list[Problem]:

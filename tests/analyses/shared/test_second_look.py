@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -14,12 +14,19 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.analyses.shared import stores
+from inspector.analyses.shared import second_look, stores
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tables
 from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.tasks import Task
+from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import fact_batches
 from inspector.findings.finding import Severity
+from inspector.model import FileKind, Problem, Version
 from inspector.render.report import Report
 from tests.cli.support import checkpoint_of
 from tests.faults import before_each_read
@@ -141,6 +148,58 @@ def test_the_newest_batch_takes_the_place_of_one_that_is_gone(tmp_path: Path) ->
     assert report.summary["batch_id"] == 13
     (found,) = [finding for finding in report.findings if finding.kind.id == "SS108"]
     assert "batch 13, the newest since, is judged in its place" in found.evidence
+
+
+class Reading:
+    """A run of one task, of which every look finds that a file has gone: ``gone`` by look.
+
+    Attributes:
+        read: versions of the deltas that each look was to read.
+    """
+
+    can_look_again = True
+
+    def __init__(self, *gone: int) -> None:
+        self.gone, self.read, self.notes = gone, list[list[int]](), list[Problem]()
+        checkpoint = open_checkpoint(
+            str(checkpoint_of(CASES[0])), selection=Selection(partition_id=0)
+        )
+        (self.task,) = plan(checkpoint, TaskRequest(checkpoint.newest_version))
+
+    def look_again(self) -> bool:
+        return False
+
+    def note(self, problem: Problem) -> None:
+        self.notes.append(problem)
+
+    def problems(self, tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
+        (task,) = tasks
+        deltas = {f.version: f for f in task.stores[0].files if f.kind is FileKind.DELTA}
+        self.read.append(sorted(version for version in deltas if version is not None))
+        gone = deltas.get(Version(self.gone[len(self.read) - 1]))
+        if gone is not None:
+            store = task.store_id(task.stores[0])
+            problem = Problem("vanished", "gone", gone.path, version=gone.version)
+            yield from fact_batches([ReadProblem.observe(problem, store, task.version)])
+
+    def doubts(self) -> int:
+        return len(list(second_look.observed(self, lambda: [self.task], self.problems)))
+
+
+def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> None:
+    reading = Reading(1, 2, 3, 4)
+    assert reading.doubts() == 0
+    every, newest = list(range(1, 15)), list(range(11, 15))
+    assert reading.read == [every, every, newest], "there is 11.snapshot"
+    (note,) = reading.notes
+    assert "nothing is missing from this report" in note.message
+    assert Reading(1, 2, 12, 13).doubts() == 1
+
+
+def test_a_file_that_two_looks_cannot_read_is_not_left_out() -> None:
+    reading = Reading(1, 1, 1, 1)
+    assert reading.doubts() == 1
+    assert [len(read) for read in reading.read] == [14] * 4
 
 
 def test_a_batch_that_its_user_chose_is_not_exchanged(tmp_path: Path) -> None:
