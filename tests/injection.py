@@ -251,6 +251,7 @@ def _told(report: dict[str, Any]) -> Told:
     if report["command"] in ("audit", "verify"):
         report["rows"] = []  # findings and problems once more
     unvouched = any("vouches" in note for note in report["notes"])
+    unvouched |= bool(report["summary"].get("small_files_without_checksum"))
     return Told("report", json.dumps(_numbers(report), sort_keys=True), frozenset(said), unvouched)
 
 

@@ -37,6 +37,8 @@ def test_a_snapshot_confirms_the_deltas_up_to_it() -> None:
     (note,) = vouching(report)
     assert f"snapshots confirm {summary['files_confirmed_by_snapshot']} of them" in note
     assert summary["small_files_without_checksum"] == summary["small_files"] == 13
+    audited = api.audit(str(FIXTURES / "codec_zstd/checkpoint")).summary
+    assert audited["small_files_without_checksum"] == 13
 
 
 def test_blocks_with_checksums_vouch_for_state_files() -> None:
