@@ -21,6 +21,7 @@ from typing import Any
 from fixtures.case import Case
 from fixtures.cases import cases_of, thinness
 from fixtures.leftovers_from_calls import leftovers, read_calls, with_timers
+from fixtures.rocksdb import random_processors
 from fixtures.sparks import SOURCES, Spark
 from fixtures.state_from_calls import leftovers_after
 
@@ -153,16 +154,39 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def main() -> None:
-    """Make the cases that are asked for and put them in place of the old ones."""
+def parser_of() -> argparse.ArgumentParser:
+    """The options."""
     parser = argparse.ArgumentParser(description="Make the checkpoints under fixtures/.")
     parser.add_argument("--spark-version", default="4.3.0", help="any release from 2.4 on")
     parser.add_argument("--only", default="", metavar="REGEX", help="make cases whose name matches")
+    parser.add_argument(
+        "--random",
+        nargs=2,
+        type=int,
+        metavar=("FIRST", "LAST"),
+        help="make, in place of cases, processors of transformWithState with these random seeds",
+    )
     parser.add_argument("--out", type=Path, default=SOURCES.parent.parent / "fixtures")
     parser.add_argument("--cache", type=Path, default=CACHE, help="where downloads are kept")
-    options = parser.parse_args()
+    return parser
+
+
+def cases_for(options: argparse.Namespace) -> list[Case]:
+    """The cases that are asked for."""
     version = options.spark_version
-    cases = [case for case in cases_of(version) if re.search(options.only, case.name)]
+    if options.random is None:
+        known = cases_of(version)
+    else:
+        first, last = options.random
+        known = random_processors(version, range(first, last + 1))
+    return [case for case in known if re.search(options.only, case.name)]
+
+
+def main() -> None:
+    """Make the cases that are asked for and put them in place of the old ones."""
+    parser = parser_of()
+    options = parser.parse_args()
+    version, cases = options.spark_version, cases_for(options)
     if not cases:
         parser.error(f"no case of {version} matches {options.only!r}")
     with tempfile.TemporaryDirectory(prefix="make-fixtures-") as directory:
