@@ -77,13 +77,15 @@ def test_every_row_is_the_one_that_spark_reads(case: Path) -> None:
     assert checkpoint.problems == ()
     known = read_by_spark(case)
     for version, expected in truth(case).items():
-        tasks = plan(checkpoint, TaskRequest(version))
+        tasks = [
+            task
+            for task in plan(checkpoint, TaskRequest(version))
+            if (task.operator_id, task.partition_id, version) in known
+        ]
         found, problems = read(tasks)
         assert problems == []
         lists = set(several_values(tasks))
         for place in {*expected, *found}:
-            if (place[0], place[2], version) not in known:
-                continue
             theirs, ours = expected.get(place, []), found.get(place, [])
             if place in lists:  # our keys have the place of the row, too
                 assert sorted(value for _, value in ours) == sorted(value for _, value in theirs)
