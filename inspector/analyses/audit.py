@@ -221,6 +221,9 @@ def audit_report(
             "leftovers": verdict.leftovers,
         }
     )
+    helpers = _helpers(checkpoint, version, facts)
+    if helpers is not None:
+        summary |= {"helper_rows": helpers.rows, "helper_row_bytes": helpers.row_bytes}
     if not checkpoint.provider.keeps_maps:
         del summary["heap_estimate_bytes"]  # the rows are not on a heap
     metrics = values_of(
@@ -253,6 +256,18 @@ def audit_report(
         metrics=metrics,
         part=part_of(checkpoint, version),
     )
+
+
+def _helpers(checkpoint: Checkpoint, version: int, facts: Facts) -> VersionFacts | None:
+    """What transformWithState keeps for itself, such as indexes; None without such an operator."""
+    of_processors = {one.operator_id: one for one in checkpoint.operators if one.processor}
+    found = VersionFacts()
+    for store, of in facts.by_store(version).items():
+        operator = of_processors.get(store.operator_id)
+        family = operator.family(store.store_name) if operator else None
+        if family is not None and family.is_helper:
+            found += of[version]
+    return found if of_processors else None
 
 
 def _lag_ms(summary: Mapping[str, Any]) -> int | None:

@@ -1,5 +1,8 @@
 """What an audit adds up and lists."""
 
+import json
+import re
+
 from inspector import api
 from inspector.analyses.audit import AUDIT_KEYS
 from tests.cli.support import checkpoint_of
@@ -37,3 +40,14 @@ def test_rows_in_rocksdb_take_no_heap() -> None:
     )
     assert on_heap.keys() - in_rocksdb.keys() == {"heap_estimate_bytes"}
     assert in_rocksdb["row_bytes"] == on_heap["row_bytes"]
+
+
+def test_what_spark_keeps_for_itself_is_counted_apart() -> None:
+    case = checkpoint_of("rocksdb_tws_processing")
+    counts = json.loads((case.parent / "truth_counts.json").read_text("utf-8"))
+    newest = [each for each in counts if each["ver"] == 8 and each["cf"] is not None]
+    helpers = [each["rows"] for each in newest if re.match(r"\$(?!.*_keyTo)", each["cf"])]
+    summary = api.audit(str(case)).summary
+    assert summary["helper_rows"] == sum(helpers) == 40
+    assert 0 < summary["helper_row_bytes"] < summary["row_bytes"]
+    assert "helper_rows" not in api.audit(str(checkpoint_of("rocksdb_agg_update"))).summary
