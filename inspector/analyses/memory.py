@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
@@ -28,13 +29,13 @@ from inspector.analyses.shared.ladder import (
     exact_rungs,
     ladder_table,
     off_heap_report,
-    rocksdb_keeps,
 )
 from inspector.analyses.shared.more_partitions import (
     MORE_PARTITIONS,
     more_partitions,
     partition_notes,
 )
+from inspector.analyses.shared.off_heap import OFF_HEAP, RocksDbMemory
 from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
@@ -42,6 +43,7 @@ from inspector.analyses.shared.sizing import EXECUTORS, SHAPES_TABLE, Sizing
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import Heap, HeapFacts, distinct, held, of_rows
 from inspector.estimates.heap_layout import Layout
+from inspector.exceptions import CheckpointError
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Certainty, Problem, StoreName
@@ -90,12 +92,16 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
         return f"--spark: {error}"
     if (parsed["state_percent"] or 0) > 100:
         return "--state-percent is at most 100"
+    try:
+        RocksDbMemory.of(parsed["rocksdb_conf"])
+    except CheckpointError as error:
+        return f"--rocksdb-conf: {error}"
     return None
 
 
 @analysis(
     uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(LADDER, EXECUTORS, SHAPES_TABLE, HEAP, WHAT_IFS, MORE_PARTITIONS),
+    tables=(LADDER, OFF_HEAP, EXECUTORS, SHAPES_TABLE, HEAP, WHAT_IFS, MORE_PARTITIONS),
     facts=FACTS,
     many=True,
     check=wrong_options,
@@ -128,14 +134,26 @@ def memory(  # noqa: PLR0913 - each is an option of the command
         str | None,
         Option("Spark that runs the query.  [default: as the checkpoint shows]"),
     ] = None,
+    rocksdb_confs: Annotated[
+        Mapping[str, str],
+        Option(
+            "Conf of the query below spark.sql.streaming.stateStore.rocksdb, such as "
+            "writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's own]",
+            metavar="CONF=VALUE",
+            flag="--rocksdb-conf",
+        ),
+    ] = MappingProxyType({}),
 ) -> Report:
-    """The size ladder from files to heap; how many executors hold it; what would change it."""
+    """The size ladder from files to heap; how many executors hold it; what would change it.
+
+    Of state in RocksDB: the ladder from files to rows, and what is kept outside of the heap.
+    """
     run = Run.start(path, options)
     facts = run.facts(FACTS)
-    if not run.checkpoint.provider.keeps_maps:
-        return off_heap_report(run.checkpoint, run.version, facts, run.problems(facts))
-    memory_options = MemoryOptions(retain, executors, cores, heap, jdk, spark, state_percent)
-    return memory_report(run.checkpoint, run.version, facts, run.problems(facts), memory_options)
+    confs = RocksDbMemory.of(rocksdb_confs)
+    given = MemoryOptions(retain, executors, cores, heap, jdk, spark, state_percent, confs)
+    report = memory_report if run.checkpoint.provider.keeps_maps else off_heap_report
+    return report(run.checkpoint, run.version, facts, run.problems(facts), given)
 
 
 def memory_report(
@@ -296,7 +314,7 @@ def _changes(
     shorter = sum(of_store.saved_by_shorter_keys(_WORD) for _, of_store in objects)
     yield f"keys {_WORD} bytes shorter", now - shorter, "a narrower type, or shorter strings"
     if stores:
-        yield "RocksDB state store", 0, _rocksdb(len(stores))
+        yield "RocksDB state store", 0, _rocksdb(len(stores), options.rocksdb)
 
 
 def _leftovers(
@@ -323,11 +341,11 @@ def _how_sure(facts: Facts) -> str:
     return f"; {counted(inferred, 'of them is', 'of them are')} inferred" if inferred else ""
 
 
-def _rocksdb(stores: int) -> str:
-    """What RocksDB keeps instead, by the defaults of ``RocksDBConf`` and of RocksDB itself."""
+def _rocksdb(stores: int, confs: RocksDbMemory) -> str:
+    """What RocksDB keeps instead."""
     return (
         "spark.sql.streaming.stateStore.providerClass, and a new checkpoint: rows lie on local "
-        f"disk; {rocksdb_keeps(stores)}"
+        f"disk; {confs.sentence(stores)}"
     )
 
 

@@ -191,6 +191,7 @@ class TypedMethods:
         state_percent: int | None = ...,
         jdk: int = ...,
         spark: str | None = ...,
+        rocksdb_confs: Mapping[str, str] = ...,
         storage_options: Mapping[str, str] = ...,
         batch: int | None = ...,
         state_version: int | None = ...,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from inspector.analyses.shared.common import (
     operator_names,
 )
+from inspector.analyses.shared.off_heap import RocksDbMemory
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import (
     READ_AND_WRITE,
@@ -56,6 +57,7 @@ class MemoryOptions:
         heap_bytes: maximal heap of an executor; None if unknown.
         jdk: its Java. spark: the Spark that runs the query; None: as the checkpoint shows.
         state_percent: how much of a heap the state may take; None: what Spark's defaults leave.
+        rocksdb: what decides about memory of a state, or of a what-if, in RocksDB.
     """
 
     retain: int = 2
@@ -65,6 +67,7 @@ class MemoryOptions:
     jdk: int = 17
     spark: str | None = None
     state_percent: int | None = None
+    rocksdb: RocksDbMemory = field(default_factory=RocksDbMemory)
 
 
 @dataclass(frozen=True)

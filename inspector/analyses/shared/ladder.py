@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from inspector.analyses.shared.common import coverage, file_bytes, identity, size
 from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.heap import MemoryOptions
+from inspector.analyses.shared.off_heap import RocksDbMemory
 from inspector.analyses.shared.part import part_of
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import FileKind, Problem
 from inspector.render.report import Column, Report, Table
-from inspector.render.units import bytes_text
-
-ROCKSDB_CACHE_BYTES = 8 << 20
-"""``stateStore.rocksdb.blockCacheSizeMB`` by default."""
-
-ROCKSDB_BUFFERS, ROCKSDB_BUFFER_BYTES = 2, 64 << 20
-"""Write buffers of each store: ``maxWriteBufferNumber`` and ``writeBufferSizeMB`` are -1, which
-leaves RocksDB's own defaults."""
 
 LADDER = TableSpec(
     "ladder",
@@ -35,27 +29,49 @@ LADDER = TableSpec(
 
 
 def off_heap_report(
-    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem]
+    checkpoint: Checkpoint,
+    version: int,
+    facts: Facts,
+    problems: Sequence[Problem],
+    options: MemoryOptions,
 ) -> Report:
-    """The sizes of state that no executor keeps on its heap: from files to rows, all exact."""
+    """The sizes of state that no executor keeps on its heap, and what is kept outside of it.
+
+    The former, from files to rows, are all exact; the latter are limits by conf.
+    """
     stores = len({layout.directory for o in checkpoint.operators for layout in o.layout.folders})
     rungs = exact_rungs(checkpoint, facts, _newest(facts, version))
     return Report(
         "memory",
         checkpoint.root,
         identity(checkpoint, version) | coverage(checkpoint, version, facts),
-        [ladder_table(rungs)],
+        [ladder_table(rungs), options.rocksdb.table(stores, options.executors)],
         problems=problems,
         footnotes=(
             "The rows of this state lie on the executors' local disks, in RocksDB, and not on "
-            f"their heaps: there is no heap to estimate. {_sentence(rocksdb_keeps(stores))}",
+            "their heaps: there is no heap to estimate. The checkpoint does not record the confs "
+            f"of RocksDB: {_confs(options)}.",
+            *_without_use(options),
         ),
         part=part_of(checkpoint, version),
     )
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def _confs(options: MemoryOptions) -> str:
+    if options.rocksdb == RocksDbMemory():
+        return "these are Spark's defaults, and --rocksdb-conf gives others"
+    return "these are those of --rocksdb-conf, and Spark's defaults"
+
+
+def _without_use(options: MemoryOptions) -> Iterator[str]:
+    """What is said of options that are about heaps."""
+    plain = MemoryOptions()
+    about_heaps = ("retain", "cores", "heap_bytes", "state_percent", "jdk", "spark")
+    given = [name for name in about_heaps if getattr(options, name) != getattr(plain, name)]
+    if given:
+        flags = " and ".join(f"--{name.removesuffix('_bytes').replace('_', '-')}" for name in given)
+        verb = "is" if len(given) == 1 else "are"
+        yield f"{flags} {verb} about maps on the heap, and changed nothing here."
 
 
 def _newest(facts: Facts, version: int) -> VersionFacts:
@@ -99,14 +115,4 @@ def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
             }
             for rung, amount, exact, meaning in rungs
         ],
-    )
-
-
-def rocksdb_keeps(stores: int) -> str:
-    """What RocksDB keeps, by the defaults of ``RocksDBConf`` and of RocksDB itself."""
-    each = ROCKSDB_CACHE_BYTES + ROCKSDB_BUFFERS * ROCKSDB_BUFFER_BYTES
-    of_all = f" for each of {stores:,} stores, {bytes_text(each * stores)} in all,"
-    return (
-        f"outside of the heap caches take up to {bytes_text(each)}"
-        f"{of_all if stores > 1 else ''} unless rocksdb.boundedMemoryUsage limits them"
     )

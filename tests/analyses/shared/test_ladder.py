@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from inspector import api
-from inspector.analyses.shared.ladder import LADDER, rocksdb_keeps
+from inspector.analyses.shared.ladder import LADDER
+from inspector.analyses.shared.off_heap import OFF_HEAP
 from tests.cases import rocksdb_cases
 
 CASE = next(case for case in rocksdb_cases("4.3.0") if case.name == "rocksdb_session_window")
@@ -11,7 +12,8 @@ CASE = next(case for case in rocksdb_cases("4.3.0") if case.name == "rocksdb_ses
 
 def test_there_is_no_heap_and_every_number_is_counted() -> None:
     report = api.memory(str(CASE / "checkpoint"))
-    (ladder,) = report.tables
+    ladder, off_heap = report.tables
+    assert off_heap.name == OFF_HEAP.name
     assert ladder.name == LADDER.name
     assert [row["rung"] for row in ladder.rows][-3:] == ["keys", "values", "rows"]
     assert {row["counted"] for row in ladder.rows} == {"exact"}
@@ -21,6 +23,8 @@ def test_there_is_no_heap_and_every_number_is_counted() -> None:
     assert sizes["rows"] == sizes["keys"] + sizes["values"] > 0
 
 
-def test_what_rocksdb_keeps_is_told_of_each_store() -> None:
-    assert "136.0 MiB unless" in rocksdb_keeps(1)
-    assert "for each of 4 stores, 544.0 MiB in all," in rocksdb_keeps(4)
+def test_options_about_heaps_are_not_taken_in_silence() -> None:
+    path = str(CASE / "checkpoint")
+    assert len(api.memory(path).footnotes) == 1
+    *_, last = api.memory(path, heap=1 << 30, jdk=21).footnotes
+    assert last == "--heap and --jdk are about maps on the heap, and changed nothing here."

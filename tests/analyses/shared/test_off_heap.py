@@ -1,0 +1,81 @@
+"""What RocksDB may keep outside of the heap, by the confs of its memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.off_heap import PREFIX, RocksDbMemory
+from inspector.exceptions import CheckpointError
+from tests.cli.support import checkpoint_of, run
+
+MB = 1 << 20
+SESSIONS = str(checkpoint_of("rocksdb_session_window"))
+
+
+def kept(**options: Any) -> dict[str, tuple[int | None, int | None]]:
+    """What is kept -> its most bytes, and the stores that have as much."""
+    table = api.memory(SESSIONS, **options).tables[1]
+    return {row["kept"]: (row["most_bytes"], row["stores"]) for row in table.rows}
+
+
+def test_by_default_each_store_has_its_own() -> None:
+    assert kept() == {
+        "block cache": (2 * 8 * MB, 2),
+        "write buffers": (2 * 2 * 64 * MB, 2),
+        "indexes and filters": (None, 2),
+    }
+
+
+def test_confs_set_other_limits() -> None:
+    confs = {"writeBufferSizeMB": "16", f"{PREFIX}maxWriteBufferNumber": "4"}
+    found = kept(rocksdb_confs={**confs, "BLOCKCACHESIZEMB": "1"})
+    assert found["block cache"] == (2 * MB, 2)
+    assert found["write buffers"] == (2 * 4 * 16 * MB, 2)
+
+
+@pytest.mark.parametrize(("executors", "all_of_them"), [(None, 1), (3, 3)])
+def test_bounded_memory_is_one_cache_of_an_executor(
+    executors: int | None, all_of_them: int
+) -> None:
+    confs = {"boundedMemoryUsage": "true", "maxMemoryUsageMB": "100", "writeBufferCacheRatio": ".3"}
+    assert kept(rocksdb_confs=confs, executors=executors) == {
+        "all of RocksDB": (100 * all_of_them * MB, None),
+        "write buffers": (30 * all_of_them * MB, None),
+    }
+
+
+@pytest.mark.parametrize(
+    ("conf", "message"),
+    [
+        ({"blockSizeKB": "4"}, "there is no conf 'blockSizeKB' of memory, expected one of blockC"),
+        ({"blockCacheSizeMB": "0"}, "got '0' for blockCacheSizeMB, expected a positive number"),
+        ({"blockCacheSizeMB": "x"}, "got 'x' for blockCacheSizeMB, expected a positive number"),
+        ({"boundedMemoryUsage": "1"}, "got '1' for boundedMemoryUsage, expected true or false"),
+        ({"writeBufferCacheRatio": "2"}, "expected a number from 0 to 1"),
+        ({"writeBufferCacheRatio": "nan"}, "expected a number from 0 to 1"),
+    ],
+)
+def test_another_conf_is_refused(conf: dict[str, str], message: str) -> None:
+    with pytest.raises(CheckpointError, match=message):
+        RocksDbMemory.of(conf)
+    ((name, value),) = conf.items()
+    said = run("memory", SESSIONS, "--rocksdb-conf", f"{name}={value}")
+    assert (said.code, message in said.err) == (2, True)
+
+
+def test_what_rocksdb_keeps_is_told_of_each_store() -> None:
+    plain = RocksDbMemory()
+    assert "136.0 MiB unless" in plain.sentence(1)
+    assert "for each of 4 stores, 544.0 MiB in all," in plain.sentence(4)
+    bounded = RocksDbMemory(boundedMemoryUsage=True)
+    assert bounded.sentence(4) == "outside of the heap 500.0 MiB on each executor"
+
+
+def test_state_on_the_heap_is_held_against_the_same_confs() -> None:
+    report = api.memory(str(checkpoint_of("agg_append")), rocksdb_confs={"writeBufferSizeMB": "1"})
+    (what_ifs,) = (table for table in report.tables if table.name == "what_ifs")
+    (how,) = (row["how"] for row in what_ifs.rows if row["change"] == "RocksDB state store")
+    assert "up to 10.0 MiB for each of 2 stores" in how
