@@ -6,7 +6,6 @@ So is how a plain run takes a sample of many parameters. What it leaves out is `
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 import pytest
@@ -60,18 +59,25 @@ def sampled(values: Sequence[Any], every: int, first: int = 0) -> list[Any]:
     return [_param(row, plain=n % every == first) for n, row in enumerate(rows)]
 
 
+ROUNDS = 4
+"""How many other partners of the other lists each value meets in a full run."""
+
+
 def crossed(*lists: Sequence[Any]) -> list[Any]:
-    """Parameters that are every combination of some lists.
+    """Parameters that are combinations of some lists.
 
     A plain run has as many of them as the longest list is long: each value of each list at least
-    once.
+    once. A full one has :data:`ROUNDS` times as many: each value with other partners.
     """
     longest = max(map(len, lists))
-    plain = {tuple(n % len(values) for values in lists) for n in range(longest)}
-    places = product(*(range(len(values)) for values in lists))
+    places = dict.fromkeys(
+        tuple((n + turn * at) % len(values) for at, values in enumerate(lists))
+        for turn in range(ROUNDS)
+        for n in range(longest)
+    )
     return [
-        _param([values[n] for values, n in zip(lists, place, strict=True)], plain=place in plain)
-        for place in places
+        _param([values[n] for values, n in zip(lists, place, strict=True)], plain=at < longest)
+        for at, place in enumerate(places)
     ]
 
 
