@@ -203,7 +203,8 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
     yield api.leftovers(str(checkpoint_of("fmgws_snapshots_cleaned")))
     yield api.audit(str(checkpoint_of("fmgws_snapshots_cleaned")))
     with_variables = str(checkpoint_of("rocksdb_tws_event"))
-    yield from (api.files(with_variables), api.info(with_variables))
+    for analysis in (api.files, api.info, api.memory):
+        yield analysis(with_variables)
     yield from api.watch(path, until=0)
     with TemporaryDirectory() as folder:
         old = Path(folder) / "old.json"
