@@ -78,7 +78,8 @@ def observed(
             for task in tasks_of()
             if again is None or (task.operator_id, task.partition_id) in again
         ]
-        if doubts.move and left < NEWEST_ALONE:
+        shorter = doubts.move and left < NEWEST_ALONE
+        if shorter:
             tasks = [_newest_alone(task) for task in tasks]
         version = tasks[0].version if tasks else version
         before = before or version
@@ -92,7 +93,7 @@ def observed(
             again = None
     settled = doubts.places - {_place(one) for one in found if _is_doubt(one)}
     if settled or before != version:
-        run.note(_moved(len(settled), before, version))
+        run.note(_moved(len(settled), before, version, shorter=shorter))
     return iter(found)
 
 
@@ -157,13 +158,14 @@ def listing_moved() -> Problem:
     )
 
 
-def _moved(partitions: int, before: int | None, version: int | None) -> Problem:
+def _moved(partitions: int, before: int | None, version: int | None, *, shorter: bool) -> Problem:
     read = (
         f"{counted(partitions, 'partition')} lost files while they were being read, and "
         f"{'was' if partitions == 1 else 'were'} listed and read again"
     )
     if before == version or before is None or version is None:
-        return Problem(MOVED_SLUG, f"{read}; nothing is missing from this report")
+        missing = "only what older versions changed" if shorter else "nothing"
+        return Problem(MOVED_SLUG, f"{read}; {missing} is missing from this report")
     return Problem(
         MOVED_SLUG,
         f"the files of batch {before - 1} went while they were being read: batch {version - 1}, "

@@ -192,8 +192,11 @@ def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> 
     every, newest = list(range(1, 15)), list(range(11, 15))
     assert reading.read == [every, every, newest], "there is 11.snapshot"
     (note,) = reading.notes
-    assert "nothing is missing from this report" in note.message
+    assert "only what older versions changed is missing from this report" in note.message
     assert Reading(1, 2, 12, 13).doubts() == 1
+    whole = Reading(1, 0)
+    assert whole.doubts() == 0
+    assert "; nothing is missing from this report" in whole.notes[0].message
 
 
 def test_a_file_that_two_looks_cannot_read_is_not_left_out() -> None:
