@@ -166,7 +166,9 @@ def _oldest(checkpoint: Checkpoint, version: int) -> int | None:
 
 def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
     place = (row["operator_id"], row["store_name"], row["partition_id"])
-    return (row["version"], _FILE_ORDER.get(row["event"], 0), *place, row["record"])
+    # A removal that a comparison of snapshots shows is no record, and comes after those.
+    record = (row["record"] is None, row["record"] or 0)
+    return (row["version"], _FILE_ORDER.get(row["event"], 0), *place, record)
 
 
 def _dated(checkpoint: Checkpoint, row: Mapping[str, Any]) -> dict[str, Any]:

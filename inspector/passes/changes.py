@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from inspector.arrays import Int64s
 from inspector.codec import Message
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
@@ -78,6 +78,8 @@ class _Walk:
                 yield from self._start(step, step.base)
             elif step.delta is not None:
                 yield from self._go_on(step, step.delta)
+            elif step.compared is not None and self._presence.known:
+                yield from self._compare(step.compared)
             elif step.compared is not None:
                 yield from self._load(step.compared)
 
@@ -105,12 +107,29 @@ class _Walk:
         except READ_ERRORS as error:
             self._failed(error, file)
 
-    def _delta(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
+    def _compare(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
+        """What a version changed, by how its snapshot differs from the version before."""
+        self._presence.begin_comparison()
         try:
             for block, ordinals in chosen(self._reader.blocks(file), self._filter):
                 events = self._presence.apply(block)
-                if (file.version or 0) >= self._request.first_version:
-                    yield from self._shown(file, block, ordinals, events)
+                # That one has a value it had before is no sign that it was put.
+                rows = np.flatnonzero(events.events != Event.SAME_VALUE)
+                if len(rows):
+                    yield from self._from_first(
+                        file, block.some(rows), ordinals[rows], events.some(rows)
+                    )
+        except READ_ERRORS as error:
+            self._failed(error, file)
+            return
+        removals, events = self._presence.end_comparison()
+        if removals.count:
+            yield from self._from_first(file, removals, None, events)
+
+    def _delta(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
+        try:
+            for block, ordinals in chosen(self._reader.blocks(file), self._filter):
+                yield from self._from_first(file, block, ordinals, self._presence.apply(block))
         except READ_ERRORS as error:
             self._failed(error, file)
 
@@ -118,27 +137,32 @@ class _Walk:
         self._reader.failed(error, file)
         self._presence.forget(known=False)
 
+    def _from_first(
+        self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
+    ) -> Iterator[pa.RecordBatch]:
+        if (file.version or 0) >= self._request.first_version:
+            yield from self._shown(file, block, ordinals, events)
+
     def _shown(
-        self, file: StoreFile, block: RecordBlock, ordinals: Any, events: BlockEvents
+        self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
         """Those whose value is looked for too; what they did is known by all of the key."""
         if self._filter is not None and self._filter.values is not None:
             rows = np.flatnonzero(self._filter.mask_values(block))
             if not len(rows):
                 return
-            old_values = tuple(events.old_values[at] for at in rows) if events.old_values else ()
-            events = BlockEvents(events.events[rows], events.old_sizes[rows], old_values)
-            block, ordinals = block.some(rows), ordinals[rows]
+            events, block = events.some(rows), block.some(rows)
+            ordinals = None if ordinals is None else ordinals[rows]
         yield from self._rows(file, block, ordinals, events)
 
     def _rows(
-        self, file: StoreFile, block: RecordBlock, ordinals: Any, events: BlockEvents
+        self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
         every = np.arange(block.count)
         old = events.old_sizes
         columns = repeated(self._reader.row("change", file.version), block.count) | {
             "event": pa.array(np.array(WORDS)[events.events]),
-            "record": pa.array(ordinals),
+            "record": pa.nulls(block.count, pa.int64()) if ordinals is None else pa.array(ordinals),
             "path": pa.repeat(pa.scalar(file.path), block.count),
             "old_value_bytes": pa.array(old, mask=old < 0),
             "key": keys_of(block, every),

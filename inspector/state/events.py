@@ -57,6 +57,11 @@ class BlockEvents:
     old_sizes: Int64s
     old_values: tuple[bytes | None, ...] = ()
 
+    def some(self, rows: Int64s) -> BlockEvents:
+        """Those of some of the records."""
+        values = tuple(self.old_values[at] for at in rows) if self.old_values else ()
+        return BlockEvents(self.events[rows], self.old_sizes[rows], values)
+
 
 class Presence:
     """Which keys are there, on the way through the versions of one store.
@@ -79,6 +84,7 @@ class Presence:
         self._size = np.zeros(0, np.int64)
         self._hash = np.zeros(0, np.uint64)
         self._values: dict[int, bytes] = {}
+        self._met = np.zeros(0, np.bool_)
 
     def load(self, block: RecordBlock) -> None:
         """Take over a block of a snapshot."""
@@ -113,6 +119,19 @@ class Presence:
         events[order], old_sizes[order] = sorted_events, old
         return BlockEvents(events, old_sizes, replaced)
 
+    def begin_comparison(self) -> None:
+        """The blocks that are applied from now on are all rows of a snapshot."""
+        self._met[:] = False
+
+    def end_comparison(self) -> tuple[RecordBlock, BlockEvents]:
+        """The keys that were there before and are not in the snapshot, as removals."""
+        gone = np.flatnonzero((self._state == _LIVE) & ~self._met)
+        ends = np.zeros(len(gone) + 1, np.int64)
+        keys = self._interner.gather(gone, ends)
+        nothing = np.zeros(len(gone), np.int64)
+        block = RecordBlock(keys, 0, 0, ends[:-1], np.diff(ends), nothing, nothing - 1)
+        return block, self.apply(block)
+
     def _replaced(self, block: RecordBlock, ids: Int64s) -> tuple[bytes | None, ...]:
         """Keep the values of a block in the place of older ones, and return those."""
         if not self._keep:
@@ -134,8 +153,9 @@ class Presence:
         keys = len(self._interner)
         if keys > len(self._state):
             room = max(1024, keys + (keys >> 3))
-            for name in ("_state", "_size", "_hash"):
+            for name in ("_state", "_size", "_hash", "_met"):
                 setattr(self, name, longer(getattr(self, name), room))
+        self._met[ids] = True
         return ids
 
 

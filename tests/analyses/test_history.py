@@ -103,3 +103,15 @@ def test_uncommitted_versions_are_read_if_asked() -> None:
     assert newest
     assert not any(row["committed"] for row in newest)
     assert [row for row in every if row["version"] < 5] == list(committed)
+
+
+def test_of_snapshots_alone_removals_come_after_what_the_snapshot_has() -> None:
+    path = str(checkpoint_of("rocksdb_agg_update_zips_one"))
+    report = api.history(path, api.Options(where=("user!=nobody",)))
+    rows = [row for row in report.primary.rows if row["version"] == 5]
+    events = [row["event"] for row in rows]
+    assert set(events) == {"insert", "update", "removal"}
+    assert events.index("removal") == len(events) - events.count("removal")
+    records = [row["record"] for row in rows if row["event"] != "removal"]
+    assert records == sorted(records)
+    assert {row["record"] for row in rows if row["event"] == "removal"} == {None}

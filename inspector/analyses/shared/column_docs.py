@@ -97,7 +97,8 @@ _CHANGES = {
         " the value it had), `put` (what was there before is unknown), `removal`, `absent_removal` "
         "(nothing was there), `in_snapshot` (the value in the oldest snapshot)."
     ),
-    "record": "The record's number in its file.",
+    "record": "The record's number in its file; null for a removal that a comparison of snapshots "
+    "shows.",
     "file": "The file that holds the record.",
     "change": "How it differs: `added`, `removed` or `changed`.",
 }
