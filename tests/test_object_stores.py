@@ -101,12 +101,13 @@ def test_info_reads_the_entries_next_to_its_batch(tmp_path: Path) -> None:
     requests = serve(tmp_path)
     report = api.info("objects://ck")
     assert told(report, "objects://ck") == told(api.info(str(made.path)), str(made.path))
-    # Ten of each log, metadata of query and operator, the schema, and the head of one state file.
-    assert dict(requests.kinds) == {"LIST": 2, "GET": 24}
+    # Ten of each log and its oldest, metadata of query and operator, the schema, and the head of
+    # one state file.
+    assert dict(requests.kinds) == {"LIST": 2, "GET": 26}
     requests.kinds.clear()
     older = api.info("objects://ck", Options(batch=20))
     assert older.summary["batch_id"] == 20
-    assert requests.kinds["GET"] == 24 + 2 * 21
+    assert requests.kinds["GET"] == 26 + 2 * 21
 
 
 def test_each_look_at_a_query_that_runs_is_one_listing_and_what_is_new(tmp_path: Path) -> None:

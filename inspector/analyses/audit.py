@@ -214,7 +214,6 @@ def audit_report(
         | coverage(checkpoint, version, facts)
         | {
             "state_file_bytes": state_file_bytes(checkpoint),
-            "small_files_without_checksum": checkpoint.unsummed_small_files,
             "rows": total.rows,
             "row_bytes": total.row_bytes,
             "heap_estimate_bytes": verdict.size.heap_bytes if verdict.size else None,

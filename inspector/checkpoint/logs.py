@@ -22,7 +22,7 @@ from inspector.checkpoint.log_checks import (
 )
 from inspector.checkpoint.log_entries import OffsetEntry, parse_commit, parse_offsets
 from inspector.checkpoint.logfile import VANISHED_SLUG, problem, split_log
-from inspector.checkpoint.metadata import read_query_id
+from inspector.checkpoint.metadata import LOST_METADATA, QUERY_METADATA, read_query_id
 from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.source_offsets import SourceOffset, like_json, source_offsets
 from inspector.checkpoint.storage import Storage
@@ -136,10 +136,13 @@ class Near:
     batch_id: int | None = None
 
     def of(self, batches: Sequence[BatchId]) -> set[BatchId]:
-        """Which batches of a log are read: the newest, and those on both sides of the batch."""
+        """Which batches of a log are read: the newest, and those on both sides of the batch.
+
+        And batch 0, which shows with what release the query began.
+        """
         around = self.batch_id
         mine = [b for b in batches if around is not None and abs(b - around) <= NEAR]
-        return {*batches[-NEAR:], *mine}
+        return {*batches[-NEAR:], *mine, *(b for b in batches[:1] if b == 0)}
 
 
 def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = None) -> Logs:
@@ -174,6 +177,10 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
     if commits is None or (has_commits_dir and planned.knows_commits):
         committed |= followed(offsets or ())
     query_id, problems = read_query_id(storage)
+    if query_id is None and commits and not problems:
+        # StreamExecution writes it before the first batch, in all releases that log commits.
+        message = "the query's metadata is missing: a restart gives the query another id"
+        problems = (Problem(LOST_METADATA, message, storage.full_path(QUERY_METADATA)),)
     clocks = planned.clocks(sorted({*committed, *(offsets or ())}), committed, watermarks)
     crossed: list[Problem] = []
     if commits is not None and offsets is not None:

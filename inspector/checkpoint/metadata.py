@@ -33,6 +33,8 @@ from inspector.exceptions import DecodeError, InspectorError
 from inspector.model import BatchId, Problem
 
 QUERY_METADATA = "metadata"
+LOST_METADATA = "missing-metadata"
+"""Slug of a problem that is metadata which were written and are gone."""
 _UUID = re.compile("[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 NEWEST_FORMAT = 2
 

@@ -17,7 +17,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from inspector.checkpoint.layout import OperatorLayout, StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.checkpoint.logs import Logs
-from inspector.checkpoint.metadata import OperatorMetadata
+from inspector.checkpoint.metadata import LOST_METADATA, OperatorMetadata
 from inspector.checkpoint.state_schema import schema_folder, schema_path
 from inspector.checkpoint.storage import Storage
 from inspector.model import BatchId, FileKind, Problem
@@ -25,7 +25,6 @@ from inspector.model import BatchId, FileKind, Problem
 LOST_SCHEMA = "missing-schema"
 """Slug of a problem that is a schema which Spark wrote and which is gone."""
 
-LOST_METADATA = "missing-metadata"
 """Slug of a problem that is an operator's metadata which Spark wrote and which is gone."""
 
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"

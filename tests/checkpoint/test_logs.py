@@ -28,6 +28,9 @@ def commit(watermark: int = 0) -> bytes:
     return b'v1\n{"nextBatchWatermarkMs":%d}' % watermark
 
 
+METADATA = b'{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}'
+
+
 def logs_of(root: Path, files: dict[str, bytes], most: int = 100) -> Logs:
     for name, data in files.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
@@ -130,6 +133,7 @@ def test_an_entry_that_is_purged_meanwhile_is_no_problem(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     files = {f"offsets/{n}": offsets(n) for n in (0, 1)}
+    files["metadata"] = METADATA
     logs_of(tmp_path, {**files, "commits/0": b"v1\n{}", "commits/1": b"v1\n{}"})
     storage = Storage.open(str(tmp_path))
     listing = storage.list
@@ -169,7 +173,7 @@ def test_an_entry_that_cannot_be_read_is_a_problem(
 
 
 def test_only_the_newest_entries_are_read_and_that_is_said(tmp_path: Path) -> None:
-    files = {f"offsets/{n}": offsets(n) for n in range(150)}
+    files = {"metadata": METADATA} | {f"offsets/{n}": offsets(n) for n in range(150)}
     files |= {f"commits/{n}": b"v1\n{}" for n in range(150)}
     found = logs_of(tmp_path, files, most=70)
     assert list(found.clocks) == list(range(80, 150))
@@ -265,3 +269,11 @@ def test_a_number_that_no_batch_has_is_named_and_not_taken(tmp_path: Path) -> No
     logs = read_logs(Storage.open(str(root)))
     assert logs.last_committed == 0
     assert [problem.path for problem in logs.problems] == [str(root / f"commits/{2**63 - 1}")]
+
+
+def test_a_query_that_has_committed_has_an_id(tmp_path: Path) -> None:
+    files = {"offsets/0": offsets(0), "commits/0": b"v1\n{}"}
+    (problem,) = logs_of(tmp_path / "lost", files).problems
+    assert (problem.slug, problem.path) == ("missing-metadata", f"{tmp_path}/lost/metadata")
+    assert logs_of(tmp_path / "sound", files | {"metadata": METADATA}).problems == ()
+    assert logs_of(tmp_path / "begun", {"offsets/0": offsets(0)}).problems == ()

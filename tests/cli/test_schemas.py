@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.discovery.lost_files import LOST_METADATA, LOST_SCHEMA
+from inspector.checkpoint.metadata import LOST_METADATA
+from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.sparktypes import parse_ddl, to_json
 from tests.cli.support import FIXTURES, copy_of, run
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.lost_files import LOST_METADATA, LOST_SCHEMA
+from inspector.discovery.lost_files import LOST_SCHEMA
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 

@@ -51,6 +51,8 @@ def identity(checkpoint: Checkpoint, version: int) -> dict[str, Any]:
     }
     if checkpoint.uncommitted:
         head["uncommitted_versions"] = list(checkpoint.uncommitted)
+    if checkpoint.unsummed_small_files:
+        head["small_files_without_checksum"] = checkpoint.unsummed_small_files
     return head
 
 

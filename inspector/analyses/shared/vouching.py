@@ -35,7 +35,7 @@ def _of_state(facts: Facts) -> dict[str, int]:
 def vouching_notes(checkpoint: Checkpoint, version: int, facts: Facts | None = None) -> list[str]:
     """One sentence on state files, or none where a checksum vouches for every one.
 
-    Logs, metadata and schemas are only counted, by :func:`vouching` and in the summary of an audit:
+    Logs, metadata and schemas are only counted, by :func:`vouching` and in the head of each report:
     on most storages nothing vouches for them, which says nothing of the checkpoint.
 
     Args:
