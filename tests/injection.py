@@ -159,7 +159,7 @@ class Bench:
             or _as_cleanup(after, changed)
         ):
             blind = "plausible"
-        elif _nothing_vouches(self._root, before, changed):
+        elif not (self._root / "state").exists() or _nothing_vouches(self._root, before, changed):
             blind = "unvouched"
         told = {command: tell(command, self._root) for command in chosen}
         outcomes = {command: outcome(sound[command], one, blind) for command, one in told.items()}

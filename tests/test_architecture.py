@@ -86,6 +86,7 @@ OF_NO_MODULE = {
     "spark/test_watch.py": "watch beside a query that runs on a real Spark",
     "spark/test_key_order.py": "the order of keys against that of Spark itself",
     "test_old_layouts.py": "what no Spark of today can write, from end to end",
+    "test_gcs.py": "Google Cloud Storage on loopback, from end to end",
     "test_s3.py": "S3 on loopback, from end to end",
     "test_object_stores.py": "requests and reports on object stores, from end to end",
     "test_damage.py": "damages under true checksums, from end to end",

@@ -279,6 +279,11 @@ class _Walk:
             for entry in entries
             if not entry.is_file and self._has_the_name_of_state(entry)
         ]
+        others = [file for file in files if file.kind is FileKind.OTHER]
+        if others:
+            several = f", the first of {len(others):,}" if others[1:] else ""
+            message = f"got a file of a name that no state store gives{several}; it is not counted"
+            self._found.append(Problem(FOREIGN, message, others[0].path, store=store))
         return StoreLayout(store, directory, tuple(files))
 
     def _file(self, entry: Entry) -> StoreFile:

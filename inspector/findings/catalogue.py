@@ -274,7 +274,8 @@ FOREIGN_FOLDER = Kind(
     means="A folder among the stores of a partition, or state files beside them, that belong to no "
     "store of the operator: a backup or a copy that somebody made. The stores of an operator are "
     "named by its metadata (Spark 4.0 and later); before, only a join has named ones. Spark never "
-    "opens such a folder, and nothing in it is part of any number here.",
+    "opens such a folder, and nothing in it is part of any number here. Or a file in the folder of "
+    "a store, of a name that Spark gives none: a copy, or a state file that was renamed.",
     to_do="move it out of the checkpoint, once nobody needs it there",
     source="StateStoreId.storeCheckpointLocation (2.3 to 4.3), OperatorStateMetadata "
     "(stateStoreInfo, 4.0 to 4.3)",

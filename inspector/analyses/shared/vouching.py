@@ -44,6 +44,11 @@ def vouching_notes(checkpoint: Checkpoint, version: int, facts: Facts | None = N
         facts: of a run that read every file to its end; without them the log and the listing say
             which files hold a checksum.
     """
+    if not checkpoint.operators:
+        return [
+            "There is no state in this checkpoint: its query keeps none, or state/ is lost. "
+            "Nothing vouches for the one or the other."
+        ]
     listed = unsummed(checkpoint, version)
     without, confirmed = listed.without, None
     if facts is not None:

@@ -71,3 +71,21 @@ def test_checksum_files_are_held_against_files_that_hold_none(
     for table in report.tables:
         list(table.rows)
     assert any("5.delta" in (problem.path or "") for problem in report.problems)
+
+
+def test_that_a_checkpoint_has_no_state_is_vouched_for_by_nothing(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(FIXTURES / "agg_global/checkpoint", tmp_path / "c"))
+    assert vouching(api.audit(str(root))) == []
+    shutil.rmtree(root / "state")
+    for report in (api.audit(str(root)), api.info(str(root)), api.verify(str(root))):
+        (note,) = vouching(report)
+        assert "its query keeps none, or state/ is lost" in note
+
+
+def test_a_file_that_no_store_names_so_is_named(tmp_path: Path) -> None:
+    root = Path(shutil.copytree(FIXTURES / "agg_global/checkpoint", tmp_path / "c"))
+    folder = root / "state/0/0"
+    (folder / "1.delta").rename(folder / "9223372036854775807.delta")
+    (folder / "notes.txt").touch()
+    (finding,) = (one for one in api.verify(str(root)).findings if one.kind.id == "SS114")
+    assert "a name that no state store gives, the first of 2; it is not counted" in finding.evidence
