@@ -25,8 +25,6 @@ from inspector.model import BatchId, FileKind, Problem
 LOST_SCHEMA = "missing-schema"
 """Slug of a problem that is a schema which Spark wrote and which is gone."""
 
-"""Slug of a problem that is an operator's metadata which Spark wrote and which is gone."""
-
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
 SINCE_4_0 = "spark.sql.streaming.stateStore.encodingFormat"
 

@@ -69,7 +69,7 @@ def observed(
 
     found: list[Observed[Any]] = []
     again: set[Place] | None = None
-    doubts = _Doubts()
+    doubted = _Doubts()
     looks = MORE_LOOKS if run.can_look_again else 0
     before = version = None
     for left in range(looks, -1, -1):
@@ -78,20 +78,20 @@ def observed(
             for task in tasks_of()
             if again is None or (task.operator_id, task.partition_id) in again
         ]
-        shorter = doubts.move and left < NEWEST_ALONE
+        shorter = doubted.move and left < NEWEST_ALONE
         if shorter:
             tasks = [_newest_alone(task) for task in tasks]
         version = tasks[0].version if tasks else version
         before = before or version
         new = list(in_whole(tasks, (one for batch in read(tasks) for one in facts_in(batch))))
-        again = doubts.see(new) if left else set()
+        again = doubted.see(new) if left else set()
         found += [one for one in new if _place(one) not in again]
         if not again:
             break
         if run.look_again():
             found.clear()
             again = None
-    settled = doubts.places - {_place(one) for one in found if _is_doubt(one)}
+    settled = doubted.places - {_place(one) for one in found if _is_doubt(one)}
     if settled or before != version:
         run.note(_moved(len(settled), before, version, shorter=shorter))
     return iter(found)
