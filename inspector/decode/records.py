@@ -7,7 +7,7 @@ holds what a file must be as a whole: an end mark, nothing behind it, no removal
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -178,14 +178,17 @@ class _Place:
 
     Attributes:
         raw: where the rest starts. records: how many were before it. rest: what is left over.
-        found, kinds: room for what a block has, used again and again.
+        each: bytes of a record, about: by those that were found last.
     """
 
     raw: int = 0
     records: int = 0
     rest: bytes = b""
-    found: Int64s = field(default_factory=lambda: np.empty((0, SPAN), np.int64))
-    kinds: npt.NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    each: int = 64
+
+    def room(self, size: int) -> int:
+        """How many records so many bytes may have: about, and one at least."""
+        return min(_ROOM, size // max(self.each, _SMALLEST) * 9 // 8 + 16)
 
 
 def _fill(rest: bytes, stream: Iterator[bytes], size: int) -> bytes:
@@ -205,23 +208,22 @@ def _scan(
     buffer: bytes, start: int, place: _Place, limits: Limits, with_kinds: bool
 ) -> tuple[int, Scanned, int]:
     """Records from ``start`` on: status (MORE, FULL or END), where they lie, where they stop."""
-    room = min(_ROOM, (len(buffer) - start) // _SMALLEST + 1)
-    if len(place.found) < room:
-        place.found, place.kinds = np.empty((room, SPAN), np.int64), np.empty(room, np.uint8)
-    spans, raw = place.found, place.raw
-    kinds = place.kinds if with_kinds else None
+    room = place.room(len(buffer) - start)
+    spans, raw = np.empty((SPAN, room), np.int64), place.raw
+    kinds = np.empty(room, np.uint8) if with_kinds else None
     status, count, stop = kernel().scan(buffer, start, spans, limits.record_bytes, kinds)
     if status in (BAD_KEY_LENGTH, OVER_LIMIT, BAD_KIND) and count:
-        status, stop = FULL, _end_of(spans[count - 1])  # first return the good ones before it
+        status, stop = FULL, _end_of(spans[:, count - 1])  # first return the good ones before it
     if status == BAD_KIND:
         raise RecordError("impossible kind of a record (raw offset)", offset=raw + stop)
     if status == BAD_KEY_LENGTH:
         raise RecordError("impossible key length (raw offset)", offset=raw + stop)
     if status == OVER_LIMIT:
         raise above_limit("record_bytes", "key or value too long (raw offset)", limits, raw + stop)
-    of_kinds = None if kinds is None else kinds[:count].copy()
-    columns = np.array(spans[:count].T, order="C")  # a copy, also of a single record
-    return status, Scanned(buffer, raw, place.records, columns, of_kinds), stop
+    of_kinds = None if kinds is None else kinds[:count]
+    if count:
+        place.each = (stop - start) // count
+    return status, Scanned(buffer, raw, place.records, spans[:, :count], of_kinds), stop
 
 
 def _end_of(span: Int64s) -> int:
@@ -233,6 +235,9 @@ def _block(found: Scanned, snapshot: bool, row_checksum: bool) -> RecordBlock:
     """The block of what was found, checked."""
     buffer, raw, first_record, spans, _ = found
     if snapshot and (removals := np.flatnonzero(spans[3] == REMOVED)).size:
+        if row_checksum:
+            # What is wrong with one before it comes first, however the file is cut into blocks.
+            strip_and_verify(buffer, spans[:, : removals[0]], raw)
         offset = raw + int(spans[0, removals[0]])
         raise RecordError("a snapshot with a removal (raw offset of its key)", offset=offset)
     mismatches: tuple[int, ...] = ()

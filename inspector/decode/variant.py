@@ -67,11 +67,22 @@ class _Variant:
             raise RowError(f"got variant version {header & 0x0F}, expected {_VERSION}")
         self._width = (header >> 6) + 1
         self._count = _number(metadata, 1, self._width)
+        # Parts of a sound variant lie apart. Where members share theirs, a few bytes make a value
+        # of any size: so each part counts, and no more than there are bytes.
+        self._left, self._names_left = len(value), len(metadata)
+        self._known: dict[int, str] = {}
 
     def at(self, start: int, depth: int) -> Any:
         if depth <= 0:
             raise RowError(f"got a variant nested deeper than {LIMITS.nesting}")
+        found = self._at(start, depth)
+        if isinstance(found, (str, bytes)):
+            self._left = _less(self._left, len(found))
+        return found
+
+    def _at(self, start: int, depth: int) -> Any:
         header = self._value[start]
+        self._left = _less(self._left, 1)
         kind, info = header & 3, header >> 2
         if kind == 0:
             return self._primitive(info, start + 1)
@@ -80,6 +91,12 @@ class _Variant:
         return (self._object if kind == 2 else self._array)(info, start + 1, depth - 1)
 
     def _name(self, number: int) -> str:
+        if number not in self._known:
+            name = self._known[number] = self._read_name(number)
+            self._names_left = _less(self._names_left, len(name))
+        return self._known[number]
+
+    def _read_name(self, number: int) -> str:
         if number >= self._count:
             raise RowError(f"got name {number} of a variant, expected less than {self._count}")
         first = 1 + self._width
@@ -129,6 +146,12 @@ class _Variant:
         if read is None:
             raise RowError(f"got type {type_id} in a variant, which no Spark up to 4.3 writes")
         return read(self._value, start)
+
+
+def _less(left: int, size: int) -> int:
+    if size > left:
+        raise RowError("got a variant whose parts overlap: more is in them than it has bytes")
+    return left - size
 
 
 def _sized(data: bytes, start: int) -> bytes:

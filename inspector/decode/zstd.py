@@ -17,7 +17,9 @@ _READ_BYTES = 1 << 20
 def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     """The decompressed bytes, in pieces of up to 1 MiB.
 
-    The library bounds what a frame may request: a window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``).
+    That the file begins as one of today's is looked at here: the library also takes the frames of
+    formats before 1.0, which differ from it by a bit or two. The library bounds what a frame may
+    request: a window of 128 MiB (``ZSTD_WINDOWLOG_LIMIT``).
 
     Raises:
         TruncatedError: the file ends within a frame.
@@ -25,7 +27,8 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
     """
     import pyarrow as pa  # noqa: PLC0415 - not to recognise a codec
 
-    reader = _Reader(source)
+    source.expect(MAGIC, "a Zstandard frame")
+    reader = _Reader(source, MAGIC)
     stream = pa.CompressedInputStream(pa.PythonFile(reader, mode="r"), "zstd")
     while True:
         try:
@@ -46,17 +49,24 @@ def _translated(error: Exception, offset: int) -> DecodeError:
 
 
 class _Reader(io.RawIOBase):
-    """The part of a file object that pyarrow reads from."""
+    """The part of a file object that pyarrow reads from.
 
-    def __init__(self, source: Source) -> None:
+    Args:
+        source: what it gives. taken: what was taken of it before, to be given first.
+    """
+
+    def __init__(self, source: Source, taken: bytes) -> None:
         super().__init__()
-        self._source = source
+        self._source, self._taken = source, taken
         self.failure: OSError | None = None  # of the storage beneath, not of the format
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1, /) -> bytes:
+        if self._taken:
+            taken, self._taken = self._taken, b""
+            return taken
         try:
             return bytes(self._source.some(size))
         except OSError as error:

@@ -67,10 +67,14 @@ class _Program:
         budget = [len(row) - fixed]
         for i in range(fields):
             (slot,) = _SLOT.unpack_from(row, bits + i * _WORD)
-            if row[i >> 3] >> (i & 7) & 1:
-                self._skip()
-            elif not self._field_fits(row, slot, fixed, budget, depth):
-                return False
+            start = self._at
+            self._skip()
+            behind = self._at
+            if not row[i >> 3] >> (i & 7) & 1:
+                self._at = start
+                if not self._field_fits(row, slot, fixed, budget, depth):
+                    return False
+                self._at = behind  # where the program says, whatever the struct took of it
         return True
 
     def _field_fits(

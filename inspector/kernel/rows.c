@@ -105,9 +105,9 @@ PyObject *kernel_check_rows(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "arrays differ in length");
         goto done;
     }
-    Py_BEGIN_ALLOW_THREADS
+    BEGIN_WORK(spans.offsets.count)
     found = check_rows(&spans, &program, out.buf);
-    Py_END_ALLOW_THREADS
+    END_WORK
     if (found < 0)
         PyErr_SetString(PyExc_ValueError, OUTSIDE);
     else
@@ -180,9 +180,9 @@ PyObject *numbers_of_rows(PyObject *args, const char *format, RowNumbers fill)
         PyErr_SetString(PyExc_ValueError, "arrays differ in length");
         goto done;
     }
-    Py_BEGIN_ALLOW_THREADS
+    BEGIN_WORK(spans.offsets.count)
     status = fill(&spans, &program, &values, valid.buf);
-    Py_END_ALLOW_THREADS
+    END_WORK
     if (status < 0)
         PyErr_SetString(PyExc_ValueError, OUTSIDE);
     else

@@ -164,6 +164,18 @@ def test_no_room_for_a_row_checksum(entry: Record) -> None:
     assert caught.value.offset == 4
 
 
+@pytest.mark.parametrize("block_bytes", [1, 1 << 20])
+def test_the_first_fault_is_the_one_that_is_told(block_bytes: int) -> None:
+    """However a file is cut into blocks: Atheris found that the removal went before the rest."""
+    raw = encode.records([(b"no room", b""), *[(b"key %d" % i, b"12345678") for i in range(9)]])
+    raw = raw[:-4] + encode.records([(b"removed", None)])
+    pieces = [raw[at : at + 5] for at in range(0, len(raw), 5)]
+    limits = Limits(block_bytes=block_bytes)
+    with pytest.raises(RecordError, match="no room for a row checksum") as caught:
+        list(read_records(pieces, snapshot=True, row_checksum=True, limits=limits))
+    assert caught.value.offset == 4
+
+
 def test_row_checksums_of_spark() -> None:
     """The first removal of a delta that Spark 4.3.0 wrote for flatMapGroupsWithState."""
     raw = bytes.fromhex(

@@ -106,6 +106,22 @@ def test_what_is_no_variant(names: bytes, value: bytes, message: str) -> None:
         variant_value(names, value)
 
 
+def test_parts_that_overlap_make_no_large_value() -> None:
+    """Thirty arrays in each other whose members are all the same one: a billion, by 300 bytes."""
+    array = b"".join(
+        bytes([0b00000011, 3]) + bytes([0, 0, 0, 0])
+        for _ in range(30)  # offsets 0, 0, 0, 0
+    )
+    with pytest.raises(RowError, match="parts overlap"):
+        variant_value(metadata(), array + primitive(0))
+    many = bytes([0b00000011, 100]) + bytes(101) + bytes([50 << 2 | 1]) + b"x" * 50
+    with pytest.raises(RowError, match="parts overlap"):
+        variant_value(metadata(), many)
+    names = bytes([0b00000001, 3, 0, 9, 0, 9]) + b"x" * 9  # 0 to 9, 9 to 0, 0 to 9
+    with pytest.raises(RowError, match="parts overlap"):
+        variant_value(names, container(0b00000010, [0, 2], [primitive(0), primitive(0)]))
+
+
 def test_depth_is_limited() -> None:
     value = primitive(0)
     for _ in range(40):

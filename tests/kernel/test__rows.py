@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from inspector.kernel.loader import ENVIRONMENT, load
@@ -108,6 +108,7 @@ kinds = st.sampled_from([0, 1, 2, ANY, UNUSED, RANGE, REGION, STRUCT, DOUBT])
 
 
 @BOTH
+@example([struct.pack("<4Q", 0, 24 << 32 | 8, 0, 0)], [2, STRUCT, 0, 0, REGION])
 @given(any_rows, st.lists(kinds | numbers, max_size=12))
 def test_rows_are_the_same_in_both(rows: list[bytes], program: list[int]) -> None:
     python, c = load("python"), load("c")
