@@ -11,10 +11,15 @@ again) and measures
 
 * the stages of the pass, each alone, against LZ4 decompression alone and, on a smaller share,
   against the Python kernel: seconds of one core (``benchmark/stages.py``);
-* the whole ``audit`` process: time from start to end, and peak resident memory;
+* the whole ``audit`` process: time from start to end, peak resident memory, and with
+  ``--workers 1`` the memory of a key;
 * Spark's ``statestore`` source counting the rows of the same files on the same cores; its count
   also says that Spark reads what was made;
+* the same for group state with timers, a join, session windows and deduplication, of
+  ``--operator-keys`` rows each: what a record and a key costs (``benchmark/operators.py``);
 * time and memory of ``audit`` as keys, versions and partitions grow ten times;
+* long histories of one partition with a fifth of ``--keys``: ``--history-versions`` against a tenth
+  of them, with deltas only and with snapshots (``benchmark/history.py``);
 * the start of ``inspector info`` against ``python -c 'import pyarrow, fsspec, click'``.
 
 With ``--engine spark`` it measures the audit on one and on two cores of Spark, against Spark's
@@ -30,20 +35,20 @@ import argparse
 import json
 import os
 import platform
-import subprocess
 import sys
 import tempfile
-import time
 from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # The folder of this script, and then the package.
-from benchmark import on_spark, stages  # noqa: E402
-from benchmark.checkpoint import FIXTURE, ROW_BYTES, UPDATES, Made, Size, kept  # noqa: E402
+from benchmark import history, on_spark, operators, stages  # noqa: E402
+from benchmark.checkpoint import ROW_BYTES, Made, Size, kept  # noqa: E402
+from benchmark.processes import Run, Runs, cores, warm_memory  # noqa: E402
+from benchmark.shapes import WINDOWED_COUNT  # noqa: E402
 from benchmark.tables import table  # noqa: E402
 
 SPARK_OVERHEAD = 688_000_000 / 3_000_000 - 96
@@ -51,85 +56,17 @@ SPARK_OVERHEAD = 688_000_000 / 3_000_000 - 96
 (688 MB for 3 million rows of 96 bytes)."""
 
 IMPORTS = "import pyarrow, fsspec, click"
-AUDIT = """
-import sys
-from inspector.cli.main import run
-try:
-    run()
-finally:
-    try:
-        with open("/proc/self/status") as status:
-            peak = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
-    except OSError:
-        import resource
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
-    print("peak", peak, file=sys.stderr)
-"""
-SPARK = """
-import json, sys, time
-start = time.time()
-from pyspark.sql import SparkSession
-spark = (
-    SparkSession.builder.master(f"local[{sys.argv[2]}]").config("spark.driver.memory", "6g")
-    .config("spark.ui.enabled", "false").config("spark.log.level", "ERROR").getOrCreate()
-)
-begun = time.time()
-rows = spark.read.format("statestore").load(sys.argv[1]).count()
-done = time.time()
-print(json.dumps({"version": spark.version, "session_s": begun - start, "count_s": done - begun,
-                  "rows": rows}))
-"""
-
-
-class Run(NamedTuple):
-    """A process from start to end: wall clock, processor time, peak of resident memory."""
-
-    wall_s: float
-    cpu_s: float
-    peak_mb: float = 0.0
-
-
-def process(command: list[str], repeat: int) -> Run:
-    """The best of some runs of a command."""
-    runs = [_process(command) for _ in range(repeat)]
-    return Run(*(min(column) for column in zip(*runs, strict=True)))
-
-
-def _process(command: list[str]) -> Run:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    before, start = os.times(), time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    wall, after = time.perf_counter() - start, os.times()
-    if done.returncode:
-        sys.exit(f"{' '.join(command)[:200]}\n{done.stdout}{done.stderr}")
-    cpu = after.children_user + after.children_system
-    cpu -= before.children_user + before.children_system
-    peak = [int(line.split()[1]) for line in done.stderr.splitlines() if line.startswith("peak ")]
-    return Run(wall, cpu, peak[0] / 1e3 * 1.024 if peak else 0.0)
-
-
-def audit(path: Path, repeat: int) -> Run:
-    """The whole process of ``inspector audit``."""
-    return process([sys.executable, "-c", AUDIT, "audit", "--fail-on", "never", str(path)], repeat)
-
-
-def spark_count(path: Path, cores: int) -> dict[str, Any]:
-    """Rows of the newest version by Spark's ``statestore`` source, and how long that took."""
-    command = [sys.executable, "-c", SPARK, str(path), str(cores)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"Spark does not read what was made:\n{done.stderr[-4000:]}")
-    answer: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return answer
+WARM_BYTES = 2 << 30  # more than an audit here takes, and what Spark's heap begins with
 
 
 # --- what is measured ------------------------------------------------------------------------
 
 
-def measure_stages(made: Made, small: Made, repeat: int) -> dict[str, Any]:
+def measure_stages(made: Made, small: Made, runs: Runs) -> dict[str, Any]:
     """Stages with the C kernel; with both kernels on the smaller share."""
-    whole = stages.best(made.path, repeat)
-    share, twin = stages.best(small.path, repeat), stages.best(small.path, 1, "python")
+    warm_memory(runs.warm_bytes)
+    whole = stages.best(made.path, runs.repeat)
+    share, twin = stages.best(small.path, runs.repeat), stages.best(small.path, 1, "python")
     lz4 = whole.seconds["lz4 alone"]
     rows = [
         _stage(name, took, whole, twin.seconds[name] / max(share.seconds[name], 1e-9))
@@ -157,9 +94,10 @@ def _stage(name: str, took: float, whole: stages.Stages, twin: float) -> tuple[s
     return name, f"{took:.3f}", f"{per_lz4:.2f}", f"{per_record:.0f}", f"{twin:.0f}"
 
 
-def measure_whole(made: Made, repeat: int, spark: bool, cores: int) -> dict[str, Any]:
+def measure_whole(made: Made, runs: Runs, spark: bool) -> dict[str, Any]:
     """The whole audit against Spark's count."""
-    run = audit(made.path, repeat)
+    run, alone = runs.audit(made.path), runs.audit(made.path, workers=1)
+    memory = alone.peak_mb - runs.audit(made.shape.fixture, workers=1).peak_mb
     version_mb = made.size.keys * (ROW_BYTES + SPARK_OVERHEAD) / 1e6
     found: dict[str, Any] = {
         "wall_s": round(run.wall_s, 2),
@@ -167,37 +105,33 @@ def measure_whole(made: Made, repeat: int, spark: bool, cores: int) -> dict[str,
         "peak_mb": round(run.peak_mb),
         "spark_version_mb": round(version_mb),
         "peak_per_spark_version": round(run.peak_mb / version_mb, 2),
+        "bytes_per_key": round(memory * 1e6 / made.keys_of_a_partition),
     }
     rows = [
-        ("audit", f"{run.wall_s:.2f}", f"{run.cpu_s:.2f}", f"{run.peak_mb:.0f}", ""),
-        ("one version in Spark, by its own metric", "", "", f"{version_mb:.0f}", ""),
+        ("audit", *_cells(run), "", ""),
+        ("audit --workers 1", *_cells(alone), f"{found['bytes_per_key']}", ""),
+        ("one version in Spark, by its own metric", "", "", f"{version_mb:.0f}", "", ""),
     ]
     if spark:
-        best = [spark_count(made.path, cores) for _ in range(min(repeat, 2))]
-        session = min(each["session_s"] for each in best)
-        count = min(each["count_s"] for each in best)
-        if best[0]["rows"] != made.size.keys:
-            sys.exit(f"Spark counts {best[0]['rows']} rows, expected {made.size.keys}")
-        found |= {
-            "spark": best[0]["version"],
-            "spark_session_s": round(session, 2),
-            "spark_count_s": round(count, 2),
-            "faster_than_spark": round((session + count) / run.wall_s, 1),
-            "faster_than_spark_count_alone": round(count / run.wall_s, 1),
-        }
-        whole, alone = found["faster_than_spark"], found["faster_than_spark_count_alone"]
-        rows.append(("Spark: session and count", f"{session + count:.2f}", "", "", f"{whole}"))
-        rows.append(("Spark: count alone", f"{count:.2f}", "", "", f"{alone}"))
+        found |= runs.spark(made, run)
+        session, count = found["spark_session_s"], found["spark_count_s"]
+        whole, only = found["faster_than_spark"], found["faster_than_spark_count_alone"]
+        rows.append(("Spark: session and count", f"{session + count:.2f}", "", "", "", f"{whole}"))
+        rows.append(("Spark: count alone", f"{count:.2f}", "", "", "", f"{only}"))
     table(
-        f"the whole process, {cores} cores: {made.size.keys:,} keys, {made.records:,} records, "
+        f"the whole process, {cores()} cores: {made.size.keys:,} keys, {made.records:,} records, "
         f"{made.raw_bytes / 1e6:.0f} MB raw, {made.file_bytes / 1e6:.0f} MB in files",
-        ("process", "wall s", "cpu s", "peak MB", "x audit"),
+        ("process", "wall s", "cpu s", "peak MB", "B/key", "x audit"),
         rows,
     )
     return found
 
 
-def measure_growth(folder: Path, size: Size, factor: int, repeat: int) -> dict[str, Any]:
+def _cells(run: Run) -> tuple[str, str, str]:
+    return f"{run.wall_s:.2f}", f"{run.cpu_s:.2f}", f"{run.peak_mb:.0f}"
+
+
+def measure_growth(folder: Path, size: Size, factor: int, runs: Runs) -> dict[str, Any]:
     """Processor time beyond the start and peak memory of audits of growing checkpoints."""
     # More versions of the same keys, with more updates: only history grows.
     updates = (1 + size.updates) * factor - 1
@@ -210,12 +144,12 @@ def measure_growth(folder: Path, size: Size, factor: int, repeat: int) -> dict[s
             keys=size.keys * factor, partitions=size.partitions * factor
         ),
     }
-    start = audit(FIXTURE, repeat)
+    start = runs.audit(WINDOWED_COUNT.fixture)
     found: dict[str, Any] = {}
     rows: list[tuple[str, ...]] = []
     for name, each in cases.items():
         made = kept(folder / name.replace(" ", "_"), each)
-        run = audit(made.path, repeat)
+        run = runs.audit(made.path)
         cost, memory = run.cpu_s - start.cpu_s, run.peak_mb - start.peak_mb
         found[name] = {
             "records": made.records,
@@ -239,10 +173,12 @@ def measure_growth(folder: Path, size: Size, factor: int, repeat: int) -> dict[s
     return found
 
 
-def measure_start(repeat: int) -> dict[str, Any]:
+def measure_start(runs: Runs) -> dict[str, Any]:
     """The start of the command against the imports it cannot do without."""
-    imports = process([sys.executable, "-c", IMPORTS], 3 * repeat)
-    info = process([sys.executable, "-m", "inspector", "info", str(FIXTURE)], 3 * repeat)
+    often = Runs(3 * runs.repeat, runs.warm_bytes // 8)  # a start takes little memory
+    fixture = str(WINDOWED_COUNT.fixture)
+    imports = often.best([sys.executable, "-c", IMPORTS])
+    info = often.best([sys.executable, "-m", "inspector", "info", fixture])
     ratio = info.wall_s / imports.wall_s
     table(
         "start-up",
@@ -286,6 +222,8 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--keys", type=int, default=3_000_000, help="of all partitions together")
     parser.add_argument("--versions", type=int, default=10)
+    parser.add_argument("--operator-keys", type=int, default=2_000_000, help="of each other one")
+    parser.add_argument("--history-versions", type=int, default=1_000, help="ten or more")
     parser.add_argument("--partitions", type=int, help="2; 16 with --engine spark")
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--engine", choices=("local", "spark"), default="local")
@@ -297,8 +235,11 @@ def options() -> argparse.Namespace:
     given.partitions = given.partitions or (16 if given.engine == "spark" else 2)
     if given.no_spark and given.engine == "spark":
         parser.error("--engine spark has nothing to measure with --no-spark")
+    if given.history_versions < history.FACTOR:
+        parser.error(f"--history-versions has no tenth below {history.FACTOR}")
     if given.smoke:
         given.keys, given.versions, given.partitions, given.repeat = 2_000, 3, 2, 1
+        given.operator_keys, given.history_versions = 2_000, 10
         given.no_spark = True
     return given
 
@@ -306,18 +247,21 @@ def options() -> argparse.Namespace:
 def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Everything, in one run."""
     size = Size(given.keys, given.versions, given.partitions)
+    runs = Runs(given.repeat, 0 if given.smoke else WARM_BYTES)
     if given.engine == "spark":
         made = kept(folder / "spark_whole", size)
-        return {"engine": on_spark.measure(folder, made, given.repeat)} | about(made)
-    cores = os.cpu_count() or 1
+        return {"engine": on_spark.measure(folder, made, runs)} | about(made)
     made = kept(folder / "whole", size)
     small = kept(folder / "share", size._replace(keys=max(given.keys // 60, 100)))
-    base = Size(max(given.keys // 15, 100), given.versions, given.partitions, UPDATES)
+    base = size._replace(keys=max(given.keys // 15, 100))
+    others, spark = size._replace(keys=given.operator_keys), not given.no_spark
     return {
-        "start": measure_start(given.repeat),
-        "audit": measure_whole(made, given.repeat, not given.no_spark, cores),
-        "stages": measure_stages(made, small, given.repeat),
-        "growth": measure_growth(folder, base, 3 if given.smoke else 10, given.repeat),
+        "start": measure_start(runs),
+        "audit": measure_whole(made, runs, spark),
+        "stages": measure_stages(made, small, runs),
+        "operators": operators.measure(folder, others, runs, spark),
+        "growth": measure_growth(folder, base, 3 if given.smoke else 10, runs),
+        "history": history.measure(folder, given.keys // 5, given.history_versions, runs),
     } | about(made)
 
 

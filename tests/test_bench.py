@@ -7,7 +7,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+from benchmark import shapes
+from benchmark.checkpoint import Size, make
+
+from inspector.api import audit
+from inspector.sparktypes import parse_ddl
+from tests.encode import row
 
 SCRIPT = Path(__file__).resolve().parents[1] / "scripts" / "bench.py"
 
@@ -21,12 +28,17 @@ def smoke() -> subprocess.CompletedProcess[str]:
 def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[str]) -> None:
     (line,) = smoke.stdout.splitlines()
     found = json.loads(line)
-    assert set(found) == {"start", "audit", "stages", "growth", "checkpoint", "machine"}
+    assert set(found) == {
+        *("start", "audit", "stages", "operators", "growth", "history", "checkpoint", "machine")
+    }
     assert set(found["stages"]["seconds"]) == {
         *("lz4 alone", "inflate", "scan", "check rows", "intern", "hash", "replay", "facts")
     }
     assert list(found["growth"]) == ["base", "3x keys", "3x versions", "3x partitions"]
-    assert {"wall_s", "cpu_s", "peak_mb", "peak_per_spark_version"} <= set(found["audit"])
+    assert set(found["audit"]) == {
+        *("wall_s", "cpu_s", "peak_mb", "bytes_per_key"),
+        *("spark_version_mb", "peak_per_spark_version"),
+    }
     assert "info_per_imports" in found["start"]
     assert found["checkpoint"]["keys"] == 2000
     assert {"python", "numpy", "pyarrow", "cpu", "cores"} <= set(found["machine"])
@@ -38,7 +50,9 @@ def test_each_measurement_has_its_table(smoke: subprocess.CompletedProcess[str])
         "start-up",
         "the whole process",
         "stages",
+        "other operators",
         "cost as the work grows",
+        "long histories",
     ]
 
 
@@ -48,6 +62,85 @@ def test_what_grows_is_what_the_case_says(smoke: subprocess.CompletedProcess[str
     for case, keys in (("3x keys", 3), ("3x versions", 1), ("3x partitions", 3)):
         assert growth[case]["keys"] == keys * base["keys"]
         assert 2 * base["records"] < growth[case]["records"] < 4 * base["records"]
+
+
+def test_each_operator_has_its_records(smoke: subprocess.CompletedProcess[str]) -> None:
+    operators = json.loads(smoke.stdout)["operators"]
+    assert {name: found["records"] for name, found in operators.items()} == {
+        "group state with timers": 4000,  # in three versions: some keys are put again
+        "stream-stream join": 2000,
+        "session windows": 4000,
+        "deduplication": 2000,
+    }
+    measured = {"records", "file_bytes", "wall_s", "ns_per_record", "memory_mb", "bytes_per_key"}
+    assert all(set(found) == measured for found in operators.values())
+
+
+def test_a_long_history_is_held_against_a_tenth_of_it(
+    smoke: subprocess.CompletedProcess[str],
+) -> None:
+    history = json.loads(smoke.stdout)["history"]
+    assert list(history) == ["delta only", "with snapshots"]
+    for found in history.values():
+        assert (found["tenth"]["versions"], found["whole"]["versions"]) == (1, 10)
+        assert found["whole"]["records"] > 6 * found["tenth"]["records"]
+        assert set(found["ratios"]) == {"bytes", "time", "memory"}
+    for part in ("tenth", "whole"):
+        deltas, snapshots = history["delta only"][part], history["with snapshots"][part]
+        assert snapshots["records"] > deltas["records"]
+        assert snapshots["file_bytes"] > deltas["file_bytes"]
+
+
+def test_a_history_without_a_tenth_is_refused() -> None:
+    command = [sys.executable, str(SCRIPT), "--history-versions", "9"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert "--history-versions has no tenth below 10" in done.stderr
+
+
+SHAPES = (shapes.WINDOWED_COUNT, *shapes.OTHERS)
+
+
+def test_rows_are_those_of_the_format() -> None:
+    numbers, names = np.array([5, -7]), np.array([list(b"anna12345"), list(b"bertha678")], np.uint8)
+    inner = shapes.unsafe_rows(2, numbers, None, names)
+    rows = shapes.unsafe_rows(2, names, *[None] * 64, inner, 3)
+    schema = parse_ddl(
+        "name string, "
+        + "".join(f"n{i} bigint, " for i in range(64))
+        + "inner struct<number: bigint, nothing: bigint, name: string>, three bigint"
+    )
+    for line, number, name in zip(rows, numbers.tolist(), names, strict=True):
+        nested = (number, None, name.tobytes())
+        assert line.tobytes() == row(schema, (name.tobytes(), *[None] * 64, nested, 3))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.name))
+def test_what_is_made_is_whole(shape: shapes.Shape, tmp_path: Path) -> None:
+    made = make(tmp_path / "ck", Size(3_000, 6, 3, snapshots=2), shape)
+    report = audit(str(made.path))
+    assert report.complete
+    assert not report.problems
+    assert not report.findings
+    assert report.summary["rows"] == 3_000
+    assert report.summary["leftovers"] == 0
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: str(shape.name))
+def test_snapshots_leave_the_deltas_as_they_are(shape: shapes.Shape, tmp_path: Path) -> None:
+    for name, every in (("deltas", 0), ("both", 2)):
+        make(tmp_path / name, Size(400, 4, 2, snapshots=every), shape)
+    files = {
+        name: {
+            file.relative_to(tmp_path / name): file.read_bytes()
+            for file in (tmp_path / name).rglob("*.*")
+            if file.suffix in (".delta", ".snapshot")
+        }
+        for name in ("deltas", "both")
+    }
+    assert files["deltas"].items() < files["both"].items()
+    added = files["both"].keys() - files["deltas"].keys()
+    assert {file.name for file in added} == {"2.snapshot", "4.snapshot"}
 
 
 # --- on Spark ------------------------------------------------------------------------------------

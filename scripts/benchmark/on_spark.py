@@ -17,9 +17,10 @@ import statistics
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from benchmark.checkpoint import ROW_BYTES, Made, Size, kept
+from benchmark.processes import Runs, warm_memory
 from benchmark.tables import table
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,10 +35,21 @@ WAYS = {
 }
 
 
-def measure(folder: Path, made: Made, repeat: int) -> dict[str, Any]:
+class Session(NamedTuple):
+    """A session of Spark: its cores, its rounds, and memory that is touched before it."""
+
+    cores: int
+    rounds: int
+    warm_bytes: int
+
+
+def measure(folder: Path, made: Made, runs: Runs) -> dict[str, Any]:
     """All of it on a checkpoint, and its memory on others of twice the keys."""
     size = made.size
-    told = {cores: session(made.path, size, (cores, repeat)) for cores in CORES}
+    told = {
+        cores: session(made.path, size, Session(cores, runs.repeat, runs.warm_bytes))
+        for cores in CORES
+    }
     best = {cores: _best(told[cores]["rounds"]) for cores in CORES}
     rows = [row for cores in CORES for row in _rows(cores, told[cores]["rounds"])]
     table(
@@ -54,12 +66,12 @@ def measure(folder: Path, made: Made, repeat: int) -> dict[str, Any]:
         "faster_than_values": {c: round(best[c]["values"] / best[c]["spark"], 2) for c in CORES},
         "per_local": {c: round(best[c]["spark"] / best[c]["local"], 2) for c in CORES},
         "two_cores_faster": round(best[1]["spark"] / best[2]["spark"], 2),
-        "memory": measure_memory(folder, size, told[2]["workers"]),
+        "memory": measure_memory(folder, size, runs, told[2]["workers"]),
     }
 
 
 def measure_memory(
-    folder: Path, size: Size, workers: list[dict[str, float]]
+    folder: Path, size: Size, runs: Runs, workers: list[dict[str, float]]
 ) -> dict[str, dict[str, float]]:
     """What the largest Python worker took, as keys grow in the same partitions and in more."""
     more_keys = size._replace(keys=2 * size.keys)
@@ -67,7 +79,7 @@ def measure_memory(
     found = {"base": _memory(size, workers)}
     for name, each in (("2x keys", more_keys), ("2x keys and partitions", more_partitions)):
         made = kept(folder / f"spark_{name.replace(' ', '_')}", each)
-        told = session(made.path, each, (CORES[-1], 2), ("spark",))
+        told = session(made.path, each, Session(CORES[-1], 2, runs.warm_bytes), ("spark",))
         found[name] = _memory(each, told["workers"])
     head = ("start_mb", "peak_mb", "took_mb", "partition_mb", "took_per_partition")
     table(
@@ -79,18 +91,19 @@ def measure_memory(
 
 
 def session(
-    path: Path, size: Size, much: tuple[int, int], ways: tuple[str, ...] = tuple(WAYS)
+    path: Path, size: Size, wanted: Session, ways: tuple[str, ...] = tuple(WAYS)
 ) -> dict[str, Any]:
     """What one session tells of a checkpoint.
 
     Args:
         path: the checkpoint.
         size: of the checkpoint.
-        much: cores, and rounds.
+        wanted: the session.
         ways: what is done in each round.
     """
-    cores, repeat = (str(each) for each in much)
-    command = [sys.executable, str(SESSION), str(path), cores, repeat, ",".join(ways)]
+    warm_memory(wanted.warm_bytes)
+    numbers = str(wanted.cores), str(wanted.rounds)
+    command = [sys.executable, str(SESSION), str(path), *numbers, ",".join(ways)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:

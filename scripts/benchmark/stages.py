@@ -7,10 +7,11 @@ import struct
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
+from benchmark.shapes import WINDOWED_COUNT
 
 from inspector.decode.frames import inflate
 from inspector.decode.records import RecordBlock, read_records
@@ -25,23 +26,37 @@ from inspector.state.replay import StateMap, Tracking
 if TYPE_CHECKING:
     from inspector.kernel.loader import Kernel
 
-KEY = "window struct<start: timestamp, end: timestamp>, user string"
+T = TypeVar("T")
+KEY = WINDOWED_COUNT.key
 VALUE = "count bigint, sum bigint, max timestamp"
 HEADER = struct.Struct("<8sBiiI")
 
 
 class Clock:
-    """Adds up the processor time of this thread by stage: other processes do not count."""
+    """Adds up the processor time of this thread by stage: other processes do not count.
+
+    What one stage calls of another is on the other's account.
+    """
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
+        self._others = 0.0
 
     def run(self, stage: str, work: Any, *args: Any) -> Any:
         """Call a function on a stage's account."""
+        before, self._others = self._others, 0.0
         start = time.thread_time()
-        result = work(*args)
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + time.thread_time() - start
-        return result
+        try:
+            return work(*args)
+        finally:
+            took = time.thread_time() - start
+            self.seconds[stage] = self.seconds.get(stage, 0.0) + took - self._others
+            self._others = before + took
+
+    def each(self, stage: str, items: Iterator[T]) -> Iterator[T]:
+        """What an iterator gives, made on a stage's account."""
+        while (item := self.run(stage, next, items, None)) is not None:
+            yield item
 
 
 class Stages(NamedTuple):
@@ -58,7 +73,7 @@ class Stages(NamedTuple):
 
 
 def run(path: Path) -> Stages:
-    """Take every file of a checkpoint through all stages, one stage after the other."""
+    """Take every file of a checkpoint through all stages, block by block as an audit does."""
     clock = Clock()
     records = raw_bytes = 0
     checks = RowCheck(parse_ddl(KEY)), RowCheck(parse_ddl(VALUE))
@@ -69,16 +84,16 @@ def run(path: Path) -> Stages:
         for file in sorted(folder.glob("*.delta"), key=lambda each: int(each.stem)):
             data = file.read_bytes()
             clock.run("lz4 alone", _decompress, list(_payloads(data)))
-            raw = clock.run("inflate", list, inflate([data], "lz4"))
-            raw_bytes += sum(map(len, raw))
-            blocks = clock.run("scan", list, read_records(raw, snapshot=False))
-            records += sum(block.count for block in blocks)
-            clock.run("check rows", _check, checks, blocks)
-            change = clock.run("replay", _replay, state, int(file.stem), blocks)
+            raw = _Counted(clock.each("inflate", inflate([data], "lz4")))
+            state.begin(int(file.stem))
+            for block in clock.each("scan", read_records(raw, snapshot=False)):
+                records += block.count
+                clock.run("check rows", _check, checks, block)
+                clock.run("replay", state.apply, block)
+            change = clock.run("replay", state.end)
+            raw_bytes += raw.size
             clock.run("facts", measure_version, change, state, sizes, {})
-    seconds = clock.seconds
-    seconds["replay"] -= seconds["intern"] + seconds["hash"]  # they ran within it
-    return Stages(seconds, records, raw_bytes)
+    return Stages(clock.seconds, records, raw_bytes)
 
 
 def best(path: Path, repeat: int, kernel_name: str = "c") -> Stages:
@@ -103,17 +118,21 @@ def window_end() -> Any:
     return lambda block: field.read(block.buffer, block.key_offset, block.key_length)[0]
 
 
-def _check(checks: tuple[RowCheck, RowCheck], blocks: list[RecordBlock]) -> None:
-    for block in blocks:
-        assert not checks[0].misfits(block.buffer, block.key_offset, block.key_length)
-        assert not checks[1].misfits(block.buffer, block.value_offset, block.value_length)
+class _Counted:
+    """Blocks of bytes, and how many bytes they were."""
+
+    def __init__(self, blocks: Iterator[bytes]) -> None:
+        self._blocks, self.size = blocks, 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            self.size += len(block)
+            yield block
 
 
-def _replay(state: StateMap, version: int, blocks: list[RecordBlock]) -> Any:
-    state.begin(version)
-    for block in blocks:
-        state.apply(block)
-    return state.end()
+def _check(checks: tuple[RowCheck, RowCheck], block: RecordBlock) -> None:
+    assert not checks[0].misfits(block.buffer, block.key_offset, block.key_length)
+    assert not checks[1].misfits(block.buffer, block.value_offset, block.value_length)
 
 
 def _payloads(data: bytes) -> Iterator[tuple[memoryview, int]]:
