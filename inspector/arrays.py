@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import mmap
 from typing import Any
 
 import numpy as np
@@ -22,3 +24,54 @@ def longer(array: npt.NDArray[Any], length: int, *, fill: int = 0) -> npt.NDArra
     if fill:
         grown[len(array) :] = fill
     return grown
+
+
+class GrowingArray:
+    """One array that grows, zeroed where nothing was written.
+
+    Its pages change their place when it grows, and no byte is copied, where the system can do that
+    (Linux). What was never written takes no memory. A large one lies in large pages, if there
+    are any: where elements are met in any order, most of the time for each would go into the
+    look-up of its page.
+    """
+
+    _SMALLEST = 1 << 16
+    _LARGE_PAGE = 1 << 21
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self._dtype = np.dtype(dtype)
+        self._memory: mmap.mmap | None = None
+
+    def reserve(self, room: int) -> npt.NDArray[Any]:
+        """The array with room for so many elements at least.
+
+        If an array of before is still in use anywhere, or what looks at one, it stays valid and
+        what this returns is a copy.
+        """
+        before = 0 if self._memory is None else len(self._memory)
+        size = max(before, self._SMALLEST)
+        while size < room * self._dtype.itemsize:
+            size *= 2
+        if self._memory is None or size > before:
+            self._memory = self._grown(size)
+        return np.frombuffer(self._memory, self._dtype, size // self._dtype.itemsize)
+
+    def _grown(self, size: int) -> mmap.mmap:
+        memory = self._memory
+        try:
+            if memory is None:
+                memory = _zeroed(size)
+            else:
+                memory.resize(size)
+        except (BufferError, SystemError):  # it is in use, or the system cannot
+            assert memory is not None
+            old, memory = memory, _zeroed(size)
+            memory[: len(old)] = old
+        if size >= self._LARGE_PAGE and hasattr(mmap, "MADV_HUGEPAGE"):
+            with contextlib.suppress(OSError):  # of a system without
+                memory.madvise(mmap.MADV_HUGEPAGE)
+        return memory
+
+
+def _zeroed(size: int) -> mmap.mmap:
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -78,7 +78,8 @@ def _cached(hint: Any) -> _Codec:
 
 def _of_class(cls: type) -> _Codec:
     if issubclass(cls, enum.Enum):
-        return _Codec(lambda value: value.value, cls)
+        members: dict[Any, Any] = {each.value: each for each in cls}
+        return _Codec(lambda one: one.value, lambda value: members.get(value) or cls(value))
     if is_dataclass(cls):
         return _record(cls)
     if issubclass(cls, tuple) and hasattr(cls, "_fields"):
@@ -134,16 +135,24 @@ def _record(cls: Any) -> _Codec:
     """Of a dataclass, by name: an engine finds the files of a task in its text."""
     hints = get_type_hints(cls)
     each = {f.name: _codec(hints[f.name]) for f in fields(cls)}
+    # A task has a thousand files: what JSON has as it is passes without a call.
+    other = {name: codec for name, codec in each.items() if codec is not _PLAIN}
+
+    def write(value: Any) -> Any:
+        found = {name: getattr(value, name) for name in each}
+        for name, codec in other.items():
+            found[name] = codec.write(found[name])
+        return found
 
     def read(value: Any) -> Any:
         if value.keys() != each.keys():
             raise ValueError(f"got the fields {sorted(value)} of {cls.__name__}")
-        return cls(**{name: codec.read(value[name]) for name, codec in each.items()})
+        found = dict(value)
+        for name, codec in other.items():
+            found[name] = codec.read(found[name])
+        return cls(**found)
 
-    return _Codec(
-        lambda value: {name: codec.write(getattr(value, name)) for name, codec in each.items()},
-        read,
-    )
+    return _Codec(write, read)
 
 
 def _named_tuple(cls: Any) -> _Codec:

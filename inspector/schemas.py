@@ -148,6 +148,19 @@ def array_of(values: Any, kind: Any) -> Any:
         return pa.array(values, kind)  # the words of its error are better
 
 
+def parts_of(
+    batch: pa.RecordBatch, keys: Sequence[str]
+) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
+    """The rows of a batch by what they have in some columns: those values, and the rows of them."""
+    places = list(zip(*(batch.column(name).to_pylist() for name in keys), strict=True))
+    for place in dict.fromkeys(places):
+        if places.count(place) == len(places):
+            yield place, batch
+        else:
+            rows = [row for row, each in enumerate(places) if each == place]
+            yield place, batch.take(array_of(rows, pa.int64()))
+
+
 def _listed(values: list[Any], kind: Any) -> Any:
     valid = validity(values)
     if kind in _CODES:

@@ -14,6 +14,11 @@ from pathlib import Path
 
 import pytest
 
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
 from inspector import analyses
 from tests.profiles import sampled
 
@@ -317,6 +322,16 @@ def _lines(path: Path) -> list[str]:
 def test_every_module_says_what_it_is() -> None:
     for path in PACKAGE.rglob("*.py"):
         assert ast.get_docstring(ast.parse(path.read_text("utf-8"))), path
+
+
+def test_the_kernel_is_built_from_all_of_its_files() -> None:
+    """A header that is not named is in no source distribution, and its change builds nothing."""
+    (module,) = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["setuptools"][
+        "ext-modules"
+    ]
+    for kind, named in (("c", module["sources"]), ("h", module["depends"])):
+        found = (PACKAGE / "kernel").glob(f"*.{kind}")
+        assert named == sorted(path.relative_to(ROOT).as_posix() for path in found)
 
 
 # --- the tree --------------------------------------------------------------------------------

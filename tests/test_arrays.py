@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import mmap
+
 import numpy as np
 import pytest
 
-from inspector.arrays import longer
+from inspector.arrays import GrowingArray, longer
 
 
 @pytest.mark.parametrize("fill", [0, -1])
@@ -16,3 +18,38 @@ def test_an_array_keeps_its_values_and_type_and_gets_more(fill: int) -> None:
     assert grown.dtype == short.dtype
     grown[0] = 7
     assert short[0] == 5
+
+
+def test_a_growing_array_keeps_its_values_and_gets_zeros() -> None:
+    growing = GrowingArray(np.int64)
+    growing.reserve(10)[:10] = range(10)
+    for room in (10, 9_000, 400_000, 3_000_000):  # the last ones are of large pages
+        array = growing.reserve(room)
+        assert len(array) >= room
+        assert array[:10].tolist() == list(range(10))
+        assert not array[10:].any()
+    assert len(growing.reserve(1)) >= 3_000_000, "it never becomes shorter"
+
+
+def test_what_is_in_use_stays_valid_when_the_array_grows() -> None:
+    growing = GrowingArray(np.int64)
+    used = growing.reserve(8)[3:5]
+    used[:] = 7
+    grown = growing.reserve(1_000_000)
+    assert grown[3:5].tolist() == [7, 7]
+    used[:] = 8
+    assert used.tolist() == [8, 8]
+    assert grown[3:5].tolist() == [7, 7], "a copy"
+
+
+def test_an_array_grows_where_memory_cannot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on macOS, which has no ``mremap``."""
+
+    class Fixed(mmap.mmap):
+        def resize(self, newsize: int) -> None:
+            raise SystemError(f"mmap: resizing to {newsize} not available--no mremap()")
+
+    monkeypatch.setattr("inspector.arrays.mmap.mmap", Fixed)
+    growing = GrowingArray(np.int32)
+    growing.reserve(1)[:2] = 5, 6
+    assert growing.reserve(100_000)[:3].tolist() == [5, 6, 0]

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 
-from inspector.sums import Sums
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inspector.sums import Sums, sum_of
 
 
 @dataclass(frozen=True)
@@ -21,6 +27,17 @@ class Outer(Sums):
     rows: int = 0
     inner: Inner = field(default_factory=Inner)
     names: tuple[str, ...] = ()
+    sizes: Counter[int] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True)
+class Newest(Sums):
+    """Adds in its own way."""
+
+    version: int = 0
+
+    def __add__(self, other: Newest) -> Newest:
+        return Newest(max(self.version, other.version))
 
 
 def test_each_field_is_added_to_its_own() -> None:
@@ -33,3 +50,23 @@ def test_each_field_is_added_to_its_own() -> None:
 def test_without_arguments_it_is_the_zero() -> None:
     some = Outer(3, Inner(4), ("c",))
     assert some + Outer() == Outer() + some == some
+
+
+OUTERS = st.builds(
+    Outer,
+    st.integers(),
+    st.builds(Inner, st.integers()),
+    st.lists(st.text(max_size=2), max_size=2).map(tuple),
+    st.dictionaries(st.integers(0, 3), st.integers(0, 9), max_size=4).map(Counter),
+)
+
+
+@given(st.lists(OUTERS, min_size=1, max_size=5))
+def test_the_sum_of_many_is_that_of_one_after_the_other(values: list[Outer]) -> None:
+    kept = [Counter(each.sizes) for each in values]
+    assert sum_of(values) == reduce(add, values)
+    assert [each.sizes for each in values] == kept, "what is added stays as it was"
+
+
+def test_what_adds_in_its_own_way_does_so() -> None:
+    assert sum_of([Newest(3), Newest(7), Newest(5)]) == Newest(7)

@@ -310,8 +310,10 @@ class _Walk:
         return self._classify(folder.name, is_dir=True)[0] is not FileKind.OTHER
 
     def _is_store(self, entry: Entry) -> bool:
+        if not entry.is_dir:  # as most are
+            return False
         hidden = entry.name.startswith(("_", ".")) or self._is_own(entry)
-        return entry.is_dir and not hidden and self._classify(entry.name)[0] is FileKind.OTHER
+        return not hidden and self._classify(entry.name)[0] is FileKind.OTHER
 
     def _list(self, folders: Iterable[Entry]) -> dict[str, tuple[Entry, ...]]:
         paths = [folder.path for folder in folders]

@@ -58,9 +58,14 @@ def read_at_most(path: str, most: int) -> tuple[bytes, int]:
         OSError: it cannot be read, or is no regular file.
     """
     with _opened(path) as (file, size):
-        parts = []
+        parts: list[bytes] = []
         left = min(most, size + 1)
-        while left > 0 and (part := os.read(file, left)):
+        # One byte more than there is: if it alone is missing, that was the end.
+        probe = int(left > size)
+        while left > probe or (left and not parts):
+            part = os.read(file, left)
+            if not part:
+                break
             parts.append(part)
             left -= len(part)
         return parts[0] if len(parts) == 1 else b"".join(parts), size

@@ -15,8 +15,15 @@ THREADS = 32
 """Requests under way at once."""
 
 
-def in_parallel(call: Callable[[T], R], items: Sequence[T]) -> list[R | OSError | InspectorError]:
-    """``call`` of every item, by at most :data:`THREADS` threads.
+def in_parallel(
+    call: Callable[[T], R], items: Sequence[T], threads: int = THREADS
+) -> list[R | OSError | InspectorError]:
+    """``call`` of every item, by several threads.
+
+    Args:
+        call: waits for answers, mostly.
+        items: what it is called with.
+        threads: how many; 1 for calls that do not wait, as threads would only take turns.
 
     Returns:
         The results in the order of the items; where storage or format failed, the error.
@@ -28,7 +35,7 @@ def in_parallel(call: Callable[[T], R], items: Sequence[T]) -> list[R | OSError 
         except (OSError, InspectorError) as error:
             return error
 
-    if len(items) <= 1:
+    if min(threads, len(items)) <= 1:
         return [attempt(item) for item in items]
-    with ThreadPoolExecutor(min(THREADS, len(items))) as pool:
+    with ThreadPoolExecutor(min(threads, len(items))) as pool:
         return list(pool.map(attempt, items))

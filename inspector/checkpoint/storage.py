@@ -20,7 +20,7 @@ from inspector.checkpoint.drivers import connect, is_async, lists_recursively, r
 from inspector.checkpoint.entries import Entry, entry_of
 from inspector.checkpoint.faults import translated
 from inspector.checkpoint.meter import READ
-from inspector.checkpoint.parallel import in_parallel
+from inspector.checkpoint.parallel import THREADS, in_parallel
 from inspector.checkpoint.patience import Pending, in_thread, patiently
 from inspector.checkpoint.trees import Tree, tree_of
 from inspector.checkpoint.urls import absolute, is_local, joined, shown
@@ -57,6 +57,7 @@ class Storage:
         self.root = shown(root or url)
         self._fs, self._base = connect(self.url, self.options, anew=anew)
         self._is_remote = not is_local(self.url)
+        self._threads = THREADS if self._is_remote else 1
 
     @classmethod
     def open(cls, url: str, options: Mapping[str, str] | None = None) -> Storage:
@@ -144,7 +145,7 @@ class Storage:
                 folder that failed is absent from the answer.
         """
         paths = list(dict.fromkeys(relatives))
-        found = in_parallel(lambda path: self.list(path, missing_ok=missing_ok), paths)
+        found = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self._threads)
         answer: dict[str, tuple[Entry, ...]] = {}
         for path, listing in zip(paths, found, strict=True):
             if isinstance(listing, tuple):
@@ -261,7 +262,7 @@ class Storage:
     ) -> dict[str, bytes | OSError | InspectorError]:
         """Read many small files at once: path -> content, or why there is none."""
         entries = tuple(entries)
-        found = in_parallel(lambda entry: self.read(entry.path, limit, size=entry.size), entries)
+        found = in_parallel(lambda e: self.read(e.path, limit, size=e.size), entries, self._threads)
         return {entry.path: content for entry, content in zip(entries, found, strict=True)}
 
     def stream(

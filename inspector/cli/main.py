@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import gc
 import io
@@ -103,6 +104,9 @@ def run() -> None:
     """Run the command line and end the process."""
     # What is imported stays. Walking it again and again took a twentieth of a short command's time.
     gc.set_threshold(_COLLECT_AFTER)
+    # Nothing here multiplies matrices. numpy's threads for that spin on a core when they start.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    atexit.register(gc.freeze)  # else Python walks everything once more as it ends
     with ended_by_signals():
         _run()
 

@@ -27,6 +27,7 @@ from inspector.model import LIMITS, Limits, above_limit
 _HADOOP_HEADER = struct.Struct(">4si")
 _HADOOP_MAGIC = b"crc\x00"
 _HADOOP_SUM = struct.Struct(">I")
+_PARTS_AT_ONCE = 1 << 12  # as many sums are held
 
 
 @dataclass(frozen=True)
@@ -68,18 +69,51 @@ class HadoopSum:
     def update(self, chunk: bytes) -> None:
         """Take the next bytes; each part is compared at its end, and nothing of it is kept."""
         rest = memoryview(chunk)
-        while rest:
-            some = rest[: self._part - self._filled]
+        if self._filled:
+            rest = self._take(rest, self._part - self._filled)
+        whole = len(rest) - len(rest) % self._part
+        if whole:
+            self._compare_whole(rest[:whole])
+        self._take(rest[whole:], self._part)
+
+    def _take(self, rest: memoryview, most: int) -> memoryview:
+        """Add bytes to the part that has begun; returns what is left of them."""
+        some = rest[:most]
+        if some:
             self._sum = zlib.crc32(some, self._sum)
             self._filled += len(some)
-            rest = rest[len(some) :]
-            if self._filled == self._part:
-                self._close()
+        if self._filled == self._part:
+            self._compare([self._sum])
+            self._sum, self._filled = 0, 0
+        return rest[len(some) :]
+
+    def _compare_whole(self, parts: memoryview) -> None:
+        size, at_once = self._part, self._part * _PARTS_AT_ONCE
+        for start in range(0, len(parts), at_once):
+            some = parts[start : start + at_once]
+            self._compare([zlib.crc32(some[at : at + size]) for at in range(0, len(some), size)])
+
+    def _compare(self, sums: list[int]) -> None:
+        """Hold the sums of the next parts against those that were recorded, all at once mostly."""
+        at = self._parts * _HADOOP_SUM.size
+        found = struct.pack(f">{len(sums)}I", *sums)
+        recorded = self._expected[at : at + len(found)]
+        if found != recorded:
+            each = _HADOOP_SUM.size
+            bad = [
+                part
+                for part in range(len(sums))
+                if found[part * each : (part + 1) * each]
+                != recorded[part * each : (part + 1) * each]
+            ]
+            self._bad += len(bad)
+            self._first = self._parts + bad[0] if self._first is None else self._first
+        self._parts += len(sums)
 
     def finish(self) -> Mismatch | None:
         """The first part that is not as summed, parts that only one of the files has included."""
         if self._filled:
-            self._close()
+            self._compare([self._sum])
         recorded = len(self._expected) // _HADOOP_SUM.size
         left = max(0, recorded - self._parts)
         first = self._parts if self._first is None and left else self._first
@@ -92,14 +126,6 @@ class HadoopSum:
             "file was left behind by another of its name; Spark on a local disk fails to read it",
             first * self._part,
         )
-
-    def _close(self) -> None:
-        at = self._parts * _HADOOP_SUM.size
-        if self._expected[at : at + _HADOOP_SUM.size] != _HADOOP_SUM.pack(self._sum):
-            self._bad += 1
-            self._first = self._parts if self._first is None else self._first
-        self._parts += 1
-        self._sum, self._filled = 0, 0
 
 
 class SparkSum:

@@ -71,7 +71,8 @@ class RowHash:
         known = np.empty(len(offsets), np.bool_)
         program = np.array(self.program, np.int64)
         kernel().row_hashes(buffer, offsets, lengths, program, hashes, known)
-        return hashes % count, known
+        # The remainder: numpy has a fast division by one number, and no such remainder.
+        return hashes - hashes // count * count, known
 
 
 def _program(fields: Sequence[StructField], hashed: int) -> list[int] | None:

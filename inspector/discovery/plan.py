@@ -116,7 +116,9 @@ def _store_tasks(
     counted: set[str] = set()
     for layout in partition.stores:
         task = _store_task(checkpoint, operator, layout, request)
-        found.append(replace(task, counts_files=layout.directory not in counted))
+        if layout.directory in counted:  # a family's: whose files these are holds them against sums
+            task = replace(task, counts_files=False, side_files=())
+        found.append(task)
         counted.add(layout.directory)
     return tuple(found)
 

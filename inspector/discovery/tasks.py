@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from inspector.checkpoint.urls import is_local
 from inspector.codec import Message
 from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, TimeoutKind
 from inspector.operators.rule import ExpiryField
 from inspector.operators.transform_with_state import Family
 from inspector.sparktypes.key_encoders import KeyEncoder
+
+SMALL_FILE_BYTES = 32 << 10
+"""Bytes of a file, on average, that take the kernel as long as Python takes for any file."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,7 @@ class Task(Message):
         partitions: how many the state has, by the offset log; 0 where that is not recorded.
         key_range: the part of the keys that it is about; None for all of them.
         key_memory: bytes that its keys may take; 0 for as many as they need.
+        decode_ahead: its files are decoded by a thread of their own, on a core that would idle.
         look_again: what looks like damage and may be a query that runs
             (:data:`inspector.checkpoint.logfile.DOUBTFUL`) ends the task, with that as its only
             result: whoever runs it lists the files again, and then runs it anew.
@@ -135,6 +140,7 @@ class Task(Message):
     look_again: bool = False
     key_range: KeyRange | None = None
     key_memory: int = 0
+    decode_ahead: bool = False
 
     @property
     def speaks_for_files(self) -> bool:
@@ -148,5 +154,14 @@ class Task(Message):
     @property
     def file_bytes(self) -> int:
         """Bytes of its deltas and snapshots: what it takes to run it."""
-        counted = (store for store in self.stores if store.counts_files)
-        return sum(file.size for store in counted for file in store.files)
+        return sum(file.size for file in self._counted_files)
+
+    @property
+    def has_small_files(self) -> bool:
+        """Whether its files are so small, and so near, that to read one is Python's work mostly."""
+        files = self._counted_files
+        return is_local(self.url) and self.file_bytes < SMALL_FILE_BYTES * len(files)
+
+    @property
+    def _counted_files(self) -> list[StoreFile]:
+        return [file for store in self.stores if store.counts_files for file in store.files]

@@ -28,11 +28,13 @@ class Work:
         spec: the task as JSON. It may hold credentials: never shown.
         weight: bytes of its files; an engine with several workers starts with the heaviest.
         partition_id: the partition that it reads, if it reads one.
+        in_python: most of it is Python's own work, for which threads of one process take turns.
     """
 
     spec: str
     weight: int = 0
     partition_id: int | None = None
+    in_python: bool = False
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ class LocalEngine:
     """Runs tasks by threads of this process.
 
     Attributes:
-        workers: partitions read at the same time; the number of cores if None. Memory grows with
-            it: each holds the keys of one partition.
+        workers: partitions read at the same time; if None the number of cores, or one if threads
+            would only wait for each other. Memory grows with it: each holds the keys of one
+            partition.
         in_process: tasks run where they are planned.
     """
 
@@ -45,7 +46,8 @@ class LocalEngine:
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
         tasks = list(_batches(each.spec for each in work))
-        workers = self.cores
+        in_turns = self.workers is None and all(each.in_python for each in work)
+        workers = 1 if in_turns else self.cores
         if workers == 1 or len(tasks) < 2:
             yield from function(tasks)
             return

@@ -248,18 +248,10 @@ def merging(merges: Sequence[Merge | None]) -> Merge | None:
 
 def by_owners(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
     """The parts of a tagged batch, each with the number of its owners and without their column."""
-    import pyarrow as pa  # noqa: PLC0415 - as above
+    from inspector.schemas import parts_of  # noqa: PLC0415 - as above
 
-    from inspector.schemas import array_of  # noqa: PLC0415 - as above
-
-    numbers: list[Any] = batch.column(OWNERS).to_pylist()
-    bare = batch.select(batch.schema.names[1:])
-    for number in dict.fromkeys(numbers):
-        if numbers.count(number) == len(numbers):
-            yield number, bare
-        else:
-            rows = [row for row, each in enumerate(numbers) if each == number]
-            yield number, bare.take(array_of(rows, pa.int64()))
+    for (number,), part in parts_of(batch, (OWNERS,)):
+        yield number, part.select(part.schema.names[1:])
 
 
 def _tagged(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:

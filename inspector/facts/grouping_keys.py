@@ -78,9 +78,8 @@ class GroupingKeys:
     def _numbers(
         self, state: StateMap, some: Int64s, place: KeyPlace, schema: StructType
     ) -> Int64s:
-        lengths = state.key_size[some].astype(np.int64)
-        data = b"".join(state.keys(some))
-        starts = np.cumsum(lengths) - lengths
+        data, ends = state.joined_keys(some)
+        starts, lengths = ends[:-1], np.diff(ends)
         if place is KeyPlace.INDEXED:
             return self._indexed(data, int(lengths[0]), len(some), schema)
         if place is KeyPlace.FIRST:

@@ -116,9 +116,8 @@ def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
 def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
     for start in range(0, len(ids), _ROWS_AT_ONCE):
         some = ids[start : start + _ROWS_AT_ONCE]
-        lengths = state.key_size[some].astype(np.int64)
-        data, out = b"".join(state.keys(some)), np.empty(len(some), np.int64)
-        keys.intern(data, np.cumsum(lengths) - lengths, lengths, out)
+        data, ends = state.joined_keys(some)
+        keys.intern(data, ends[:-1], np.diff(ends), np.empty(len(some), np.int64))
 
 
 def _join_keys(
@@ -136,7 +135,7 @@ def _join_keys(
                 # No row of this schema: it belongs to no join key.
                 yield np.full(len(some), _NO_OWNER), np.zeros(len(some), np.int64)
                 continue
-            data = b"".join(rows.keys(some))
+            data, _ = rows.joined_keys(some)
             words = np.frombuffer(data, "<i8").reshape(len(some), size // _WORD)
             join_keys, indices = without_index(words, schema)
             raw, length = join_keys.tobytes(), join_keys.shape[1] * _WORD

@@ -11,7 +11,7 @@ import numpy as np
 
 from inspector.kernel._arguments import checked_spans, integers, octets, same_length, writable
 
-_PRINT = 16
+_PRINT = 12
 
 
 class Interner:
@@ -20,9 +20,9 @@ class Interner:
     One thread at a time: a second one gets ``RuntimeError``.
 
     Args:
-        hashed: keep no byte string but 16 bytes in its place, hashes under a secret that is drawn
-            for each interner. That two of ``n`` strings are taken for one then has a chance of at
-            most ``n * n / 2**127``, whoever chose them.
+        hashed: keep no byte string but 12 bytes of a hash of 16, under a secret that is drawn for
+            each interner. That two of ``n`` strings are taken for one then has a chance of at
+            most ``n * n / 2**96``, whoever chose them.
     """
 
     def __init__(self, hashed: bool = False) -> None:

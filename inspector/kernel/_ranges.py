@@ -10,6 +10,8 @@ import xxhash
 from inspector.kernel._arguments import checked_spans, integers, same_length, writable
 
 _WORD = 8
+_HALF = 32  # bits of a hash that say the range
+_MOST = 1 << 31
 _ALL_BITS = (1 << 64) - 1
 
 
@@ -23,7 +25,7 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
     range_: int,
     rows: Any,
 ) -> int:
-    """Find the keys whose hash, divided by a number of ranges, leaves the number of one range.
+    """Find the keys whose hash lies in one of so many ranges of equal width.
 
     Args:
         buffer: what the keys lie in.
@@ -32,7 +34,7 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
         masks: which bits of the first words of a key count; a word of which none does is passed
             over, so that the same words elsewhere hash alike. Words behind these count whole.
         seed: of the hash, XXH64: chosen at random, so that keys cannot be made for one range.
-        ranges: how many there are.
+        ranges: how many there are; at most 2**31.
         range_: the number of one, from 0 on.
         rows: filled with the numbers of its keys among these, ascending; room for all.
 
@@ -42,7 +44,7 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
     Raises:
         ValueError: a span outside of the buffer, no such range, or arrays of different length.
     """
-    if not 0 <= range_ < ranges:
+    if not 0 <= range_ < ranges <= _MOST:
         raise ValueError("no such range")
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     words = [mask & _ALL_BITS for mask in integers(masks).tolist()]
@@ -50,7 +52,8 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
     same_length(starts, found)
     count = 0
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
-        if _hash(view[start : start + size], words, seed & _ALL_BITS) % ranges == range_:
+        upper = _hash(view[start : start + size], words, seed & _ALL_BITS) >> _HALF
+        if upper * ranges >> _HALF == range_:
             found[count] = i
             count += 1
     return count

@@ -48,7 +48,8 @@ def scan(
     Args:
         buffer: raw bytes of a delta, snapshot or changelog.
         start: offset of the first record.
-        spans: filled with :data:`~inspector.kernel.layout.SPAN` numbers per record.
+        spans: filled with the :data:`~inspector.kernel.layout.SPAN` numbers of each record, column
+            after column; its length says how many there is room for.
         max_length: longest key or value that is accepted.
         kinds: filled with the kind of each record; None where records have none.
 
@@ -78,7 +79,9 @@ def scan(
             status, start = _record(view, start, max_length, found)
         else:
             status, start = _of_kind(view, start, max_length, found, seen)
-    table[: len(found)] = found
+    for column in range(SPAN):
+        start_of = column * room
+        table[start_of : start_of + len(found) // SPAN] = found[column::SPAN]
     if of_kinds is not None:
         of_kinds[: len(seen)] = seen
     return status, len(found) // SPAN, start

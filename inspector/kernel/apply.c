@@ -152,9 +152,9 @@ PyObject *kernel_apply(PyObject *module, PyObject *args)
     apply.version = version_of(step, flags);
     apply.first_record = first_record;
     if (apply_open(table, columns, results, &apply) == 0) {
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WORK(apply.ids.count)
         status = apply_records(&apply);
-        Py_END_ALLOW_THREADS
+        END_WORK
         if (status < 0)
             PyErr_SetString(PyExc_ValueError, "an id without a row");
         else

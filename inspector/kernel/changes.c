@@ -99,9 +99,9 @@ PyObject *kernel_change_columns(PyObject *module, PyObject *args)
     changes.first = first;
     if (touched_open(table, touched, &changes.touched) == 0 &&
         changes_open(numbers, outcomes, &changes) == 0) {
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WORK(changes.touched.count)
         status = changes_fill(&changes);
-        Py_END_ALLOW_THREADS
+        END_WORK
         if (status < 0)
             PyErr_SetString(PyExc_ValueError, "an id without a row");
         else
@@ -139,9 +139,9 @@ PyObject *kernel_tally(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOLLOO:tally", &table, &touches, &step, &flags, &sums, &by_size))
         return NULL;
     if (touched_open(table, touches, &touched) == 0 && tally_open(sums, by_size, &tally) == 0) {
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WORK(touched.count)
         status = tally_all(&tally, &touched, version_of(step, flags));
-        Py_END_ALLOW_THREADS
+        END_WORK
         if (status < 0)
             PyErr_SetString(PyExc_ValueError, "an id without a row");
         else

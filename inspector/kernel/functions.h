@@ -10,6 +10,17 @@
 #define WITHIN
 #endif
 
+/* Other threads may run while there is much to do. To let them for less costs more than it brings: one takes
+ * over, and this one waits for its turn again. */
+enum { MUCH = 1 << 10, RECORD = 64 }; /* records, and bytes of one at the least, about */
+#define BEGIN_WORK(records)                                                                   \
+    {                                                                                         \
+        PyThreadState *others = (records) < MUCH ? NULL : PyEval_SaveThread();
+#define END_WORK                                                                              \
+        if (others)                                                                           \
+            PyEval_RestoreThread(others);                                                     \
+    }
+
 /* How a scan ended. */
 enum { MORE, FULL, END, BAD_KEY_LENGTH, OVER_LIMIT, BAD_BLOCK, BAD_ENTRY, BAD_ORDER, BAD_KIND };
 

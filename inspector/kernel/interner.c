@@ -1,73 +1,96 @@
 /* Numbers byte strings; _interner.py defines it. */
 #include "functions.h"
+#include "key_hash.h"
 #include "key_table.h"
+#include "print_table.h"
 
 enum { AHEAD = 64 }; /* keys that are fetched at the same time */
 
+typedef struct {
+    PyObject_HEAD
+    uint64_t secret[SECRET_WORDS];
+    int hashed; /* prints stand for the keys */
+    int busy;   /* a thread is at work, perhaps without the GIL */
+    KeyTable keys;
+    PrintTable prints;
+} Interner;
+
 /* The number of the first key that has this tag, or -1: mostly the one that is looked for. */
-static int64_t candidate(const Interner *self, uint32_t tag)
+static int64_t candidate(const KeyTable *table, uint32_t tag)
 {
-    int64_t mask = self->slot_count - 1, at;
-    for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
-        if (self->slots[at].tag == tag)
-            return (int64_t)self->slots[at].number - 1;
+    int64_t mask = table->slot_count - 1, at;
+    for (at = tag & mask; table->slots[at].number; at = (at + 1) & mask)
+        if (table->slots[at].tag == tag)
+            return (int64_t)table->slots[at].number - 1;
     return -1;
 }
 
 /* Finds the candidates of some keys, and fetches ahead what looking them up reads: their slots, where
  * their bytes are, the bytes. The table is random access, so that each of the three would otherwise
  * be waited for per key. */
-static INLINE void fetch_ahead(const Interner *self, const uint32_t *tags, int few, int64_t *found)
+static INLINE void fetch_ahead(const KeyTable *table, const uint32_t *tags, int few, int64_t *found)
 {
     int i;
     for (i = 0; i < few; i++)
         found[i] = -1;
-    if (!self->slot_count)
+    if (!table->slot_count)
         return;
     for (i = 0; i < few; i++)
-        prefetch(&self->slots[tags[i] & (self->slot_count - 1)]);
+        prefetch(&table->slots[tags[i] & (table->slot_count - 1)]);
     for (i = 0; i < few; i++) {
-        found[i] = candidate(self, tags[i]);
-        if (found[i] >= 0 && !self->stride)
-            prefetch(&self->keys[found[i]]);
+        found[i] = candidate(table, tags[i]);
+        if (found[i] >= 0 && !table->stride)
+            prefetch(&table->keys[found[i]]);
     }
     for (i = 0; i < few; i++)
         if (found[i] >= 0) {
-            Span key = key_at(self, found[i]);
+            Span key = key_at(table, found[i]);
             prefetch(key.data);
             prefetch(key.data + (key.size ? key.size - 1 : 0));
         }
 }
 
-/* The hash by which a key is looked for; puts its print in its place, where these are kept. */
-static uint32_t sought(const Interner *self, Span *key, uint8_t print[PRINT])
+/* Numbers some spans. Returns 0, -1 for a bad span, -2 for no memory. */
+static int intern_keys(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
 {
-    uint32_t tag;
-    if (!self->hashed)
-        return tag_of(self->secret, *key);
-    tag = print_of(self->secret, *key, print);
-    *key = (Span){print, PRINT};
-    return tag;
-}
-
-/* Interns some spans. Returns 0, -1 for a bad span, -2 for no memory. */
-static int intern_few(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
-{
+    KeyTable *table = &self->keys;
     Span keys[AHEAD];
-    uint8_t prints[AHEAD][PRINT];
     uint32_t tags[AHEAD];
     int64_t found[AHEAD];
     int i;
     for (i = 0; i < few; i++) {
         if (span_at(spans, first + i, &keys[i]) < 0)
             return -1;
-        tags[i] = sought(self, &keys[i], prints[i]);
+        tags[i] = tag_of(self->secret, keys[i]);
     }
-    fetch_ahead(self, tags, few, found);
+    fetch_ahead(table, tags, few, found);
     for (i = 0; i < few; i++) {
         int64_t number = found[i];
-        if (number < 0 || !same(key_at(self, number), keys[i]))
-            number = interner_add(self, keys[i], tags[i]);
+        if (number < 0 || !same(key_at(table, number), keys[i]))
+            number = keys_add(table, keys[i], tags[i]);
+        if (number < 0)
+            return -2;
+        array_set(out, first + i, number);
+    }
+    return 0;
+}
+
+/* The same, where prints stand for the keys. */
+static int intern_prints(Interner *self, const Spans *spans, int64_t first, int few, Array *out)
+{
+    PrintTable *table = &self->prints;
+    Print prints[AHEAD];
+    int i;
+    for (i = 0; i < few; i++) {
+        Span key;
+        if (span_at(spans, first + i, &key) < 0)
+            return -1;
+        prints[i] = print_of(self->secret, key);
+        if (table->slot_count)
+            fetch_slots(table, prints[i]);
+    }
+    for (i = 0; i < few; i++) {
+        int64_t number = prints_add(table, prints[i]);
         if (number < 0)
             return -2;
         array_set(out, first + i, number);
@@ -80,7 +103,8 @@ static int intern_spans(Interner *self, const Spans *spans, Array *out)
     int64_t i, count = out->count;
     for (i = 0; i < count; i += AHEAD) {
         int few = count - i < AHEAD ? (int)(count - i) : AHEAD;
-        int status = intern_few(self, spans, i, few, out);
+        int status = self->hashed ? intern_prints(self, spans, i, few, out)
+                                  : intern_keys(self, spans, i, few, out);
         if (status < 0)
             return status;
     }
@@ -122,9 +146,9 @@ static PyObject *interner_intern(PyObject *object, PyObject *args)
         goto no_spans;
     if (spans_check(&spans) < 0 || out_open(out_object, "lq", spans.offsets.count, &out) < 0)
         goto no_out;
-    Py_BEGIN_ALLOW_THREADS
+    BEGIN_WORK(out.count)
     status = intern_spans(self, &spans, &out);
-    Py_END_ALLOW_THREADS
+    END_WORK
     if (status == -2)
         PyErr_NoMemory();
     else if (status < 0)
@@ -139,24 +163,28 @@ no_spans:
     return result;
 }
 
+/* The number of a key, or -1. */
+static int64_t number_of(const Interner *self, Span key)
+{
+    if (self->hashed)
+        return prints_find(&self->prints, print_of(self->secret, key));
+    if (!self->keys.count)
+        return -1;
+    return (int64_t)slot_of(&self->keys, key, tag_of(self->secret, key))->number - 1;
+}
+
 static PyObject *interner_find(PyObject *object, PyObject *argument)
 {
     Interner *self = (Interner *)object;
     Py_buffer buffer;
-    Span key;
-    uint8_t print[PRINT];
-    uint32_t tag;
-    int64_t number = -1;
+    int64_t number;
     if (interner_enter(self) < 0)
         return NULL;
     if (PyObject_GetBuffer(argument, &buffer, PyBUF_SIMPLE) < 0) {
         self->busy = 0;
         return NULL;
     }
-    key = (Span){buffer.buf, buffer.len};
-    tag = sought(self, &key, print);
-    if (self->count)
-        number = (int64_t)slot_of(self, key, tag)->number - 1;
+    number = number_of(self, (Span){buffer.buf, buffer.len});
     PyBuffer_Release(&buffer);
     self->busy = 0;
     return PyLong_FromLongLong(number);
@@ -170,9 +198,9 @@ static PyObject *interner_lengths(PyObject *object, PyObject *argument)
     int64_t i;
     if (interner_enter(self) < 0)
         return NULL;
-    if (keys_kept(self) == 0 && out_open(argument, "lq", self->count, &out) == 0) {
-        for (i = 0; i < self->count; i++)
-            array_set(&out, i, key_at(self, i).size);
+    if (keys_kept(self) == 0 && out_open(argument, "lq", self->keys.count, &out) == 0) {
+        for (i = 0; i < self->keys.count; i++)
+            array_set(&out, i, key_at(&self->keys, i).size);
         PyBuffer_Release(&out.buffer);
         result = Py_NewRef(Py_None);
     }
@@ -181,15 +209,15 @@ static PyObject *interner_lengths(PyObject *object, PyObject *argument)
 }
 
 /* Writes where each key will start, and returns the sum; -1 for a bad number, -2 for too much. */
-static int64_t gather_offsets(const Interner *self, const Array *ids, Array *offsets)
+static int64_t gather_offsets(const KeyTable *table, const Array *ids, Array *offsets)
 {
     int64_t i, total = 0;
     array_set(offsets, 0, 0);
     for (i = 0; i < ids->count; i++) {
         int64_t number = array_get(ids, i), size;
-        if (number < 0 || self->count <= number)
+        if (number < 0 || table->count <= number)
             return -1;
-        size = key_at(self, number).size;
+        size = key_at(table, number).size;
         if (PY_SSIZE_T_MAX - 64 - total < size)
             return -2;
         total += size;
@@ -199,15 +227,15 @@ static int64_t gather_offsets(const Interner *self, const Array *ids, Array *off
 }
 
 /* Checks again what gather_offsets checked: the caller's two arrays may overlap. */
-static int copy_keys(const Interner *self, const Array *ids, char *target, int64_t room)
+static int copy_keys(const KeyTable *table, const Array *ids, char *target, int64_t room)
 {
     int64_t i;
     for (i = 0; i < ids->count; i++) {
         int64_t number = array_get(ids, i);
         Span key;
-        if (number < 0 || self->count <= number)
+        if (number < 0 || table->count <= number)
             return -1;
-        key = key_at(self, number);
+        key = key_at(table, number);
         if (room < key.size)
             return -1;
         copy(target, key);
@@ -217,9 +245,9 @@ static int copy_keys(const Interner *self, const Array *ids, char *target, int64
     return room == 0 ? 0 : -1;
 }
 
-static PyObject *gather_keys(const Interner *self, const Array *ids, Array *offsets)
+static PyObject *gather_keys(const KeyTable *table, const Array *ids, Array *offsets)
 {
-    int64_t total = gather_offsets(self, ids, offsets);
+    int64_t total = gather_offsets(table, ids, offsets);
     PyObject *result;
     char *target;
     if (total == -1)
@@ -232,7 +260,7 @@ static PyObject *gather_keys(const Interner *self, const Array *ids, Array *offs
     if (!result)
         return NULL;
     target = PyBytes_AsString(result);
-    if (copy_keys(self, ids, target, total) < 0) {
+    if (copy_keys(table, ids, target, total) < 0) {
         PyErr_SetString(PyExc_ValueError, "ids and offsets share memory");
         Py_CLEAR(result);
     }
@@ -251,7 +279,7 @@ static PyObject *interner_gather(PyObject *object, PyObject *args)
     if (keys_kept(self) < 0 || array_open(ids_object, 0, "lq", &ids) < 0)
         goto no_ids;
     if (out_open(offsets_object, "lq", ids.count + 1, &offsets) == 0) {
-        result = gather_keys(self, &ids, &offsets);
+        result = gather_keys(&self->keys, &ids, &offsets);
         PyBuffer_Release(&offsets.buffer);
     }
     PyBuffer_Release(&ids.buffer);
@@ -263,10 +291,10 @@ no_ids:
 static Py_ssize_t interner_length(PyObject *object)
 {
     Interner *self = (Interner *)object;
-    Py_ssize_t count = (Py_ssize_t)self->count;
+    Py_ssize_t count;
     if (interner_enter(self) < 0)
         return -1;
-    count = (Py_ssize_t)self->count;
+    count = (Py_ssize_t)(self->hashed ? self->prints.count : self->keys.count);
     self->busy = 0;
     return count;
 }
@@ -274,9 +302,9 @@ static Py_ssize_t interner_length(PyObject *object)
 static PyObject *interner_nbytes(PyObject *object, void *closure)
 {
     const Interner *self = (Interner *)object;
-    int64_t packed = self->stride ? self->count * self->stride : self->packed_size;
-    (void)closure; /* what lies ahead of the packed keys was never touched, so that it is no memory yet */
-    return PyLong_FromLongLong(self->bytes - (self->packed_size - packed));
+    (void)closure;
+    return PyLong_FromLongLong(self->hashed ? prints_memory(&self->prints)
+                                            : keys_memory(&self->keys));
 }
 
 /* Takes random bytes from os.urandom, on every platform the same. */
@@ -320,14 +348,8 @@ static void interner_dealloc(PyObject *object)
     Interner *self = (Interner *)object;
     PyTypeObject *type = Py_TYPE(object);
     freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    while (self->chunks) {
-        Chunk *chunk = self->chunks;
-        self->chunks = chunk->next;
-        system_free(chunk, chunk->size);
-    }
-    system_free(self->packed, self->packed_size);
-    system_free(self->keys, self->key_room * (int64_t)sizeof *self->keys);
-    system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
+    keys_free(&self->keys);
+    prints_free(&self->prints);
     free_object(object);
     Py_DECREF(type);
 }

@@ -38,8 +38,7 @@ static inline uint64_t siphash(const uint64_t secret[2], Span span)
 }
 
 enum { SHORT_KEY = 128, SIP_WORDS = 2, NH_WORDS = SHORT_KEY / 8, MIX_WORDS = 8 };
-enum { HASH_WORDS = SIP_WORDS + NH_WORDS + MIX_WORDS, HALVES = 2, PRINT = 8 * HALVES };
-enum { SECRET_WORDS = HALVES * HASH_WORDS };
+enum { HASH_WORDS = SIP_WORDS + NH_WORDS + MIX_WORDS, SECRET_WORDS = 2 * HASH_WORDS };
 
 #if defined(__SIZEOF_INT128__)
 typedef unsigned __int128 Wide;
@@ -49,9 +48,10 @@ static inline Wide wide_at(const uint64_t *words)
     return (Wide)words[1] << 64 | words[0];
 }
 
-/* A strongly universal hash of 64 bits in the upper half. A third of SipHash's time for the keys that most states have. NH, the sum of products of UMAC
- * (RFC 4418), and a multiply-shift (Dietzfelbinger) of it and the length: however two keys were
- * chosen, as long as the secret is not known the chance that they meet is that of random numbers. */
+/* A strongly universal hash, of 64 bits in the upper half: a third of SipHash's time for the keys that
+ * most states have. NH, the sum of products of UMAC (RFC 4418), and a multiply-shift (Dietzfelbinger) of
+ * it and the length: however two keys were chosen, as long as the secret is not known the chance that
+ * they meet is that of random numbers. */
 static inline Wide short_hash(const uint64_t *secret, Span span)
 {
     const uint64_t *mix = secret + NH_WORDS;
@@ -80,23 +80,28 @@ static inline uint32_t tag_of(const uint64_t *secret, Span key)
 }
 
 /* What stands for a key that is not kept: two hashes of 64 bits, of independent secrets. Two keys of up
- * to SHORT_KEY bytes that somebody chose without knowing these have the same print with a chance of at
- * most 2^-126: for each half 2^-64 that their sums are equal, and as much that its upper bits are. */
-static inline uint32_t print_of(const uint64_t *secret, Span key, uint8_t print[PRINT])
+ * to SHORT_KEY bytes that somebody chose without knowing these are equal in one of them with a chance
+ * of at most 2^-63: 2^-64 that their sums are, and as much that the upper bits of what is made of these
+ * are. That 32 bits of the other are equal has one of at most 2^-32 and 2^-64. */
+typedef struct {
+    uint64_t high;
+    uint32_t middle, low;
+} Print;
+
+static INLINE Print print_of(const uint64_t *secret, Span key)
 {
-    uint64_t hash[HALVES];
-    int half;
-    for (half = 0; half < HALVES; half++, secret += HASH_WORDS) {
+    const uint64_t *other = secret + HASH_WORDS;
+    uint64_t one, two;
 #if defined(__SIZEOF_INT128__)
-        if (key.size <= SHORT_KEY) {
-            hash[half] = (uint64_t)(short_hash(secret + SIP_WORDS, key) >> 64);
-            continue;
-        }
-#endif
-        hash[half] = siphash(secret, key);
+    if (key.size <= SHORT_KEY) {
+        one = (uint64_t)(short_hash(secret + SIP_WORDS, key) >> 64);
+        two = (uint64_t)(short_hash(other + SIP_WORDS, key) >> 64);
+        return (Print){two, (uint32_t)one, (uint32_t)(one >> 32)};
     }
-    memcpy(print, hash, PRINT);
-    return (uint32_t)(hash[0] >> 32);
+#endif
+    one = siphash(secret, key);
+    two = siphash(other, key);
+    return (Print){two, (uint32_t)one, (uint32_t)(one >> 32)};
 }
 
 #endif

@@ -1,15 +1,11 @@
-/* The interner's keys, where they lie, and the hash table over them. */
+/* Keys with their bytes: where they lie, and the hash table over them. */
 #ifndef INSPECTOR_KERNEL_KEY_TABLE_H
 #define INSPECTOR_KERNEL_KEY_TABLE_H
 
-#include "key_hash.h"
+#include "arguments.h"
+#include "memory.h"
 
-#include <stdlib.h>
-#if (defined(__linux__) || defined(__APPLE__)) && !defined(__SANITIZE_ADDRESS__)
-#include <sys/mman.h>
-#endif
-
-enum { CHUNK = 1 << 20, LARGE_PAGE = 1 << 21, FIRST_KEYS = 1 << 10, FIRST_SLOTS = 1 << 10 };
+enum { CHUNK = 1 << 20, FIRST_KEYS = 1 << 10, FIRST_SLOTS = 1 << 10 };
 enum { PACKED_MOST = 64 }; /* bytes of keys that lie side by side */
 #define MOST_KEYS INT64_C(0x7fffffff)
 
@@ -26,10 +22,6 @@ typedef struct {
 } Slot;
 
 typedef struct {
-    PyObject_HEAD
-    uint64_t secret[SECRET_WORDS];
-    int hashed; /* what is interned are prints of keys */
-    int busy; /* a thread is at work, perhaps without the GIL */
     int64_t stride;  /* bytes of every key, while all are of one size: fields of fixed width; else 0 */
     uint8_t *packed; /* those keys, by number; they stay here when others come */
     int64_t packed_size;
@@ -42,62 +34,17 @@ typedef struct {
     int64_t slot_count;
     int64_t count;
     int64_t bytes; /* allocated */
-} Interner;
-
-/* Zeroed memory from the system itself, for what lives as long as the interner: in malloc's arena it
- * would lie between the short-lived arrays of numpy, and keep their space from being given back. In
- * large pages where there are any: keys come in any order, and each small page would be looked up. */
-static inline void *system_allocate(int64_t size)
-{
-#if defined(MAP_ANONYMOUS)
-    void *memory =
-        mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED)
-        return NULL;
-#if defined(MADV_HUGEPAGE)
-    if (size >= LARGE_PAGE)
-        (void)madvise(memory, (size_t)size, MADV_HUGEPAGE);
-#endif
-    return memory;
-#else
-    return calloc(1, (size_t)size);
-#endif
-}
-
-static inline void system_free(void *memory, int64_t size)
-{
-#if defined(MAP_ANONYMOUS)
-    if (memory)
-        (void)munmap(memory, (size_t)size);
-#else
-    (void)size;
-    free(memory);
-#endif
-}
-
-static inline void *allocate(Interner *self, int64_t size)
-{
-    void *memory = system_allocate(size);
-    if (memory)
-        self->bytes += size;
-    return memory;
-}
-
-static inline void release(Interner *self, void *memory, int64_t size)
-{
-    system_free(memory, size);
-    self->bytes -= size;
-}
+} KeyTable;
 
 /* Copies a key into the arena; NULL if there is no memory. */
-static const uint8_t *arena_add(Interner *self, Span key)
+static inline const uint8_t *arena_add(KeyTable *self, Span key)
 {
     uint8_t *target;
     if (self->room < key.size || !self->end) {
         int64_t head = (int64_t)sizeof(Chunk);
         int alone = key.size > CHUNK / 4; /* a long key has its own chunk */
         int64_t size = alone ? head + key.size : self->chunks ? LARGE_PAGE : CHUNK;
-        Chunk *chunk = allocate(self, size);
+        Chunk *chunk = allocate(&self->bytes, size);
         if (!chunk)
             return NULL;
         chunk->size = size;
@@ -117,40 +64,18 @@ static const uint8_t *arena_add(Interner *self, Span key)
     return target;
 }
 
-static inline Span key_at(const Interner *self, int64_t number)
+static inline Span key_at(const KeyTable *self, int64_t number)
 {
     if (self->stride)
         return (Span){self->packed + number * self->stride, self->stride};
     return self->keys[number];
 }
 
-/* Memory of a larger size in place of some, with what is in it; NULL if there is none. */
-static inline void *regrow(Interner *self, void *memory, int64_t size, int64_t larger)
-{
-    void *grown;
-#if defined(MREMAP_MAYMOVE) /* pages change their place, and no byte is copied */
-    if (size) {
-        grown = mremap(memory, (size_t)size, (size_t)larger, MREMAP_MAYMOVE);
-        if (grown == MAP_FAILED)
-            return NULL;
-        self->bytes += larger - size;
-        return grown;
-    }
-#endif
-    grown = allocate(self, larger);
-    if (!grown)
-        return NULL;
-    if (size)
-        memcpy(grown, memory, (size_t)size);
-    release(self, memory, size);
-    return grown;
-}
-
 /* Doubles the room for keys of one size. */
-static inline int packed_grow(Interner *self)
+static inline int packed_grow(KeyTable *self)
 {
     int64_t size = self->packed_size ? 2 * self->packed_size : FIRST_KEYS * self->stride;
-    uint8_t *packed = regrow(self, self->packed, self->packed_size, size);
+    uint8_t *packed = regrow(&self->bytes, self->packed, self->packed_size, size);
     if (!packed)
         return -1;
     self->packed = packed;
@@ -159,10 +84,10 @@ static inline int packed_grow(Interner *self)
 }
 
 /* Notes where each key lies, as the next is of another size. */
-static inline int keys_index(Interner *self)
+static inline int keys_index(KeyTable *self)
 {
     int64_t i, room = self->packed_size / self->stride;
-    Span *keys = allocate(self, room * (int64_t)sizeof *keys);
+    Span *keys = allocate(&self->bytes, room * (int64_t)sizeof *keys);
     if (!keys)
         return -1;
     for (i = 0; i < self->count; i++)
@@ -174,11 +99,11 @@ static inline int keys_index(Interner *self)
 }
 
 /* Doubles the room for keys of any size. */
-static inline int keys_grow(Interner *self)
+static inline int keys_grow(KeyTable *self)
 {
     int64_t room = self->key_room ? 2 * self->key_room : FIRST_KEYS;
     int64_t each = (int64_t)sizeof *self->keys;
-    Span *keys = regrow(self, self->keys, self->key_room * each, room * each);
+    Span *keys = regrow(&self->bytes, self->keys, self->key_room * each, room * each);
     if (!keys)
         return -1;
     self->keys = keys;
@@ -187,10 +112,10 @@ static inline int keys_grow(Interner *self)
 }
 
 /* Doubles the table. The tags say where each slot goes, so no key is read. */
-static inline int slots_grow(Interner *self)
+static inline int slots_grow(KeyTable *self)
 {
     int64_t i, at, count = self->slot_count ? 2 * self->slot_count : FIRST_SLOTS;
-    Slot *slots = allocate(self, count * (int64_t)sizeof *slots);
+    Slot *slots = allocate_table(&self->bytes, count * (int64_t)sizeof *slots);
     if (!slots)
         return -1;
     for (i = 0; i < self->slot_count; i++)
@@ -199,14 +124,14 @@ static inline int slots_grow(Interner *self)
                 at = (at + 1) & (count - 1);
             slots[at] = self->slots[i];
         }
-    release(self, self->slots, self->slot_count * (int64_t)sizeof *slots);
+    release(&self->bytes, self->slots, self->slot_count * (int64_t)sizeof *slots);
     self->slots = slots;
     self->slot_count = count;
     return 0;
 }
 
 /* The slot of a key, or the empty slot where it would go. The table is never full. */
-static inline Slot *slot_of(const Interner *self, Span key, uint32_t tag)
+static inline Slot *slot_of(const KeyTable *self, Span key, uint32_t tag)
 {
     int64_t mask = self->slot_count - 1, at;
     for (at = tag & mask; self->slots[at].number; at = (at + 1) & mask)
@@ -217,7 +142,7 @@ static inline Slot *slot_of(const Interner *self, Span key, uint32_t tag)
 }
 
 /* Makes room for one more key everywhere but in the arena. Returns 0, or -1. */
-static inline int interner_reserve(Interner *self, Span key)
+static inline int keys_reserve(KeyTable *self, Span key)
 {
     if (self->count >= MOST_KEYS)
         return -1;
@@ -233,11 +158,11 @@ static inline int interner_reserve(Interner *self, Span key)
 }
 
 /* The number of a key, which is new if it was not there; -1 if there is no memory. */
-static inline int64_t interner_add(Interner *self, Span key, uint32_t tag)
+static inline int64_t keys_add(KeyTable *self, Span key, uint32_t tag)
 {
     Slot *slot;
     const uint8_t *data;
-    if (interner_reserve(self, key) < 0)
+    if (keys_reserve(self, key) < 0)
         return -1;
     slot = slot_of(self, key, tag);
     if (slot->number)
@@ -253,6 +178,25 @@ static inline int64_t interner_add(Interner *self, Span key, uint32_t tag)
     self->count++;
     *slot = (Slot){tag, (uint32_t)self->count};
     return self->count - 1;
+}
+
+static inline void keys_free(KeyTable *self)
+{
+    while (self->chunks) {
+        Chunk *chunk = self->chunks;
+        self->chunks = chunk->next;
+        system_free(chunk, chunk->size);
+    }
+    system_free(self->packed, self->packed_size);
+    system_free(self->keys, self->key_room * (int64_t)sizeof *self->keys);
+    system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
+}
+
+/* What lies ahead of the packed keys was never touched, so that it is no memory yet. */
+static inline int64_t keys_memory(const KeyTable *self)
+{
+    int64_t packed = self->stride ? self->count * self->stride : self->packed_size;
+    return self->bytes - (self->packed_size - packed);
 }
 
 #endif

@@ -39,23 +39,70 @@ static int block_at(const uint8_t *at, int64_t remaining, int64_t most, Block *b
     return !block->stored || block->size == block->packed;
 }
 
+/* Blocks that were decompressed one after the other, and are not verified yet. */
+typedef struct {
+    Block block[XXH32_AT_ONCE];
+    const uint8_t *raw[XXH32_AT_ONCE];
+    int64_t raw_bytes;
+    int64_t packed_bytes; /* with their headers */
+    int count;
+} Group;
+
+/* Decompresses the next blocks, as many as are verified at once. */
+static Group decompress_some(const uint8_t *at, int64_t remaining, int64_t most, uint8_t *out,
+                             int64_t room)
+{
+    Group group = {.count = 0};
+    while (group.count < XXH32_AT_ONCE) {
+        Block *block = &group.block[group.count];
+        uint8_t *to = out + group.raw_bytes;
+        if (!block_at(at + group.packed_bytes, remaining - group.packed_bytes, most, block) ||
+            room - group.raw_bytes < block->size)
+            break;
+        if (block->stored)
+            memcpy(to, block->data, (size_t)block->size);
+        else if (!lz4_decompress((Span){block->data, block->packed}, to, block->size, out + room))
+            break;
+        group.raw[group.count++] = to;
+        group.raw_bytes += block->size;
+        group.packed_bytes += HEADER + block->packed;
+    }
+    return group;
+}
+
+/* How many of the first blocks of a group have the checksums that their headers say. */
+static int verified(const Group *group)
+{
+    uint32_t sums[XXH32_AT_ONCE];
+    int i, alike = group->count == XXH32_AT_ONCE;
+    for (i = 1; alike && i < group->count; i++)
+        alike = group->block[i].size == group->block[0].size;
+    if (alike)
+        xxh32_of_some(group->raw, group->block[0].size, CHECKSUM_SEED, sums);
+    for (i = 0; i < group->count; i++) {
+        uint32_t sum =
+            alike ? sums[i] : xxh32(group->raw[i], group->block[i].size, CHECKSUM_SEED);
+        if ((sum & CHECKSUM_BITS) != group->block[i].checksum)
+            break;
+    }
+    return i;
+}
+
 /* Decompresses the blocks that are right; returns the raw bytes, and how many packed they were. */
 static int64_t decompress_all(const uint8_t *at, int64_t remaining, int64_t most, uint8_t *out,
                               int64_t room, int64_t *consumed)
 {
     int64_t done = 0;
-    Block block;
+    int i, right = XXH32_AT_ONCE;
     *consumed = 0;
-    while (block_at(at + *consumed, remaining - *consumed, most, &block) &&
-           block.size <= room - done) {
-        if (block.stored)
-            memcpy(out + done, block.data, (size_t)block.size);
-        else if (!lz4_decompress((Span){block.data, block.packed}, out + done, block.size, out + room))
-            break;
-        if ((xxh32(out + done, block.size, CHECKSUM_SEED) & CHECKSUM_BITS) != block.checksum)
-            break;
-        done += block.size;
-        *consumed += HEADER + block.packed;
+    while (right == XXH32_AT_ONCE) {
+        Group group = decompress_some(at + *consumed, remaining - *consumed, most, out + done,
+                                      room - done);
+        right = verified(&group);
+        for (i = 0; i < right; i++) {
+            done += group.block[i].size;
+            *consumed += HEADER + group.block[i].packed;
+        }
     }
     return done;
 }
@@ -95,9 +142,9 @@ PyObject *kernel_lz4_stream(PyObject *module, PyObject *args)
     raw = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
     if (raw && total) {
         uint8_t *out = (uint8_t *)PyBytes_AsString(raw);
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WORK(total / RECORD)
         done = decompress_all(at, bytes.len - start, most, out, total, &consumed);
-        Py_END_ALLOW_THREADS
+        END_WORK
     }
     PyBuffer_Release(&bytes);
     if (raw && done < total) { /* another block than expected: what is right of them */

@@ -319,9 +319,9 @@ PyObject *kernel_descents(PyObject *module, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "arrays differ in length");
         goto done;
     }
-    Py_BEGIN_ALLOW_THREADS
+    BEGIN_WORK(spans.offsets.count)
     found = descents(&spans, &program, below.buf);
-    Py_END_ALLOW_THREADS
+    END_WORK
     if (found == SPAN_OUTSIDE)
         PyErr_SetString(PyExc_ValueError, OUTSIDE);
     else

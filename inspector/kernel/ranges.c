@@ -14,6 +14,8 @@ static uint64_t hash_of(Span key, const Array *masks, uint64_t seed)
     return xxh64(key.data, key.size, seed);
 }
 
+#define RANGES_MOST INT64_C(0x80000000)
+
 typedef struct {
     Spans keys;
     Array masks, rows;
@@ -26,9 +28,12 @@ static int64_t rows_of_range(const Ranges *of, Array *rows)
     int64_t i, found = 0;
     for (i = 0; i < of->keys.offsets.count; i++) {
         Span key;
+        uint64_t hash;
         if (span_at(&of->keys, i, &key) < 0)
             return -1;
-        if (hash_of(key, &of->masks, of->seed) % of->ranges == of->range)
+        /* A product and no remainder: a division takes as long as the hash of a short key. */
+        hash = hash_of(key, &of->masks, of->seed) >> 32;
+        if (hash * of->ranges >> 32 == of->range)
             array_set(rows, found++, i);
     }
     return found;
@@ -44,7 +49,7 @@ PyObject *kernel_rows_of_range(PyObject *module, PyObject *args)
     if (!PyArg_ParseTuple(args, "OOOOLLLO:rows_of_range", &bytes, &offsets, &lengths,
                           &masks_object, &seed, &ranges, &range, &rows_object))
         return NULL;
-    if (range < 0 || ranges <= range) {
+    if (range < 0 || ranges <= range || RANGES_MOST < ranges) {
         PyErr_SetString(PyExc_ValueError, "no such range");
         return NULL;
     }
@@ -57,9 +62,9 @@ PyObject *kernel_rows_of_range(PyObject *module, PyObject *args)
         goto no_masks;
     if (out_open(rows_object, "lq", of.keys.offsets.count, &of.rows) < 0)
         goto no_rows;
-    Py_BEGIN_ALLOW_THREADS
+    BEGIN_WORK(of.rows.count)
     found = rows_of_range(&of, &of.rows);
-    Py_END_ALLOW_THREADS
+    END_WORK
     if (found < 0)
         PyErr_SetString(PyExc_ValueError, OUTSIDE);
     else

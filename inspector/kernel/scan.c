@@ -20,13 +20,20 @@ static int is_kind(uint8_t kind)
     return kind == KIND_PUT || kind == KIND_REMOVAL || kind == KIND_MERGE;
 }
 
+/* Puts the numbers of a record into their columns. */
+static inline void set_record(Array *spans, int64_t room, int64_t index, const int64_t record[SPAN])
+{
+    int column;
+    for (column = 0; column < SPAN; column++)
+        array_set(spans, column * room + index, record[column]);
+}
+
 /* Finds records that begin with their kind, and fills in those; else as scan_records does. */
 static int scan_kinds(Scan *scan, Array *spans, uint8_t *kinds)
 {
     const uint8_t *data = scan->data;
     int64_t at = scan->start, size = scan->size, max_length = scan->max_length;
     int64_t room = spans->count / SPAN, count = 0, key_length, value_length;
-    char *target = spans->buffer.buf;
     int status = FULL;
     while (count < room) {
         int64_t record[SPAN];
@@ -66,8 +73,7 @@ static int scan_kinds(Scan *scan, Array *spans, uint8_t *kinds)
             break;
         kinds[count] = data[at];
         at = record[2] + (value_length < 0 ? 0 : value_length);
-        memcpy(target + count * (int64_t)sizeof record, record, sizeof record);
-        count++;
+        set_record(spans, room, count++, record);
         status = FULL;
     }
     scan->start = at;
@@ -82,7 +88,6 @@ static int scan_records(Scan *scan, Array *spans)
     const uint8_t *data = scan->data;
     int64_t at = scan->start, size = scan->size, max_length = scan->max_length;
     int64_t room = spans->count / SPAN, count = 0, key_length, value_length;
-    char *target = spans->buffer.buf;
     int status = FULL;
     while (count < room) {
         int64_t record[SPAN];
@@ -110,8 +115,7 @@ static int scan_records(Scan *scan, Array *spans)
         if (size - record[2] < value_length)
             break;
         at = record[2] + (value_length < 0 ? 0 : value_length);
-        memcpy(target + count * (int64_t)sizeof record, record, sizeof record);
-        count++;
+        set_record(spans, room, count++, record);
         status = FULL;
     }
     scan->start = at;
@@ -133,9 +137,9 @@ static PyObject *scanned(Scan *scan, Array *spans, PyObject *kinds_object)
             return NULL;
         }
     }
-    Py_BEGIN_ALLOW_THREADS
+    BEGIN_WORK(scan->size / RECORD)
     status = with_kinds ? scan_kinds(scan, spans, kinds.buf) : scan_records(scan, spans);
-    Py_END_ALLOW_THREADS
+    END_WORK
     if (with_kinds)
         PyBuffer_Release(&kinds);
     return Py_BuildValue("iLL", status, (long long)scan->count, (long long)scan->start);

@@ -37,9 +37,9 @@ PyObject *kernel_hash64(PyObject *module, PyObject *args)
         return NULL;
     if (out_open(out_object, "LQ", spans.offsets.count, &out) < 0)
         goto no_out;
-    Py_BEGIN_ALLOW_THREADS
+    BEGIN_WORK(spans.offsets.count)
     status = hash_spans(&spans, skip, &out);
-    Py_END_ALLOW_THREADS
+    END_WORK
     if (status < 0)
         PyErr_SetString(PyExc_ValueError, OUTSIDE);
     else
@@ -100,9 +100,9 @@ PyObject *kernel_gather(PyObject *module, PyObject *args)
         result = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)total);
     if (result) {
         target = PyBytes_AsString(result);
-        Py_BEGIN_ALLOW_THREADS
+        BEGIN_WORK(spans.offsets.count)
         status = copy_spans(&spans, target, total);
-        Py_END_ALLOW_THREADS
+        END_WORK
         if (status < 0) {
             PyErr_SetString(PyExc_ValueError, OUTSIDE);
             Py_CLEAR(result);

@@ -29,6 +29,7 @@ from inspector.merge.key_times import times_with_watermark
 from inspector.merge.resolution import Resolution, habits_of
 from inspector.model import Certainty, Problem, StoreId, StoreName, TimeoutKind
 from inspector.operators.rule import RowPart
+from inspector.sums import sum_of
 
 __all__ = ["Facts", "collect", "leftover_order"]
 
@@ -64,12 +65,14 @@ class Facts:
 
     def merged(self, kind: type[FactT]) -> dict[StoreName, dict[Hashable, FactT]]:
         """The facts of a type that add, over all partitions: by store and merge key."""
-        found: dict[StoreName, dict[Hashable, Any]] = {}
+        found: dict[StoreName, dict[Hashable, list[FactT]]] = {}
         for one in self.of(kind):
-            of_store = found.setdefault(one.store.name, {})
             key = one.fact.merge_key(one.version)
-            of_store[key] = of_store[key] + one.fact if key in of_store else one.fact
-        return found
+            found.setdefault(one.store.name, {}).setdefault(key, []).append(one.fact)
+        return {
+            name: {key: sum_of(facts) for key, facts in by_key.items()}
+            for name, by_key in found.items()
+        }
 
     def _one_each(self, kind: type[FactT]) -> dict[StoreName, FactT]:
         """The sums of facts that have one for a store."""

@@ -28,6 +28,7 @@ from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, RowPart
+from inspector.passes.ahead import is_large, made_ahead
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.ranges import range_filter
@@ -206,7 +207,8 @@ class StorePass:
 
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)
-        return blocks if self._fit is None else self._fit.check(file, blocks)
+        checked = blocks if self._fit is None else self._fit.check(file, blocks)
+        return made_ahead(checked) if self._task.decode_ahead and is_large(file) else checked
 
     # -- facts -------------------------------------------------------------------------------
 

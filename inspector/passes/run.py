@@ -12,6 +12,7 @@ import pyarrow as pa
 from inspector.checkpoint.logfile import DOUBTFUL
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
+from inspector.facts.checks import ChecksPassed
 from inspector.facts.fact import Observed
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
@@ -149,7 +150,7 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
         if task.fit and task.speaks_for_files:
             checked = reader.checked
             if not store.counts_files:
-                checked = replace(checked, files=0, file_checksums=0)
+                checked = ChecksPassed(row_checksums=checked.row_checksums)
             yield Observed(reader.store, task.version, checked)
         yield from _of_rows(task, store, reader)
         if state is not None and (store.store_name in OF_JOIN or meets_others(store)):

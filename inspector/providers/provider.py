@@ -207,6 +207,8 @@ class Provider(ABC):
         if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
             return file
         kind, version = self.classify(file.path.rpartition("/")[2])
+        if kind is file.kind and version == file.version:
+            return file
         return replace(file, kind=kind, version=version)
 
     @abstractmethod

@@ -167,10 +167,12 @@ class Adder:
         Args:
             keys: gives those that it touched; asked if rows are too large for the kernel's counts.
         """
-        more = []
-        for counts in self.by_size[:, : self._largest + 1]:
-            sizes = np.flatnonzero(counts)
-            more.append(dict(zip(sizes.tolist(), counts[sizes].tolist(), strict=True)))
+        more: list[dict[int, int]] = [{} for _ in SIZES]
+        used = self.by_size[:, : self._largest + 1]
+        of, sizes = used.nonzero()
+        counted = zip(of.tolist(), sizes.tolist(), used[of, sizes].tolist(), strict=True)
+        for kind, size, count in counted:
+            more[kind][size] = count
         if self._largest >= _SMALL:
             _count_large(keys(), more)
         return ChangeSums(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int32s, Int64s, UInt8s, UInt64s, longer
+from inspector.arrays import Bools, GrowingArray, Int32s, Int64s, UInt8s, UInt64s, longer
 from inspector.decode.records import RecordBlock
 from inspector.exceptions import LimitError
 from inspector.kernel.layout import (
@@ -146,6 +146,7 @@ class StateMap:
         self._appeared: Int64s = np.empty(0, np.int64)
         self.interner: Interner = self._kernel.Interner(self.tracking.hashed)
         self._keys = 0
+        self._rows, self._over = GrowingArray(ROW), GrowingArray(np.int64)
         self._use(np.empty(0, ROW), np.empty(0, np.int64))
 
     def _use(self, table: npt.NDArray[Any], put_over_clock: Int64s) -> None:
@@ -163,8 +164,7 @@ class StateMap:
         """Make room for the keys that were interned."""
         before, self._keys = self._keys, len(self.interner)
         if self._keys > len(self._table):
-            # Doubled while small, as each growing may copy; large ones grow by an eighth.
-            self._reserve(self._keys + max(1024, min(self._keys, 1 << 16), self._keys >> 3))
+            self._reserve(self._keys)
         self.put_over_clock[before : self._keys] = NO_CLOCK
         most = self.tracking.most_bytes
         if most and self.memory > most:
@@ -177,23 +177,17 @@ class StateMap:
     @property
     def memory(self) -> int:
         """Bytes that the keys take."""
-        rows = self._keys * ROW.itemsize + self._appeared.nbytes + self.put_over_clock.nbytes
+        each = ROW.itemsize + (_WORD if self.tracking.clock_slot >= 0 else 0)
+        rows = self._keys * each + self._appeared.nbytes
         return self.interner.nbytes + rows + sum(part.nbytes for part in self._touched)
 
     def _reserve(self, room: int) -> None:
         """Lengthen the tables by zeros, without a copy if nobody else looks at their columns."""
-        table, over = self._table, self.put_over_clock
-        self._use(np.empty(0, ROW), np.empty(0, np.int64))  # no view of ours remains
-        if self.tracking.clock_slot >= 0:
-            try:
-                over.resize(room)
-            except ValueError:
-                over = longer(over, room)
-        try:
-            table.resize(room)
-        except ValueError:
-            table = longer(table, room)
-        self._use(table, over)
+        none = np.empty(0, np.int64)
+        self._use(np.empty(0, ROW), none)  # no view of ours remains
+        table = self._rows.reserve(room)  # it has room for more, and so have the clocks
+        timed = self.tracking.clock_slot >= 0
+        self._use(table, self._over.reserve(len(table)) if timed else none)
 
     # -- one version -------------------------------------------------------------------------
 
@@ -282,11 +276,15 @@ class StateMap:
 
     def keys(self, ids: Int64s) -> list[bytes]:
         """The key bytes of some ids; of keys that are not kept, what :func:`id_of` reads."""
-        if self.tracking.hashed:
-            return [key_id.to_bytes(_WORD, "little") for key_id in ids.tolist()]
-        ends = np.zeros(len(ids) + 1, np.int64)
-        data = self.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
+        data, ends = self.joined_keys(ids)
         return [data[a:b] for a, b in pairwise(ends.tolist())]
+
+    def joined_keys(self, ids: Int64s) -> tuple[bytes, Int64s]:
+        """The same one after the other, and where each begins; with where the last one ends."""
+        if self.tracking.hashed:
+            return ids.astype("<i8").tobytes(), np.arange(len(ids) + 1, dtype=np.int64) * _WORD
+        ends = np.zeros(len(ids) + 1, np.int64)
+        return self.interner.gather(np.ascontiguousarray(ids, np.int64), ends), ends
 
     def appearance(self, ids: Int64s) -> Int64s:
         """Numbers by which keys stand in the order in which they appeared.
@@ -338,8 +336,10 @@ class StateMap:
         """Note of the keys that are new what is asked, and how many records stood before them."""
         if self._keys == known or (block.chosen is None and self.tracking.mark is None):
             return
-        highest = np.maximum(np.maximum.accumulate(ids), known - 1)
-        first = np.flatnonzero(np.diff(highest, prepend=known - 1))
+        (first,) = (ids >= known).nonzero()
+        if len(first) > self._keys - known:  # some of the new keys have several records
+            highest = np.maximum.accumulate(ids[first])
+            first = first[np.flatnonzero(np.diff(highest, prepend=known - 1))]
         if self.tracking.mark is not None:
             self.mark[known : self._keys] = self.tracking.mark(block, first)
         if block.chosen is not None:
@@ -364,9 +364,11 @@ class StateMap:
 
     def _note_clocks(self, block: RecordBlock, ids: Int64s, clocks: Int64s) -> None:
         """Note the least clock that is put, and the greatest that is removed."""
-        put = clocks[(clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)]
-        if len(put):
-            least = int(put.min())
+        least = int(clocks.min())
+        if least <= NO_TIMEOUT:  # one that is none, or before 1970
+            put = clocks[(clocks != NO_CLOCK) & (clocks != NO_TIMEOUT)]
+            least = int(put.min()) if len(put) else NO_CLOCK
+        if least != NO_CLOCK:
             known = self._earliest_put
             self._earliest_put = least if known is None else min(known, least)
         if not block.puts_only:

@@ -211,3 +211,21 @@ def test_the_kernel_stops_at_what_is_not_right() -> None:
     assert blocks(memoryview(broken), 0, 1 << 20, 1 << 20) == (RAW, len(BLOCK))
     with pytest.raises(ValueError, match="start lies outside"):
         load("c").lz4_stream(b"", 1, 1, 1)  # type: ignore[attr-defined]
+
+
+@COMPILED
+@pytest.mark.parametrize("size", [1, 15, 16, 33, 4096])
+@pytest.mark.parametrize("bad", range(10))
+def test_blocks_of_one_size_up_to_the_one_whose_checksum_is_wrong(size: int, bad: int) -> None:
+    """The kernel verifies several at once: none behind a wrong one counts, none is missed."""
+    blocks = lz4block._kernel_blocks()
+    assert blocks is not None
+    raw = [bytes([i]) * (size - 1) + os.urandom(1) for i in range(10)]
+    framed = [encode.lz4_block(each, 5) for each in raw]
+    right = b"".join(framed)
+    assert blocks(memoryview(right), 0, 1 << 20, 1 << 20) == (b"".join(raw), len(right))
+    checksum_at = 17
+    changed = framed[bad][checksum_at] ^ 1
+    framed[bad] = framed[bad][:checksum_at] + bytes([changed]) + framed[bad][checksum_at + 1 :]
+    found = blocks(memoryview(b"".join(framed)), 0, 1 << 20, 1 << 20)
+    assert found == (b"".join(raw[:bad]), len(b"".join(framed[:bad])))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.discovery.tasks import StoreTask, Task
+from inspector.discovery.tasks import SMALL_FILE_BYTES, StoreTask, Task
 from inspector.model import BatchClock, BatchId, FileKind, StoreFile, StoreId, Version
 from inspector.operators.rule import ExpiryField
 
@@ -63,3 +64,22 @@ def test_a_store_of_a_task_has_its_place() -> None:
     store = StoreTask("left-keyToNumValues", ())
     task = Task("/c", "/c", {}, 3, 5, 9, (store,))
     assert task.store_id(store) == StoreId(3, "left-keyToNumValues", 5)
+
+
+def test_small_files_of_this_machine_are_known() -> None:
+    """Threads of one process would wait for each other there."""
+
+    def task(url: str, *sizes: int) -> Task:
+        files = tuple(
+            StoreFile(f"{url}/{version}.delta", FileKind.DELTA, Version(version), size)
+            for version, size in enumerate(sizes, 1)
+        )
+        return Task(url, url, {}, 0, 0, len(sizes), (StoreTask("default", files),))
+
+    assert task("/c", 100, SMALL_FILE_BYTES).has_small_files
+    assert not task("/c", SMALL_FILE_BYTES, SMALL_FILE_BYTES).has_small_files
+    assert not task("s3://bucket/c", 100, 100).has_small_files, "each is waited for"
+    assert not task("/c").has_small_files
+    shared = task("/c", 100)
+    others = replace(shared.stores[0], counts_files=False)
+    assert replace(shared, stores=(*shared.stores, others)).file_bytes == 100

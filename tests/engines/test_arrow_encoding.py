@@ -176,8 +176,8 @@ def test_batches_as_bytes_are_the_same_again() -> None:
     ]
     rows = list(to_ipc(batches))
     assert [(row.schema, len(row)) for row in rows] == [(IPC_SCHEMA, 1)] * 2
-    assert from_ipc(row.column(0)[0].as_py() for row in rows) == batches
-    assert from_ipc([]) == []
+    assert list(from_ipc(row.column(0)[0].as_py() for row in rows)) == batches
+    assert list(from_ipc([])) == []
 
 
 def test_a_function_is_wrapped_only_where_it_must_be() -> None:

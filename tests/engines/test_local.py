@@ -41,6 +41,23 @@ def test_results_come_in_the_order_of_the_tasks(workers: int | None, count: int)
     assert texts(stream_tasks(echo, specs)) == expected
 
 
+@pytest.mark.parametrize("workers", [None, 2])
+def test_threads_that_would_take_turns_are_not_started(workers: int | None) -> None:
+    threads: set[str] = set()
+
+    def noting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        threads.add(threading.current_thread().name)
+        return echo(batches)
+
+    work = [Work(text, in_python=True) for text in "abcd"]
+    assert texts(LocalEngine(workers).map(noting, ROWS, work)) == list("aabbccdd")
+    here = {threading.current_thread().name}
+    assert (threads == here) is (workers is None), "who asks for threads gets them"
+    threads.clear()
+    list(LocalEngine(None).map(noting, ROWS, [*work, Work("large")]))
+    assert threads.isdisjoint(here) is (LocalEngine(None).cores > 1)
+
+
 def test_tasks_are_numbered() -> None:
     def number(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:

@@ -62,9 +62,9 @@ def spans_of(parts: list[bytes]) -> tuple[bytes, Int64s, Int64s]:
 def scan(
     kernel: Kernel, data: bytes, *, start: int = 0, room: int = 8, limit: int = LIMIT
 ) -> tuple[int, int, list[list[int]]]:
-    spans = np.zeros((room, SPAN), np.int64)
+    spans = np.zeros((SPAN, room), np.int64)
     status, count, stop = kernel.scan(data, start, spans, limit)
-    return status, stop, spans[:count].tolist()
+    return status, stop, spans[:, :count].T.tolist()
 
 
 PUT = encode.record(b"key", b"value678")
@@ -127,9 +127,9 @@ def test_scan_reports_lengths_above_the_limit_before_the_bytes_are_there(kernel:
 def scan_kinds(
     kernel: Kernel, data: bytes, *, start: int = 0, room: int = 8, limit: int = LIMIT
 ) -> tuple[int, int, list[list[int]], list[int]]:
-    spans, kinds = np.zeros((room, SPAN), np.int64), np.zeros(room, np.uint8)
+    spans, kinds = np.zeros((SPAN, room), np.int64), np.zeros(room, np.uint8)
     status, count, stop = kernel.scan(data, start, spans, limit, kinds)
-    return status, stop, spans[:count].tolist(), kinds[:count].tolist()
+    return status, stop, spans[:, :count].T.tolist(), kinds[:count].tolist()
 
 
 def test_scan_finds_records_by_kind(kernel: Kernel) -> None:
@@ -167,7 +167,7 @@ def test_scan_reports_lengths_behind_a_kind(kernel: Kernel) -> None:
 
 def test_scan_needs_room_for_the_kinds(kernel: Kernel) -> None:
     with pytest.raises(ValueError, match="arrays differ in length"):
-        kernel.scan(b"", 0, np.zeros((2, SPAN), np.int64), LIMIT, np.zeros(1, np.uint8))
+        kernel.scan(b"", 0, np.zeros((SPAN, 2), np.int64), LIMIT, np.zeros(1, np.uint8))
 
 
 @pytest.mark.parametrize("start", [-1, 5, 1 << 62])
@@ -311,7 +311,7 @@ def test_keys_of_which_only_hashes_are_kept(kernel: Kernel) -> None:
 def test_hashes_take_the_same_memory_for_keys_of_any_length() -> None:
     interner = load("c").Interner(hashed=True)
     intern(interner, [b"%d" % i * 20 for i in range(60_000)])
-    assert interner.nbytes < 60_000 * (16 + 22)
+    assert interner.nbytes < 60_000 * (4 + 32)
 
 
 @pytest.mark.parametrize("number", [-1, 2, 1 << 40, -(1 << 63)])

@@ -115,7 +115,7 @@ def collected(frame: Any, schema: pa.Schema) -> list[pa.RecordBatch]:
         batches = frame.toArrow().to_batches()
     else:
         bytes_of = frame.mapInArrow(to_ipc, from_arrow_schema(IPC_SCHEMA))
-        batches = from_ipc(row[0] for row in bytes_of.collect())
+        batches = list(from_ipc(row[0] for row in bytes_of.collect()))
     return [
         record_batch(target, dict(zip(target.names, batch.columns, strict=True)), len(batch))
         for batch in batches

@@ -62,6 +62,25 @@ def test_the_facts_of_any_history_are_those_of_the_objects(name: str, history: l
 
 
 @pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("timed", [False, True])
+def test_tables_of_many_keys_grow_together(name: str, timed: bool) -> None:
+    keys = [b"%08d" % number for number in range(20_000)]
+    track = cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE) if timed else None
+    first = [(key, cases.group_state(1, 7)) for key in keys]
+    history = [
+        Step(first, cuts=range(0, 20_000, 500)),  # the tables grow at different blocks
+        Step([(key, cases.group_state(2, 9)) for key in keys[::2]]),
+    ]
+    with kernel_of(name):
+        state, _, (_, newest) = replay(history, track)
+    assert (newest.rows, newest.changed_rows) == (20_000, 10_000)
+    if timed:
+        over = [7, NO_CLOCK] * 10_000
+        assert state.put_over_clock[: len(state)].tolist() == over
+        assert state.clock[: len(state)].tolist() == [9, 7] * 10_000
+
+
+@pytest.mark.parametrize("name", KERNELS)
 @given(history=histories(TIMED_VALUES))
 @example(history=steps([(A, TIMED_VALUES[1])], [(A, TIMED_VALUES[2])], [(A, TIMED_VALUES[2])]))
 def test_a_timer_that_is_compared_apart_changes_no_fact(name: str, history: list[Step]) -> None:

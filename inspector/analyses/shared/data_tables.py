@@ -137,7 +137,8 @@ def table_work(task: Task, spec: str, listed: Sequence[Problem]) -> Work:
         spec: the task of the table, as JSON.
         listed: problems of any partition, which are emitted with this one: it is never left out.
     """
-    return Work(spec, task.file_bytes, None if listed else task.partition_id)
+    partition = None if listed else task.partition_id
+    return Work(spec, task.file_bytes, partition, in_python=task.has_small_files)
 
 
 def listed_problems(

@@ -8,14 +8,13 @@ from time import monotonic, sleep
 
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.run import Run, work_of
 from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
 from inspector.discovery.remembered_files import RememberedFiles
 from inspector.discovery.user_schemas import UserSchemas
-from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
 from inspector.merge.collect import Facts, collect
@@ -180,7 +179,7 @@ class Following:
         tasks = run.tasks(FACTS)
         if self._read:
             # A few deltas: how many bytes all files have would say nothing of the progress.
-            work = [Work(task.to_json(), task.file_bytes) for task in tasks]
+            work = [work_of(task) for task in tasks]
             found = self._engine.map(self._followed, facts_schema(), work)
         else:
             found = run.map(self._followed, tasks)

@@ -258,7 +258,7 @@ class Run:
         """Facts of tasks, by a function of the passes, on the engine of the run."""
         from inspector.facts.registry import facts_schema  # noqa: PLC0415 - as above
 
-        work = [Work(task.to_json(), task.file_bytes) for task in tasks]
+        work = [work_of(task) for task in tasks]
         batches = self.engine.map(function, facts_schema(), work, merge)
         on_spark = getattr(self.engine, "measure", None)
         return self._watched(batches, on_spark or _reading(sum(each.weight for each in work)))
@@ -302,6 +302,11 @@ class Run:
     def problems(self, facts: Facts) -> tuple[Problem, ...]:
         """All that is wrong, by the listing and by the files."""
         return folded((*self.listed, *facts.problems))
+
+
+def work_of(task: Task) -> Work:
+    """A task as an engine takes it."""
+    return Work(task.to_json(), task.file_bytes, in_python=task.has_small_files)
 
 
 def _reading(file_bytes: int) -> Callable[[], Measure]:

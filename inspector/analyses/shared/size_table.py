@@ -19,6 +19,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import StoreId
 from inspector.render.report import Table
+from inspector.sums import sum_of
 
 QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
 _SIZED = ("key", "value", "row")
@@ -82,11 +83,13 @@ def size_table(checkpoint: Checkpoint, version: int, facts: Facts, by: str = "st
 
 def grouped(facts: Facts, by: str) -> dict[Place, dict[int, VersionFacts]]:
     """Facts summed by place: place -> version -> facts, sorted by place."""
-    groups: dict[Place, dict[int, VersionFacts]] = {}
+    groups: dict[Place, dict[int, list[VersionFacts]]] = {}
     for (store, version), one in facts.versions.items():
-        versions = groups.setdefault(_place(store, by), {})
-        versions[version] = versions.get(version, VersionFacts()) + one
-    return dict(sorted(groups.items()))
+        groups.setdefault(_place(store, by), {}).setdefault(version, []).append(one)
+    return {
+        place: {version: sum_of(found) for version, found in versions.items()}
+        for place, versions in sorted(groups.items())
+    }
 
 
 def place_columns(checkpoint: Checkpoint, place: Place, version: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from inspector.engines.engine import BatchFunction, Engine, cores_of
+from inspector.engines.engine import BatchFunction, Engine, cores_of, runs_in_process
 from inspector.exceptions import EngineError, InspectorError
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ KEY_BYTES = 110
 
 SPLIT_BYTES = 64 << 20
 """File bytes of a task that is worth several, on cores that would idle."""
+
+LONELY = 1.5
+"""Cores that a task's share of all bytes comes to, from which on some would idle beside it."""
 
 CLUSTER_BYTES = 1 << 30
 """File bytes of one range on a cluster whose cores are not known."""
@@ -72,7 +75,11 @@ def split(tasks: Iterable[Task], run: Splits) -> list[Task]:
     from inspector.discovery.key_ranges import split_task  # noqa: PLC0415 - not for ``info``
 
     tasks = list(tasks)
-    counts = ranges_for_cores(tasks, cores_of(run.engine))
+    cores = cores_of(run.engine)
+    if runs_in_process(run.engine) and cores is not None:
+        tasks = with_idle_cores(tasks, cores)
+        cores = -(-cores // 2)  # a task that is alone takes two
+    counts = ranges_for_cores(tasks, cores)
     limit = run.options.memory_limit
     if limit is None:
         return [each for task, n in zip(tasks, counts, strict=True) for each in split_task(task, n)]
@@ -98,9 +105,23 @@ def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
     def count(task: Task) -> int:
         if task.file_bytes < SPLIT_BYTES or any(store.timeout_kinds for store in task.stores):
             return 1
-        return min(MOST_FOR_CORES, max(1, -(-task.file_bytes // share)))
+        # Rounded: a partition that is a little larger than its share is worth no second pass.
+        return min(MOST_FOR_CORES, max(1, round(task.file_bytes / share)))
 
     return [count(task) for task in tasks]
+
+
+def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
+    """The tasks, large ones with a thread more where there is a core for it.
+
+    That one decodes while the other replays: no work is done twice, as it is by ranges.
+    """
+    total = sum(task.file_bytes for task in tasks)
+
+    def is_alone(task: Task) -> bool:
+        return task.file_bytes >= SPLIT_BYTES and cores * task.file_bytes > LONELY * total
+
+    return [replace(task, decode_ahead=True) if is_alone(task) else task for task in tasks]
 
 
 def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:

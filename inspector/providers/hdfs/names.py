@@ -8,6 +8,7 @@ opens a version by its plain number, so it would list such a file and never read
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.model import FileKind, Version
@@ -25,6 +26,7 @@ def is_state_name(name: str) -> bool:
     return _STATE.fullmatch(name) is not None
 
 
+@lru_cache(maxsize=1 << 14)  # all partitions have the same names
 def classify_state_file(name: str) -> tuple[FileKind, Version | None]:
     """Delta or snapshot and its version; OTHER if it is none that Spark would read."""
     match = _STATE.fullmatch(name)

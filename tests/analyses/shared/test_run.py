@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from inspector import api
+from inspector.analyses.shared.data_tables import table_work
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
-from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.run import Run, work_of
+from inspector.discovery.tasks import SMALL_FILE_BYTES
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import Measure
 from inspector.exceptions import CheckpointError
@@ -117,3 +119,12 @@ def test_rows_are_watched_too() -> None:
         assert rows
     assert len(totals) == 2
     assert all(totals)
+
+
+def test_an_engine_is_told_whose_files_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    (task, *_) = Run.start(JOIN, None).tasks(FactRequest())
+    assert work_of(task).in_python
+    assert table_work(task, "{}", ()).in_python
+    monkeypatch.setattr("inspector.discovery.tasks.SMALL_FILE_BYTES", SMALL_FILE_BYTES >> 15)
+    assert not work_of(task).in_python
+    assert not table_work(task, "{}", ()).in_python

@@ -17,12 +17,14 @@ from inspector.analyses.shared.splitting import (
     SPLIT_BYTES,
     ranges_for_cores,
     ranges_for_memory,
+    with_idle_cores,
 )
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import EngineError
+from inspector.passes.ahead import made_ahead
 from tests.cases import FIXTURES
 
 AGG = str(FIXTURES / "agg_update" / "checkpoint")
@@ -55,6 +57,25 @@ def test_a_large_one_is_split_for_idle_cores() -> None:
     assert ranges_for_cores([large, of_bytes(1)], 2) == [2, 1]
 
 
+def test_a_partition_a_little_larger_than_its_share_is_read_once() -> None:
+    one, other = of_bytes(4 * SPLIT_BYTES), of_bytes(4 * SPLIT_BYTES + 1000)
+    assert ranges_for_cores([one, other], 2) == [1, 1]
+
+
+def test_a_large_one_that_is_alone_gets_a_thread_to_decode() -> None:
+    large = of_bytes(4 * SPLIT_BYTES)
+
+    def ahead(some: list[Task], cores: int) -> list[bool]:
+        return [task.decode_ahead for task in with_idle_cores(some, cores)]
+
+    assert ahead([large], 2) == [True]
+    assert ahead([large], 1) == [False]
+    assert ahead([large] * 2, 2) == [False] * 2
+    assert ahead([large] * 2, 4) == [True] * 2
+    assert ahead([large, of_bytes(1)], 2) == [True, False]
+    assert ahead(tasks(), 64) == [False] * len(tasks())
+
+
 def test_on_a_cluster_by_bytes_alone() -> None:
     assert ranges_for_cores([of_bytes(CLUSTER_BYTES), of_bytes(3 * CLUSTER_BYTES)], None) == [1, 3]
 
@@ -76,6 +97,20 @@ def report(path: str, told: list[str], **options: Any) -> Mapping[str, Any]:
     made = api.audit(path, api.Options(engine=engine, **options))
     found: Mapping[str, Any] = made.to_dict()
     return found
+
+
+@pytest.mark.parametrize("cores", [4, 8])
+def test_reports_do_not_depend_on_how_many_cores_there_are(
+    cores: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With few a second thread decodes, with many there are ranges too."""
+    expected = report(AGG, [], workers=1)
+    made = mock.Mock(side_effect=made_ahead)
+    monkeypatch.setattr(splitting, "SPLIT_BYTES", 1)
+    monkeypatch.setattr("inspector.passes.ahead.LARGE", 1)
+    monkeypatch.setattr("inspector.passes.observe.made_ahead", made)
+    assert report(AGG, [], workers=cores) == expected
+    assert made.called
 
 
 @pytest.mark.parametrize("path", [AGG, TIMERS])

@@ -1,0 +1,132 @@
+/* What stands for keys that are not kept, and its number: a hash table of prints.
+ *
+ * Of the 128 bits of a print 96 are compared, and 32 say where it goes: the table is in the order of
+ * these, but for what had to move on to the next free slot. To compare them too would be one more
+ * place of memory to wait for, half of the time of a look-up. A table that is in order is made larger by
+ * one walk over the old and one over the new, and its size may be any. */
+#ifndef INSPECTOR_KERNEL_PRINT_TABLE_H
+#define INSPECTOR_KERNEL_PRINT_TABLE_H
+
+#include "key_hash.h"
+#include "memory.h"
+
+enum { FIRST_PRINTS = 1 << 10, MANY_PRINTS = 1 << 22 };
+#define MOST_PRINT_SLOTS INT64_C(0xffffffff)
+
+typedef struct {
+    uint64_t high;
+    uint32_t middle;
+    uint32_t number; /* plus one; 0 is an empty slot */
+} PrintSlot;
+
+typedef struct {
+    PrintSlot *slots; /* open addressing, linear probing, at most three quarters full */
+    uint32_t *lowest; /* bits of the print of each number, for when the table grows; as many as slots */
+    int64_t slot_count;
+    int64_t count;
+    int64_t bytes; /* allocated */
+} PrintTable;
+
+typedef char print_slot_has_16_bytes[sizeof(PrintSlot) == 16 ? 1 : -1];
+
+static inline int64_t home_of(uint32_t low, int64_t slot_count)
+{
+    return (int64_t)((uint64_t)low * (uint64_t)slot_count >> 32);
+}
+
+/* The slot of a print, or the empty slot where it would go. The table is never full. */
+static INLINE int64_t print_slot(const PrintTable *self, Print print)
+{
+    int64_t at = home_of(print.low, self->slot_count);
+    for (;;) {
+        const PrintSlot *slot = &self->slots[at];
+        if (!slot->number || (slot->high == print.high && slot->middle == print.middle))
+            return at;
+        at = at + 1 == self->slot_count ? 0 : at + 1;
+    }
+}
+
+/* Fetches ahead where a print is looked for: its slot, and others behind it, in the next line mostly. */
+static INLINE void fetch_slots(const PrintTable *self, Print print)
+{
+    int64_t at = home_of(print.low, self->slot_count);
+    prefetch(&self->slots[at]);
+    prefetch(&self->slots[at + 4 < self->slot_count ? at + 4 : 0]);
+}
+
+/* The number of a print, or -1. */
+static inline int64_t prints_find(const PrintTable *self, Print print)
+{
+    return self->count ? (int64_t)self->slots[print_slot(self, print)].number - 1 : -1;
+}
+
+/* Half as many again; of large tables a quarter, whose empty slots would be most of their memory. Whole
+ * large pages where they are that large: else there would be small ones. */
+static inline int64_t more_prints(int64_t slot_count)
+{
+    const int64_t page = LARGE_PAGE / (int64_t)sizeof(PrintSlot);
+    int64_t more = slot_count / (slot_count < MANY_PRINTS ? 2 : 4);
+    more = slot_count ? slot_count + more : FIRST_PRINTS;
+    return more < page ? more : (more + page - 1) & -page;
+}
+
+/* Makes the table larger. Returns 0, or -1 if there is no memory. */
+static inline int prints_grow(PrintTable *self)
+{
+    int64_t each = (int64_t)sizeof(PrintSlot), old = self->slot_count, i, given = 0;
+    int64_t count = more_prints(old), low = (int64_t)sizeof *self->lowest;
+    PrintSlot *slots = count <= MOST_PRINT_SLOTS ? allocate_table(&self->bytes, count * each) : NULL;
+    uint32_t *lowest = slots ? regrow(&self->bytes, self->lowest, old * low, count * low) : NULL;
+    if (!lowest) {
+        if (slots)
+            release(&self->bytes, slots, count * each);
+        return -1;
+    }
+    for (i = 0; i < old; i++) {
+        PrintSlot slot = self->slots[i];
+        int64_t at;
+        if (i * each - given >= 2 * LARGE_PAGE) { /* what was read of the old one */
+            give_back((char *)self->slots + given, i * each - given);
+            given += (i * each - given) & -LARGE_PAGE;
+        }
+        if (!slot.number)
+            continue;
+        at = home_of(lowest[slot.number - 1], count);
+        while (slots[at].number)
+            at = at + 1 == count ? 0 : at + 1;
+        slots[at] = slot;
+    }
+    release(&self->bytes, self->slots, old * each);
+    self->slots = slots;
+    self->lowest = lowest;
+    self->slot_count = count;
+    return 0;
+}
+
+/* The number of a print, which is new if it was not there; -1 if there is no memory. */
+static INLINE int64_t prints_add(PrintTable *self, Print print)
+{
+    int64_t at;
+    if (self->count >= self->slot_count / 4 * 3 && prints_grow(self) < 0)
+        return -1;
+    at = print_slot(self, print);
+    if (!self->slots[at].number) {
+        self->lowest[self->count++] = print.low;
+        self->slots[at] = (PrintSlot){print.high, print.middle, (uint32_t)self->count};
+    }
+    return (int64_t)self->slots[at].number - 1;
+}
+
+static inline void prints_free(PrintTable *self)
+{
+    system_free(self->slots, self->slot_count * (int64_t)sizeof *self->slots);
+    system_free(self->lowest, self->slot_count * (int64_t)sizeof *self->lowest);
+}
+
+/* The numbers behind the last were never touched, so that they are no memory yet. */
+static inline int64_t prints_memory(const PrintTable *self)
+{
+    return self->bytes - (self->slot_count - self->count) * (int64_t)sizeof *self->lowest;
+}
+
+#endif

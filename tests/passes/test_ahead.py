@@ -1,0 +1,78 @@
+"""Blocks made by a second thread: the same, in their order, errors where they were."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from inspector.exceptions import DecodeError
+from inspector.passes.ahead import MOST_AHEAD, made_ahead
+
+
+def threads() -> int:
+    return sum(thread.name == "inspector-ahead" for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
+def test_items_come_in_their_order(count: int) -> None:
+    assert list(made_ahead(range(count))) == list(range(count))
+    assert threads() == 0
+
+
+def test_an_error_comes_behind_the_items_before_it() -> None:
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise DecodeError("cut short", offset=7)
+
+    taken = made_ahead(items())
+    assert [next(taken), next(taken)] == [1, 2]
+    with pytest.raises(DecodeError, match="cut short"):
+        next(taken)
+    assert threads() == 0
+
+
+def test_only_a_few_are_made_before_their_turn() -> None:
+    made = []
+
+    def items() -> Iterator[int]:
+        for number in range(100):
+            made.append(number)
+            yield number
+
+    taken = made_ahead(items())
+    assert next(taken) == 0
+    time.sleep(0.05)
+    assert len(made) <= 1 + MOST_AHEAD + 1, "one taken, some in the queue, one waits for room"
+    taken.close()  # type: ignore[attr-defined]
+    assert threads() == 0
+    assert len(made) < 100
+
+
+def test_another_thread_makes_them() -> None:
+    def items() -> Iterator[str]:
+        yield threading.current_thread().name
+
+    assert list(made_ahead(items())) == ["inspector-ahead"]
+
+
+def test_who_breaks_off_does_not_wait_for_a_storage_that_is_silent() -> None:
+    answered = threading.Event()
+
+    def items() -> Iterator[int]:
+        yield 1
+        answered.wait(20)
+        yield 2
+
+    taken = made_ahead(items())
+    assert next(taken) == 1
+    taken.close()  # type: ignore[attr-defined]
+    assert threads() == 1, "it still waits"
+    answered.set()
+    for thread in threading.enumerate():
+        if thread.name == "inspector-ahead":
+            thread.join(20)
+    assert threads() == 0
