@@ -109,7 +109,10 @@ def test_progress_counts_checkpoints() -> None:
     listed = run_all([*map(Found, PATHS)], options, lambda run: run.version, at_once=1)
     seen = [measures[0]() for _ in listed]
     assert seen == [Measure(done, 4, CHECKPOINTS) for done in (1, 2, 3, 4)]
-    found = run_all(map(Found, PATHS), options, lambda run: run.version, at_once=4)
-    seen = [measures[1]() for _ in found]
-    assert len(measures) == 2
-    assert seen[-1] == Measure(4, 4, CHECKPOINTS)
+    # Of an iterator the number is unknown until it ends, which it does after the last was taken:
+    # one at a time all are done by then, with room for five all are under way.
+    for at_once, total in ((1, 0), (5, 4)):
+        found = run_all(map(Found, PATHS), options, lambda run: run.version, at_once=at_once)
+        seen = [measures[-1]() for _ in found]
+        assert [measure.total for measure in seen] == [total] * 4
+        assert seen[-1].done == 4
