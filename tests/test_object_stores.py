@@ -43,7 +43,10 @@ CASES = (
 )
 """Fixtures of every operator, of both join formats, with snapshots and with two operators."""
 
-IN_PLAIN_RUN = ("join_left_outer",)
+SHARED = ("rocksdb_join_left_outer_v3", "rocksdb_join_left_outer_v4", "rocksdb_tws_event")
+"""Fixtures whose stores are column families of one."""
+
+IN_PLAIN_RUN = ("join_left_outer", "rocksdb_join_left_outer_v3")
 
 
 def cases(*names: str) -> list[Any]:
@@ -93,6 +96,16 @@ def test_a_report_is_that_of_local_files_by_one_request_for_each(case: str, name
     # The root, which may be none of a checkpoint, and then all that lies below it.
     assert requests.kinds["LIST"] == 2
     assert requests.kinds["HEAD"] == 0
+    assert set(requests.read.values()) == {1}
+
+
+@pytest.mark.parametrize("case", cases(*SHARED))
+def test_stores_that_share_files_request_each_once(case: str) -> None:
+    """Each table once for each snapshot that names it, of which these have one a partition."""
+    requests = serve(FIXTURES / case)
+    local = api.audit(str(FIXTURES / case / "checkpoint"))
+    remote = api.audit("objects://checkpoint")
+    assert told(remote, "objects://checkpoint") == told(local, str(FIXTURES / case / "checkpoint"))
     assert set(requests.read.values()) == {1}
 
 

@@ -71,6 +71,14 @@ def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
     return found
 
 
+def range_of_family(family: int) -> tuple[bytes, bytes]:
+    """Bytes that no key of a column family is below, and bytes that every one is below."""
+    if family == NO_FAMILY:
+        return b"", b""
+    first = family.to_bytes(FAMILY_BYTES, "little")
+    return first, (int.from_bytes(first, "big") + 1).to_bytes(FAMILY_BYTES, "big")
+
+
 def plain_rows(buffer: bytes, encoded: Spans) -> Spans:
     """The UnsafeRows of encoded rows.
 

@@ -59,6 +59,12 @@ class RecordBlock:
     chosen: Int64s | None = None
     places: Int64s | None = None
 
+    @classmethod
+    def none(cls, first_record: int) -> RecordBlock:
+        """No record, between two of a file."""
+        no = np.empty(0, np.int64)
+        return cls(b"", first_record, 0, no, no, no, no, puts_only=True)
+
     @property
     def count(self) -> int:
         """How many records these are."""
@@ -138,6 +144,12 @@ class Scanned(NamedTuple):
     first_record: int
     spans: Int64s
     kinds: npt.NDArray[np.uint8] | None
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes; that of a buffer which several share counts for each."""
+        kinds = 0 if self.kinds is None else self.kinds.nbytes
+        return len(self.buffer) + self.spans.nbytes + kinds
 
 
 def scanned(

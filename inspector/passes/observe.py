@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import astuple, replace
 from itertools import chain
 from typing import Any
@@ -12,7 +13,6 @@ import numpy as np
 from inspector.arrays import Int64s
 from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
-from inspector.decode.row_check import RowCheck
 from inspector.decode.rows import Int64Path, fixed_slot_offset
 from inspector.decode.spark_hash import RowHash
 from inspector.discovery.tasks import StoreTask, Task
@@ -30,6 +30,7 @@ from inspector.model import StoreFile
 from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.ahead import is_large, made_ahead
 from inspector.passes.cross_checks import CrossChecks
+from inspector.passes.fit import Fit, puts_of
 from inspector.passes.lifetime import Lifetime
 from inspector.passes.ranges import range_filter
 from inspector.passes.shown_keys import shows_few, with_keys
@@ -40,27 +41,46 @@ from inspector.state.change import Change
 from inspector.state.compare import apply_snapshot, compare_snapshot
 from inspector.state.replay import NO_CLOCK, StateMap, Tracking
 
-MISFITS_LISTED = 3
-"""Rows of one file that are named when they do not fit their schema; the others are counted."""
 
+def audit_stores(
+    task: Task, stores: Sequence[tuple[StoreTask, StoreReader]]
+) -> Generator[Observed[Any], None, list[StateMap | None]]:
+    """Replay stores that have the same files, and emit their facts; problems stay with the readers.
 
-def audit_store(
-    task: Task, store: StoreTask, reader: StoreReader
-) -> Generator[Observed[Any], None, StateMap | None]:
-    """Replay a store and emit its facts; problems stay with ``reader``.
+    In turns, block by block, so that what the stores share of a file is made once.
 
     Returns:
-        The map of the judged version; None if it could not be made.
+        The map of the judged version of each; None if it could not be made.
     """
-    pass_ = StorePass(task, store, reader)
-    files = reader.provider.files_of(store.files)
-    steps = replay_steps(files, task.version)
+    first, reader = stores[0]
+    steps = replay_steps(reader.provider.files_of(first.files), task.version)
     reader.expect([file for step in steps for file in step.files])
+    passes = [StorePass(task, store, each) for store, each in stores]
     for step in steps:
-        change = pass_.advance(step)
-        if change is not None:
-            yield from pass_.emit_version(change, step)
-    return (yield from pass_.emit_judged())
+        with reader.storage.in_turns() if len(passes) > 1 else nullcontext():
+            changes = in_turns([pass_.advancing(step) for pass_ in passes])
+        for pass_, change in zip(passes, changes, strict=True):
+            if change is not None:
+                yield from pass_.emit_version(change, step)
+    states: list[StateMap | None] = []
+    for pass_ in passes:
+        state = yield from pass_.emit_judged()
+        states.append(state)
+    return states
+
+
+def in_turns(running: Sequence[_Running]) -> list[Change | None]:
+    """Run all of them to their end, each to its next pause in turn; what each gave."""
+    found: list[Change | None] = [None] * len(running)
+    going = dict(enumerate(running))
+    while going:
+        for number, each in [*going.items()]:
+            try:
+                next(each)
+            except StopIteration as end:  # noqa: PERF203 - a block takes longer than its try
+                found[number] = end.value
+                del going[number]
+    return found
 
 
 def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[CallBounds]]:
@@ -74,6 +94,10 @@ def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obs
         change = pass_.advance(step)
         if change is not None:
             yield pass_.life.bounds(change)
+
+
+_Running = Generator[None, None, "Change | None"]
+"""Pauses where others may take their turn, and gives what became of a file."""
 
 
 class StorePass:
@@ -102,7 +126,7 @@ class StorePass:
     ) -> None:
         self._task, self._store, self._reader = task, store, reader
         self._confirm = confirm
-        self._fit = _Fit(store, reader) if task.fit and task.speaks_for_files else None
+        self._fit = Fit(*schemas(store), reader) if task.fit and task.speaks_for_files else None
         self._applied: list[StoreFile] = []
         self.state = StateMap(_tracking(task, store, hashed=not exact and shows_few(task, store)))
         self.whole = True
@@ -131,47 +155,55 @@ class StorePass:
 
     def advance(self, step: Step) -> Change | None:
         """Replay one step; None if its version could not be made."""
+        (change,) = in_turns([self.advancing(step)])
+        return change
+
+    def advancing(self, step: Step) -> _Running:
+        """Replay one step, and pause behind each block; returns as :meth:`advance`."""
         if step.base is not None:
-            return self._load(step.base)
+            return (yield from self._load(step.base))
         if step.compared is not None:
-            return self._differ(step.compared) if self.whole else self._load(step.compared)
+            if self.whole:
+                return (yield from self._differ(step.compared))
+            return (yield from self._load(step.compared))
         assert step.delta is not None
         change: Change | None = None
         if self.whole:
-            change = self._apply(step.delta)
+            change = yield from self._apply(step.delta)
         else:
-            self._pass_over(step.delta)
+            yield from self._pass_over(step.delta)
         if change is None:
-            return self._load(step.check) if step.check is not None else None
+            return (yield from self._load(step.check)) if step.check is not None else None
         for wrong in self._crossed.of(change):
             self._reader.report(wrong.slug, wrong.message, step.delta)
         if step.check is not None and self._confirm:
             self._compare(step.check)
         return change
 
-    def _load(self, file: StoreFile) -> Change | None:
+    def _load(self, file: StoreFile) -> _Running:
         self._since = []
         self.state.begin(file.version or 0, rebase=True)
         self._applied.append(file)
-        return self._run(file)
+        return (yield from self._run(file))
 
-    def _apply(self, file: StoreFile) -> Change | None:
+    def _apply(self, file: StoreFile) -> _Running:
         self.state.begin(file.version or 0)
         self._applied.append(file)
-        return self._run(file)
+        return (yield from self._run(file))
 
-    def _differ(self, file: StoreFile) -> Change | None:
+    def _differ(self, file: StoreFile) -> _Running:
         self.state.begin(file.version or 0)
         self._applied.append(file)
-        return self._run(file, compared=True)
+        return (yield from self._run(file, compared=True))
 
-    def _run(self, file: StoreFile, *, compared: bool = False) -> Change | None:
+    def _run(self, file: StoreFile, *, compared: bool = False) -> _Running:
         try:
             if compared:
                 apply_snapshot(self.state, self._checked(file))
             else:
                 for block in self._checked(file):
                     self.state.apply(block)
+                    yield
         except READ_ERRORS as error:
             self._reader.failed(error, file)
             self.whole = False
@@ -182,11 +214,11 @@ class StorePass:
         self._raw_bytes = self._reader.raw_bytes
         return self.state.end()
 
-    def _pass_over(self, file: StoreFile) -> None:
+    def _pass_over(self, file: StoreFile) -> Generator[None, None, None]:
         """Only see whether a file can be read: its version cannot be made."""
         try:
             for _ in self._checked(file):
-                pass
+                yield
         except READ_ERRORS as error:
             self._reader.failed(error, file)
 
@@ -208,7 +240,9 @@ class StorePass:
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)
         checked = blocks if self._fit is None else self._fit.check(file, blocks)
-        return made_ahead(checked) if self._task.decode_ahead and is_large(file) else checked
+        alone = self._reader.storage.turns is None
+        ahead = self._task.decode_ahead and alone and is_large(file)
+        return made_ahead(checked) if ahead else checked
 
     # -- facts -------------------------------------------------------------------------------
 
@@ -290,54 +324,6 @@ def _placement(task: Task, store: StoreTask) -> Placement | None:
     return None if hashed is None else Placement(hashed, task.partitions, task.partition_id)
 
 
-class _Fit:
-    """Holds every row against its schema.
-
-    Spark does so with the first row of a partition
-    (``UnsafeRowUtils.validateStructuralIntegrity``).
-    """
-
-    def __init__(self, store: StoreTask, reader: StoreReader) -> None:
-        key, value = schemas(store)
-        self._checks = [
-            (name, RowCheck(schema), name == "value")
-            for name, schema in (("key", key), ("value", value))
-            if schema is not None
-        ]
-        self._reader = reader
-
-    def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:
-        """Pass the blocks through; report the rows that do not fit."""
-        misfits = 0
-        for block in blocks:
-            for name, check, is_value in self._checks:
-                misfits += self._of_block(file, block, name, check, is_value, misfits)
-            yield block
-        if misfits > MISFITS_LISTED:
-            self._reader.report(
-                "bad-row", f"{misfits} rows of the file do not fit their schema", file
-            )
-
-    def _of_block(
-        self,
-        file: StoreFile,
-        block: RecordBlock,
-        name: str,
-        check: RowCheck,
-        is_value: bool,
-        before: int,
-    ) -> int:
-        rows, offsets, lengths = _puts(block) if is_value else _keys(block)
-        misfits = check.misfits(block.buffer, offsets, lengths)
-        for index, message in misfits[: max(0, MISFITS_LISTED - before)]:
-            record = block.first_record + (index if rows is None else int(rows[index]))
-            raw = block.raw_offset + int(offsets[index])
-            self._reader.report(
-                "bad-row", f"{name} of record {record} at raw byte {raw}: {message}", file
-            )
-        return len(misfits)
-
-
 def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
     """Key and value schema of a store as its rows are laid out, None where unknown.
 
@@ -367,7 +353,7 @@ def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
     of_key = expiry.part is RowPart.KEY
 
     def read(block: RecordBlock) -> Int64s:
-        rows, offsets, lengths = _puts(block)
+        rows, offsets, lengths = puts_of(block)
         if of_key:
             offsets, lengths = block.key_offset, block.key_length
             if rows is not None:
@@ -382,18 +368,3 @@ def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
         return clocks
 
     return read
-
-
-_Part = tuple[Int64s | None, Int64s, Int64s]
-"""Which records (None for all), and where a part of each starts and ends."""
-
-
-def _keys(block: RecordBlock) -> _Part:
-    return None, block.key_offset, block.key_length
-
-
-def _puts(block: RecordBlock) -> _Part:
-    if block.puts_only:
-        return None, block.value_offset, block.value_length
-    rows = np.flatnonzero(block.value_length >= 0)
-    return rows, block.value_offset[rows], block.value_length[rows]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
 from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.live_rows import live_rows
-from inspector.passes.observe import audit_store, bounds_of
+from inspector.passes.observe import audit_stores, bounds_of
 from inspector.passes.row_facts import emit_fields, emit_matched
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.passes.variables import emit_variables, meets_others
@@ -136,27 +137,44 @@ def _looked_at(
 def _each_store(task: Task) -> Iterator[Observed[Any]]:
     states: dict[str, StateMap] = {}
     shared = _SharedProblems()
-    for store, reader in open_stores(task):
-        _keep(task, store, reader)
-        state = yield from audit_store(task, store, reader)
-        _check_doubts(task, reader)  # before more is read in vain
-        if task.fit and task.speaks_for_files:
-            reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
-        if task.speaks_for_files:
-            reader.check_rest(store.files)
-        _check_doubts(task, reader)
-        shared.leave_out(store, reader)
-        yield from _problems(task, reader)
-        if task.fit and task.speaks_for_files:
-            checked = reader.checked
-            if not store.counts_files:
-                checked = ChecksPassed(row_checksums=checked.row_checksums)
-            yield Observed(reader.store, task.version, checked)
-        yield from _of_rows(task, store, reader)
-        if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
-            states[store.store_name] = state
+    for _, same_files in groupby(open_stores(task), key=_files_read):
+        stores = list(same_files)
+        for store, reader in stores:
+            _keep(task, store, reader)
+        found = yield from audit_stores(task, stores)
+        for _, reader in stores:
+            _check_doubts(task, reader)  # before more is read in vain
+        for (store, reader), state in zip(stores, found, strict=True):
+            yield from _of_files(task, store, reader, shared)
+            yield from _of_rows(task, store, reader)
+            if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
+                states[store.store_name] = state
     yield from emit_sides(task, states)
     yield from emit_variables(task, states)
+
+
+def _files_read(opened: tuple[StoreTask, StoreReader]) -> object:
+    """What is equal for stores that read the same files: column families of one."""
+    store, _ = opened
+    return store.store_name if store.column_family is None else store.files
+
+
+def _of_files(
+    task: Task, store: StoreTask, reader: StoreReader, shared: _SharedProblems
+) -> Iterator[Observed[Any]]:
+    """What the files themselves show, those included that no version needed."""
+    if task.fit and task.speaks_for_files:
+        reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
+    if task.speaks_for_files:
+        reader.check_rest(store.files)
+    _check_doubts(task, reader)
+    shared.leave_out(store, reader)
+    yield from _problems(task, reader)
+    if task.fit and task.speaks_for_files:
+        checked = reader.checked
+        if not store.counts_files:
+            checked = ChecksPassed(row_checksums=checked.row_checksums)
+        yield Observed(reader.store, task.version, checked)
 
 
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:

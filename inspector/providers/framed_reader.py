@@ -20,7 +20,8 @@ class FramedReader(ABC):
     """Reads the state files of one store, whose records a provider decodes by :meth:`_records`.
 
     Attributes:
-        raw_bytes: decompressed bytes of the file read last.
+        raw_bytes: decompressed bytes of the file read last; 0 of one that another store's reader
+            has decompressed.
         other_cause: what else than a change of the file may make checksums of rows differ.
     """
 

@@ -16,6 +16,7 @@ from inspector.sparktypes.key_encoders import KeyEncoder
 if TYPE_CHECKING:
     from inspector.decode.records import RecordBlock
     from inspector.providers.shared_files import SharedFiles
+    from inspector.providers.task_files import TaskFiles
 
 Report = Callable[[str, str, "StoreFile | None", "int | None"], None]
 """Takes slug, message, file and offset of a problem."""
@@ -102,7 +103,8 @@ class FileReader(Protocol):
     """Reads the state files of one store.
 
     Attributes:
-        raw_bytes: decompressed bytes of the file read last.
+        raw_bytes: decompressed bytes of the file read last; 0 of one that another store's reader
+            has decompressed.
     """
 
     raw_bytes: int
@@ -228,7 +230,7 @@ class Provider(ABC):
     @abstractmethod
     def reader(
         self,
-        storage: Storage,
+        storage: TaskFiles,
         options: ReadOptions,
         files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],
@@ -237,7 +239,7 @@ class Provider(ABC):
         """A reader for one store.
 
         Args:
-            storage: opened at the checkpoint's root.
+            storage: opened at the checkpoint's root, as the task reads it.
             options: how the files were written.
             files: all state files of the store.
             side_files: checksum files that their main files are held against.

@@ -19,6 +19,7 @@ from typing import Any
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local
 from inspector.model import LIMITS, StoreFile
+from inspector.providers.turns import Turns
 
 AHEAD = 32
 """Files of one store that are under way at most."""
@@ -90,6 +91,11 @@ class TaskFiles(Storage):
 
     Args:
         storage: where the files lie.
+
+    Attributes:
+        turns: keeps decompressed blocks while several stores read the same files in turns; None
+            while none do.
+        known: what was found out of a file, by path, for all stores that read it.
     """
 
     def __init__(self, storage: Storage) -> None:
@@ -98,6 +104,17 @@ class TaskFiles(Storage):
         self._to_keep: set[str] = set()
         self._kept: dict[str, tuple[int, int]] = {}
         self._content: Any = None
+        self.turns: Turns[Any] | None = None
+        self.known: dict[str, Any] = {}
+
+    @contextmanager
+    def in_turns(self) -> Iterator[None]:
+        """Let stores that read the same few files one after the other share their blocks."""
+        self.turns = Turns()
+        try:
+            yield
+        finally:
+            self.turns = None
 
     def keep(self, files: Iterable[StoreFile]) -> None:
         """Announce files that are read more than once; those of this machine are not kept."""

@@ -13,7 +13,6 @@ from inspector.facts.ages import Ages
 from inspector.facts.checks import ChecksPassed
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover, LeftoverCount
-from inspector.facts.problems import ReadProblem
 from inspector.facts.timers import EVENT, PROCESSING, ClockEvidence
 from inspector.facts.versions import VersionFacts
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
@@ -120,33 +119,6 @@ def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replaye
     assert facts[3].snapshot_bytes == (folder / "3.snapshot").stat().st_size
     assert facts[3].raw_bytes == len(encode.END)
     assert facts[2].raw_bytes == 9 * (4 + 16 + 4) + len(encode.END)
-
-
-def test_rows_that_do_not_fit_are_named_up_to_a_few_and_counted(tmp_path: Path) -> None:
-    bad: list[Record] = [(user(name), b"\0" * 16) for name in "bcdef"]
-    deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 5)), *bad, (b"\0" * 4, None)]}
-    root = group_states(tmp_path, [Batch(0, 1, 1)], deltas)
-    assert problems_in(observed_in(root)) == []
-    rows = observed_in(root, fit=True)
-    problems = problems_in(rows)
-    assert {row.slug for row in problems} == {"bad-row"}
-    assert {row.path for row in problems} == {str(root / "state/0/0/1.delta")}
-    assert [row.message.split(":")[0] for row in problems] == [
-        "key of record 6 at raw byte " + str(4 + _size(deltas[1][:6])),
-        "value of record 1 at raw byte " + str(_size(deltas[1][:1]) + 8 + len(A)),
-        "value of record 2 at raw byte " + str(_size(deltas[1][:2]) + 8 + len(A)),
-        "6 rows of the file do not fit their schema",
-    ]
-    assert counted_facts(rows) == counted_facts(observed_in(root))
-
-
-def _size(records: Sequence[Record]) -> int:
-    return len(encode.records(records)) - len(encode.END)
-
-
-def counted_facts(found: list[Seen]) -> list[str]:
-    told = (ReadProblem, ChecksPassed)
-    return sorted(repr(one) for one in found if not isinstance(one.fact, told))
 
 
 @pytest.mark.parametrize(

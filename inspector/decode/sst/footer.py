@@ -72,6 +72,19 @@ class Handles:
             raise RecordError(f"a block of {handle.size} bytes at byte {handle.offset}")
         return cls(np.array([handle.offset], np.int64), np.array([handle.size], np.int64))
 
+    @classmethod
+    def none(cls) -> Handles:
+        """Of no block."""
+        return cls(np.empty(0, np.int64), np.empty(0, np.int64))
+
+    def one(self, index: int) -> Handles:
+        """Of one of the blocks."""
+        return Handles(self.offset[index : index + 1], self.size[index : index + 1])
+
+    def since(self, index: int) -> Handles:
+        """Of those from one on."""
+        return Handles(self.offset[index:], self.size[index:])
+
 
 @dataclass(frozen=True)
 class Footer:

@@ -59,7 +59,12 @@ class LiveBlock:
 
 
 def live_entries(
-    tables: Sequence[Table], limits: Limits = LIMITS, *, delimiter: bytes = DELIMITER
+    tables: Sequence[Table],
+    limits: Limits = LIMITS,
+    *,
+    delimiter: bytes = DELIMITER,
+    start: bytes = b"",
+    end: bytes | None = None,
 ) -> Iterator[LiveBlock]:
     """What a reader of a database of these tables sees: its live keys, in order.
 
@@ -71,6 +76,9 @@ def live_entries(
         limits: ``block_bytes``: what is held of a table at once; ``record_bytes``: bytes of a
             value with all that was merged into it.
         delimiter: between an operand and what is before it.
+        start: key from which on entries are wanted.
+        end: key before which they are; None for none. What comes of other keys is not what a reader
+            of the database sees.
 
     Raises:
         DecodeError: a table is not what its format says; carries path and offset.
@@ -86,13 +94,14 @@ def live_entries(
         if waiting and (not runs or until is None or waiting[0][0] <= until):
             until = waiting[0][0]
         cuts = [(run, run.cut(until)) for run in runs]
-        parts = [(run, end) for run, end in cuts if end > run.at]
+        parts = [(run, at) for run, at in cuts if at > run.at]
         if parts:
             yield from merge.live(parts)
-            for run, end in parts:
-                run.go_on(end)
+            for run, at in parts:
+                run.go_on(at)
         elif waiting and until == waiting[0][0]:
-            runs.append(_Run(waiting.popleft()[1], held))
+            _, table = waiting.popleft()
+            runs.append(_Run(table, table.entries(held, start, end)))
         else:
             for run in runs:
                 if run.until == until:
@@ -109,6 +118,10 @@ def _by_first_key(tables: Sequence[Table]) -> deque[tuple[bytes, Table]]:
 class _Run:
     """The entries of one table, at its next one.
 
+    Args:
+        table: the table.
+        blocks: of its entries.
+
     Attributes:
         table: the table.
         block: the entries at hand, None at the end.
@@ -116,9 +129,9 @@ class _Run:
         until: the first key of the block after it: what is below is complete. None at the end.
     """
 
-    def __init__(self, table: Table, held_bytes: int) -> None:
+    def __init__(self, table: Table, blocks: Iterator[EntryBlock]) -> None:
         self.table = table
-        self._blocks = table.entries(held_bytes)
+        self._blocks = blocks
         self.block: EntryBlock | None = None
         self.at = 0
         self._next = next(self._blocks, None)

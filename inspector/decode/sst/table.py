@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.entries import RANGE_DELETION, EntryBlock, EntryReader
@@ -64,22 +67,28 @@ class Table:
         self._index = Index(self._blocks, index, self.properties)
         self._metaindex_offset = footer.metaindex.offset
 
-    def entries(self, held_bytes: int | None = None) -> Iterator[EntryBlock]:
-        """All entries in the order of the file: by user key, the newest of a key first.
+    def entries(
+        self, held_bytes: int | None = None, start: bytes = b"", end: bytes | None = None
+    ) -> Iterator[EntryBlock]:
+        """The entries in the order of the file: by user key, the newest of a key first.
 
-        Every block's checksum is verified before a byte of it is used; and so are the order of the
-        keys and, at the end, the number of entries that the properties tell.
+        Every block's checksum is verified before a byte of it is used, and so is the order of the
+        keys; of all entries, at the end, the number that the properties tell.
 
         Args:
             held_bytes: of entries that are held at once, but for one that has more; by default
                 ``limits.block_bytes``.
+            start: user key from which on entries are needed. It is searched for, so that the order
+                of the keys before it must be known to be right.
+            end: user key from which on no entry is needed; None for none. Some before the start
+                and some from the end on may be among those that come.
 
         Raises:
             DecodeError: the file is not what its format says; carries path and offset.
             OSError: it cannot be read.
         """
         with _Path(self):
-            yield from self._entries(held_bytes or self._limits.block_bytes)
+            yield from self._entries(held_bytes or self._limits.block_bytes, start, end)
 
     def first_key(self) -> bytes | None:
         """The smallest user key, from the first block alone; None if there is no entry.
@@ -90,11 +99,7 @@ class Table:
         """
         with _Path(self):
             self._check_readable()
-            reader = EntryReader(self._limits)
-            for blocks in self._blocks.stretch(self._index.handles(), _FIRST, _FIRST):
-                for block in reader.read(blocks):
-                    return block.key(0)
-        return None
+            return self._first_key(self._index.handles())
 
     def range_deletions(self) -> tuple[RangeDeletion, ...]:
         """The ranges of keys that the table deletes from older data.
@@ -122,15 +127,44 @@ class Table:
                 for i in range(block.count):
                     yield RangeDeletion(block.key(i), block.value(i), sequences[i])
 
-    def _entries(self, held: int) -> Iterator[EntryBlock]:
+    def _first_key(self, handles: Iterator[Handles]) -> bytes | None:
+        """The smallest user key of the blocks that these handles lead to; only one is read."""
+        reader = EntryReader(self._limits)
+        for blocks in self._blocks.stretch(handles, _FIRST, _FIRST):
+            for block in reader.read(blocks):
+                return block.key(0)
+        return None
+
+    def _from(self, start: bytes) -> Iterator[Handles]:
+        """The handles of the index from the last block on that begins below a key."""
+        groups = self._index.handles()
+        some = Handles.none()
+        for following in groups if start else ():
+            if not len(following.offset) or self._first_key_at(following, 0) >= start:
+                groups = chain((following,), groups)
+                break
+            some = following
+        blocks = range(len(some.offset))
+        first = bisect_left(blocks, start, key=partial(self._first_key_at, some))
+        yield some.since(max(first - 1, 0))
+        yield from groups
+
+    def _first_key_at(self, some: Handles, index: int) -> bytes:
+        return self._first_key(iter((some.one(index),))) or b""
+
+    def _entries(self, held: int, start: bytes, end: bytes | None) -> Iterator[EntryBlock]:
         self._check_readable()
         reader = EntryReader(self._limits, held_bytes=held)
         raw = 0
-        for blocks in self._blocks.stretch(self._index.handles(), _PIECES * held, held):
+        for blocks in self._blocks.stretch(self._from(start), _PIECES * held, held):
             for block in reader.read(blocks):
+                if end is not None and block.key(0) >= end:
+                    return
                 raw += len(block.buffer)
                 self._check_ratio(raw)
                 yield block
+        if start:
+            return
         told = self.properties.entries - self.properties.range_deletions
         if reader.count != told:
             raise RecordError(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import StoreFiles
 from inspector.providers.common_names import classify_side_file
 from inspector.providers.hdfs.names import SPELLED, classify_state_file, is_state_name
 from inspector.providers.provider import FileReader, Listing, Provider, ReadOptions, Report
+
+if TYPE_CHECKING:
+    from inspector.providers.task_files import TaskFiles
 
 
 class HdfsProvider(Provider):
@@ -38,7 +41,7 @@ class HdfsProvider(Provider):
 
     def reader(
         self,
-        storage: Storage,
+        storage: TaskFiles,
         options: ReadOptions,
         files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],

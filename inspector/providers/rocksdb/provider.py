@@ -22,6 +22,7 @@ from inspector.providers.rocksdb.names import SPELLED, folder_kind, parse_name
 
 if TYPE_CHECKING:
     from inspector.providers.shared_files import SharedFiles
+    from inspector.providers.task_files import TaskFiles
 
 _CLASS = "RocksDB"
 
@@ -73,7 +74,7 @@ class RocksDbProvider(Provider):
 
     def reader(
         self,
-        storage: Storage,
+        storage: TaskFiles,
         options: ReadOptions,
         files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],

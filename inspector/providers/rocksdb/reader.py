@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
-from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import ChangelogHead, read_changelog
 from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
 from inspector.decode.records import RecordBlock, Scanned
@@ -19,6 +19,7 @@ from inspector.providers.rocksdb.lists import ListLengths
 from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
 from inspector.providers.rocksdb.tables import live_blocks
+from inspector.providers.task_files import TaskFiles
 
 UNSAFE_ROW, AVRO = "unsaferow", "avro"
 
@@ -27,16 +28,17 @@ class RocksDbReader(FramedReader):
     """Reads the changelogs and snapshots of one store.
 
     A store that is one of several column families reads the files that it shares with them, and
-    passes over what is theirs: each needs its own pass through the versions anyway, and nothing of
-    the others has to be kept meanwhile.
+    passes over what is theirs. What one of them has decompressed the next ones find if they take
+    turns (:meth:`inspector.providers.task_files.TaskFiles.in_turns`).
 
     Attributes:
-        raw_bytes: decompressed bytes of the changelog read last; of a snapshot, of its entries.
+        raw_bytes: decompressed bytes of the changelog read last, 0 if another store's reader did
+            it; of a snapshot, of its entries.
     """
 
     def __init__(
         self,
-        storage: Storage,
+        storage: TaskFiles,
         options: ReadOptions,
         files: Iterable[StoreFile],
         side_files: Iterable[StoreFile],
@@ -45,7 +47,6 @@ class RocksDbReader(FramedReader):
         super().__init__(storage, options, side_files, report)
         self._storage = storage
         self._files = tuple(files)
-        self._snapshots: dict[str, Snapshot] = {}
         self._encoding: Encoding | None = None
         self._lists = ListLengths() if options.form.several_values else None
 
@@ -64,17 +65,33 @@ class RocksDbReader(FramedReader):
             self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
         encoding = self._how()
         records = 0
-        for found in self._of_snapshot(file) if snapshot else self._of_changelog(file):
+        for found in self._in_turn(file, encoding.family):
             block = decode_block(found, records, encoding, self._lists)
             if block is not None:
                 records += block.count
                 yield block
+            elif self._storage.turns is not None and not snapshot:
+                yield RecordBlock.none(records)  # so that the other stores do not fall behind
         if self._lists is not None:
             self._lists.end(file.path, file.version or 0)
 
     # -- files -------------------------------------------------------------------------------
 
-    def _of_changelog(self, file: StoreFile) -> Iterator[Scanned]:
+    def _in_turn(self, file: StoreFile, family: int | None) -> Iterator[Scanned]:
+        """The entries of a file, which the stores that share it make once for all of them.
+
+        The first one reads it as a whole. A snapshot that is too large to be kept is then known to
+        be sound and in order: the others read their own part of it.
+        """
+        snapshot = file.kind is FileKind.SNAPSHOT
+        read = partial(self._entries if snapshot else self._changelog, file)
+        turns = self._storage.turns
+        if turns is None or family is None:
+            return read()
+        again = partial(self._entries, file, family) if snapshot else None
+        return turns.blocks(file.path, read, again)
+
+    def _changelog(self, file: StoreFile) -> Iterator[Scanned]:
         head, found = read_changelog(self._raw(file))
         self._check_lineage(file, head)
         yield from found
@@ -87,9 +104,11 @@ class RocksDbReader(FramedReader):
                 f"got version {newest} in the lineage, expected versions below {file.version}"
             )
 
-    def _of_snapshot(self, file: StoreFile) -> Iterator[Scanned]:
+    def _entries(self, file: StoreFile, family: int | None = None) -> Iterator[Scanned]:
+        """The entries of a snapshot: all, or those of a column family with others around them."""
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
-        for each in live_blocks(self._storage, file, self._snapshot(file), self._options):
+        snapshot = self._snapshot(file)
+        for each in live_blocks(self._storage, file, snapshot, self._options, family):
             self.raw_bytes += int(each.key_length.sum() + each.value_length.sum())
             spans = np.stack(
                 [each.key_offset, each.key_length, each.value_offset, each.value_length]
@@ -97,9 +116,11 @@ class RocksDbReader(FramedReader):
             yield Scanned(each.buffer, 0, 0, spans, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
-        if file.path not in self._snapshots:
-            self._snapshots[file.path] = read_snapshot(self._storage, file)
-        return self._snapshots[file.path]
+        known = self._storage.known
+        if file.path not in known:
+            known[file.path] = read_snapshot(self._storage, file)
+        found: Snapshot = known[file.path]
+        return found
 
     # -- encoding ----------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from inspector.checkpoint.storage import Storage
+from inspector.decode.encoded_rows import range_of_family
 from inspector.decode.sst.live import DELIMITER, LiveBlock, live_entries
 from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import DecodeError
@@ -16,7 +17,11 @@ from inspector.providers.rocksdb.snapshot import Snapshot, TableFile
 
 
 def live_blocks(
-    storage: Storage, file: StoreFile, snapshot: Snapshot, options: ReadOptions
+    storage: Storage,
+    file: StoreFile,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    family: int | None = None,
 ) -> Iterator[LiveBlock]:
     """The entries of a snapshot in the order of their keys, each with all that was merged into it.
 
@@ -25,6 +30,8 @@ def live_blocks(
         file: the snapshot.
         snapshot: what it says.
         options: how values are merged.
+        family: column family whose entries are wanted, of tables that were read as a whole before;
+            some of others may come with them.
 
     Raises:
         DecodeError: a table file is missing, has another size than the snapshot says, or is not
@@ -33,7 +40,9 @@ def live_blocks(
     """
     folder = file.path.rpartition("/")[0]
     tables = [_open(storage, file, folder, each) for each in snapshot.tables]
-    yield from live_entries(tables, delimiter=DELIMITER if options.merge_delimiter else b"")
+    start, end = (b"", None) if family is None else range_of_family(family)
+    delimiter = DELIMITER if options.merge_delimiter else b""
+    yield from live_entries(tables, start=start, end=end, delimiter=delimiter)
 
 
 def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:

@@ -91,10 +91,19 @@ def entries_of(table: Table) -> list[Entry]:
     ]
 
 
-def live(data: Iterable[bytes], limits: Limits = LIMITS) -> list[tuple[bytes, bytes]]:
-    """What several files hold together."""
+def live(
+    data: Iterable[bytes], limits: Limits = LIMITS, start: bytes = b"", end: bytes | None = None
+) -> list[tuple[bytes, bytes]]:
+    """What several files hold together; of a range of keys, that range's alone."""
     tables = [open_table(BytesSource(each), None, limits) for each in data]
-    return rows_of(live_entries(tables, limits))
+    return within(rows_of(live_entries(tables, limits, start=start, end=end)), start, end)
+
+
+def within(
+    rows: Iterable[tuple[bytes, bytes]], start: bytes, end: bytes | None
+) -> list[tuple[bytes, bytes]]:
+    """Those rows whose keys lie in a range."""
+    return [row for row in rows if start <= row[0] and (end is None or row[0] < end)]
 
 
 # --- tables written here ---------------------------------------------------------------------

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import LimitError, RecordError
-from inspector.model import Limits
+from inspector.model import LIMITS, Limits
 from tests.decode.sst.tables import (
     DELETION,
     MERGE,
@@ -19,6 +19,7 @@ from tests.decode.sst.tables import (
     live,
     sorted_entries,
     table_of,
+    within,
 )
 
 TINY = Limits(block_bytes=64)
@@ -80,6 +81,9 @@ def test_live_rows_are_those_of_the_model(
     expected = model(entries, ranges)
     assert live(tables) == expected
     assert live(tables, TINY) == expected
+    start, end = sorted(data.draw(st.tuples(KEYS, KEYS)))
+    for limits in (LIMITS, TINY):
+        assert live(tables, limits, start, end) == within(expected, start, end)
 
 
 def test_tables_one_behind_the_other_are_passed_on() -> None:

@@ -25,6 +25,7 @@ from tests.decode.sst.tables import (
     rows_of,
     table_of,
     varint,
+    within,
 )
 
 UNREAD = "blocks_with_dictionary"
@@ -41,12 +42,36 @@ def _marked(name: str) -> object:
     return name if name in FEW else pytest.param(name, marks=pytest.mark.full)
 
 
+TINY = Limits(block_bytes=64)
+
 CASES = [_marked(name) for name in case_names() if name != UNREAD]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_live_rows_are_those_of_rocksdbs_own_iterator(name: str) -> None:
     assert rows_of(live_entries(opened(name))) == case(name).live
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_of_a_range_of_keys_all_is_there(name: str) -> None:
+    expected = case(name).live
+    keys = sorted({key for key, _ in expected})
+    for at in range(0, len(keys), max(1, len(keys) // 5)):
+        for start, end in ((keys[at], None), (keys[at], keys[(at + len(keys) - 1) // 2])):
+            found = rows_of(live_entries(opened(name, TINY), TINY, start=start, end=end))
+            assert within(found, start, end) == within(expected, start, end)
+
+
+@pytest.mark.parametrize("name", ["index_delta_6", "index_partitioned_delta_6", "levels"])
+def test_of_a_range_of_keys_little_else_is_read(name: str) -> None:
+    keys = [key for key, _ in case(name).live]
+    start, end = keys[len(keys) // 2], keys[len(keys) * 6 // 10]
+
+    def count(*of: bytes) -> int:
+        tables = opened(name)
+        return sum(block.count for each in tables for block in each.entries(TINY.block_bytes, *of))
+
+    assert len(keys) // 10 <= count(start, end) < count() // 5
 
 
 @pytest.mark.parametrize("name", CASES)

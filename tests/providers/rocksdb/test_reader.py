@@ -7,18 +7,23 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import xxhash
 
+from inspector.decode.sst.live import live_entries
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
 from inspector.facts.checks import ChecksPassed
 from inspector.passes.follow import Followed
 from inspector.passes.run import run_rows
+from inspector.providers import task_files
+from inspector.providers.rocksdb import tables
+from inspector.providers.turns import Turns
 from tests.cases import (
     facts_of_type,
     observed,
@@ -104,6 +109,7 @@ def test_snapshots_are_what_their_changelogs_make_and_rows_fit(case: Path) -> No
 
 # --- damage ----------------------------------------------------------------------------------
 
+FAMILIES = [case for case in CASES if "_tws_" in case.name or case.name[-3:] in ("_v3", "_v4")]
 SESSIONS = next(case for case in CASES if case.name == "rocksdb_session_window")
 JOIN = next(case for case in CASES if case.name == "rocksdb_join_left_outer_v3")
 
@@ -147,6 +153,24 @@ def test_a_damaged_file_of_many_families_is_one_problem(join: Path) -> None:
     problem_at(join, path)
     others = observed_in(join)
     assert {one.store.partition_id for one in others} == {0, 1}  # the other is whole
+
+
+@pytest.mark.parametrize("case", sampled(FAMILIES, 4, 1), ids=lambda case: case.name)
+def test_stores_that_share_files_find_the_same_if_nothing_can_be_kept(
+    case: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one reads all of a snapshot, the others their part of its tables."""
+    expected = observed_in(case / "checkpoint", fit=True)
+    starts = set()
+
+    def part(*given: Any, start: bytes, **more: Any) -> Any:
+        starts.add(start)
+        return live_entries(*given, start=start, **more)
+
+    monkeypatch.setattr(tables, "live_entries", part)
+    monkeypatch.setattr(task_files, "Turns", partial(Turns, 0))
+    assert observed_in(case / "checkpoint", fit=True) == expected
+    assert len(starts) > 1
 
 
 def tables_of(root: Path) -> list[Path]:

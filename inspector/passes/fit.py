@@ -1,0 +1,86 @@
+"""Rows held against their schema on their way into a map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.records import RecordBlock
+from inspector.decode.row_check import RowCheck
+from inspector.model import StoreFile
+from inspector.passes.store_reader import StoreReader
+from inspector.sparktypes import StructType
+
+MISFITS_LISTED = 3
+"""Rows of one file that are named when they do not fit their schema; the others are counted."""
+
+
+class Fit:
+    """Holds every row against its schema.
+
+    Spark does so with the first row of a partition
+    (``UnsafeRowUtils.validateStructuralIntegrity``).
+
+    Args:
+        key, value: schemas of the store; None where unknown, and not held against.
+        reader: takes what does not fit.
+    """
+
+    def __init__(
+        self, key: StructType | None, value: StructType | None, reader: StoreReader
+    ) -> None:
+        self._checks = [
+            (name, RowCheck(schema), name == "value")
+            for name, schema in (("key", key), ("value", value))
+            if schema is not None
+        ]
+        self._reader = reader
+
+    def check(self, file: StoreFile, blocks: Iterable[RecordBlock]) -> Iterator[RecordBlock]:
+        """Pass the blocks through; report the rows that do not fit."""
+        misfits = 0
+        for block in blocks:
+            for name, check, is_value in self._checks:
+                misfits += self._of_block(file, block, name, check, is_value, misfits)
+            yield block
+        if misfits > MISFITS_LISTED:
+            self._reader.report(
+                "bad-row", f"{misfits} rows of the file do not fit their schema", file
+            )
+
+    def _of_block(
+        self,
+        file: StoreFile,
+        block: RecordBlock,
+        name: str,
+        check: RowCheck,
+        is_value: bool,
+        before: int,
+    ) -> int:
+        rows, offsets, lengths = puts_of(block) if is_value else _keys(block)
+        misfits = check.misfits(block.buffer, offsets, lengths)
+        for index, message in misfits[: max(0, MISFITS_LISTED - before)]:
+            record = block.first_record + (index if rows is None else int(rows[index]))
+            raw = block.raw_offset + int(offsets[index])
+            self._reader.report(
+                "bad-row", f"{name} of record {record} at raw byte {raw}: {message}", file
+            )
+        return len(misfits)
+
+
+_Part = tuple[Int64s | None, Int64s, Int64s]
+"""Which records (None for all), and where a part of each starts and ends."""
+
+
+def _keys(block: RecordBlock) -> _Part:
+    return None, block.key_offset, block.key_length
+
+
+def puts_of(block: RecordBlock) -> _Part:
+    """The records of a block that have a value, and where it lies."""
+    if block.puts_only:
+        return None, block.value_offset, block.value_length
+    rows = np.flatnonzero(block.value_length >= 0)
+    return rows, block.value_offset[rows], block.value_length[rows]

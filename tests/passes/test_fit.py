@@ -1,0 +1,44 @@
+"""Rows that do not fit their schema."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from inspector.facts.checks import ChecksPassed
+from inspector.facts.problems import ReadProblem
+from tests import cases, encode
+from tests.cases import Batch, Seen, group_state, observed_in, problems_in, user
+from tests.encode import Record
+
+A = user("a")
+
+
+def test_rows_that_do_not_fit_are_named_up_to_a_few_and_counted(tmp_path: Path) -> None:
+    bad: list[Record] = [(user(name), b"\0" * 16) for name in "bcdef"]
+    deltas: dict[int, list[Record]] = {1: [(A, group_state(1, 5)), *bad, (b"\0" * 4, None)]}
+    cases.write_logs(tmp_path, [Batch(0, 1, 1)], {"shuffle.partitions": "1"})
+    cases.write_operator(tmp_path, 0, "flatMapGroupsWithState", "default")
+    cases.write_store(tmp_path / "state/0/0", deltas)
+    cases.write_schema(tmp_path / "state/0/0", cases.USER, cases.GROUP_STATE)
+    assert problems_in(observed_in(tmp_path)) == []
+    rows = observed_in(tmp_path, fit=True)
+    problems = problems_in(rows)
+    assert {row.slug for row in problems} == {"bad-row"}
+    assert {row.path for row in problems} == {str(tmp_path / "state/0/0/1.delta")}
+    assert [row.message.split(":")[0] for row in problems] == [
+        "key of record 6 at raw byte " + str(4 + _size(deltas[1][:6])),
+        "value of record 1 at raw byte " + str(_size(deltas[1][:1]) + 8 + len(A)),
+        "value of record 2 at raw byte " + str(_size(deltas[1][:2]) + 8 + len(A)),
+        "6 rows of the file do not fit their schema",
+    ]
+    assert counted_facts(rows) == counted_facts(observed_in(tmp_path))
+
+
+def _size(records: Sequence[Record]) -> int:
+    return len(encode.records(records)) - len(encode.END)
+
+
+def counted_facts(found: list[Seen]) -> list[str]:
+    told = (ReadProblem, ChecksPassed)
+    return sorted(repr(one) for one in found if not isinstance(one.fact, told))

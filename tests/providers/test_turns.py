@@ -1,0 +1,92 @@
+"""Blocks of a file that several readers read in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from inspector.providers.turns import Turns
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block that knows its size."""
+
+    name: str
+    nbytes: int
+
+
+LARGE, SMALL = Block("large", 4), Block("small", 3)
+
+
+class Files:
+    """Makes the blocks of files, and counts how often each is begun."""
+
+    def __init__(self, *, broken: str = "") -> None:
+        self.begun: list[str] = []
+        self._broken = broken
+
+    def of(self, path: str) -> Callable[[], Iterator[Block]]:
+        def make() -> Iterator[Block]:
+            self.begun.append(path)
+            yield LARGE
+            if path == self._broken:
+                raise OSError(path)
+            yield SMALL
+
+        return make
+
+
+def test_the_next_reader_gets_what_the_first_one_made() -> None:
+    files, turns = Files(), Turns[Block]()
+    for path in ("a", "b"):
+        for _ in range(3):
+            assert list(turns.blocks(path, files.of(path))) == [LARGE, SMALL]
+    assert files.begun == ["a", "b"]
+
+
+def test_readers_that_take_turns_by_the_block_need_room_for_one() -> None:
+    files, turns = Files(), Turns[Block](LARGE.nbytes)
+    readers = [turns.blocks("a", files.of("a")) for _ in range(3)]
+    assert list(zip(*readers, strict=True)) == [(LARGE,) * 3, (SMALL,) * 3]
+    assert files.begun == ["a"]
+
+
+def test_what_takes_more_than_the_bound_is_made_again() -> None:
+    for most, times in ((7, 1), (6, 2)):
+        files, turns = Files(), Turns[Block](most)
+        for _ in range(2):
+            assert list(turns.blocks("a", files.of("a"))) == [LARGE, SMALL]
+        assert files.begun == ["a"] * times
+
+
+def test_who_falls_behind_goes_on_alone() -> None:
+    files, turns = Files(), Turns[Block](LARGE.nbytes)
+    first, second = (turns.blocks("a", files.of("a")) for _ in range(2))
+    assert (next(first), next(second), next(first)) == (LARGE, LARGE, SMALL)
+    assert list(second) == [SMALL]
+    assert files.begun == ["a", "a"]  # the first one has not come to the end yet
+
+
+def test_of_what_was_read_whole_but_not_kept_the_next_one_reads_its_part() -> None:
+    files, turns = Files(), Turns[Block](6)
+    for expected in ([LARGE, SMALL], [SMALL], [SMALL]):
+        assert list(turns.blocks("a", files.of("a"), lambda: iter([SMALL]))) == expected
+    assert files.begun == ["a"]
+
+
+def test_what_a_reader_gave_up_is_not_taken_for_the_whole() -> None:
+    files, turns = Files(), Turns[Block]()
+    assert next(turns.blocks("a", files.of("a"))) == LARGE
+    assert list(turns.blocks("a", files.of("a"), lambda: iter([SMALL]))) == [LARGE, SMALL]
+    assert files.begun == ["a", "a"]
+
+
+def test_what_fails_fails_for_each_reader() -> None:
+    files, turns = Files(broken="a"), Turns[Block]()
+    for _ in range(2):
+        with pytest.raises(OSError, match="a"):
+            list(turns.blocks("a", files.of("a"), lambda: iter([SMALL])))
+    assert files.begun == ["a", "a"]
