@@ -20,6 +20,7 @@ from inspector.analyses.shared.vouching import vouching_notes
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
+from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
 from inspector.model import Problem
@@ -164,9 +165,16 @@ def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[dict[str, 
         where = f"{operator.layout.directory}/_metadata"
         yield {
             "what": f"metadata of operator {operator.operator_id}",
-            "format": f"v{metadata.format}" if metadata else "none (Spark 3.5 and older)",
+            "format": f"v{metadata.format}" if metadata else _no_metadata(checkpoint),
             "from": where if metadata else None,
         }
+
+
+def _no_metadata(checkpoint: Checkpoint) -> str:
+    """Why an operator has none, as far as the log tells it: it is written when a query begins."""
+    if any(SINCE_4_0 in confs for confs in checkpoint.logs.confs.values()):
+        return "none (the query began with Spark 3.5 or older, or it is lost)"
+    return "none (Spark 3.5 and older)"
 
 
 def _codec_text(checkpoint: Checkpoint, seen: SeenBytes) -> str | None:

@@ -86,6 +86,7 @@ class RecordBlock:
             value_offset=self.value_offset[rows],
             value_length=self.value_length[rows],
             checksum_mismatches=(),
+            chosen=None,
             places=None if self.places is None else self.places[rows],
         )
 

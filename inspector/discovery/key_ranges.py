@@ -42,8 +42,14 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
 
 
 def _can_split(task: Task) -> bool:
-    """Whether ranges of the keys are known to make the whole."""
-    return bool(task.stores) and provider_named(task.provider).splits_by_key
+    """Whether ranges of the keys are known to make the whole.
+
+    The variables of a transformWithState are held against each other by a part of their keys, and
+    so are the rows of a list: nothing puts those that belong together into one range.
+    """
+    return bool(task.stores) and not any(
+        store.family is not None or store.several_values for store in task.stores
+    )
 
 
 def needs_bounds(task: Task) -> bool:
@@ -70,7 +76,7 @@ def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
     since: list[StoreFile] = []
     files = provider_named(task.provider).files_of(store.files)
     for step in replay_steps(files, task.version):
-        applied = step.base or step.delta
+        applied = step.base or step.delta or step.compared
         assert applied is not None  # a step has one of them
         since = [applied] if step.base is not None else [*since, applied]
         largest = max(largest, since, key=_bytes)

@@ -64,7 +64,11 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
             version=version,
         )
     oldest = restorable[0] if restorable else 1
-    known = [v for v in sorted({*files.deltas, *files.snapshots}) if oldest <= v <= version]
+    # Where deltas are written for all versions, each has one, also that of a snapshot: cleanup
+    # removes a snapshot before the delta beside it, for it lists one file for each version
+    # (HDFSBackedStateStoreProvider.fetchFiles). Of the oldest version no change is read.
+    alone = [*files.snapshots] if files.compares else restorable[:1]
+    known = [v for v in sorted({*files.deltas, *alone}) if oldest <= v <= version]
     points = [*([] if restorable else [0]), *known, version + 1]
     holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
     lost = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in holes)

@@ -5,8 +5,10 @@ which wrote none: then rules and leftovers are silently unknown. It is not, wher
 operator of the query has one (a release writes them for all, and after an upgrade for all that lack
 one), or where the entry of a batch has a conf that the older release does not record
 (``OffsetSeqMetadata.relevantSQLConfs``): for the metadata that of batch 0, for schemas that of any
-batch that is committed. Each run writes the schemas that are not there when it first loads
-partition 0, "regardless of configuration" (``StateStore.getStateStoreProvider`` of 3.1 to 3.5,
+batch that is committed. What batch 0 wrote tells its release too: from 4.1 on a checksum of Spark's
+own lies beside each state file (``ChecksumCheckpointFileManager``). Each run writes the schemas
+that are not there when it first loads partition 0, "regardless of configuration"
+(``StateStore.getStateStoreProvider`` of 3.1 to 3.5,
 ``StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema`` later).
 """
 
@@ -28,6 +30,9 @@ LOST_SCHEMA = "missing-schema"
 SINCE_3_1 = "spark.sql.streaming.stateStore.compression.codec"
 SINCE_4_0 = "spark.sql.streaming.stateStore.encodingFormat"
 
+_FIRST = 1
+"""The state version that batch 0 writes."""
+
 
 def lost_files(
     storage: Storage,
@@ -48,7 +53,7 @@ def lost_files(
     layouts = [operator for operator in operators if any(map(_has_state, operator.stores))]
     began = logs.confs.get(BatchId(0), {})
     with_metadata = any(layout.metadata for layout in layouts)
-    metadata = with_metadata or SINCE_4_0 in began
+    metadata = with_metadata or SINCE_4_0 in began or any(map(_began_with_sums, layouts))
     with_schemas = any(
         SINCE_3_1 in confs
         for batch, confs in logs.confs.items()
@@ -86,6 +91,11 @@ def lost_files(
 
 def _has_state(layout: StoreLayout) -> bool:
     return bool(layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT))
+
+
+def _began_with_sums(layout: OperatorLayout) -> bool:
+    sums = (file for store in layout.stores for file in store.of_kind(FileKind.SPARK_CHECKSUM))
+    return any(file.version == _FIRST for file in sums)
 
 
 def _place_of_schema(layout: OperatorLayout, store: str) -> str:

@@ -23,6 +23,8 @@ from inspector.facts.top import TopKey
 from inspector.model import StoreFile
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.providers.chain import replay_steps
+from inspector.providers.registry import provider_named
 from inspector.state.replay import BEFORE_WINDOW, StateMap, id_of
 
 FAR_BYTES = 64 << 20
@@ -32,18 +34,25 @@ FAR_BYTES = 64 << 20
 def shows_few(task: Task, store: StoreTask) -> bool:
     """Whether the facts of a store need no more of its keys than that some can be shown.
 
-    All keys are needed where the facts are about their fields: of a join's stores and of session
-    windows, and where Spark's hash of each is asked for; and where all leftovers are listed. Of
-    few files on another machine the keys are kept too: there a request takes longer than memory is
-    worth.
+    All keys are needed where the facts are about their fields: of a join's stores, of session
+    windows and of a transformWithState, and where Spark's hash of each is asked for; and where all
+    leftovers are listed. So they are where a record has no place in its file: a row of a list, and
+    what a snapshot shows to be gone. Of few files on another machine the keys are kept too: there a
+    request takes longer than memory is worth.
     """
-    if task.provider != Task.provider or store.family is not None:
-        return False  # their records are not where the files of the default have them
+    if store.family is not None or store.several_values or _has_compared(task, store):
+        return False
     by_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
     lists_all = store.expiry is not None and not task.leftover_limit
     if by_fields or lists_all or task.rehashed:
         return False
     return is_local(task.url) or sum(file.size for file in store.files) > FAR_BYTES
+
+
+def _has_compared(task: Task, store: StoreTask) -> bool:
+    """Whether what a version changed is told by its snapshot and the one before."""
+    files = provider_named(task.provider).files_of(store.files)
+    return any(step.compared is not None for step in replay_steps(files, task.version))
 
 
 def with_keys(

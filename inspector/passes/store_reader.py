@@ -93,6 +93,15 @@ class StoreReader:
         self._begun.add(file.path)
         return self._files.blocks(file)
 
+    def rows_told(self, file: StoreFile) -> int | None:
+        """How many rows a snapshot says that it has, with those of stores that share it.
+
+        Raises:
+            DecodeError: it cannot be decoded.
+            OSError: it cannot be read.
+        """
+        return self._files.rows_told(file)
+
     def decode_rest(self, files: Iterable[StoreFile]) -> None:
         """Decode those files that no version needed: a delta that a snapshot has replaced."""
         for file in files:

@@ -91,6 +91,11 @@ class FramedReader(ABC):
                 place,
             )
 
+    def rows_told(self, file: StoreFile) -> int | None:
+        """How many rows a snapshot says that it has; None if it does not say it."""
+        del file
+        return None
+
     def unchecked(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
         """Those files that have checksums and that nobody has read to their end."""
         return self._checks.rest(files)

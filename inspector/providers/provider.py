@@ -134,6 +134,16 @@ class FileReader(Protocol):
             OSError: it cannot be read.
         """
 
+    def rows_told(self, file: StoreFile) -> int | None:
+        """How many rows a snapshot says that it has, with those of stores that share it.
+
+        None if it does not say it, as where it has them in itself.
+
+        Raises:
+            DecodeError: it cannot be decoded.
+            OSError: it cannot be read.
+        """
+
     def unchecked(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
         """Those files that have checksums and that nobody has read to their end."""
 
@@ -154,7 +164,6 @@ class Provider(ABC):
         keeps_maps: an executor keeps the rows of versions as maps on its heap.
         shares_files: its snapshots consist of files that they share.
         sums_snapshots: they hold checksums of their own, whatever codec is set.
-        splits_by_key: passes over ranges of a partition's keys are known to make the whole.
         reads_each_file_whole: its reader requests each file of a step once and whole, so that it
             can be requested before its task begins.
     """
@@ -165,7 +174,6 @@ class Provider(ABC):
     shares_files = False
     sums_snapshots = False
     reads_each_file_whole = False
-    splits_by_key = False
 
     name: str
     """Name of its folder here; tasks carry it to the workers."""

@@ -52,16 +52,17 @@ def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
     """
     seen = np.zeros(len(state), np.bool_)
     for block in blocks:
-        ids, same = state.holds(block)
+        kept, ids, same = state.holds(block)
         if len(state) > len(seen):
             seen = longer(seen, len(state))
         seen[ids] = True
         differ = np.flatnonzero(~same)
         if len(differ):
-            state.apply(block.some(differ))
+            state.apply(kept.part(differ), kept=True)
     gone = np.flatnonzero(state.live[: len(seen)] & ~seen)
     for start in range(0, len(gone), _REMOVED_AT_ONCE):
-        state.apply(_removals(state, gone[start : start + _REMOVED_AT_ONCE]))
+        some = gone[start : start + _REMOVED_AT_ONCE]
+        state.apply(_removals(state, some), kept=True)
 
 
 _REMOVED_AT_ONCE = 1 << 16
@@ -80,7 +81,7 @@ def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> Snapshot
     seen = np.zeros(len(state), np.bool_)
     extra = different = 0
     for block in blocks:
-        ids, same = state.holds(block)
+        _, ids, same = state.holds(block)
         if len(state) > len(seen):
             seen = longer(seen, len(state))
         present = state.live[ids]

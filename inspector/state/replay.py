@@ -207,15 +207,18 @@ class StateMap:
         self._touched_keys: TouchedKeys | None = None
         self._adder.clear()
 
-    def apply(self, block: RecordBlock) -> None:
-        """Apply one block of records of the version, in file order."""
+    def apply(self, block: RecordBlock, *, kept: bool = False) -> None:
+        """Apply one block of records of the version, in file order.
+
+        With ``kept`` all of them have keys that are kept, and that the map has met before.
+        """
         if not block.count:
             return
         self.records += block.count
         if self.tracking.descends is not None and self._first_descent is None:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
-        block = self._kept(block)
+        block = block if kept else self._kept(block)
         if not block.count:
             return
         ids, hashes, clocks = self._read(block)
@@ -310,8 +313,8 @@ class StateMap:
 
     # -- parts -------------------------------------------------------------------------------
 
-    def holds(self, block: RecordBlock) -> tuple[Int64s, Bools]:
-        """The key ids of a block's puts, and whether the map holds each with an equal value."""
+    def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
+        """Those of a block's puts whose keys are kept; their ids, and whether each is as it is."""
         before = self._keys
         block = self._kept(block)
         ids, hashes, clocks = self._read(block)
@@ -322,7 +325,7 @@ class StateMap:
         same &= self.value_size[ids] == block.value_length
         if self.tracking.clock_slot >= 0:
             same &= self.clock[ids] == clocks
-        return ids, same
+        return block, ids, same
 
     def _kept(self, block: RecordBlock) -> RecordBlock:
         """The records of a block whose keys are kept."""

@@ -1,5 +1,6 @@
 """``info`` says what the listing and the small files say."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,19 @@ def test_a_store_without_schema_has_none(tmp_path: Path) -> None:
     assert row["key_schema"] is row["value_schema"] is None
     assert row["expires"].startswith("unknown: ")
     assert row["operator_name"] == "stateStoreSave"
+
+
+def test_metadata_that_is_not_there_is_no_proof_of_an_older_release(tmp_path: Path) -> None:
+    path = copy_of("agg_append", tmp_path)
+    shutil.rmtree(path / "state/0/_metadata")
+    (path / "offsets/0").unlink()
+    newer, older = (
+        {row["what"]: row["format"] for row in tables(api.info(str(each)))["formats"]}
+        for each in (path, FIXTURES.parent / "3.5.9/agg_append/checkpoint")
+    )
+    what = "metadata of operator 0"
+    assert newer[what] == "none (the query began with Spark 3.5 or older, or it is lost)"
+    assert older[what] == "none (Spark 3.5 and older)"
 
 
 def test_state_variables_are_listed_with_what_they_hold() -> None:

@@ -49,6 +49,14 @@ def test_a_gap_that_a_snapshot_bridges_is_still_a_missing_delta(tmp_path: Path) 
     assert "the delta of version 2 is missing" in gap.message
 
 
+def test_a_snapshot_does_not_stand_for_the_delta_beside_it(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    (root / "state/1/1/3.delta").unlink()
+    (gap,) = problems(root)
+    assert (gap.slug, gap.store) == ("missing-delta", StoreId(1, "default", 1))
+    assert "the delta of version 3 is missing" in gap.message
+
+
 def test_files_that_spark_has_cleaned_up_are_not_missed(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     for version in (1, 2, 3):

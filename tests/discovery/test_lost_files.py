@@ -59,5 +59,14 @@ def test_metadata_is_lost_where_the_log_begins_with_4_0(tmp_path: Path) -> None:
     assert problems(tmp_path, "4.3.0/agg_append", "state/0/_metadata") == lost
 
 
+def test_metadata_is_lost_where_spark_4_1_wrote_the_first_state(tmp_path: Path) -> None:
+    case, gone = "4.1.4/agg_file_checksum", "state/0/_metadata"
+    assert not (FIXTURES / case / "checkpoint/offsets/0").exists()
+    first = [f"state/0/{partition}/1.delta.crc" for partition in (0, 1)]
+    lost = (LOST_METADATA, f"{gone}/metadata")
+    assert lost in problems(tmp_path / "with", case, gone)
+    assert lost not in problems(tmp_path / "without", case, gone, *first)
+
+
 def test_without_the_beginning_of_the_log_it_may_have_been_an_older_release(tmp_path: Path) -> None:
     assert problems(tmp_path, "4.3.0/agg_append", "state/0/_metadata", log=False) == []

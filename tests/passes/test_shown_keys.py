@@ -37,7 +37,14 @@ def judged(task: Task, *, exact: bool, remove: Path | None = None) -> tuple[list
     return sorted(map(repr, pass_.emit_judged())), reader
 
 
-@pytest.mark.parametrize("name", ["agg_update", "fmgws_event_ignore", "snapshot_in_middle"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("agg_update", "fmgws_event_ignore", "snapshot_in_middle"),
+        *("rocksdb_agg_update_snapshots", "rocksdb_agg_update_snapshots_rowsum"),
+        *("rocksdb_dedup_within_watermark", "rocksdb_fmgws_event_ignore"),
+    ],
+)
 def test_the_facts_are_those_of_kept_keys(name: str) -> None:
     shown = 0
     for task in tasks_of(FIXTURES / name / "checkpoint", fit=True, top=4, leftover_limit=3):
@@ -60,13 +67,20 @@ def test_files_that_are_gone_by_then_are_a_problem(tmp_path: Path) -> None:
 def test_who_needs_all_keys_keeps_them() -> None:
     few = {
         name: [shows_few(task, store) for store in task.stores]
-        for name in ("agg_update", "join_time_key", "session_window")
+        for name in (
+            *("agg_update", "join_time_key", "session_window", "rocksdb_agg_update"),
+            *("rocksdb_agg_update_zips_one", "rocksdb_join_left_outer_v3", "rocksdb_tws_event"),
+        )
         for task in tasks_of(FIXTURES / name / "checkpoint", leftover_limit=5)[:1]
     }
     assert few == {
         "agg_update": [True],
         "join_time_key": [False] * 4,
         "session_window": [False],
+        "rocksdb_agg_update": [True],
+        "rocksdb_agg_update_zips_one": [False],  # what is gone from a zip is put away by its key
+        "rocksdb_join_left_outer_v3": [False] * 4,
+        "rocksdb_tws_event": [False] * 7,
     }
     task = tasks_of(FIXTURES / "agg_update" / "checkpoint", leftover_limit=0)[0]
     assert not shows_few(task, task.stores[0])

@@ -207,7 +207,7 @@ def test_many_keys_are_kept_apart() -> None:
 
 def test_holding_a_block_against_the_map_leaves_its_rows_as_they_are() -> None:
     state, _, _ = replay(steps([(A, V), (B, V)]))
-    ids, same = state.holds(cases.block([(B, V), (A, W), (C, V)]))
+    _, ids, same = state.holds(cases.block([(B, V), (A, W), (C, V)]))
     assert state.keys(ids) == [B, A, C]
     assert same.tolist() == [True, False, False]
     assert cases.live_keys(state) == {A, B}

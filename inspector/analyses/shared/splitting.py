@@ -86,12 +86,10 @@ def split(tasks: Iterable[Task], run: Splits) -> list[Task]:
     at_once = 1 if hasattr(run.engine, "session") else cores_of(run.engine) or 1
     memory = _key_memory(limit, at_once)
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
-    _tell(tasks, counts, run.options.engine.notify)
-    return [
-        replace(each, key_memory=memory)
-        for task, n in zip(tasks, counts, strict=True)
-        for each in split_task(task, n)
-    ]
+    parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
+    whole = sum(n > 1 and len(some) == 1 for n, some in zip(counts, parts, strict=True))
+    _tell([len(some) for some in parts], whole, run.options.engine.notify)
+    return [replace(each, key_memory=memory) for some in parts for each in some]
 
 
 def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
@@ -126,8 +124,14 @@ def with_idle_cores(tasks: Sequence[Task], cores: int) -> list[Task]:
 
 def ranges_for_memory(tasks: Sequence[Task], memory: int) -> list[int]:
     """How many ranges of each task fit into so many bytes, by the records of its files."""
+    from inspector.checkpoint.parallel import THREADS, in_parallel  # noqa: PLC0415 - as above
+    from inspector.checkpoint.urls import is_local  # noqa: PLC0415 - as above
+
     record_bytes = _RecordBytes()
-    return [max(1, -(-record_bytes.keys_of(task) * KEY_BYTES // memory)) for task in tasks]
+    threads = 1 if all(is_local(task.url) for task in tasks) else THREADS
+    told = [rows if isinstance(rows, int) else 0 for rows in in_parallel(_told, tasks, threads)]
+    keys = [int(rows + record_bytes.keys_of(task)) for task, rows in zip(tasks, told, strict=True)]
+    return [max(1, -(-number * KEY_BYTES // memory)) for number in keys]
 
 
 def _key_memory(limit: int, at_once: int) -> int:
@@ -143,13 +147,19 @@ def _key_memory(limit: int, at_once: int) -> int:
     return memory
 
 
-def _tell(tasks: Sequence[Task], counts: Sequence[int], notify: Callable[[str], None]) -> None:
-    """Say in advance what will be read more than once."""
+def _tell(counts: Sequence[int], whole: int, notify: Callable[[str], None]) -> None:
+    """Say in advance what will be read more than once, and what cannot be."""
     split = [n for n in counts if n > 1]
     if split:
         notify(
-            f"memory: {len(split)} of {len(tasks)} partitions are read in up to {max(split)} "
+            f"memory: {len(split)} of {len(counts)} partitions are read in up to {max(split)} "
             "passes, each with a part of the keys, by the records that a sample of their files has"
+        )
+    if whole:
+        notify(
+            f"memory: {whole} of {len(counts)} partitions are read whole, though their keys may "
+            "take more than the limit: the variables of a transformWithState and the lists of a "
+            "join of format 4 are not divided"
         )
 
 
@@ -160,18 +170,43 @@ class _RecordBytes:
         self._found: dict[tuple[int, str], float] = {}
 
     def keys_of(self, task: Task) -> int:
-        """Keys that a task has at the most, as far as the sample tells."""
+        """Keys that a task has at the most beside those of :func:`_told`, as the sample tells."""
         from inspector.discovery.key_ranges import replayed_files  # noqa: PLC0415 - as above
 
         keys = 0.0
         for store in task.stores:
-            files = replayed_files(task, store)
+            files = [each for each in replayed_files(task, store) if _has_rows(task, each)]
             if files:
                 name = task.operator_id, store.store_name
                 if name not in self._found:
                     self._found[name] = _file_bytes_of_record(task, store, files)
                 keys += sum(file.size for file in files) / self._found[name]
         return int(keys * ESTIMATE_SLACK)
+
+
+def _has_rows(task: Task, file: StoreFile) -> bool:
+    """Whether a file has its rows in itself: a snapshot of shared files has them in those."""
+    from inspector.model import FileKind  # noqa: PLC0415 - as above
+    from inspector.providers.registry import provider_named  # noqa: PLC0415 - as above
+
+    return file.kind is not FileKind.SNAPSHOT or not provider_named(task.provider).shares_files
+
+
+def _told(task: Task) -> int:
+    """Rows that the snapshots of a task's stores say they have: the oldest, or the newest if more.
+
+    Raises:
+        InspectorError, OSError: one cannot be read.
+    """
+    from inspector.discovery.key_ranges import replayed_files  # noqa: PLC0415 - as above
+    from inspector.passes.store_reader import open_stores  # noqa: PLC0415 - as above
+
+    rows = 0
+    stores = tuple(replace(store, side_files=()) for store in task.stores if store.counts_files)
+    for store, reader in open_stores(replace(task, stores=stores)):
+        found = [each for each in replayed_files(task, store) if not _has_rows(task, each)]
+        rows += max((reader.rows_told(each) or 0 for each in found[:1] + found[-1:]), default=0)
+    return rows
 
 
 def _file_bytes_of_record(task: Task, store: StoreTask, files: Sequence[StoreFile]) -> float:

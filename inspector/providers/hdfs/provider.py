@@ -22,7 +22,6 @@ class HdfsProvider(Provider):
     spark_class = "HDFSBackedStateStoreProvider"
     rank = 100
     reads_each_file_whole = True
-    splits_by_key = True
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Deltas and snapshots, and what lies beside them; no folder is its own."""

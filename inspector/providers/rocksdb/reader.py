@@ -18,7 +18,7 @@ from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
 from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
-from inspector.providers.rocksdb.tables import live_blocks
+from inspector.providers.rocksdb.tables import live_blocks, open_tables
 from inspector.providers.task_files import TaskFiles
 
 UNSAFE_ROW, AVRO = "unsaferow", "avro"
@@ -74,6 +74,16 @@ class RocksDbReader(FramedReader):
                 yield RecordBlock.none(records)  # so that the other stores do not fall behind
         if self._lists is not None:
             self._lists.end(file.path, file.version or 0)
+
+    def rows_told(self, file: StoreFile) -> int | None:
+        """How many rows a snapshot says that it has, or else its tables: at most so many."""
+        if file.kind is not FileKind.SNAPSHOT:
+            return None
+        snapshot = self._snapshot(file)
+        if snapshot.keys >= 0:
+            return snapshot.keys + snapshot.internal_keys
+        tables = open_tables(self._storage, file, snapshot)
+        return sum(table.properties.entries for table in tables)
 
     # -- files -------------------------------------------------------------------------------
 

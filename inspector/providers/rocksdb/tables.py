@@ -38,11 +38,21 @@ def live_blocks(
             what its format says; carries the path and, within a table, the offset.
         OSError: the storage does not answer.
     """
-    folder = file.path.rpartition("/")[0]
-    tables = [_open(storage, file, folder, each) for each in snapshot.tables]
+    tables = open_tables(storage, file, snapshot)
     start, end = (b"", None) if family is None else range_of_family(family)
     delimiter = DELIMITER if options.merge_delimiter else b""
     yield from live_entries(tables, start=start, end=end, delimiter=delimiter)
+
+
+def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[Table]:
+    """The table files that a snapshot names; no entry of them is read.
+
+    Raises:
+        DecodeError: as :func:`live_blocks`.
+        OSError: the storage does not answer.
+    """
+    folder = file.path.rpartition("/")[0]
+    return [_open(storage, file, folder, each) for each in snapshot.tables]
 
 
 def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:

@@ -25,9 +25,17 @@ from inspector.discovery.tasks import Task
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import EngineError
 from inspector.passes.ahead import made_ahead
+from inspector.passes.store_reader import open_stores
 from tests.cases import FIXTURES
 
 AGG = str(FIXTURES / "agg_update" / "checkpoint")
+ROCKS = [
+    str(FIXTURES / name / "checkpoint")
+    for name in (
+        *("rocksdb_agg_update_snapshots", "rocksdb_agg_update_zips_one"),
+        *("rocksdb_join_left_outer_v3", "rocksdb_session_window"),
+    )
+]
 TIMERS = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
 
 
@@ -113,7 +121,7 @@ def test_reports_do_not_depend_on_how_many_cores_there_are(
     assert made.called
 
 
-@pytest.mark.parametrize("path", [AGG, TIMERS])
+@pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
 def test_a_memory_limit_changes_no_report(path: str) -> None:
     told: list[str] = []
     with mock.patch.object(splitting, "KEY_BYTES", 4_000_000):
@@ -123,6 +131,29 @@ def test_a_memory_limit_changes_no_report(path: str) -> None:
     told.clear()
     report(path, told, memory_limit=1 << 30)
     assert not any("are read in up to" in line for line in told)  # the slow kernel says so always
+
+
+def test_what_is_not_divided_is_read_whole_and_said() -> None:
+    told: list[str] = []
+    path = str(FIXTURES / "rocksdb_tws_event" / "checkpoint")
+    with mock.patch.object(splitting, "KEY_BYTES", 4_000_000):
+        found = report(path, told, memory_limit=300 << 20, workers=1)
+    assert found == report(path, [])
+    (line,) = (line for line in told if line.startswith("memory: "))
+    assert line.startswith("memory: 2 of 2 partitions are read whole, though ")
+
+
+def test_the_rows_of_a_snapshot_are_those_that_it_says_or_its_tables() -> None:
+    (task,) = tasks(ROCKS[1])
+    ((store, reader),) = open_stores(task)
+    rows = api.audit(ROCKS[1]).summary["rows"]
+    newest = max(store.files, key=lambda file: file.version or 0)
+    assert reader.rows_told(newest) == rows == splitting._told(task)
+    known = reader.storage.known
+    known[newest.path] = replace(known[newest.path], keys=-1)
+    told = reader.rows_told(newest)
+    assert told is not None
+    assert told >= rows
 
 
 def test_too_small_a_limit_is_refused() -> None:
