@@ -14,7 +14,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from tests.injection import Bench, Case, table
+from tests.injection import CASES, ROCKSDB, Bench, Case, table
 
 WRONG = ("unseen", "lost", "fault", "hang")
 
@@ -24,11 +24,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int, help="damages")
     parser.add_argument("--first", type=int, default=0, help="seed of the first")
+    parser.add_argument("--only", default="", help="checkpoints whose name has this text")
     parser.add_argument("--every", action="store_true", help="all commands on each, not two")
     parser.add_argument("--keep", type=Path, help="folder for the copies, which are left there")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        bench = Bench(options.keep or Path(folder), every=options.every)
+        names = [name for name in (*CASES, *ROCKSDB) if options.only in name]
+        bench = Bench(options.keep or Path(folder), names, every=options.every)
         cases = []
         for case in bench.run(range(options.first, options.first + options.count)):
             cases.append(case)

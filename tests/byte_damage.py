@@ -17,13 +17,15 @@ from pathlib import Path
 
 from inspector.decode.frames import sniff
 
-_STATE = re.compile(r"[0-9]+\.(delta|snapshot)")
+_STATE = re.compile(
+    r"[0-9]+\.(delta|snapshot)|[0-9]+(_[0-9a-f-]+)?\.(changelog|zip)|[0-9][0-9a-f-]*\.sst"
+)
 _PART = 512
 """Bytes that one CRC-32 of Hadoop is of (``dfs.bytes-per-checksum``)."""
 
 
 def state_files(root: Path) -> list[Path]:
-    """Every delta and snapshot."""
+    """Every delta and snapshot; every changelog, zip and table of RocksDB."""
     return sorted(p for p in root.rglob("*") if _STATE.fullmatch(p.name) and p.is_file())
 
 
@@ -219,8 +221,12 @@ def _side(path: Path) -> Path:
 
 
 def _of_a_kind(root: Path, chance: random.Random) -> list[Path]:
-    patterns = ("state/**/*.delta", "state/**/*.snapshot", "state/**/schema", "state/**/metadata")
-    pattern = chance.choice((*patterns, *patterns[:1] * 3, "offsets/[0-9]*", "commits/[0-9]*"))
+    deltas, snapshots = (
+        ("delta", "snapshot") if any(root.glob("state/**/*.delta")) else ("changelog", "zip")
+    )
+    patterns = (f"state/**/*.{deltas}", f"state/**/*.{snapshots}", "state/**/schema")
+    more = ("state/**/metadata", "state/**/*.sst", "offsets/[0-9]*", "commits/[0-9]*")
+    pattern = chance.choice((*patterns, *patterns[:1] * 3, *more))
     return sorted(p for p in root.glob(pattern) if p.is_file())
 
 

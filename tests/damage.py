@@ -6,15 +6,23 @@ Hadoop are removed: what is changed here could have been written so.
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from inspector.decode.changelog import ChangelogHead, read_changelog
 from inspector.decode.frames import inflate, sniff
+from inspector.decode.records import scanned
 from tests import encode
+from tests.byte_damage import state_files
 from tests.encode import Record
+from tests.rocks import PUT, REMOVAL, changelog
+
+WITH_KINDS = (2, 4)
+"""Versions of changelogs that say the kind of each record."""
 
 EXTREMES = (
     *(0, 1, -1, (1 << 63) - 1, -(1 << 63), 1 << 40, 0x7FFFFFFF, (8 << 32) | 0x7FFFFFF8),
@@ -23,7 +31,6 @@ EXTREMES = (
 """Words for a row: ends of the number ranges, offsets beyond the row, years 10000 and 0."""
 
 LARGE_NAMES = ("9223372036854775807", "9223372036854775808", "9223372036854775806", "2147483648")
-_STATE = re.compile(r"[0-9]+\.(delta|snapshot)")
 
 
 def damage(root: Path, seed: int) -> str:
@@ -40,11 +47,12 @@ def damage(root: Path, seed: int) -> str:
 
 def read_state(path: Path) -> tuple[list[Record], str]:
     """The records of a state file, and its codec."""
-    data = path.read_bytes()
-    codec = sniff(data) or "lz4"
-    raw = b"".join(bytes(part) for part in inflate(iter([data]), codec))
+    codec, raw = _raw(path)
+    head = _head(path)
+    if head.version in WITH_KINDS:
+        return [*_with_kinds(raw, head.size)], codec
     found: list[Record] = []
-    at = 0
+    at = head.size
     while (size := _size(raw, at)) >= 0:
         key = raw[at + 4 : at + 4 + size]
         at += 4 + size
@@ -54,12 +62,43 @@ def read_state(path: Path) -> tuple[list[Record], str]:
     return found, codec
 
 
+def _raw(path: Path) -> tuple[str, bytes]:
+    data = path.read_bytes()
+    codec = sniff(data) or "lz4"
+    return codec, b"".join(bytes(part) for part in inflate(iter([data]), codec))
+
+
+def _head(path: Path) -> ChangelogHead:
+    """How a changelog begins; a delta as one of version 1, which begins with nothing."""
+    if path.suffix != ".changelog":
+        return ChangelogHead()
+    head, _ = read_changelog([_raw(path)[1]])
+    return head
+
+
+def _with_kinds(raw: bytes, start: int) -> Iterator[Record]:
+    """The records of a changelog that says the kind of each; a merge as a put."""
+    for found in scanned([raw[start:]], kinds=True):
+        for key, size, value, length in found.spans.T.tolist():
+            taken = None if length < 0 else found.buffer[value : value + length]
+            yield found.buffer[key : key + size], taken
+
+
+def _encoded(records: Sequence[Record], head: ChangelogHead, codec: str) -> bytes:
+    entries = [(PUT if value is not None else REMOVAL, key, value) for key, value in records]
+    lineage = [
+        {"version": item.version, "checkpointUniqueId": item.unique_id} for item in head.lineage
+    ]
+    return encode.compress(changelog(entries, head.version, json.dumps(lineage)), codec)
+
+
 def _size(raw: bytes, at: int) -> int:
     return int(struct.unpack_from(">i", raw, at)[0])
 
 
-def _state_files(root: Path) -> list[Path]:
-    return sorted(p for p in root.rglob("*") if _STATE.fullmatch(p.name) and p.is_file())
+def _with_records(root: Path) -> list[Path]:
+    """The files that are rewritten here, record by record: all but tables and their zips."""
+    return [path for path in state_files(root) if path.suffix not in (".zip", ".sst")]
 
 
 def _named(root: Path, chance: random.Random, pattern: str) -> Path | None:
@@ -69,15 +108,18 @@ def _named(root: Path, chance: random.Random, pattern: str) -> Path | None:
 
 def _records(root: Path, chance: random.Random) -> str:
     """Change some records of one state file, or of all of one store's."""
-    path = chance.choice(_state_files(root))
-    every = [p for p in _state_files(path.parent) if p.parent == path.parent]
+    files = _with_records(root)
+    if not files:
+        return "nothing"
+    path = chance.choice(files)
+    every = [p for p in files if p.parent == path.parent]
     change = chance.choice(_CHANGES)
     for one in every if chance.random() < 0.3 else [path]:
         records, codec = read_state(one)
         for _ in range(chance.choice((1, 2, 8))):
             if records:
                 change(records, chance)
-        one.write_bytes(encode.state_file(records, codec if codec != "none" else "lz4"))
+        one.write_bytes(_encoded(records, _head(one), codec if codec != "none" else "lz4"))
     return f"{change.__name__.strip('_')} in {path.relative_to(root)}"
 
 
@@ -123,7 +165,9 @@ def _remove(records: list[Record], chance: random.Random) -> None:
 def _exchange(root: Path, chance: random.Random) -> str:
     """Two files of one kind exchanged: state files or schemas, of whatever stores."""
     patterns = ("state/**/*.delta", "state/**/*.snapshot", "state/**/schema", "state/**/metadata")
-    pattern = chance.choice((*patterns, "offsets/*", "commits/*"))
+    rocksdb = ("state/**/*.changelog", "state/**/*.zip", "state/**/*.sst")
+    of_state = patterns[:2] if any(root.glob(patterns[0])) else rocksdb
+    pattern = chance.choice((*of_state, *patterns[2:], "offsets/*", "commits/*"))
     one, other = _named(root, chance, pattern), _named(root, chance, pattern)
     if one is None or other is None:
         return "nothing"
@@ -151,7 +195,7 @@ def _stores(root: Path, chance: random.Random) -> str:
 
 def _name(root: Path, chance: random.Random) -> str:
     """A file of a version or batch that no query reaches, or of another one."""
-    path = chance.choice([*_state_files(root), *sorted(root.glob("[oc]*/[0-9]*"))])
+    path = chance.choice([*state_files(root), *sorted(root.glob("[oc]*/[0-9]*"))])
     number = chance.choice((*LARGE_NAMES, "0", "3"))
     new = path.with_name(number + path.suffix)
     path.rename(new)

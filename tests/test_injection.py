@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.injection import FIXTURES, OUTCOMES, Bench, Case, Told, outcome, table, tell
+from tests.injection import (
+    CASES,
+    FIXTURES,
+    OUTCOMES,
+    ROCKSDB,
+    Bench,
+    Case,
+    Told,
+    outcome,
+    table,
+    tell,
+)
 
 ALLOWED = {"seen", "harmless", "unvouched", "plausible"}
 SAMPLE, MORE = range(5), range(1_000, 1_080)
@@ -19,13 +30,17 @@ def check(cases: list[Case]) -> None:
     assert not wrong, f"{wrong}\n{table(cases)}"
 
 
-def test_no_damage_changes_a_number_unseen(tmp_path: Path) -> None:
-    check(list(Bench(tmp_path).run(SAMPLE)))
+@pytest.mark.parametrize("checkpoints", [CASES, ROCKSDB], ids=["hdfs", "rocksdb"])
+def test_no_damage_changes_a_number_unseen(checkpoints: Sequence[str], tmp_path: Path) -> None:
+    check(list(Bench(tmp_path, checkpoints).run(SAMPLE)))
 
 
 @pytest.mark.full
-def test_none_of_many_damages_does_so_with_any_command(tmp_path: Path) -> None:
-    check(list(Bench(tmp_path, every=True).run(MORE)))
+@pytest.mark.parametrize("checkpoints", [CASES, ROCKSDB], ids=["hdfs", "rocksdb"])
+def test_none_of_many_damages_does_so_with_any_command(
+    checkpoints: Sequence[str], tmp_path: Path
+) -> None:
+    check(list(Bench(tmp_path, checkpoints, every=True).run(MORE)))
 
 
 def test_a_damage_is_made_again_from_its_seed(tmp_path: Path) -> None:

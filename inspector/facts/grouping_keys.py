@@ -81,7 +81,12 @@ class GroupingKeys:
         data, ends = state.joined_keys(some)
         starts, lengths = ends[:-1], np.diff(ends)
         if place is KeyPlace.INDEXED:
-            return self._indexed(data, int(lengths[0]), len(some), schema)
+            numbers = np.empty(len(some), np.int64)
+            for size in np.unique(lengths).tolist():
+                mine = np.flatnonzero(lengths == size)
+                part = data if len(mine) == len(some) else state.joined_keys(some[mine])[0]
+                numbers[mine] = self._indexed(part, size, len(mine), schema)
+            return numbers
         if place is KeyPlace.FIRST:
             return self._first(data, starts, lengths, schema)
         return self._intern(data, starts, lengths)

@@ -51,3 +51,11 @@ def test_rows_of_another_schema_are_nobodys() -> None:
     assert found == [NOBODY, NOBODY, NOBODY, NOBODY, NOBODY, 0, NOBODY]
     assert owners(keys, KeyPlace.INDEXED, IN_LIST, [b"abc", bytes(16)]) == [NOBODY, NOBODY]
     assert owners(keys, KeyPlace.FIRST, parse_ddl(""), [bytes(8)]) == [NOBODY]
+
+
+def test_keys_of_a_snapshot_that_no_version_put_are_of_any_size() -> None:
+    """The map knows them by name alone, and no size of theirs."""
+    state, _, _ = replay([Step([(encode.row(IN_LIST, (*USERS[0], 0)), b"")])])
+    others = [encode.row(IN_LIST, (*user, 1)) for user in USERS[:2]]
+    state.holds(cases.block([(row, b"") for row in (*others, b"short")]))
+    assert GroupingKeys().owners(state, KeyPlace.INDEXED, IN_LIST).tolist() == [0, 0, 1, NOBODY]
