@@ -168,11 +168,7 @@ class Bench:
         if kind.startswith(FORGED):
             byte_damage.renew_sums(self._root / path for path in changed)
         blind = ""
-        if (
-            kind.startswith(FORGED)
-            or _exchanged(self._root, before, changed)
-            or _as_cleanup(after, changed)
-        ):
+        if kind.startswith(FORGED) or _as_others(self._root, before, after, changed):
             blind = "plausible"
         elif not (self._root / "state").exists() or _nothing_vouches(self._root, before, changed):
             blind = "unvouched"
@@ -324,25 +320,28 @@ def _contents(root: Path) -> dict[str, bytes]:
     return found
 
 
-def _exchanged(root: Path, before: Mapping[str, bytes], changed: Iterable[str]) -> bool:
-    """Whether whole files took the places of others, so that each is true of itself."""
-    contents = set(before.values())
-    paths = [root / name for name in changed]
-    if not all(name in before for name in changed):
-        return False
-    return all(_is_regular(path) and path.read_bytes() in contents for path in paths)
+def _as_others(
+    root: Path, before: Mapping[str, bytes], after: Mapping[str, bytes], changed: Iterable[str]
+) -> bool:
+    """Whether files took the places of others, or are gone as after cleanup, and nothing else.
 
-
-def _as_cleanup(after: Mapping[str, bytes], changed: Iterable[str]) -> bool:
-    """Whether state files or entries of logs are gone and nothing else, as after cleanup.
-
-    Where that leaves a gap, it is said.
+    Each is true of itself then. Where cleanup leaves a gap, it is said.
     """
-    removed = (".delta", ".snapshot", ".changelog", ".zip")
+    contents = set(before.values())
     return all(
-        name not in after and (name.endswith(removed) or name.startswith(("offsets/", "commits/")))
+        name in before
+        and (
+            _may_be_cleaned(name)
+            if name not in after
+            else _is_regular(root / name) and after[name] in contents
+        )
         for name in changed
     )
+
+
+def _may_be_cleaned(name: str) -> bool:
+    removed = (".delta", ".snapshot", ".changelog", ".zip")
+    return name.endswith(removed) or name.startswith(("offsets/", "commits/"))
 
 
 def _is_regular(path: Path) -> bool:
