@@ -147,9 +147,13 @@ def main() -> int:
         builder = builder.config(key, value)
     if given.provider == "rocksdb":
         package = "org.apache.spark.sql.execution.streaming.state"
-        builder = builder.config(
-            "spark.sql.streaming.stateStore.providerClass", f"{package}.RocksDBStateStoreProvider"
-        ).config("spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled", "true")
+        store = "spark.sql.streaming.stateStore"
+        for key, value in {
+            f"{store}.providerClass": f"{package}.RocksDBStateStoreProvider",
+            f"{store}.rocksdb.changelogCheckpointing.enabled": "true",
+            "spark.sql.streaming.join.stateFormatVersion": "3",  # its stores share their files
+        }.items():
+            builder = builder.config(key, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("OFF")
     with tempfile.TemporaryDirectory() as folder:
