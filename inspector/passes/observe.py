@@ -38,7 +38,12 @@ from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import Step, replay_steps
 from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 from inspector.state.change import Change
-from inspector.state.compare import apply_snapshot, compare_snapshot
+from inspector.state.compare import (
+    SnapshotDifference,
+    apply_snapshot,
+    compare_delta,
+    compare_snapshot,
+)
 from inspector.state.replay import NO_CLOCK, StateMap, Tracking
 
 
@@ -161,13 +166,13 @@ class StorePass:
     def advancing(self, step: Step) -> _Running:
         """Replay one step, and pause behind each block; returns as :meth:`advance`."""
         if step.base is not None:
-            return (yield from self._load(step.base))
+            return (yield from self._load(step.base, step.delta))
         if step.compared is not None:
             if self.whole:
                 return (yield from self._differ(step.compared))
             return (yield from self._load(step.compared))
         assert step.delta is not None
-        change: Change | None = None
+        change = None
         if self.whole:
             change = yield from self._apply(step.delta)
         else:
@@ -180,11 +185,14 @@ class StorePass:
             self._compare(step.check)
         return change
 
-    def _load(self, file: StoreFile) -> _Running:
+    def _load(self, file: StoreFile, beside: StoreFile | None = None) -> _Running:
         self._since = []
         self.state.begin(file.version or 0, rebase=True)
         self._applied.append(file)
-        return (yield from self._run(file))
+        change = yield from self._run(file)
+        if change is not None and beside is not None:
+            self._hold_against(file, beside)
+        return change
 
     def _apply(self, file: StoreFile) -> _Running:
         self.state.begin(file.version or 0)
@@ -228,14 +236,33 @@ class StorePass:
         except READ_ERRORS as error:
             self._reader.failed(error, file)
         else:
-            if difference and self._task.key_range is not None:
-                found = SnapshotDiffers(file.path, file.version, *astuple(difference))
-                self._differences.append(Observed(self._reader.store, self._task.version, found))
-            elif difference:
-                self._reader.report(SNAPSHOT_DIFFERS, difference.text, file)
+            if difference:
+                self._differs(file, difference)
             else:
                 self._reader.confirm([*self._since, file])
                 self._since = [file]
+
+    def _hold_against(self, snapshot: StoreFile, delta: StoreFile) -> None:
+        """Hold a snapshot that was loaded against its version's delta, which nothing else needs.
+
+        The lists of a store are not known from which that delta went on.
+        """
+        if not self._task.fit or not self._confirm or self._store.several_values:
+            return
+        try:
+            difference = compare_delta(self.state, self._reader.blocks(delta))
+        except READ_ERRORS as error:
+            self._reader.failed(error, delta)
+        else:
+            if difference:
+                self._differs(snapshot, difference)
+
+    def _differs(self, file: StoreFile, difference: SnapshotDifference) -> None:
+        if self._task.key_range is None:
+            self._reader.report(SNAPSHOT_DIFFERS, difference.text, file)
+            return
+        found = SnapshotDiffers(file.path, file.version, *astuple(difference))
+        self._differences.append(Observed(self._reader.store, self._task.version, found))
 
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)

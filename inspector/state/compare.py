@@ -90,3 +90,27 @@ def compare_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> Snapshot
         seen[ids] = True
     missing = state.rows - int((seen & state.live[: len(seen)]).sum())
     return SnapshotDifference(missing, extra, different)
+
+
+def compare_delta(state: StateMap, blocks: Iterable[RecordBlock]) -> SnapshotDifference:
+    """Hold a map that a snapshot made against the delta of its own version.
+
+    What a key's last record put has to be there, and what it removed must not be. The map's live
+    keys stay as they are.
+    """
+    none = np.empty(0, np.int64)
+    every, put, same = [none], [none.astype(np.bool_)], [none.astype(np.bool_)]
+    for block in blocks:
+        kept, ids, equal = state.holds(block)
+        every.append(ids)
+        put.append(kept.value_length >= 0)
+        same.append(equal)
+    keys = np.concatenate(every)
+    ids, behind = np.unique(keys[::-1], return_index=True)
+    last = len(keys) - 1 - behind
+    puts, equals, live = np.concatenate(put)[last], np.concatenate(same)[last], state.live[ids]
+    return SnapshotDifference(
+        missing=int((puts & ~live).sum()),
+        extra=int((~puts & live).sum()),
+        different=int((puts & live & ~equals).sum()),
+    )

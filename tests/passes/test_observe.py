@@ -107,6 +107,19 @@ def test_a_snapshot_that_differs_is_a_problem_and_the_deltas_count(tmp_path: Pat
     ]
 
 
+def test_the_oldest_snapshot_is_held_against_the_delta_beside_it(tmp_path: Path) -> None:
+    root = cases.small_checkpoint(tmp_path)
+    for version in (1, 2):
+        (root / f"state/1/1/{version}.delta").unlink()
+    cases.write_store(root / "state/1/1", {3: [(cases.micros(7), b"\1" * 16)]})
+    assert problems_in(observed_in(root)) == []
+    (problem,) = problems_in(observed_in(root, fit=True))
+    assert (problem.slug, problem.path) == (
+        *("snapshot-differs", str(root / "state/1/1/3.snapshot")),
+    )
+    assert "got missing keys: 1, keys too many: 0, keys with another" in problem.message
+
+
 def test_file_bytes_are_those_on_storage_and_raw_bytes_those_of_the_file_replayed(
     tmp_path: Path,
 ) -> None:

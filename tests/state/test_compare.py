@@ -7,7 +7,12 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.state.compare import SnapshotDifference, apply_snapshot, compare_snapshot
+from inspector.state.compare import (
+    SnapshotDifference,
+    apply_snapshot,
+    compare_delta,
+    compare_snapshot,
+)
 from inspector.state.replay import StateMap
 from tests import cases
 from tests.cases import Step, replay
@@ -42,6 +47,26 @@ def test_every_planted_difference_is_counted_once(
         different=sum(live[key] != written[key] for key in live.keys() & written.keys()),
     )
     assert bool(found) == (live != written)
+    assert cases.live_keys(state) == set(live)
+
+
+@given(
+    rows,
+    st.lists(st.tuples(st.sampled_from(KEYS), st.sampled_from([None, *VALUES]))),
+    st.lists(st.integers(1, 7)),
+)
+def test_of_a_delta_the_last_record_of_each_key_is_held_against_the_map(
+    live: dict[bytes, bytes], written: list[tuple[bytes, bytes | None]], cuts: list[int]
+) -> None:
+    last = dict(written)
+    state = state_of(live, set())
+    assert compare_delta(state, cases.blocks(written, cuts)) == SnapshotDifference(
+        missing=sum(value is not None and key not in live for key, value in last.items()),
+        extra=sum(value is None and key in live for key, value in last.items()),
+        different=sum(
+            value is not None and live.get(key, value) != value for key, value in last.items()
+        ),
+    )
     assert cases.live_keys(state) == set(live)
 
 
