@@ -16,7 +16,8 @@ PROOFS: Mapping[str, str] = {
     "there are any. The byte at which it fails is in the table of problems.",
     "SS103": "By the listing: the deltas above the newest snapshot are counted in each partition.",
     "SS104": "The rows of the snapshot are compared with those that a replay of its deltas makes, "
-    "key by key, by the size and the hash of each value.",
+    "key by key, by the size and the hash of each value. Where the deltas before it are gone, what "
+    "the delta of its own version wrote is looked up in it.",
     "SS105": "By the listing and by reading: in some partition no snapshot, and no empty version "
     "0, has every delta after it up to the newest committed version.",
     "SS106": "Each row is held against the schema by the checks that Spark itself has: the length, "
