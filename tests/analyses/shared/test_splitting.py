@@ -124,7 +124,7 @@ def test_reports_do_not_depend_on_how_many_cores_there_are(
 @pytest.mark.parametrize("path", [AGG, TIMERS, *ROCKS])
 def test_a_memory_limit_changes_no_report(path: str) -> None:
     told: list[str] = []
-    with mock.patch.object(splitting, "KEY_BYTES", 4_000_000):
+    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
         found = report(path, told, memory_limit=300 << 20, workers=1)
     assert found == report(path, [])
     assert any("are read in up to" in line for line in told)
@@ -136,7 +136,7 @@ def test_a_memory_limit_changes_no_report(path: str) -> None:
 def test_what_is_not_divided_is_read_whole_and_said() -> None:
     told: list[str] = []
     path = str(FIXTURES / "rocksdb_tws_event" / "checkpoint")
-    with mock.patch.object(splitting, "KEY_BYTES", 4_000_000):
+    with mock.patch.object(splitting, "KEY_BYTES", 8_000_000):
         found = report(path, told, memory_limit=300 << 20, workers=1)
     assert found == report(path, [])
     (line,) = (line for line in told if line.startswith("memory: "))
