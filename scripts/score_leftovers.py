@@ -94,7 +94,7 @@ def _past_watermark(case: Path, checkpoint: Checkpoint) -> Iterator[Label]:
     judged = {
         operator.operator_id
         for operator in checkpoint.operators
-        if operator.name != "symmetricHashJoin" and "symmetricHashJoin" not in operator.upstream
+        if "symmetricHashJoin" not in {operator.name, *(each.name for each in operator.upstream)}
     }
     schemas = json.loads((case / "schemas.json").read_text())
     times = {

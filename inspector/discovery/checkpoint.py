@@ -24,7 +24,8 @@ from inspector.discovery.user_schemas import (
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import CheckpointError
 from inspector.model import KINDS_OF_STATE, BatchClock, BatchId, Problem, StoreName
-from inspector.operators.registry import SINGLE_PARTITION, identify, rule_for
+from inspector.operators.physical import PhysicalOperator, physical_operator
+from inspector.operators.registry import identify, rule_for
 from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.operators.transform_with_state import NAMES as TRANSFORM
 from inspector.operators.transform_with_state import Family, Properties, family_of
@@ -33,8 +34,6 @@ from inspector.providers.provider import Listing, Provider
 from inspector.providers.registry import classify, provider_for
 
 CONF = "streaming."
-HOLDS_WATERMARK_BACK = ("symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState")
-"""Operators that pass on less than the global watermark, or none (``WatermarkPropagator``)."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Operator:
         metadata: Spark's own, None up to 3.5.
         schemas: by store name, where there is a file.
         rules: by store name.
-        upstream: names of the operators whose output reaches it.
+        upstream: the operators that may feed it, those nearest to the sources first.
     """
 
     layout: OperatorLayout
@@ -57,7 +56,7 @@ class Operator:
     metadata: OperatorMetadata | None
     schemas: Mapping[str, StateSchema]
     rules: Mapping[str, StoreRule]
-    upstream: tuple[str, ...] = ()
+    upstream: tuple[PhysicalOperator, ...] = ()
 
     @property
     def operator_id(self) -> int:
@@ -68,7 +67,12 @@ class Operator:
     def single_partition(self) -> bool:
         """Whether Spark runs it in partition 0 alone: a limit, or an aggregation without keys."""
         no_key = any(not schema.key.fields for schema in self.schemas.values())
-        return no_key or self.name in SINGLE_PARTITION
+        return no_key or self.physical.single_partition
+
+    @cached_property
+    def physical(self) -> PhysicalOperator:
+        """What it does to the operators below it."""
+        return physical_operator(self.name, self.metadata.properties if self.metadata else None)
 
     @cached_property
     def processor(self) -> Properties | None:
@@ -316,9 +320,9 @@ def _operators(
         schemas = _schemas(layout, found, problems, given)
         pairs = {name: (schema.key, schema.value) for name, schema in schemas.items()}
         name = metadata.operator_name if metadata else identify(layout.store_names, pairs)
-        upstream = tuple(operator.name for operator in operators)
+        upstream = tuple(operator.physical for operator in operators)
         properties = metadata.properties if metadata else {}
-        shape = OperatorShape(layout.operator_id, name, pairs, upstream, properties)
+        shape = OperatorShape(layout.operator_id, name, pairs, properties)
         rules = {store: rule_for(shape, store) for store in layout.store_names}
         operators.append(
             Operator(

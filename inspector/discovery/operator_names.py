@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from inspector.checkpoint.layout import OperatorLayout
 from inspector.checkpoint.storage import Storage
 from inspector.model import Problem
-from inspector.operators.registry import EMITS
+from inspector.operators.physical import PHYSICAL
 
 UNKNOWN_OPERATOR = "unknown-operator"
 """Slug of a problem that is an operator without rules."""
@@ -25,7 +25,7 @@ def unknown_operators(storage: Storage, operators: Iterable[OperatorLayout]) -> 
         operators: all of the query.
     """
     for layout in operators:
-        if layout.metadata is not None and layout.metadata.operator_name not in EMITS:
+        if layout.metadata is not None and layout.metadata.operator_name not in PHYSICAL:
             yield Problem(
                 UNKNOWN_OPERATOR,
                 f"got operator {layout.metadata.operator_name[:80]!r}, which no release up to 4.3 "

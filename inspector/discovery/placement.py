@@ -15,7 +15,7 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.user_schemas import GIVEN
 from inspector.model import LIMITS, Problem, above_limit
 from inspector.operators.join import columns_beside
-from inspector.operators.registry import EMITS
+from inspector.operators.physical import PHYSICAL
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import grouping_fields
 
@@ -60,7 +60,7 @@ def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, versio
     strict = checkpoint.logs.conf_for(version - 1, f"streaming.{STRICT}")
     if schema is None or schema.version == GIVEN or operator.single_partition:
         return 0
-    if strict.origin != "recorded" or strict.value != "true" or operator.name not in EMITS:
+    if strict.origin != "recorded" or strict.value != "true" or operator.name not in PHYSICAL:
         return 0
     family = operator.family(store)
     if family is not None:

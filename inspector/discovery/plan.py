@@ -19,14 +19,11 @@ from inspector.operators.families import is_list
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES
-from inspector.operators.registry import EMITS, fed_by_sources
+from inspector.operators.physical import fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.sparktypes import field_at, is_int64, to_json
 from inspector.sparktypes.key_encoders import KeyEncoder
-
-EVICTS_STEPWISE = ("dedupe", "StatefulStreamlineAggregate")
-"""Operators that ``statefulOperator.incrementalCleanupFactor`` makes lag (4.3; not recorded)."""
 
 SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
@@ -132,7 +129,7 @@ def _store_task(
     certainty, reason = _certainty(checkpoint, operator, rule, request.version)
     expiry = rule.expiry
     by_watermark = expiry is not None and expiry.clock is Clock.WATERMARK
-    if expiry is not None and by_watermark and operator.name in EVICTS_STEPWISE:
+    if expiry is not None and by_watermark and operator.physical.evicts_later:
         stepwise = recorded(checkpoint, request.version, SINCE_4_3)
         expiry = replace(expiry, previous_bound=stepwise)
     return StoreTask(
@@ -224,7 +221,7 @@ def _certainty(
         return Certainty.PROVEN, rule.source
     above = held_back(checkpoint, operator, version)
     if above is not None:
-        return Certainty.INFERRED, f"downstream of {above} the watermark lags"
+        return Certainty.INFERRED, f"downstream of {above.name} the watermark lags"
     if rule.doubt:
         warns = INFERENCES["complete-mode"].warns
         return Certainty.INFERRED if warns else Certainty.UNDECIDED, rule.doubt
@@ -241,9 +238,7 @@ def _cross_checks(
     if rule.expiry is None or rule.user_supplied:
         return tuple(checks)
     # Below a join or group state the watermark lags, so that more rows and timers pass.
-    lags = not all(name in EMITS for name in operator.upstream) or (
-        held_back(checkpoint, operator, version) is not None
-    )
+    lags = held_back(checkpoint, operator, version) is not None
     if _has_timers(rule):
         checks += [] if lags else ["timers"]
     elif dedup or operator.name in AGGREGATIONS:

@@ -1,16 +1,18 @@
 """Operators whose watermark is not that of the query, by an amount that no file shows.
 
-Since Spark 3.5 a join passes on the least of its own watermark and the state watermarks of its
-sides, which come from its condition; group state passes on none (``WatermarkPropagator``,
-``StateStoreWriter.produceOutputWatermark``). Neither condition nor query is in the checkpoint, and
-what the join's rows were seen to keep is no bound: early in its life it has kept nothing for long.
+Since Spark 3.5 an operator hands on what :mod:`inspector.operators.physical` says: a join the least
+of its own watermark and the state watermarks of its sides, which come from its condition; group
+state none, nor transformWithState in processing time. Neither condition nor query is in the
+checkpoint, and what the join's rows were seen to keep is no bound: early in its life it has kept
+nothing for long.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from inspector.discovery.checkpoint import HOLDS_WATERMARK_BACK, Checkpoint, Operator
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.operators.physical import PhysicalOperator, holds_watermark_back
 from inspector.operators.rule import Clock, StoreRule
 
 SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
@@ -21,12 +23,11 @@ def recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
     return checkpoint.logs.conf_for(version - 1, key).origin != "default"
 
 
-def held_back(checkpoint: Checkpoint, operator: Operator, version: int) -> str | None:
-    """The operator upstream that makes this one's watermark lag; None if there is none."""
+def held_back(checkpoint: Checkpoint, operator: Operator, version: int) -> PhysicalOperator | None:
+    """The operator upstream that may keep the watermark from this one; None if there is none."""
     if not recorded(checkpoint, version, SINCE_3_5):
         return None
-    above = [name for name in operator.upstream if name in HOLDS_WATERMARK_BACK]
-    return above[-1] if above else None
+    return holds_watermark_back(operator.upstream)
 
 
 def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
@@ -47,7 +48,7 @@ def _judged(checkpoint: Checkpoint, operator: Operator, version: int) -> Operato
     return replace(operator, rules=rules)
 
 
-def _unknown(rule: StoreRule, operator: Operator, above: str) -> StoreRule:
+def _unknown(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> StoreRule:
     expiry = rule.expiry
     if expiry is None or expiry.clock is not Clock.WATERMARK or rule.user_supplied:
         return rule
@@ -56,7 +57,7 @@ def _unknown(rule: StoreRule, operator: Operator, above: str) -> StoreRule:
         rule,
         expiry=None,
         event_time=expiry,
-        unknown=f"downstream of {above} the operator's watermark lags by an amount that is not in "
-        f"the checkpoint (--operator-rule gives it, such as "
+        unknown=f"downstream of {above.name} the operator's watermark lags by an amount that is "
+        f"not in the checkpoint (--operator-rule gives it, such as "
         f"'{operator.operator_id}={field}<=watermark-1h')",
     )

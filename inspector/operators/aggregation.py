@@ -8,12 +8,10 @@ Complete never removes; the output mode is not in the checkpoint.
 
 from __future__ import annotations
 
-from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule, watermark_field
+from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("stateStoreSave", "StatefulStreamlineAggregate")
 SOURCE = "StateStoreSaveExec, WatermarkSupport"
-EMITS = Emission.BY_WATERMARK
-"""StateStoreSaveExec: Append emits what the watermark evicts; Complete emits all, each batch."""
 
 COMPLETE = "the output mode is not in the checkpoint, and complete mode keeps every group"
 

@@ -6,12 +6,10 @@ watermark, *if* such a column is among those compared; else never (``StreamingDe
 
 from __future__ import annotations
 
-from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule, watermark_field
+from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("dedupe",)
 SOURCE = "StreamingDeduplicateExec"
-EMITS = Emission.NEVER
-"""BaseStreamingDeduplicateExec.doExecute: an input row that is new, or nothing."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from inspector.operators.rule import (
     MICROS_PER_MS,
     Clock,
-    Emission,
     ExpiryField,
     OperatorShape,
     RowPart,
@@ -19,8 +18,6 @@ from inspector.operators.rule import (
 
 NAMES = ("dedupeWithinWatermark",)
 SOURCE = "StreamingDeduplicateWithinWatermarkExec"
-EMITS = Emission.NEVER
-"""BaseStreamingDeduplicateExec.doExecute: an input row that is new, or nothing."""
 
 FIELD = "expiresAtMicros"
 

@@ -5,12 +5,10 @@ Key ``{key: void}``, value ``{value: long}``, in partition 0 (``StreamingGlobalL
 
 from __future__ import annotations
 
-from inspector.operators.rule import Emission, OperatorShape, StoreRule
+from inspector.operators.rule import OperatorShape, StoreRule
 
 NAMES = ("globalLimit",)
 SOURCE = "StreamingGlobalLimitExec"
-EMITS = Emission.NEVER
-"""StreamingGlobalLimitExec: the first of the input rows."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:  # noqa: ARG001 - one form for all

@@ -16,14 +16,12 @@ what a call writes that sets no timer (``InputProcessor.onIteratorCompletion``):
 
 from __future__ import annotations
 
-from inspector.operators.rule import Clock, Emission, ExpiryField, OperatorShape, RowPart, StoreRule
+from inspector.operators.rule import Clock, ExpiryField, OperatorShape, RowPart, StoreRule
 from inspector.sparktypes import StructType
 
 NAMES = ("flatMapGroupsWithState", "applyInPandasWithState")
 PANDAS = "applyInPandasWithState"
 SOURCE = "FlatMapGroupsWithStateExec, FlatMapGroupsWithStateExecHelper"
-EMITS = Emission.BY_TIMEOUT
-"""FlatMapGroupsWithStateExec: a timed-out call may return rows (processTimedOutState)."""
 
 STATE_FIELD = "groupState"
 TIMEOUT_FIELD = "timeoutTimestamp"

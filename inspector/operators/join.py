@@ -34,7 +34,6 @@ from inspector.model import (
 from inspector.operators.rule import (
     MICROS_PER_MS,
     Clock,
-    Emission,
     ExpiryField,
     OperatorShape,
     RowPart,
@@ -46,9 +45,6 @@ from inspector.sparktypes import AtomicType, StructType
 
 NAMES = ("symmetricHashJoin",)
 SOURCE = "StreamingSymmetricHashJoinHelper, SymmetricHashJoinStateManager"
-EMITS = Emission.BY_WATERMARK
-"""StreamingSymmetricHashJoinExec: an outer join emits the rows without a partner when they are
-evicted (onOutputCompletion); that a join is an inner one is not in the checkpoint."""
 
 VALUE_STORES = (*JOIN_ROW_STORES, *JOIN_TIMED_ROW_STORES)
 COUNT_STORES = (*JOIN_COUNT_STORES, *JOIN_INDEX_STORES)

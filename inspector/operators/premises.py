@@ -38,7 +38,7 @@ _PREMISES = (
         "in a batch whose offsets are those of the batch before, an operator with nothing above it "
         "but operators that only hand on what comes in is called for timeouts only",
         "MicroBatchExecution.runBatch (a source without new data becomes an empty LocalRelation); "
-        "the operators above: EMITS in inspector.operators",
+        "the operators above: inspector.operators.physical",
         "2.4 to 4.3",
         "a stateless function that makes rows of nothing, such as repartition(n).mapPartitions("
         "_ => rows); an aggregation, session window, outer join or group state above the operator, "

@@ -6,7 +6,7 @@ shape of the stores and their schemas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import ModuleType
 
 from inspector.operators import (
@@ -19,7 +19,7 @@ from inspector.operators import (
     session_window,
     transform_with_state,
 )
-from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule
+from inspector.operators.rule import OperatorShape, RowPart, StoreRule
 from inspector.sparktypes import StructType, field_at, is_int64, widen_timeout
 
 _MODULES: tuple[ModuleType, ...] = (
@@ -35,11 +35,7 @@ _MODULES: tuple[ModuleType, ...] = (
 _RULES: dict[str, Callable[[OperatorShape, str], StoreRule]] = {
     name: module.rule for module in _MODULES for name in module.NAMES
 }
-EMITS: dict[str, Emission] = {name: module.EMITS for module in _MODULES for name in module.NAMES}
-"""What each operator emits, by its name."""
-
 UNKNOWN = "unknown"
-SINGLE_PARTITION = ("globalLimit",)
 
 
 def rule_for(shape: OperatorShape, store: str) -> StoreRule:
@@ -70,18 +66,6 @@ def _readable(rule: StoreRule, key: StructType, value: StructType) -> StoreRule:
                 source=rule.source,
             )
     return rule
-
-
-def fed_by_sources(upstream: Iterable[str]) -> bool:
-    """Whether only new data of the sources can reach an operator.
-
-    A group-state function below an operator that emits by the clock is called for data in batches
-    without new data of the sources. Read in Spark's source, versions 2.4 to 4.3.
-
-    Args:
-        upstream: names of the operators above it; one that is not known may emit at any time.
-    """
-    return all(EMITS.get(name) is Emission.NEVER for name in upstream)
 
 
 def identify(stores: Collection[str], schemas: Mapping[str, tuple[StructType, StructType]]) -> str:

@@ -118,23 +118,13 @@ class OperatorShape:
         operator_id: 0 is nearest to the sink.
         name: operator name as Spark's operator metadata has it.
         schemas: key and value schema by store name; a store without schema file is absent.
-        upstream: names of the operators with higher ids; they may hold its watermark back.
         properties: what the operator says of itself (operator metadata v2).
     """
 
     operator_id: int
     name: str
     schemas: Mapping[str, tuple[StructType, StructType]]
-    upstream: tuple[str, ...] = field(default=())
     properties: Mapping[str, object] = field(default_factory=dict)
-
-
-class Emission(enum.Enum):
-    """When an operator emits rows in a batch in which it gets none itself."""
-
-    NEVER = "only what comes in"
-    BY_WATERMARK = "when the watermark evicts rows"
-    BY_TIMEOUT = "when timeouts fire"
 
 
 def event_time_field(schema: StructType) -> tuple[int, StructField] | None:

@@ -8,12 +8,10 @@ watermark (``SessionWindowStateStoreSaveExec``); Complete never removes; Update 
 from __future__ import annotations
 
 from inspector.operators.aggregation import COMPLETE
-from inspector.operators.rule import Emission, OperatorShape, RowPart, StoreRule, watermark_field
+from inspector.operators.rule import OperatorShape, RowPart, StoreRule, watermark_field
 
 NAMES = ("sessionWindowStateStoreSaveExec",)
 SOURCE = "SessionWindowStateStoreSaveExec, StreamingSessionWindowStateManager"
-EMITS = Emission.BY_WATERMARK
-"""SessionWindowStateStoreSaveExec: Append emits the sessions that the watermark evicts."""
 
 
 def rule(shape: OperatorShape, store: str) -> StoreRule:

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 
 from inspector.operators.rule import (
     Clock,
-    Emission,
     ExpiryField,
     OperatorShape,
     RowKind,
@@ -45,8 +44,6 @@ NAMES = (
 """In 4.0 the last one is what Python has, later the second."""
 
 SOURCE = "TransformWithStateExec, TTLState, TimerStateImpl"
-EMITS = Emission.BY_TIMEOUT
-"""TransformWithStateExec.processTimers: the call of a timer may return rows."""
 
 TTL_FIELD = "ttlExpirationMs"
 TIMER_FIELD = "expiryTimestampMs"

@@ -21,7 +21,7 @@ def test_operators_have_the_names_that_spark_wrote(tmp_path: Path) -> None:
         (0, "symmetricHashJoin", "metadata"),
         (1, "dedupe", "metadata"),
     ]
-    assert [one.upstream for one in found.operators] == [("dedupe",), ()]
+    assert [[o.name for o in one.upstream] for one in found.operators] == [["dedupe"], []]
     assert set(found.operators[0].rules) == set(cases.JOIN_STORES)
     assert found.operators[1].rules["default"].expiry == cases.KEY_TIME
     assert found.problems == ()

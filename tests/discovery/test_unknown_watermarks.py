@@ -32,10 +32,11 @@ def rule_of(checkpoint: Checkpoint, operator: int = 0) -> StoreRule:
 
 
 @pytest.mark.parametrize(
-    "above", ["symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"]
+    "above",
+    ["symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState", "unheard-of"],
 )
 @pytest.mark.parametrize("name", ["dedupe", "stateStoreSave"])
-def test_below_a_join_or_group_state_the_rule_is_unknown_and_its_field_followed(
+def test_below_what_keeps_the_watermark_the_rule_is_unknown_and_its_field_followed(
     tmp_path: Path, name: str, above: str
 ) -> None:
     found = chain(tmp_path, name, "dedupe", above)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.operators import group_state, join
-from inspector.operators.registry import EMITS, UNKNOWN, fed_by_sources, identify, rule_for
-from inspector.operators.rule import Emission, OperatorShape, StoreRule
+from inspector.operators.registry import UNKNOWN, identify, rule_for
+from inspector.operators.rule import OperatorShape, StoreRule
 from inspector.sparktypes import StructType, parse_ddl, parse_schema_json
 from tests.cases import hdfs_cases
 
@@ -99,27 +98,3 @@ def test_what_is_not_known_is_said() -> None:
     without = rule_for(OperatorShape(0, "dedupe", {}), "default")
     assert without.unknown is not None
     assert "the state schema (Spark 3.1 and later write one) is missing" in without.unknown
-
-
-def test_what_emits_by_the_clock_and_what_only_emits_what_comes_in() -> None:
-    assert {EMITS[name] for name in group_state.NAMES} == {Emission.BY_TIMEOUT}
-    assert {EMITS[name] for name in join.NAMES} == {Emission.BY_WATERMARK}
-    silent = {name for name, emission in EMITS.items() if emission is Emission.NEVER}
-    assert silent == {"dedupe", "dedupeWithinWatermark", "globalLimit"}
-
-
-@pytest.mark.parametrize(
-    ("upstream", "fed"),
-    [
-        ([], True),
-        (["dedupe", "dedupeWithinWatermark", "globalLimit"], True),
-        *(([name], False) for name, what in EMITS.items() if what is not Emission.NEVER),
-        (["dedupe", "symmetricHashJoin"], False),
-        (["symmetricHashJoin", "dedupe"], False),
-        (["unheard-of"], False),
-    ],
-)
-def test_only_where_nothing_above_emits_by_the_clock_the_sources_alone_feed_an_operator(
-    upstream: list[str], fed: bool
-) -> None:
-    assert fed_by_sources(upstream) is fed

@@ -30,7 +30,7 @@ from inspector.findings.durations import duration_text
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Problem, Redact, StoreName, TimeoutKind
-from inspector.operators.registry import fed_by_sources
+from inspector.operators.physical import fed_by_sources
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.render.report import Column, Report, Unit
 from inspector.time_text import time_ms_text

@@ -1,0 +1,210 @@
+"""The physical operators of Spark 2.4 to 4.3: what each does to the operators below it.
+
+A checkpoint shows the stateful operators of a query, by number and name, and not its plan. Whatever
+is said of an operator by what lies above it follows from this one table, and from these facts:
+
+* Spark numbers the operators from the sink (``IncrementalExecution``: a walk that visits a node
+  before its children), so that all that feed an operator have higher numbers. Not all with higher
+  numbers feed it: in a union or a join they may stand on another branch. They count as if they did.
+* Stateless operators emit only what comes in, and pass a watermark on. Of several branches the
+  least of those that have one counts; a branch without ``withWatermark`` has none
+  (``PropagateWatermarkSimulator``, 3.5 and later; until 3.4, and with
+  ``spark.sql.streaming.statefulOperator.allowMultiple=false``, every operator sees that of the
+  query). ``EventTimeWatermark`` starts one, ``UpdateEventTimeColumn`` and ``streamingLocalLimit``
+  are as all others; none of them has state.
+* An operator that the table does not have may do anything: nothing is concluded across it.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from inspector.operators import (
+    aggregation,
+    deduplicate,
+    deduplicate_within_watermark,
+    global_limit,
+    group_state,
+    join,
+    session_window,
+    transform_with_state,
+)
+from inspector.operators.transform_with_state import (
+    EVENT_TIME,
+    NO_TIME,
+    PROCESSING_TIME,
+    Properties,
+)
+
+
+class Handover(enum.Enum):
+    """What an operator hands on of the watermark that it gets (``produceOutputWatermark``)."""
+
+    ALL = "the watermark that it gets"
+    LESS = "the least of that and of what its condition says, which is in no file"
+    NONE = "none"
+    UNKNOWN = "not known"
+
+
+class Emission(enum.Enum):
+    """When an operator emits rows in a batch in which it gets none itself."""
+
+    NEVER = "only what comes in"
+    BY_WATERMARK = "when the watermark evicts rows"
+    BY_TIMEOUT = "when timeouts fire"
+    UNKNOWN = "not known"
+
+
+class Asks(enum.Enum):
+    """When an operator asks for a batch though no data came (``shouldRunAnotherBatch``)."""
+
+    NEVER = "never"
+    BY_WATERMARK = "when the watermark that it gets has risen"
+    ALWAYS = "always"
+    BY_TIMEOUT = (
+        "always if its timers follow processing time, as the watermark rises if they follow it, "
+        "and never without timers"
+    )
+    UNKNOWN = "not known"
+
+
+@dataclass(frozen=True)
+class PhysicalOperator:
+    """What an operator does to those below it, and to its own rows.
+
+    Attributes:
+        name: as Spark's operator metadata has it.
+        hands_on: of the watermark that it gets.
+        emits: without any data.
+        asks: for batches without data.
+        evicts_later: it may go by the watermark of the batch before
+            (``spark.sql.streaming.statefulOperator.incrementalCleanupFactor``, 4.3).
+        single_partition: all its rows are in partition 0.
+        source: where in Spark the row was read.
+    """
+
+    name: str
+    hands_on: Handover
+    emits: Emission
+    asks: Asks
+    evicts_later: bool = False
+    single_partition: bool = False
+    source: str = ""
+
+    @property
+    def may_ask_always(self) -> bool:
+        """Whether it may ask for batches though neither data came nor the watermark rose."""
+        return self.asks in (Asks.ALWAYS, Asks.BY_TIMEOUT, Asks.UNKNOWN)
+
+
+def _unknown(name: str) -> PhysicalOperator:
+    return PhysicalOperator(name, Handover.UNKNOWN, Emission.UNKNOWN, Asks.UNKNOWN)
+
+
+_AGGREGATION, _STREAMLINE = aggregation.NAMES
+_TABLE: Iterable[PhysicalOperator] = (
+    # Append emits what the watermark evicts, Complete every group, a global one its row. Complete
+    # never asks; the mode is not in the checkpoint.
+    PhysicalOperator(
+        *(_AGGREGATION, Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
+        source="StateStoreSaveExec",
+    ),
+    PhysicalOperator(
+        *(_STREAMLINE, Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
+        evicts_later=True,
+        source="StatefulStreamlineAggregateExec (4.3)",
+    ),
+    PhysicalOperator(
+        *(*session_window.NAMES, Handover.ALL, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
+        source="SessionWindowStateStoreSaveExec (3.2 to 4.3)",
+    ),
+    # An input row that is new, or nothing; asks whether it has anything to evict or not.
+    PhysicalOperator(
+        *(*deduplicate.NAMES, Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
+        evicts_later=True,
+        source="BaseStreamingDeduplicateExec, StreamingDeduplicateExec",
+    ),
+    PhysicalOperator(
+        *(*deduplicate_within_watermark.NAMES, Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
+        source="BaseStreamingDeduplicateExec (3.5 to 4.3)",
+    ),
+    # An outer join emits the rows without a partner when they are evicted; that it is an inner one
+    # is not in the checkpoint. It asks only if it evicts at all.
+    PhysicalOperator(
+        *(*join.NAMES, Handover.LESS, Emission.BY_WATERMARK, Asks.BY_WATERMARK),
+        source="StreamingSymmetricHashJoinExec, StreamingSymmetricHashJoinHelper.getStateWatermark",
+    ),
+    *(
+        PhysicalOperator(
+            *(name, Handover.NONE, Emission.BY_TIMEOUT, Asks.BY_TIMEOUT),
+            source="FlatMapGroupsWithStateExecBase",
+        )
+        for name in group_state.NAMES
+    ),
+    # The first of the input rows.
+    PhysicalOperator(
+        *(*global_limit.NAMES, Handover.ALL, Emission.NEVER, Asks.NEVER),
+        single_partition=True,
+        source="StreamingGlobalLimitExec",
+    ),
+    # As long as the time mode is not known; Spark refuses a restart with another.
+    *(
+        PhysicalOperator(
+            *(name, Handover.UNKNOWN, Emission.BY_TIMEOUT, Asks.BY_TIMEOUT),
+            source="TransformWithStateExecBase (4.0 to 4.3)",
+        )
+        for name in transform_with_state.NAMES
+    ),
+)
+PHYSICAL: Mapping[str, PhysicalOperator] = {operator.name: operator for operator in _TABLE}
+"""Every operator by the name that Spark's metadata gives it."""
+
+_BY_TIME_MODE: Mapping[str, tuple[Handover, Emission, Asks]] = {
+    PROCESSING_TIME: (Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
+    EVENT_TIME: (Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
+    # Timers are refused in it.
+    NO_TIME: (Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
+}
+
+
+def physical_operator(
+    name: str, properties: Mapping[str, object] | None = None
+) -> PhysicalOperator:
+    """What is known of an operator.
+
+    Args:
+        name: its own.
+        properties: what it says of itself (operator metadata v2).
+    """
+    found = PHYSICAL.get(name)
+    if found is None:
+        return _unknown(name)
+    mode = Properties.of(properties or {}).time_mode
+    if name not in transform_with_state.NAMES or mode not in _BY_TIME_MODE:
+        return found
+    hands_on, emits, asks = _BY_TIME_MODE[mode]
+    return replace(found, hands_on=hands_on, emits=emits, asks=asks)
+
+
+def fed_by_sources(upstream: Iterable[PhysicalOperator]) -> bool:
+    """Whether only new data of the sources can reach an operator.
+
+    A group-state function below an operator that emits by the clock is called for data in batches
+    without new data of the sources.
+
+    Args:
+        upstream: the operators above it.
+    """
+    return all(operator.emits is Emission.NEVER for operator in upstream)
+
+
+def holds_watermark_back(upstream: Iterable[PhysicalOperator]) -> PhysicalOperator | None:
+    """An operator above another that may keep the watermark from it; None if there is none.
+
+    Args:
+        upstream: the operators above one, nearest to the sources first.
+    """
+    found = [operator for operator in upstream if operator.hands_on is not Handover.ALL]
+    return found[-1] if found else None

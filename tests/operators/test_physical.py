@@ -1,0 +1,120 @@
+"""The table of physical operators, and what is concluded from it."""
+
+from __future__ import annotations
+
+import pytest
+
+from inspector.operators.physical import (
+    PHYSICAL,
+    Asks,
+    Emission,
+    Handover,
+    PhysicalOperator,
+    fed_by_sources,
+    holds_watermark_back,
+    physical_operator,
+)
+from inspector.operators.registry import _RULES
+
+TRANSFORM = "transformWithStateExec"
+
+
+def in_mode(mode: str, name: str = TRANSFORM) -> PhysicalOperator:
+    return physical_operator(name, {"timeMode": mode})
+
+
+def test_every_operator_with_a_rule_has_a_row_with_its_source() -> None:
+    assert set(PHYSICAL) == set(_RULES)
+    for name, operator in PHYSICAL.items():
+        assert operator.name == name
+        assert operator.source
+
+
+def test_what_is_handed_on_of_the_watermark() -> None:
+    by_handover: dict[Handover, set[str]] = {}
+    for name, operator in PHYSICAL.items():
+        by_handover.setdefault(operator.hands_on, set()).add(name)
+    assert by_handover[Handover.LESS] == {"symmetricHashJoin"}
+    assert by_handover[Handover.NONE] == {"flatMapGroupsWithState", "applyInPandasWithState"}
+    # Without its time mode.
+    assert by_handover[Handover.UNKNOWN] == {
+        *(TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec")
+    }
+
+
+def test_what_emits_without_data() -> None:
+    silent = {name for name, row in PHYSICAL.items() if row.emits is Emission.NEVER}
+    assert silent == {"dedupe", "dedupeWithinWatermark", "globalLimit"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "hands_on", "emits", "asks"),
+    [
+        ("ProcessingTime", Handover.NONE, Emission.BY_TIMEOUT, Asks.ALWAYS),
+        ("EventTime", Handover.ALL, Emission.BY_TIMEOUT, Asks.BY_WATERMARK),
+        ("NoTime", Handover.ALL, Emission.NEVER, Asks.BY_WATERMARK),
+        ("unheard-of", Handover.UNKNOWN, Emission.BY_TIMEOUT, Asks.BY_TIMEOUT),
+    ],
+)
+def test_what_transform_with_state_does_depends_on_its_time_mode(
+    mode: str, hands_on: Handover, emits: Emission, asks: Asks
+) -> None:
+    for name in (TRANSFORM, "transformWithStateInPySparkExec", "transformWithStateInPandasExec"):
+        found = in_mode(mode, name)
+        assert (found.hands_on, found.emits, found.asks) == (hands_on, emits, asks)
+    assert physical_operator("dedupe", {"timeMode": mode}) == PHYSICAL["dedupe"]
+
+
+def test_what_may_ask_for_batches_though_nothing_has_happened() -> None:
+    asking = {name for name, row in PHYSICAL.items() if row.may_ask_always}
+    assert asking == {
+        *("flatMapGroupsWithState", "applyInPandasWithState", TRANSFORM),
+        *("transformWithStateInPySparkExec", "transformWithStateInPandasExec"),
+    }
+    assert in_mode("ProcessingTime").may_ask_always
+    assert not in_mode("EventTime").may_ask_always
+    assert physical_operator("unheard-of").may_ask_always
+
+
+@pytest.mark.parametrize(
+    ("upstream", "fed"),
+    [
+        ([], True),
+        (["dedupe", "dedupeWithinWatermark", "globalLimit"], True),
+        *(([name], False) for name, row in PHYSICAL.items() if row.emits is not Emission.NEVER),
+        (["dedupe", "symmetricHashJoin"], False),
+        (["symmetricHashJoin", "dedupe"], False),
+        (["unheard-of"], False),
+    ],
+)
+def test_only_where_nothing_above_emits_by_the_clock_the_sources_alone_feed_an_operator(
+    upstream: list[str], fed: bool
+) -> None:
+    assert fed_by_sources(map(physical_operator, upstream)) is fed
+
+
+def test_transform_with_state_without_timers_emits_only_what_comes_in() -> None:
+    assert fed_by_sources([in_mode("NoTime")])
+    assert not fed_by_sources([in_mode("EventTime")])
+
+
+@pytest.mark.parametrize(
+    ("upstream", "above"),
+    [
+        ([], None),
+        (["dedupe", "stateStoreSave", "globalLimit"], None),
+        (["symmetricHashJoin", "flatMapGroupsWithState", "dedupe"], "flatMapGroupsWithState"),
+        (["unheard-of"], "unheard-of"),
+        ([TRANSFORM], TRANSFORM),
+    ],
+)
+def test_which_operator_above_may_keep_the_watermark(
+    upstream: list[str], above: str | None
+) -> None:
+    found = holds_watermark_back(map(physical_operator, upstream))
+    assert (found.name if found else None) == above
+
+
+def test_transform_with_state_hands_the_watermark_on_in_event_time_alone() -> None:
+    assert holds_watermark_back([in_mode("EventTime"), in_mode("NoTime")]) is None
+    assert holds_watermark_back([in_mode("ProcessingTime")]) == in_mode("ProcessingTime")
