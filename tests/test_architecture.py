@@ -1,4 +1,4 @@
-"""The rules of the house: who may import whom, what has a test, what lies at the top."""
+"""The rules of the house: who may import whom, and what lies at the top."""
 
 from __future__ import annotations
 
@@ -19,88 +19,10 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-from inspector import analyses
 from tests.profiles import sampled
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "inspector"
-MODULES = sorted(
-    path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"
-)
-MOST_LINES = 400
-
-LONGER: dict[str, str] = {
-    "findings/catalogue.py": "data: an entry for each finding, to be read one at a time",
-}
-"""Files that may be longer, each with its reason."""
-
-TESTED_ELSEWHERE = {
-    "__main__.py": "tests/cli/test_main.py runs the package",
-    "kernel/_apply.py": "tests/kernel/test__changes.py: what is applied is what has changed",
-    "kernel/_arguments.py": "the kernel's arguments: tests/kernel/test_loader.py and its like",
-    "kernel/_interner.py": "tests/kernel/test_loader.py runs one list over both kernels",
-    "decode/_cells.py": "private parts of decode.rows: tests/decode/test_rows.py",
-    "decode/_columns.py": "private parts of decode.rows: tests/decode/test_rows.py",
-    "decode/_source.py": "private parts of decode.frames and its codecs: tests/decode",
-    "decode/_raw_blocks.py": "private part of the codecs: tests/decode/test_lz4block.py",
-    "analyses/shared/change_rows.py": "tests/analyses/test_history.py and test_changes.py",
-    "analyses/shared/column_docs.py": "tests/test_analyses.py: every column has its meaning",
-    "analyses/shared/heap.py": "tests/analyses/test_memory.py and test_timeline.py",
-    "analyses/shared/leftover_classes.py": "tests/analyses/test_leftovers.py",
-    "analyses/shared/reference.py": "tests/test_analyses.py: the reference of every analysis",
-    "analyses/sharing.py": "tests/cli/test_sharing.py",
-    "analyses/sizes.py": "tests/cli/test_sizes.py and tests/analyses/shared/test_fields.py",
-    "engines/engine.py": "a protocol and a value without behaviour: tests/engines/test_local.py",
-    "kernel/_kernel_py.py": "names the functions of the other files: tests/kernel/test_loader.py",
-    "kernel/_scan.py": "tests/kernel/test_loader.py runs one list over both kernels",
-    "kernel/_spans.py": "tests/kernel/test_loader.py runs one list over both kernels",
-    "kernel/layout.py": "names and layouts: tests/kernel/test__changes.py",
-    "kernel/programs.py": "words of programs: tests/kernel/test__rows.py and test__order.py",
-    "render/page/model.py": "values without behaviour: tests/render/page/test_views.py",
-    "providers/common_names.py": "tests/providers/test_registry.py and test_side_checks.py",
-    "providers/shared_files.py": "values: tests/providers/rocksdb/test_usage.py",
-    "providers/provider.py": "what a provider has to answer: tests/providers/test_registry.py",
-    "providers/hdfs/names.py": "tests/providers/test_registry.py: names as all providers know them",
-    "providers/hdfs/provider.py": "tests/providers/test_registry.py",
-    "providers/hdfs/reader.py": "tests/passes/test_store_reader.py reads by it",
-}
-"""Modules without a test file of their own, each with the place of its tests."""
-
-OF_NO_MODULE = {
-    "test_architecture.py": "the rules of the house",
-    "test_collection.py": "every test file is run, and by whom",
-    "test_fixtures.py": "the fixtures, and all layers together on them",
-    "test_pairs.py": "the same query on both providers: the same facts, findings and leftovers",
-    "test_rocksdb_fixtures.py": "the fixtures of RocksDB agree with themselves",
-    "analyses/test_first_screen.py": "what an audit says first of every trouble and healthy twin",
-    "cli/test_limits.py": "hostile files by the command line, in a process of bounded memory",
-    "test_forms.py": "every form of every report: the same numbers, by the published schema",
-    "test_spark.py": "all layers together against a real Spark",
-    "test_cluster.py": "the command line on executors that are elsewhere, and over Spark Connect",
-    "test_browser.py": "pages in a Chromium, of checkpoints and of hostile ones",
-    "test_executed_notebook.py": "open_checkpoint in a notebook that Jupyter's own client executes",
-    "test_bench.py": "scripts/bench.py still runs",
-    "test_workloads.py": "scripts/make_workloads.py: the calls account for what Spark stored",
-    "typing/test_public_api.py": "the public API as its users write it, for mypy and for pytest",
-    "findings/test_every_id.py": "every finding on a checkpoint that is ill with it",
-    "cli/test_named_keys.py": "one way to name a key, on every command that takes one",
-    "fuzz/test_targets.py": "what the fuzzers begin with; no file of the kernel is left out",
-    "kernel/test_arguments.py": "arguments of the wrong kind, for every function of both kernels",
-    "cli/test_schemas.py": "options about schemas, on every command that decodes",
-    "analyses/test_troubles.py": "the troubles of the fixtures, by their names",
-    "spark/test_watch.py": "watch beside a query that runs on a real Spark",
-    "spark/test_key_order.py": "the order of keys against that of Spark itself",
-    "test_old_layouts.py": "what no Spark of today can write, from end to end",
-    "test_gcs.py": "Google Cloud Storage on loopback, from end to end",
-    "test_s3.py": "S3 on loopback, from end to end",
-    "test_object_stores.py": "requests and reports on object stores, from end to end",
-    "test_damage.py": "damages under true checksums, from end to end",
-    "test_byte_damage.py": "tests/byte_damage.py: damages of bytes and files",
-    "test_injection.py": "tests/injection.py: every damage is seen, or no byte could tell",
-    "test_limits.py": "what hostile files cost, from end to end",
-}
-"""Test files that stand for no single module, each with what it is for."""
-
 ONLY_IMPORTERS = {
     "fsspec": {"checkpoint/drivers.py"},
     "click": {"cli/"},
@@ -247,7 +169,7 @@ def spelled_in(source: str) -> list[str]:
 def test_only_providers_spell_the_names_of_state_files() -> None:
     found = {
         path.as_posix(): spelled_in((PACKAGE / path).read_text("utf-8"))
-        for path in MODULES
+        for path in (p.relative_to(PACKAGE) for p in PACKAGE.rglob("*.py"))
         if path.parts[0] != "providers" and path.as_posix() != CATALOGUE
     }
     assert {path: texts for path, texts in found.items() if texts} == {}
@@ -258,65 +180,7 @@ def test_a_spelled_name_is_caught() -> None:
     assert spelled_in('if name in {"SSTs", "logs"}: pass') == ["SSTs"]
 
 
-# --- files and their tests -------------------------------------------------------------------
-
-
-def test_every_module_has_its_test_file() -> None:
-    missing = [
-        f"inspector/{module.as_posix()} -> {_test_of(module)}"
-        for module in MODULES
-        if module.as_posix() not in TESTED_ELSEWHERE and not (ROOT / _test_of(module)).is_file()
-    ]
-    assert missing == []
-
-
-def _test_of(module: Path) -> str:
-    return (Path("tests") / module.parent / f"test_{module.name}").as_posix()
-
-
-def test_no_exception_outlives_its_module() -> None:
-    names = {module.as_posix() for module in MODULES}
-    assert set(TESTED_ELSEWHERE) - names == set()
-    assert set(LONGER) - names == set()
-    for module in TESTED_ELSEWHERE:
-        assert not (ROOT / _test_of(Path(module))).is_file()
-
-
-def test_every_test_file_has_its_module() -> None:
-    packages = {path.relative_to(PACKAGE).parent for path in PACKAGE.rglob("__init__.py")}
-    orphans = [
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tests").rglob("test_*.py")
-        if path.relative_to(ROOT / "tests").as_posix() not in OF_NO_MODULE
-        and not (PACKAGE / _module_of(path)).is_file()
-        and _module_of(path).with_suffix("") not in packages
-        and not _is_of_a_command(path)
-    ]
-    assert orphans == []
-
-
-def _is_of_a_command(test: Path) -> bool:
-    """Commands have no module in cli: they are made from the analyses."""
-    return test.parent.name == "cli" and _module_of(test).stem in analyses.names()
-
-
-def _module_of(test: Path) -> Path:
-    place = test.relative_to(ROOT / "tests")
-    return place.with_name(place.name.removeprefix("test_"))
-
-
-def test_files_stay_short() -> None:
-    counted = {path.as_posix(): len(_lines(PACKAGE / path)) for path in MODULES}
-    counted |= {
-        f"{init.parent.name}/__init__.py": len(_lines(init))
-        for init in PACKAGE.rglob("__init__.py")
-    }
-    long = {name: n for name, n in counted.items() if n > MOST_LINES and name not in LONGER}
-    assert long == {}
-
-
-def _lines(path: Path) -> list[str]:
-    return path.read_text("utf-8").splitlines()
+# --- files ---------------------------------------------------------------------------------------
 
 
 def test_every_module_says_what_it_is() -> None:
