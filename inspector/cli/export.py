@@ -14,6 +14,7 @@ from inspector.analyses.export import store_reports
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.run import Run
 from inspector.cli.by_executors import check_format
+from inspector.cli.config_file import ActingOption
 from inspector.cli.exits import Exit
 from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
 from inspector.cli.table_files import (
@@ -35,7 +36,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
     arguments = [each for each in parameters if isinstance(each, click.Argument)]
     return [
         *arguments,
-        click.Option(
+        ActingOption(
             ["-O", "--output-file"],
             required=True,
             type=click.Path(),
@@ -46,7 +47,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
             type=click.Choice(list(SUFFIXES)),
             help="Format.  [default: by the file's name, else parquet]",
         ),
-        click.Option(["--force"], is_flag=True, help="Overwrite files that are there."),
+        ActingOption(["--force"], is_flag=True, help="Overwrite files that are there."),
         *(each for each in parameters if each not in arguments),
         quiet_option(),
         no_progress_option(),
