@@ -13,6 +13,7 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
 from inspector.checkpoint.storage import Storage
@@ -80,23 +81,45 @@ def parse_snapshot(data: bytes) -> Snapshot:
     )
 
 
-def read_snapshot(storage: Storage, file: StoreFile) -> Snapshot:
-    """What a snapshot says, by some ranges of its file.
+def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
+    """What a snapshot says.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        file: the snapshot.
+        content: its bytes, if they are there; else some ranges of it are read.
 
     Raises:
         DecodeError: it is no zip, or has no such entry; carries the path.
         OSError: it cannot be read.
     """
     try:
-        return parse_snapshot(_metadata(storage, file))
+        if content is not None:
+            return parse_snapshot(_metadata(io.BytesIO(content), len(content)))
+        ranges = _Seekable(StorageSource(storage, file))
+        source = io.BufferedReader(ranges, LIMITS.chunk_bytes >> 4)
+        return parse_snapshot(_metadata(source, file.size))
     except InspectorError as error:
         raise error.at(file.path) from None
+    except _StorageError as error:
+        raise error.cause from None
 
 
-def _metadata(storage: Storage, file: StoreFile) -> bytes:
-    if not file.size:
+class _StorageError(Exception):
+    """A failure of the storage on its way through ``zipfile``, which takes any OSError for damage.
+
+    Attributes:
+        cause: the failure.
+    """
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+def _metadata(source: IO[bytes], size: int) -> bytes:
+    if not size:
         raise TruncatedError("the file is empty", offset=0)
-    source = io.BufferedReader(_Seekable(StorageSource(storage, file)), LIMITS.chunk_bytes >> 4)
     try:
         with zipfile.ZipFile(source) as archive:
             entry = archive.getinfo(_METADATA)
@@ -108,7 +131,7 @@ def _metadata(storage: Storage, file: StoreFile) -> bytes:
     except KeyError:
         raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one") from None
     except EOFError:
-        raise TruncatedError(f"the zip ends within {_METADATA!r}", offset=file.size) from None
+        raise TruncatedError(f"the zip ends within {_METADATA!r}", offset=size) from None
     except InspectorError:
         raise
     except (*_BAD_ZIP, ValueError) as error:
@@ -142,7 +165,10 @@ class _Seekable(io.RawIOBase):
         return self._place
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]
-        data = self._source.read(self._place, len(target))
+        try:
+            data = self._source.read(self._place, len(target))
+        except OSError as error:
+            raise _StorageError(error) from None
         target[: len(data)] = data
         self._place += len(data)
         return len(data)

@@ -19,6 +19,7 @@ from inspector.providers.rocksdb.snapshot import (
     parse_snapshot,
     read_snapshot,
 )
+from tests.faults import refusing
 from tests.rocks import write_zip
 
 # As Spark 4.3.0 wrote it for a join of state format 3.
@@ -94,6 +95,14 @@ def test_a_zip_that_was_cut_is_refused(tmp_path: Path) -> None:
         with pytest.raises(DecodeError) as found:
             read(path)
         assert found.value.path == str(path)
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, PermissionError, TimeoutError])
+def test_a_failure_of_the_storage_is_no_damaged_zip(tmp_path: Path, error: type[OSError]) -> None:
+    write_zip(tmp_path / "1.zip", JOIN)
+    with refusing("1.zip", error("not now")), pytest.raises(OSError, match="not now") as found:
+        read(tmp_path / "1.zip")
+    assert type(found.value) is error
 
 
 @given(st.integers(0, 500), st.integers(1, 255))
