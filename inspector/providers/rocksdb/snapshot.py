@@ -19,12 +19,15 @@ from inspector.checkpoint.logfile import json_object, long_field, object_field, 
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.model import LIMITS, StoreFile, above_limit
+from inspector.plain_text import escape
 from inspector.providers.rocksdb.names import LOGS, TABLES
 from inspector.providers.rocksdb.ranges import StorageSource
 
 _NEWEST_METADATA = 1
 _METADATA = "metadata"
 _MAX_FAMILY = (1 << 15) - 1
+_LONGEST_NAME = 255  # bytes of a file's name, on every file system that Spark writes to
+_SHOWN_OF_NAME = 60
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
 
 
@@ -188,6 +191,13 @@ def _file(item: object, folder: str, key: str) -> TableFile:
     # A name from outside must not lead out of the store's folder.
     if not isinstance(name, str) or not name or "/" in name or name in (".", ".."):
         raise DecodeError(f"got {str(item)[:120]!r} in the list of files, expected {key}")
+    size_of_name = len(name.encode("utf-8", "replace"))
+    if escape(name) != name or size_of_name > _LONGEST_NAME:
+        shown = escape(name if len(name) <= _SHOWN_OF_NAME else f"{name[:_SHOWN_OF_NAME]}...")
+        raise DecodeError(
+            f"got the file name '{shown}', {size_of_name:,} byte{'s' * (size_of_name != 1)}, in the "
+            f"snapshot, expected at most {_LONGEST_NAME} bytes without control characters"
+        )
     known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
     return TableFile(f"{folder}/{name}", size if known else None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -75,6 +76,23 @@ def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:
 def test_what_spark_does_not_write_is_refused(data: bytes) -> None:
     with pytest.raises(DecodeError):
         parse_snapshot(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\0b.sst", "'a\\x00b.sst', 7 bytes"),
+        ("x" * 5_000, f"'{'x' * 60}...', 5,000 bytes"),
+        ("\ud800.sst", "'\\ud800.sst', 5 bytes"),
+        ("\x1b[31m\u202e", "'\\x1b[31m\\u202e', 8 bytes"),
+    ],
+)
+def test_a_name_that_no_file_has_is_refused_by_its_name(name: str, shown: str) -> None:
+    data = "v1\n" + json.dumps({"sstFiles": [{"dfsSstFileName": name, "sizeBytes": 1}]})
+    with pytest.raises(DecodeError, match="file name") as found:
+        parse_snapshot(data.encode())
+    assert shown in found.value.message
+    assert len(found.value.message) < 250
 
 
 def test_a_zip_without_metadata_is_refused(tmp_path: Path) -> None:
