@@ -13,6 +13,7 @@
         RecordError                 a record of a delta or snapshot
         RowError                    an UnsafeRow against its schema
         LimitError                  a size above the limits we read
+        NoSchemaError               bytes that only a schema explains which could not be read
         ChecksumError               bytes that are not those their checksum file was made of
       EngineError                 what the run itself needs is not there
         UnknownFactError            a worker reported a fact that this version does not know
@@ -135,6 +136,12 @@ class LimitError(DecodeError):
     """A size is above what this package agrees to read."""
 
     slug = "over-limit"
+
+
+class NoSchemaError(DecodeError):
+    """The state schema could not be read without which a state file says nothing."""
+
+    slug = "no-schema"
 
 
 class ChecksumError(DecodeError):

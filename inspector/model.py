@@ -135,6 +135,8 @@ class Limits:
             (``file.bytes-per-checksum``).
         request_seconds: how long one request to a remote storage is waited for.
         attempts: how often it is made, if it fails for a moment.
+        object_seconds: how long an object that does not answer is waited for in all, however often
+            it is needed.
     """
 
     frame_bytes: int = 64 << 20
@@ -150,6 +152,7 @@ class Limits:
     sum_part_bytes: int = 64
     request_seconds: int = 60
     attempts: int = 3
+    object_seconds: int = 90
 
     @classmethod
     def parse(cls, text: str) -> Limits:

@@ -17,7 +17,7 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
     It may raise: that is what the storage answers. A file that is requested ahead of its use is
     read when its bytes are asked for, as it is on this machine.
     """
-    request, stream = Storage.request, Storage.stream
+    request, stream, read_range = Storage.request, Storage.stream, Storage.read_range
 
     def requested(self: Storage, relative: str, *args: Any, **kwargs: Any) -> Callable[[], bytes]:
         def answer() -> bytes:
@@ -30,10 +30,15 @@ def before_each_read(act: Callable[[Storage, str], None]) -> Iterator[None]:
         act(self, relative)
         return stream(self, relative, *args, **kwargs)
 
+    def ranged(self: Storage, relative: str, start: int, end: int) -> bytes:
+        act(self, relative)
+        return read_range(self, relative, start, end)
+
     # Storage.read is a request that is waited for at once.
     with (
         mock.patch.object(Storage, "request", requested),
         mock.patch.object(Storage, "stream", streamed),
+        mock.patch.object(Storage, "read_range", ranged),
     ):
         yield
 

@@ -2,7 +2,8 @@
 
 A connection that was accepted and then is silent would hold a read for ever: not every driver has a
 limit of time, and none says a word meanwhile. What failed for a moment (a timeout, a closed
-connection, ``429``, ``5xx``) is tried again after a pause that doubles.
+connection, ``429``, ``5xx``) is tried again after a pause that doubles. An object that stays silent
+is waited for ``object_seconds`` in all: by every attempt, and by whatever needs it again later.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Generic, TypeVar
 from inspector.checkpoint.faults import is_for_a_moment
 from inspector.credentials import redact
 from inspector.model import LIMITS, Limits
+from inspector.plain_text import escape
 
 T = TypeVar("T")
 
@@ -54,6 +56,9 @@ class Outage:
 
 OUTAGE = Outage()
 
+SILENCE: dict[str, float] = {}
+"""Seconds for which each object was waited for in vain, until it answers or the run begins anew."""
+
 
 class Pending(Generic[T]):
     """A request that is under way from now on, though nobody waits for its answer yet.
@@ -61,12 +66,12 @@ class Pending(Generic[T]):
     Args:
         start: makes the request; anew each time.
         place: what is requested, for messages; without secrets.
-        limits: ``request_seconds`` and ``attempts``.
+        limits: ``request_seconds``, ``attempts`` and ``object_seconds``.
     """
 
     def __init__(self, start: Callable[[], Future[T]], place: str, limits: Limits = LIMITS) -> None:
-        self._start, self._place, self._limits = start, place, limits
-        self._first: Future[T] | None = start()
+        self._start, self._place, self._limits = start, escape(place), limits
+        self._first: Future[T] | None = start() if self._seconds() > 0 else None
 
     def result(self) -> T:
         """The answer; the request is made again if it failed for a moment.
@@ -75,6 +80,8 @@ class Pending(Generic[T]):
             TimeoutError: no answer came in time, at any attempt.
             Exception: what the request raised at its last attempt.
         """
+        if self._seconds() <= 0:
+            raise TimeoutError(self._silent())
         pause = FIRST_PAUSE_S
         attempts = 1 if OUTAGE.is_known else self._limits.attempts
         for left in range(attempts - 1, -1, -1):
@@ -85,12 +92,13 @@ class Pending(Generic[T]):
                 if not is_for_a_moment(error):
                     OUTAGE.failed = 0  # that is an answer too
                     raise
-                if not left:
+                if not left or self._seconds() <= 0:
                     OUTAGE.failed += 1
                     raise
                 LOG.warning("%s: %s; asked again in %.1f s", self._place, _words(error), pause)
             else:
                 OUTAGE.failed = 0
+                SILENCE.pop(self._place, None)
                 return answer
             time.sleep(pause)
             pause *= 2
@@ -98,15 +106,25 @@ class Pending(Generic[T]):
 
     def _in_time(self, under_way: Future[T]) -> T:
         """The answer of a request, which is left behind if it comes too late."""
-        seconds = float(self._limits.request_seconds)
+        seconds = self._seconds()
         wait((under_way,), min(WORD_AFTER_S, seconds))
         if not under_way.done() and seconds > WORD_AFTER_S:
             LOG.warning("%s: no answer for %.0f s, still waiting", self._place, WORD_AFTER_S)
             wait((under_way,), seconds - WORD_AFTER_S)
         if not under_way.done():
             under_way.cancel()
-            raise TimeoutError(f"no answer within {seconds:g} s")
+            SILENCE[self._place] = SILENCE.get(self._place, 0) + seconds
+            left = self._seconds() > 0
+            raise TimeoutError(f"no answer within {seconds:g} s" if left else self._silent())
         return under_way.result()
+
+    def _seconds(self) -> float:
+        """How long the next attempt may take; 0 if the object has been silent for too long."""
+        left = self._limits.object_seconds - SILENCE.get(self._place, 0)
+        return max(0.0, min(float(self._limits.request_seconds), left))
+
+    def _silent(self) -> str:
+        return f"no answer within {self._limits.object_seconds:g} s; it is not requested again"
 
 
 def patiently(call: Callable[[], T], place: str, limits: Limits = LIMITS) -> T:
@@ -143,4 +161,4 @@ def in_thread(call: Callable[[], T]) -> Future[T]:
 
 
 def _words(error: Exception) -> str:
-    return redact(str(error) or type(error).__name__)
+    return escape(redact(str(error) or type(error).__name__))

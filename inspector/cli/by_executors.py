@@ -13,6 +13,7 @@ from inspector.analyses.shared.run import Run
 from inspector.cli.command import code_of
 from inspector.cli.options import NEVER
 from inspector.engines.local import LocalEngine
+from inspector.plain_text import escape
 from inspector.render.text import problem_line
 
 FORMATS = ("parquet", "ndjson", "csv")
@@ -66,5 +67,5 @@ def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) 
         click.echo(f"problem: {problem_line(problem)}", err=True)
     if not parsed["quiet"]:
         count = report.summary[table.name]
-        click.echo(f"{place}: {count:,} keys, written by Spark", err=True)
+        click.echo(f"{escape(place)}: {count:,} keys, written by Spark", err=True)
     sys.exit(code_of(report, parsed.get("fail_on", NEVER)))

@@ -12,6 +12,7 @@ from inspector.cli.options import NEVER
 from inspector.cli.terminal import display_of
 from inspector.cli.writing import destination, outside, write
 from inspector.findings.finding import Severity
+from inspector.plain_text import escape
 from inspector.render.first_screen import part_text
 from inspector.render.formats import render
 from inspector.render.report import Report
@@ -30,7 +31,7 @@ def write_report(report: Report, parsed: dict[str, Any]) -> None:
             click.echo(f"problem: {problem_line(problem)}", err=True)
         part = [] if report.part is None else [part_text(report.part)]
         for note in (*part, *report.notes) if not parsed["quiet"] else ():
-            click.echo(f"note: {note}", err=True)
+            click.echo(f"note: {escape(note)}", err=True)
 
 
 def code_of(report: Report, fail_on: str) -> Exit:

@@ -28,6 +28,7 @@ from inspector.cli.table_files import (
 from inspector.cli.writing import outside
 from inspector.engines.local import LocalEngine
 from inspector.model import READABLE, Problem
+from inspector.plain_text import escape
 from inspector.render.text import problem_line
 
 
@@ -111,7 +112,7 @@ def _counted(rows: int, what: str) -> str:
 
 def _say(text: str, parsed: Mapping[str, Any]) -> None:
     if not parsed["quiet"]:
-        click.echo(text, err=True)
+        click.echo(escape(text), err=True)
 
 
 def _format(output: str, given: str | None) -> str:

@@ -27,7 +27,7 @@ from inspector.cli.terminal import display_of
 from inspector.cli.writing import destination, outside, write
 from inspector.credentials import redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
-from inspector.render.cells import escape
+from inspector.plain_text import escape
 from inspector.render.fleet import Form, Member, document
 
 _IN_MEMORY = 1 << 20

@@ -20,6 +20,7 @@ from inspector.cli.interrupts import ended_by_signals
 from inspector.credentials import learn_arguments, redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.model import LIMITS_FAULT
+from inspector.plain_text import escape, escape_lines
 
 _COLLECT_AFTER = 100_000
 """Objects made until the garbage collector looks for cycles; Python's own 700 are soon imported."""
@@ -121,7 +122,7 @@ def _run() -> None:
     except click.ClickException as error:
         shown = io.StringIO()
         error.show(shown)
-        click.echo(redact(shown.getvalue()), nl=False, err=True)
+        click.echo(escape_lines(redact(shown.getvalue())), nl=False, err=True)
         sys.exit(Exit.USAGE)
     except (click.exceptions.Abort, KeyboardInterrupt):
         # It has come by PySpark, which ends its jobs; the next one shall not wait for that.
@@ -129,10 +130,10 @@ def _run() -> None:
         sys.exit(Exit.INTERRUPTED)
     except MemoryError as error:
         told = str(error) if isinstance(error, InspectorError) else OUT_OF_MEMORY
-        click.echo(redact(f"error: {told}"), err=True)
+        click.echo(escape(redact(f"error: {told}")), err=True)
         sys.exit(Exit.INCOMPLETE)
     except (InspectorError, OSError) as error:
-        click.echo(redact(f"error: {error}"), err=True)
+        click.echo(escape(redact(f"error: {error}")), err=True)
         sys.exit(exit_of(error))
     except Exception as error:  # noqa: BLE001 - so that no fault ends without a word
         _say_fault(error)
@@ -141,9 +142,9 @@ def _run() -> None:
 
 def _say_fault(error: Exception) -> None:
     click.echo(
-        redact(f"internal error: {type(error).__name__}: {error}\n")
-        + "This is a fault of the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
+        escape(redact(f"internal error: {type(error).__name__}: {error}"))
+        + "\nThis is a fault of the inspector; INSPECTOR_DEBUG=1 shows where it happened.",
         err=True,
     )
     if os.environ.get("INSPECTOR_DEBUG"):
-        click.echo(redact(traceback.format_exc()), err=True)
+        click.echo(escape_lines(redact(traceback.format_exc())), err=True)

@@ -14,6 +14,7 @@ from inspector.cli.exits import Exit
 from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
 from inspector.cli.terminal import display_of, display_options
 from inspector.cli.writing import destination, outside, write
+from inspector.plain_text import escape
 from inspector.render.formats import render
 from inspector.render.report import Report
 from inspector.render.text import problem_line
@@ -82,5 +83,5 @@ def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
     for line in problems.keys() - said:
         click.echo(f"problem: {line}", err=True)
     for note in report.notes if not parsed["quiet"] else ():
-        click.echo(f"note: {note}", err=True)
+        click.echo(f"note: {escape(note)}", err=True)
     return set(problems)

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from inspector.arrays import Bools, Int64s, UInt64s
 from inspector.decode.composed_rows import Column, Rows, columns_of, composed, constant
-from inspector.exceptions import DecodeError, RecordError
+from inspector.exceptions import DecodeError, NoSchemaError, RecordError
 from inspector.sparktypes import BINARY, AtomicType, DataType, StructType, storage_type
 from inspector.sparktypes.key_encoders import KeyEncoder, KeyEncoding
 
@@ -129,7 +129,7 @@ class KeyDecoder:
         if self.encoder.kind is KeyEncoding.UNKNOWN:
             raise DecodeError(f"keys are arranged by the unknown encoder {self.encoder.name!r}")
         if self.schema is None:
-            raise DecodeError("keys cannot be put together: the state schema is missing")
+            raise NoSchemaError("keys cannot be put together: the state schema is missing")
         types = [column.data_type for column in self.schema.fields]
         needed = max(self.encoder.prefix_columns - 1, *self.encoder.ordinals, -1)
         if self.encoder.kind in _TIMED:

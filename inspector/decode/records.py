@@ -26,6 +26,8 @@ REMOVED = -1
 _ROOM = 1 << 16  # records per block at most, so that the table of spans stays small
 _SMALLEST = 8  # bytes of a record: two lengths
 _WORD = 8
+_DELETE_RANGE = 0x20
+_OF_A_RANGE = "a removal of a range, which no operator of Spark writes and which is not read"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,7 +230,8 @@ def _scan(
     if status in (BAD_KEY_LENGTH, OVER_LIMIT, BAD_KIND) and count:
         status, stop = FULL, _end_of(spans[:, count - 1])  # first return the good ones before it
     if status == BAD_KIND:
-        raise RecordError("impossible kind of a record (raw offset)", offset=raw + stop)
+        what = _OF_A_RANGE if buffer[stop] == _DELETE_RANGE else "impossible kind of a record"
+        raise RecordError(f"{what} (raw offset)", offset=raw + stop)
     if status == BAD_KEY_LENGTH:
         raise RecordError("impossible key length (raw offset)", offset=raw + stop)
     if status == OVER_LIMIT:

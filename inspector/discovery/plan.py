@@ -8,11 +8,11 @@ from itertools import pairwise
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.discovery.checksums import side_files, sums_itself
+from inspector.discovery.checksums import side_files
 from inspector.discovery.placement import hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.discovery.unknown_watermarks import held_back, recorded
-from inspector.model import Certainty, FileKind, StoreFile, TimeoutKind
+from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.families import is_list
@@ -135,7 +135,7 @@ def _store_task(
     return StoreTask(
         store_name=name,
         files=layout.of_kind(FileKind.DELTA, FileKind.SNAPSHOT),
-        side_files=_side_files(checkpoint, layout, request),
+        side_files=side_files(layout),
         key_schema=None if schema is None else to_json(schema.key),
         value_schema=None if schema is None else to_json(schema.value),
         expiry=expiry,
@@ -191,17 +191,6 @@ def _written_values(schema: StateSchema | None) -> dict[int, str]:
         values = {**family.older_values, family.value_schema_id: family.value}
         found |= {number: to_json(value) for number, value in values.items()}
     return found
-
-
-def _side_files(
-    checkpoint: Checkpoint, layout: StoreLayout, request: TaskRequest
-) -> tuple[StoreFile, ...]:
-    """The checksum files to be held against: all, or those of files that hold none themselves."""
-    return tuple(
-        file
-        for file in side_files(layout)
-        if request.fit or not sums_itself(checkpoint, file.version or 0)
-    )
 
 
 def _counts(schema: StateSchema) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.patience import SILENCE
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.verified_files import VerifiedFiles
 from inspector.exceptions import InspectorError
@@ -27,7 +28,11 @@ class RememberedFiles(VerifiedFiles):
         self._kept: dict[str, tuple[Entry, bytes]] = {}
 
     def look_again(self) -> None:
-        """Begin another look: folders are listed anew, and what has gone is forgotten."""
+        """Begin another look: folders are listed anew, and what has gone is forgotten.
+
+        An object that was silent has another chance.
+        """
+        SILENCE.clear()
         self._kept = {path: kept for path, kept in self._kept.items() if path in self._listed}
         self._listed.clear()
         self._names.clear()

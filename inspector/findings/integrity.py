@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from inspector.checkpoint.logfile import DENIED_SLUG, MOVED_SLUG, STORAGE_SLUG, VANISHED_SLUG
+from inspector.exceptions import NoSchemaError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.catalogue import (
     ABSENT_REMOVALS,
@@ -61,8 +62,8 @@ MOVED_CAUSE = (
 )
 MOVED_TO_DO = "nothing: the report is whole, and of one batch"
 
-NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED)
-"""Slugs of what is only remarkable."""
+NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, NoSchemaError.slug)
+"""Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
 
 
 def judge_problems(

@@ -165,7 +165,6 @@ def _of_files(
     """What the files themselves show, those included that no version needed."""
     if task.fit and task.speaks_for_files:
         reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
-    if task.speaks_for_files:
         reader.check_rest(store.files)
     _check_doubts(task, reader)
     shared.leave_out(store, reader)

@@ -10,11 +10,12 @@ from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG, problem
 from inspector.checkpoint.storage import Storage
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.exceptions import InspectorError
+from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
-from inspector.model import Problem, StoreFile
+from inspector.model import KINDS_OF_STATE, Problem, StoreFile
 from inspector.providers.provider import ReadOptions, StoreForm
 from inspector.providers.registry import provider_named
+from inspector.providers.side_checks import SLUG as SIDE_SLUG
 from inspector.providers.task_files import TaskFiles
 from inspector.sparktypes import StructType, parse_schema_json
 
@@ -34,6 +35,7 @@ class StoreReader:
         self.storage = storage if isinstance(storage, TaskFiles) else TaskFiles(storage)
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
+        self._fit = task.fit
         self._begun: set[str] = set()
         self._confirmed: set[str] = set()
         self.provider = provider_named(task.provider)
@@ -128,7 +130,14 @@ class StoreReader:
     def report(
         self, slug: str, message: str, file: StoreFile | None = None, offset: int | None = None
     ) -> None:
-        """Keep a problem of this store."""
+        """Keep a problem of this store.
+
+        An audit lists a checksum file that does not match as a finding of its own. Everything else
+        shows rows or numbers of that file, which are then not known to be what Spark wrote.
+        """
+        of_state = file is not None and file.kind in KINDS_OF_STATE
+        if slug == SIDE_SLUG and of_state and not self._fit:
+            slug = ChecksumError.slug
         path, version = (None, None) if file is None else (file.path, file.version)
         self.problems.append(Problem(slug, message, path, offset, self.store, version))
 

@@ -16,6 +16,22 @@ from inspector.providers.read_ahead import ReadAhead
 from inspector.providers.side_checks import SideChecks
 
 
+def check_listed(storage: Storage, file: StoreFile) -> None:
+    """Make sure that a file is still the one that was listed, before it is called damaged.
+
+    Spark removes versions while they are read, and a batch that runs again writes its files anew.
+
+    Raises:
+        FileNotFoundError: it is gone, or has another size.
+        OSError: the storage does not answer.
+    """
+    there = storage.stat(storage.relative(file.path))
+    if there is None:
+        raise FileNotFoundError(f"{file.path}: it was listed, and was gone when it was read")
+    if there.is_file and there.size != file.size:
+        raise FileNotFoundError(f"{file.path}: it was written anew while it was read")
+
+
 class FramedReader(ABC):
     """Reads the state files of one store, whose records a provider decodes by :meth:`_records`.
 
@@ -34,7 +50,7 @@ class FramedReader(ABC):
         side_files: Iterable[StoreFile],
         report: Report,
     ) -> None:
-        self._options, self._report = options, report
+        self._storage, self._options, self._report = storage, options, report
         self.raw_bytes = 0
         self._ahead = ReadAhead(storage)
         self._checks = SideChecks(self._ahead.whole, side_files, report)
@@ -67,7 +83,7 @@ class FramedReader(ABC):
 
         Raises:
             DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read.
+            OSError: it cannot be read, or is no longer the file that was listed.
         """
         self.raw_bytes = records = 0
         wrong: list[tuple[int, int]] = []
@@ -78,6 +94,7 @@ class FramedReader(ABC):
                 wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
                 yield block
         except DecodeError as error:
+            check_listed(self._storage, file)
             raise error.at(file.path) from None
         self._decoded[file.path] = records - len(wrong)
         if wrong:

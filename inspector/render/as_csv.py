@@ -10,8 +10,8 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from inspector.plain_text import escape
 from inspector.render.as_json import dumps
-from inspector.render.cells import escape
 from inspector.render.plain import plain_names, plain_row
 from inspector.render.report import Report
 

@@ -14,7 +14,7 @@ from xml.etree import ElementTree as ET
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Finding
 from inspector.findings.gates import Passed
-from inspector.render.cells import escape
+from inspector.plain_text import escape, escape_lines
 from inspector.render.report import Report
 from inspector.render.text import problem_line
 
@@ -104,8 +104,8 @@ def _text(findings: Sequence[Finding]) -> str:
         place = "" if finding.operator_id is None else f", operator {finding.operator_id}"
         place += "" if finding.store_name in (None, "default") else f", {finding.store_name}"
         blocks.append(
-            f"{finding.severity.word}, {finding.certainty.value}{place}: {finding.evidence}\n"
-            f"next: {finding.next_step}"
+            f"{finding.severity.word}, {finding.certainty.value}{place}: "
+            f"{escape(finding.evidence)}\nnext: {escape(finding.next_step)}"
         )
     return "\n".join(blocks)
 
@@ -149,4 +149,4 @@ class _Suite:
 
 def _lines(text: str) -> str:
     """Text of several lines without what XML cannot hold."""
-    return "\n".join(escape(line) for line in text.split("\n"))
+    return escape_lines(text)

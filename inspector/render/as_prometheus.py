@@ -17,7 +17,7 @@ from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.gates import Passed
 from inspector.findings.metrics import BY_NAME
 from inspector.findings.verdict import Level, level_of
-from inspector.render.cells import escape
+from inspector.plain_text import escape
 from inspector.render.report import Report
 
 SECONDS_PER_HOUR = 3600

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import unicodedata
 from collections.abc import Callable
 from typing import Any
 
+from inspector.plain_text import escape
 from inspector.render.report import Column, Unit
 from inspector.render.units import (
     bytes_rate_text,
@@ -93,12 +93,3 @@ _LABELS = {
 def summary_name(name: str) -> str:
     """The name of a value of a report's summary, for people."""
     return _LABELS.get(name) or name.removesuffix("_ms").replace("_", " ")
-
-
-def escape(text: str) -> str:
-    """Text without control, format or surrogate characters: they are shown as escapes."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(
-        c if c == " " or unicodedata.category(c)[0] not in "CZ" else repr(c)[1:-1] for c in text
-    )

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from inspector.plain_text import escape
+
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
@@ -52,10 +54,11 @@ class Display:
         """A paragraph, wrapped to the width.
 
         Args:
-            text: without control characters.
+            text: shown without control characters.
             style: a name of :data:`STYLES`.
             before: stands before its first line; as many spaces stand before the others.
         """
+        text = escape(text)
         if self.width is None and not self.color:
             yield f"{before}{text}\n"
             return

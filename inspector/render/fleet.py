@@ -15,11 +15,11 @@ from typing import Any
 
 from inspector.findings.gates import Passed
 from inspector.findings.verdict import Level
+from inspector.plain_text import escape
 from inspector.render.as_csv import csv_line
 from inspector.render.as_json import dumps, render_json
 from inspector.render.as_junit import junit_document, junit_failure, junit_suite
 from inspector.render.as_prometheus import Observed, observed, prometheus_text, unreadable
-from inspector.render.cells import escape
 from inspector.render.display import Display
 from inspector.render.first_screen import first_screen
 from inspector.render.fitting import drawn_table

@@ -11,7 +11,8 @@ from functools import cache
 from typing import Any
 
 from inspector.findings.finding import Finding
-from inspector.render.cells import NUMBERS, cell_text, escape
+from inspector.plain_text import escape
+from inspector.render.cells import NUMBERS, cell_text
 from inspector.render.first_screen import first_screen
 from inspector.render.report import Column, Report, Table
 from inspector.render.streamed import StreamedRows

@@ -11,7 +11,8 @@ from typing import Any
 
 from inspector.findings.finding import Finding
 from inspector.model import Problem
-from inspector.render.cells import NUMBERS, cell_text, escape, summary_name, summary_text
+from inspector.plain_text import escape
+from inspector.render.cells import NUMBERS, cell_text, summary_name, summary_text
 from inspector.render.display import Display
 from inspector.render.first_screen import Line, first_screen
 from inspector.render.fitting import drawn_table
@@ -33,7 +34,7 @@ def render_text(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
     yield from _problems(report.problems, display)
     for note in (*report.notes, *report.footnotes):
         yield "\n"
-        yield from display.text(escape(note))
+        yield from display.text(note)
 
 
 def render_markdown(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
@@ -74,7 +75,7 @@ def _first_screen(report: Report, display: Display) -> Iterator[str]:
     for line in lines:
         level = report.verdict.level.value if report.verdict is not None else ""
         styles = {"verdict": level, "to_do": "heading"}
-        yield from display.text(escape(line.text), styles.get(line.kind, ""))
+        yield from display.text(line.text, styles.get(line.kind, ""))
     yield "\n" if lines else ""
 
 
@@ -99,11 +100,11 @@ def _findings(findings: Sequence[Finding], display: Display) -> Iterator[str]:
         yield "(none)\n"
     for finding in findings:
         yield from display.text(_finding_head(finding), finding.severity.word)
-        yield from display.text(escape(finding.evidence), before="    ")
+        yield from display.text(finding.evidence, before="    ")
         if finding.bytes is not None:
             size = f"{bytes_text(finding.bytes)} of key and value bytes (exact)"
             yield from display.text(size, before="    ")
-        yield from display.text(escape(finding.next_step), before="    next: ")
+        yield from display.text(finding.next_step, before="    next: ")
 
 
 def _finding_head(finding: Finding) -> str:
@@ -127,7 +128,7 @@ def _problems(problems: Sequence[Problem], display: Display) -> Iterator[str]:
 def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
     """A table under a heading."""
     columns = [c for c in table.columns if wide or c.name not in table.wide]
-    yield f"\n## {table.title}\n\n"
+    yield f"\n## {markdown_text(table.title)}\n\n"
     empty = True
     for row in table.rows:
         if empty:
@@ -137,7 +138,7 @@ def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
         cells = (markdown_text(cell_text(column, row.get(column.name))) for column in columns)
         yield "| " + " | ".join(cells) + " |\n"
     if empty:
-        yield f"({table.empty})\n"
+        yield f"({markdown_text(table.empty)})\n"
 
 
 def _markdown_line(line: Line) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from inspector.render.cells import escape
+from inspector.plain_text import escape
 from inspector.render.display import Display
 from inspector.render.report import Report
 from inspector.render.units import bytes_text, duration_text

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from typing import Any
+from unittest import mock
 
 import fsspec
 import pytest
@@ -22,6 +23,7 @@ QUICK = Limits(request_seconds=1, attempts=3)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "WORD_AFTER_S", 0.05)
     monkeypatch.setattr(patience, "FIRST_PAUSE_S", 0.01)
+    patience.SILENCE.clear()
 
 
 class Answers:
@@ -62,6 +64,28 @@ def test_what_is_silent_ends_with_a_word(caplog: pytest.LogCaptureFixture) -> No
     assert call.left == []
     assert "s3a://b/x: no answer for 0 s, still waiting" in caplog.messages
     assert "s3a://b/x: no answer within 1 s; asked again in 0.0 s" in caplog.messages
+
+
+def test_a_silent_object_has_one_deadline_for_all_that_need_it() -> None:
+    stuck = threading.Event()
+    limits = Limits(request_seconds=2, attempts=3, object_seconds=3)
+    call = Answers(*[stuck] * 9)
+    waits: list[float] = []
+
+    def no_wait(_futures: Any, seconds: float) -> None:
+        waits.append(seconds)
+
+    with mock.patch.object(patience, "wait", no_wait):
+        for _ in range(4):
+            with pytest.raises(TimeoutError, match="no answer within 3 s; it is not requested"):
+                patiently(call, "s3a://b/silent", limits)
+        with pytest.raises(TimeoutError):
+            patiently(call, "s3a://b/other", limits)
+    stuck.set()
+    # Each of the two objects: an attempt of 2 s, and one of the second that was left.
+    assert (len(call.left), sum(waits)) == (9 - 4, 6)
+    patience.SILENCE.clear()
+    assert patiently(Answers(1), "s3a://b/silent", limits) == 1
 
 
 @pytest.mark.parametrize(

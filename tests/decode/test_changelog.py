@@ -90,6 +90,9 @@ def test_an_unknown_kind_has_its_place() -> None:
     with pytest.raises(DecodeError, match="kind") as found:
         read(utf("v2") + b"\2" + struct.pack(">i", 1))
     assert found.value.offset == 4
+    with pytest.raises(DecodeError, match="removal of a range") as found:
+        read(utf("v2") + b"\x20" + struct.pack(">i", 1) + b"a" + struct.pack(">i", 1) + b"b")
+    assert found.value.offset == 4
 
 
 @given(st.binary(max_size=80) | st.binary(max_size=60).map(lambda rest: utf("v4") + rest))

@@ -198,7 +198,7 @@ def test_a_file_that_goes_between_the_passes_is_a_problem(tmp_path: Path) -> Non
 
     with mock.patch.object(StoreReader, "blocks", once):
         found = differ(at(root, 1), at(root, 2))
-    assert {row["slug"] for row in found if row["kind"] == "problem"} == {"bad-frame"}
+    assert {row["slug"] for row in found if row["kind"] == "problem"} == {"vanished"}
 
 
 def test_a_task_survives_its_way_as_text(tmp_path: Path) -> None:

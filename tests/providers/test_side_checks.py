@@ -87,10 +87,26 @@ def test_a_side_file_that_is_none_is_named(tmp_path: Path) -> None:
     assert "not a Spark checksum file" in found.message
 
 
-def test_without_the_check_of_rows_no_side_file_is_read(tmp_path: Path) -> None:
+@pytest.mark.parametrize("write", [hadoop, spark])
+def test_whatever_reads_a_file_compares_it_with_its_checksums(
+    tmp_path: Path, write: Callable[[Path], None]
+) -> None:
     root = small_checkpoint(tmp_path)
-    (root / "state/1/0/1.delta.crc").write_text("nonsense")
-    assert problems_in(observed_in(root)) == []
+    file = root / DELTA
+    write(file)
+    data = bytearray(file.read_bytes())
+    data[8] ^= 1
+    file.write_bytes(data)
+    (found,) = problems_in(observed_in(root))
+    assert (found.slug, found.path) == ("bad-checksum", str(file))
+
+
+def test_a_side_file_that_is_none_says_nothing_of_its_file(tmp_path: Path) -> None:
+    root = small_checkpoint(tmp_path)
+    side = root / "state/1/0/1.delta.crc"
+    side.write_text("nonsense")
+    (found,) = problems_in(observed_in(root))
+    assert (found.slug, found.path) == (SLUG, str(side))
 
 
 def test_a_side_file_that_was_cleaned_up_meanwhile_says_nothing(tmp_path: Path) -> None:

@@ -2,24 +2,8 @@
 
 import pytest
 
-from inspector.render.cells import cell_text, escape, summary_name, summary_text
+from inspector.render.cells import cell_text, summary_name, summary_text
 from inspector.render.report import Column, Unit
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("plain text", "plain text"),
-        ("Grüße 日本", "Grüße 日本"),
-        ("a\nb\tc", r"a\nb\tc"),
-        ("\x1b[2J", r"\x1b[2J"),
-        ("\u202e\u2028\xa0", r"\u202e\u2028\xa0"),
-        ("\ud800", r"\ud800"),
-        ("\x7f\x9b", r"\x7f\x9b"),
-    ],
-)
-def test_what_a_terminal_would_obey_is_shown_as_an_escape(text: str, expected: str) -> None:
-    assert escape(text) == expected
 
 
 @pytest.mark.parametrize(

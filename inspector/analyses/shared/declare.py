@@ -192,7 +192,8 @@ class FactRequest:
     """The facts that an analysis needs; the fields are those of the plan of a run.
 
     Attributes:
-        fit: hold every row against its schema, and every file against its checksums.
+        fit: hold every row against its schema, and every file against its checksums, also those
+            that no version needs.
         leftover_limit: leftover keys listed per store and class; 0 for all.
         observed: kinds of facts whose observers follow every version.
         matched: count the rows of a join that have found a partner.

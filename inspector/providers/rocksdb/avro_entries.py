@@ -2,7 +2,7 @@
 
 ::
 
-    row                    1 byte: version 0, 2 bytes: schema id, Avro record
+    row                    1 byte: version 0, 2 bytes: schema id, little-endian, Avro record
     prefix of a key        1 byte: version 0, Avro record
     range of a key         the same; its record has a mark and the bytes of each ordered column
 
@@ -200,4 +200,5 @@ def _record(data: bytes, *, has_id: bool) -> bytes:
 
 
 def _schema_id(data: bytes) -> int:
-    return int.from_bytes(data[1 : 1 + _ID_BYTES], "big")
+    # In the machine's order, by Platform.putShort (RocksDBDataEncoder.encodeWithStateSchemaId).
+    return int.from_bytes(data[1 : 1 + _ID_BYTES], "little")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -10,12 +11,13 @@ import numpy as np
 from inspector.decode.changelog import ChangelogHead, read_changelog
 from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
 from inspector.decode.records import RecordBlock, Scanned
-from inspector.exceptions import DecodeError
+from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.framed_reader import FramedReader
 from inspector.providers.provider import ReadOptions, Report
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
+from inspector.providers.rocksdb.ranges import PIECE_BYTES
 from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
 from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
 from inspector.providers.rocksdb.tables import live_blocks, open_tables
@@ -45,7 +47,7 @@ class RocksDbReader(FramedReader):
         report: Report,
     ) -> None:
         super().__init__(storage, options, side_files, report)
-        self._storage = storage
+        self._storage: TaskFiles = storage
         self._files = tuple(files)
         self._encoding: Encoding | None = None
         self._lists = ListLengths() if options.form.several_values else None
@@ -128,7 +130,12 @@ class RocksDbReader(FramedReader):
     def _snapshot(self, file: StoreFile) -> Snapshot:
         known = self._storage.known
         if file.path not in known:
-            known[file.path] = read_snapshot(self._storage, file)
+            content = None
+            if file.size <= PIECE_BYTES:  # as many bytes as one request of a part has
+                content = b"".join(self._chunks(file))
+            elif self._checks.sides_of(file):
+                self.check(file)
+            known[file.path] = read_snapshot(self._storage, file, content)
         found: Snapshot = known[file.path]
         return found
 
@@ -143,6 +150,8 @@ class RocksDbReader(FramedReader):
         """
         if self._encoding is None:
             options, form = self._options, self._options.form
+            if form.key is None and self._has_families():
+                raise NoSchemaError("column families cannot be read: the state schema is missing")
             self._encoding = Encoding(
                 KeyDecoder(form.key, form.key_encoder),
                 self._family(form.column_family),
@@ -164,7 +173,7 @@ class RocksDbReader(FramedReader):
                 f"{AVRO!r} (spark.sql.streaming.stateStore.encodingFormat)"
             )
         if form.key is None or form.value is None:
-            raise DecodeError("Avro cannot be read: the state schema is missing")
+            raise NoSchemaError("Avro cannot be read: the state schema is missing")
         return AvroEntries(
             form.key,
             form.value,
@@ -173,6 +182,14 @@ class RocksDbReader(FramedReader):
             int(options.merge_delimiter) if form.several_values else None,
             ROW_CHECKSUM_BYTES if options.row_checksum else 0,
         )
+
+    def _has_families(self) -> bool:
+        """Whether a snapshot names column families; only the schema says what they hold."""
+        snapshots = [file for file in self._files if file.kind is FileKind.SNAPSHOT]
+        for file in snapshots:
+            with suppress(DecodeError, OSError):
+                return bool(self._snapshot(file).families)
+        return False
 
     def _family(self, name: str | None) -> int | None:
         """The number of a column family, which only snapshots say; it never changes.

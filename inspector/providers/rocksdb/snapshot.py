@@ -13,17 +13,21 @@ import zipfile
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import IO
 
 from inspector.checkpoint.logfile import json_object, long_field, object_field, split_log
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError, InspectorError, TruncatedError
 from inspector.model import LIMITS, StoreFile, above_limit
+from inspector.plain_text import escape
 from inspector.providers.rocksdb.names import LOGS, TABLES
 from inspector.providers.rocksdb.ranges import StorageSource
 
 _NEWEST_METADATA = 1
 _METADATA = "metadata"
 _MAX_FAMILY = (1 << 15) - 1
+_LONGEST_NAME = 255  # bytes of a file's name, on every file system that Spark writes to
+_SHOWN_OF_NAME = 60
 _BAD_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError, RuntimeError)
 
 
@@ -80,23 +84,45 @@ def parse_snapshot(data: bytes) -> Snapshot:
     )
 
 
-def read_snapshot(storage: Storage, file: StoreFile) -> Snapshot:
-    """What a snapshot says, by some ranges of its file.
+def read_snapshot(storage: Storage, file: StoreFile, content: bytes | None = None) -> Snapshot:
+    """What a snapshot says.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        file: the snapshot.
+        content: its bytes, if they are there; else some ranges of it are read.
 
     Raises:
         DecodeError: it is no zip, or has no such entry; carries the path.
         OSError: it cannot be read.
     """
     try:
-        return parse_snapshot(_metadata(storage, file))
+        if content is not None:
+            return parse_snapshot(_metadata(io.BytesIO(content), len(content)))
+        ranges = _Seekable(StorageSource(storage, file))
+        source = io.BufferedReader(ranges, LIMITS.chunk_bytes >> 4)
+        return parse_snapshot(_metadata(source, file.size))
     except InspectorError as error:
         raise error.at(file.path) from None
+    except _StorageError as error:
+        raise error.cause from None
 
 
-def _metadata(storage: Storage, file: StoreFile) -> bytes:
-    if not file.size:
+class _StorageError(Exception):
+    """A failure of the storage on its way through ``zipfile``, which takes any OSError for damage.
+
+    Attributes:
+        cause: the failure.
+    """
+
+    def __init__(self, cause: OSError) -> None:
+        super().__init__(cause)
+        self.cause = cause
+
+
+def _metadata(source: IO[bytes], size: int) -> bytes:
+    if not size:
         raise TruncatedError("the file is empty", offset=0)
-    source = io.BufferedReader(_Seekable(StorageSource(storage, file)), LIMITS.chunk_bytes >> 4)
     try:
         with zipfile.ZipFile(source) as archive:
             entry = archive.getinfo(_METADATA)
@@ -108,7 +134,7 @@ def _metadata(storage: Storage, file: StoreFile) -> bytes:
     except KeyError:
         raise DecodeError(f"got no entry {_METADATA!r} in the zip, expected one") from None
     except EOFError:
-        raise TruncatedError(f"the zip ends within {_METADATA!r}", offset=file.size) from None
+        raise TruncatedError(f"the zip ends within {_METADATA!r}", offset=size) from None
     except InspectorError:
         raise
     except (*_BAD_ZIP, ValueError) as error:
@@ -142,7 +168,10 @@ class _Seekable(io.RawIOBase):
         return self._place
 
     def readinto(self, target: memoryview) -> int:  # type: ignore[override]
-        data = self._source.read(self._place, len(target))
+        try:
+            data = self._source.read(self._place, len(target))
+        except OSError as error:
+            raise _StorageError(error) from None
         target[: len(data)] = data
         self._place += len(data)
         return len(data)
@@ -162,6 +191,13 @@ def _file(item: object, folder: str, key: str) -> TableFile:
     # A name from outside must not lead out of the store's folder.
     if not isinstance(name, str) or not name or "/" in name or name in (".", ".."):
         raise DecodeError(f"got {str(item)[:120]!r} in the list of files, expected {key}")
+    size_of_name = len(name.encode("utf-8", "replace"))
+    if escape(name) != name or size_of_name > _LONGEST_NAME:
+        shown = escape(name if len(name) <= _SHOWN_OF_NAME else f"{name[:_SHOWN_OF_NAME]}...")
+        raise DecodeError(
+            f"got the file name '{shown}', {size_of_name:,} byte{'s' * (size_of_name != 1)}, in the "
+            f"snapshot, expected at most {_LONGEST_NAME} bytes without control characters"
+        )
     known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
     return TableFile(f"{folder}/{name}", size if known else None)
 

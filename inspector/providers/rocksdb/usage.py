@@ -8,6 +8,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.sst.table import open_table
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
+from inspector.providers.framed_reader import check_listed
 from inspector.providers.rocksdb.ranges import StorageSource
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
 from inspector.providers.shared_files import Contents, SharedFiles, SnapshotFiles
@@ -61,7 +62,7 @@ class _Usage:
         try:
             snapshot = read_snapshot(self._storage, file)
         except (InspectorError, OSError) as error:
-            self.problems.append((file, error))
+            self._failed(file, error)
             self._all_read = False
             return None
         self._named |= {table.name for table in snapshot.tables}
@@ -114,6 +115,13 @@ class _Usage:
             self._contents[name] = self._read_table(name)
         return self._contents[name]
 
+    def _failed(self, file: StoreFile, error: Exception) -> None:
+        try:
+            check_listed(self._storage, file)
+        except OSError as changed:
+            error = changed
+        self.problems.append((file, error))
+
     def _read_table(self, name: str) -> Contents | None:
         file = self._tables.get(name)
         if file is None:
@@ -121,7 +129,7 @@ class _Usage:
         try:
             told = open_table(StorageSource(self._storage, file), file.path).properties
         except (InspectorError, OSError) as error:
-            self.problems.append((file, error))
+            self._failed(file, error)
             return None
         return Contents(
             told.entries,

@@ -21,8 +21,9 @@ from typing import TYPE_CHECKING, Any
 from inspector.findings.finding import Finding
 from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Level, Verdict, level_of
+from inspector.plain_text import escape
 from inspector.render.as_json import LISTED, render_json
-from inspector.render.cells import UNKNOWN, escape, summary_name
+from inspector.render.cells import UNKNOWN, summary_name
 from inspector.render.first_screen import Line, first_screen
 from inspector.render.page.cells import Cell, number_cell, summary_cell
 from inspector.render.page.model import FailedCheckpoint, Scale, Section, Text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from inspector.providers.rocksdb.snapshot import (
     parse_snapshot,
     read_snapshot,
 )
+from tests.faults import refusing
 from tests.rocks import write_zip
 
 # As Spark 4.3.0 wrote it for a join of state format 3.
@@ -76,6 +78,23 @@ def test_what_spark_does_not_write_is_refused(data: bytes) -> None:
         parse_snapshot(data)
 
 
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("a\0b.sst", "'a\\x00b.sst', 7 bytes"),
+        ("x" * 5_000, f"'{'x' * 60}...', 5,000 bytes"),
+        ("\ud800.sst", "'\\ud800.sst', 5 bytes"),
+        ("\x1b[31m\u202e", "'\\x1b[31m\\u202e', 8 bytes"),
+    ],
+)
+def test_a_name_that_no_file_has_is_refused_by_its_name(name: str, shown: str) -> None:
+    data = "v1\n" + json.dumps({"sstFiles": [{"dfsSstFileName": name, "sizeBytes": 1}]})
+    with pytest.raises(DecodeError, match="file name") as found:
+        parse_snapshot(data.encode())
+    assert shown in found.value.message
+    assert len(found.value.message) < 250
+
+
 def test_a_zip_without_metadata_is_refused(tmp_path: Path) -> None:
     write_zip(tmp_path / "1.zip", JOIN)
     data = (tmp_path / "1.zip").read_bytes().replace(b"metadata", b"metabase")
@@ -94,6 +113,14 @@ def test_a_zip_that_was_cut_is_refused(tmp_path: Path) -> None:
         with pytest.raises(DecodeError) as found:
             read(path)
         assert found.value.path == str(path)
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError, PermissionError, TimeoutError])
+def test_a_failure_of_the_storage_is_no_damaged_zip(tmp_path: Path, error: type[OSError]) -> None:
+    write_zip(tmp_path / "1.zip", JOIN)
+    with refusing("1.zip", error("not now")), pytest.raises(OSError, match="not now") as found:
+        read(tmp_path / "1.zip")
+    assert type(found.value) is error
 
 
 @given(st.integers(0, 500), st.integers(1, 255))

@@ -1,0 +1,55 @@
+"""A file that went, or may not be read, is called neither damaged nor missing, whatever it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli.support import run
+from tests.faults import refusing
+
+FIXTURES = Path(__file__).parents[1] / "fixtures/4.3.0"
+DAMAGE = {"undecodable", "truncated", "bad-frame", "bad-record", "bad-row", "bad-checksum"}
+CASES = [
+    "agg_update",
+    "rocksdb_agg_update_snapshots",
+    "rocksdb_tws_processing_snapshots",
+]
+
+
+def kinds_of_files(root: Path) -> list[str]:
+    """The name of one file of each suffix and folder below a checkpoint, the newest."""
+    found: dict[tuple[str, str], str] = {}
+    for path in sorted(path for path in root.rglob("*") if path.is_file()):
+        if not path.name.endswith(".crc"):
+            found[path.parent.name.rstrip("0123456789"), path.suffix] = path.name
+    return list(found.values())
+
+
+@pytest.mark.parametrize("error", [FileNotFoundError("no such file"), PermissionError("refused")])
+@pytest.mark.parametrize("command", ["audit", "rows"])
+@pytest.mark.parametrize(
+    ("case", "name"), [(c, n) for c in CASES for n in kinds_of_files(FIXTURES / c / "checkpoint")]
+)
+def test_no_file_is_damaged_that_was_not_read(
+    case: str, name: str, command: str, error: OSError
+) -> None:
+    with refusing(name, error):
+        outcome = run(command, FIXTURES / case / "checkpoint", "-o", "json")
+    if outcome.out:
+        slugs = {problem["problem"] for problem in outcome.json["problems"]}
+        assert DAMAGE.isdisjoint(slugs)
+        assert (outcome.code == 0) == slugs.isdisjoint(("vanished", "denied", "missing-metadata"))
+    else:
+        assert (outcome.code, str(error) in outcome.err) == (6, True)
+
+
+@pytest.mark.parametrize("suffix", [".zip", ".sst"])
+def test_what_snapshots_share_is_not_damaged_either(suffix: str) -> None:
+    root = FIXTURES / "rocksdb_agg_update_snapshots/checkpoint"
+    name = next(path.name for path in sorted(root.rglob(f"*{suffix}")))
+    with refusing(name, PermissionError("refused")):
+        outcome = run("files", root, "-o", "json")
+    assert {problem["problem"] for problem in outcome.json["problems"]} == {"denied"}
+    assert outcome.code == 4
