@@ -75,14 +75,14 @@ class Workload:
     def committed_calls(self) -> list[Call]:
         """Calls of the attempts whose batch was committed; of tasks, the last attempt."""
         found = [call for call in self.calls if self._was_committed(call["b"], call["run"])]
-        attempts: dict[tuple[int, ...], int] = {}
+        attempts: dict[tuple[int | None, ...], int] = {}
         for call in found:
-            task = call["b"], call["p"], call.get("op", -1)
+            task = call["b"], call.get("p"), call.get("op")
             attempts[task] = max(attempts.get(task, 0), call.get("att", 0))
         return [
             call
             for call in found
-            if call.get("att", 0) == attempts[call["b"], call["p"], call.get("op", -1)]
+            if call.get("att", 0) == attempts[call["b"], call.get("p"), call.get("op")]
         ]
 
     def committed_variables(self) -> dict[int, list[Call]]:
