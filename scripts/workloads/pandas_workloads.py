@@ -225,14 +225,19 @@ def processed(rows: DataFrame, workload: Any, spec: dict[str, str], op: int) -> 
     )
 
 
+def unsafe(rows: DataFrame) -> DataFrame:
+    """The rows in the format of Spark's own operators, some of which take no batches of columns."""
+    return rows.selectExpr("id + 0 AS id", "ts", "v")
+
+
 def plan(spark: SparkSession, workload: Any, spec: dict[str, str], node: Any) -> DataFrame:
     """The query of a node, with everything below it."""
     inputs = [plan(spark, workload, spec, node.input(at)) for at in range(node.size())]
     if node.name() == "twsp":
-        return processed(inputs[0], workload, spec, node.op())
+        return unsafe(processed(inputs[0], workload, spec, node.op()))
     if node.name() == "pd":
         role = role_of(workload, spec, node.op())
-        return grouped(inputs[0], ["id"], role, ROWS, spec["mode"])
+        return unsafe(grouped(inputs[0], ["id"], role, ROWS, spec["mode"]))
     first, second = [rows._jdf for rows in inputs] + [None] * (2 - len(inputs))
     return DataFrame(workload.stage(node, first, second), spark)
 
