@@ -207,12 +207,13 @@ def grouped(rows: DataFrame, keys: list[str], role: Role, output: str, mode: str
 
 def processed(rows: DataFrame, workload: Any, spec: dict[str, str], op: int) -> DataFrame:
     """The rows through transformWithState."""
-    sys.path.append(str(Path(__file__).resolve().parents[1] / "fixtures"))
-    import python_processors  # 3.5 has no transformWithState
-    import python_stages
+    sys.path.append(str(Path(__file__).resolve().parents[1]))
+    from workloads import python_stages
+
+    from fixtures import python_processors  # 3.5 has no transformWithState
 
     for module in (python_processors, python_stages):  # the workers do not find them
-        cloudpickle.register_pickle_by_value(module)
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     mode = spec.get(f"timeMode{op}", "processing")
     log = f"{workload.callLog()}/variables/{workload.run():02}-{op}"
     emits = spec.get("emit", "plain")

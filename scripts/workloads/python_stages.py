@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pandas as pd
-from python_processors import Scripted
+from fixtures.python_processors import Scripted
 
 WORDS = [
     "v=",
