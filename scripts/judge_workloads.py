@@ -5,9 +5,10 @@
 
 Judges every workload at every batch that can be restored and prints, by family, how many leftovers
 it has and how many were proven, inferred, left open or missed; then each kind of inference with how
-often it was right. A workload whose calls do not account for Spark's rows is left out. Exit code 1
-if a proven leftover is wrong, an inferred one is wrong more than once in twenty, or a healthy
-workload is warned of.
+often it was right. The table is that of inspector/docs/explanation/accuracy.md. A workload whose
+calls do not account for Spark's rows is left out. Exit code 1 if a proven leftover is wrong, an
+inferred one is wrong more than once in twenty, a healthy workload is warned of, or any is called
+damaged.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workloads.account import check, read
-from workloads.families import FAMILIES
+from workloads.families import TITLES
 from workloads.judge import AccountError, Score, inferences, judge, table
 
 from inspector.model import Certainty
@@ -37,17 +38,22 @@ def main() -> int:
     options = parser.parse_args()
     scores: dict[str, Score] = defaultdict(Score)
     warned: dict[str, list[str]] = defaultdict(list)
+    damaged: dict[str, list[str]] = defaultdict(list)
     made = 0
     for name, found in _judged(options.folders, options.only):
         scores[_family(name)] += found
         made += 1
         for finding in found.warnings:
             warned[finding].append(name)
+        for finding in found.damage:
+            damaged[finding].append(name)
     total = sum(scores.values(), Score())
     print(f"{made} workloads\n\n{table(scores)}\n")
     print("\n".join(inferences(total)) or "nothing was inferred")
     for finding, names in sorted(warned.items()):
         print(f"healthy, and warned of by {finding}: {', '.join(names)}")
+    for finding, names in sorted(damaged.items()):
+        print(f"sound, and damaged by {finding}: {', '.join(names)}")
     for example in total.examples[: options.examples]:
         print(example)
     return _failed(total, warned)
@@ -69,16 +75,15 @@ def _judged(folders: Iterable[Path], only: str) -> Iterator[tuple[str, Score]]:
 
 
 def _family(name: str) -> str:
-    what = FAMILIES.get(name[0])
-    word = getattr(what, "__name__", "") if what else ""
-    return f"{name[0]} {word}" if word and word != "<lambda>" else name[0]
+    return TITLES.get(name[0], name[0])
 
 
 def _failed(total: Score, warned: dict[str, list[str]]) -> int:
     right = total.claims(Certainty.INFERRED, total.right)
     wrong = total.claims(Certainty.INFERRED, total.wrong)
     precise = right >= PRECISION * (right + wrong)
-    return int(bool(total.claims(Certainty.PROVEN, total.wrong)) or not precise or bool(warned))
+    wrong_proofs = total.claims(Certainty.PROVEN, total.wrong) + total.damage.total()
+    return int(bool(wrong_proofs) or not precise or bool(warned))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ Each workload is a folder:
 * ``calls.jsonl``: what the query function says of each of its calls (workloads/account.py).
 * ``batches.jsonl``: by batch watermark, clock, run, and the watermark by which each operator of the
   executed plan evicts; for joins its predicates.
+* ``variables.jsonl``: the same of each transformWithState (fixtures/state_from_calls.py).
 * ``store.jsonl``: Spark's own rows of the newest version.
 
 At the end the state is rebuilt from the calls and compared with Spark's rows; the exit code is 1 if
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import re
 import shutil
 import sys
 import tempfile
@@ -44,6 +46,8 @@ CONF = {
     "spark.sql.streaming.numRecentProgressUpdates": "1",
 }
 
+RETRYING = "local[2,3]"
+"""A master that runs a task again, which a plain local one does not."""
 FEW = 20
 INSTALLED = "installed"
 
@@ -66,7 +70,7 @@ def make(version: str, cache: Path, chosen: list[str], out: Path) -> None:
 
 def _programs(chosen: list[str]) -> list[tuple[list[str], bool]]:
     """The workloads by program; that of Python runs those in Scala as well, which saves a start."""
-    pandas = [line for line in chosen if " op=pd" in line]
+    pandas = [line for line in chosen if re.search(" op=pd| plan=.*(pd|twsp)", line)]
     if pandas and len(chosen) <= FEW:
         return [(chosen, True)]
     scala = [line for line in chosen if line not in pandas]
@@ -95,14 +99,14 @@ def _file_manager(spark: Spark) -> str:
 
 def _submit(spark: Spark, chosen: list[str], out: Path, file: Path, *, pandas: bool) -> None:
     file.write_text("\n".join(chosen) + "\n", encoding="utf-8")
+    options = ["--master", RETRYING]
     if pandas:
+        options += ["--jars", str(spark.jar)]
         program = [str(SOURCES / "pandas_workloads.py"), str(out), str(file)]
-        spark.submit(
-            "--jars", str(spark.jar), *program, pandas=True, java="-XX:TieredStopAtLevel=1"
-        )
     else:
+        options += ["--class", MAIN_CLASS]
         program = [str(spark.jar), str(out), str(file)]
-        spark.submit("--class", MAIN_CLASS, *program, java="-XX:TieredStopAtLevel=1")
+    spark.submit(*options, *program, pandas=pandas, java="-XX:TieredStopAtLevel=1")
 
 
 def report(chosen: list[str], out: Path) -> int:

@@ -76,11 +76,11 @@ def scores(case: Path) -> dict[str, Score]:
     path = str(checkpoint_of(case))
     labels: list[dict[str, Any]] = json.loads((case / "expected_leftovers.json").read_text())
     report = api.leftovers(path)
-    proven = _by_class(path, report.primary.rows)
-    open_ = _by_class(path, next((t.rows for t in report.tables if t.name == "undecided_keys"), ()))
+    proven = by_class(path, report.primary.rows)
+    open_ = by_class(path, next((t.rows for t in report.tables if t.name == "undecided_keys"), ()))
     found: dict[str, Score] = {}
     for kind in (VALUE, TIMER):
-        expected = Counter(_label(row) for row in labels if row["class"] == kind)
+        expected = Counter(label_of(row) for row in labels if row["class"] == kind)
         sure, unsure = proven[kind], open_[kind]
         found[kind] = Score(
             expected.total(),
@@ -95,11 +95,12 @@ def scores(case: Path) -> dict[str, Score]:
     return found
 
 
-def _label(row: dict[str, Any]) -> Label:
+def label_of(row: dict[str, Any]) -> Label:
+    """What the log says of a leftover."""
     return row.get("var", TIMER), str(row["key"]), row["ms"]
 
 
-def _by_class(path: str, rows: Any) -> dict[str, Counter[Label]]:
+def by_class(path: str, rows: Any) -> dict[str, Counter[Label]]:
     """What is reported, as the log would say it."""
     operators = {each.operator_id: each for each in open_checkpoint(path).operators}
     found: dict[str, Counter[Label]] = {VALUE: Counter(), TIMER: Counter()}

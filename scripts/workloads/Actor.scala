@@ -40,9 +40,12 @@ object Profile {
   }
 }
 
-/** How a function chooses and where it logs; `op` is -1 if the query has one operator with a function. */
+/**
+ * How a function chooses and where it logs; `op` is -1 if the query has one operator with a function. Of `huge` percent
+ * of the timers of processing time the duration is the largest there is, which overflows.
+ */
 case class Role(run: Int, op: Int, timeout: String, profile: String, seed: Long, patience: Long, fixed: Option[Long],
-    tick: Long, failInBatch: Long, calls: String)
+    tick: Long, failInBatch: Long, retryInBatch: Long, huge: Int, calls: String)
 
 /** The query function: does what the profile says for (seed, key, batch, timed) and logs it. */
 class Actor[K](role: Role, kind: KeyKind[K]) extends Serializable {
@@ -54,7 +57,8 @@ class Actor[K](role: Role, kind: KeyKind[K]) extends Serializable {
     val batch = task.getLocalProperty("streaming.sql.batchId").toLong
     val name = hex.get()(key)
     val hash = MurmurHash3.stringHash(s"${role.seed}/${role.op}/$name/$batch/${state.hasTimedOut}")
-    if (batch == role.failInBatch && hash % 3 == 0) throw new IllegalStateException(s"a failure wanted in batch $batch")
+    val fails = batch == role.failInBatch || batch == role.retryInBatch && task.attemptNumber() == 0
+    if (fails && hash % 3 == 0) throw new IllegalStateException(s"a failure wanted in batch $batch")
     val letters = Profile.action(role.profile, state.hasTimedOut, !state.exists, hash >>> 1)
     val action = if (role.timeout == "none") letters.take(1) else letters
     val was = state.getOption
@@ -84,7 +88,8 @@ class Actor[K](role: Role, kind: KeyKind[K]) extends Serializable {
     if (role.timeout == "event") math.max(watermark(state), Timeline.Base) else state.getCurrentProcessingTimeMs()
 
   private def arm(state: GroupState[Kept], rows: Seq[Ev], hash: Int): Long = {
-    val some = role.fixed.getOrElse(1 + Math.floorMod(hash, (role.patience * role.tick * 2).toInt).toLong)
+    val near = role.fixed.getOrElse(1 + Math.floorMod(hash, (role.patience * role.tick * 2).toInt).toLong)
+    val some = if (role.timeout == "processing" && Math.floorMod(hash, 100) < role.huge) Long.MaxValue else near
     if (role.timeout == "processing") {
       state.setTimeoutDuration(some)
       state.getCurrentProcessingTimeMs() + some
@@ -98,11 +103,10 @@ class Actor[K](role: Role, kind: KeyKind[K]) extends Serializable {
 
   private def log(task: TaskContext, batch: Long, key: String, action: String, timer: Long, was: Option[Kept],
       state: GroupState[Kept], rows: Int): Unit = {
-    require(task.attemptNumber() == 0, "a retried task would log its calls twice")
     def shown(kept: Option[Kept], none: String) = kept.map(k => s""""${k.n}|${k.tag}"""").getOrElse(none)
     val outcome = action.head match { case 'X' => 'R'; case 'Y' | 'S' => 'U'; case other => other }
     val line = s"""{"run":${role.run},"op":${role.op},"b":$batch,"p":${task.partitionId()},"k":"$key",""" +
-      s""""timed":${state.hasTimedOut},"act":"$action","o":"$outcome","set":$timer,"wm":${watermark(state)},""" +
+      s""""att":${task.attemptNumber()},"timed":${state.hasTimedOut},"act":"$action","o":"$outcome","set":$timer,"wm":${watermark(state)},""" +
       s""""pt":${state.getCurrentProcessingTimeMs()},"n":$rows,"was":${shown(was, "null")},""" +
       s""""st":${shown(state.getOption, "\"-\"")}}\n"""
     val file = Paths.get(role.calls, f"${role.run}%02d-${role.op + 1}-${task.partitionId()}.jsonl")

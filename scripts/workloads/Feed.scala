@@ -21,8 +21,15 @@ case class Chosen(line: String) {
   val seed: Long = long("seed", 0)
   val tick: Long = long("tick", Timeline.TickMs)
   val delay: Long = long("delay", Timeline.WatermarkDelayMs)
-  val twoSources: Boolean = is("two") || op.contains("join")
-  val restarts: Set[Int] = get("restarts").toSeq.flatMap(_.split(',')).map(_.toInt).toSet
+  val twoSources: Boolean = is("two") || op.contains("join") || op == "plan"
+  val restarts: Set[Int] = numbers("restarts")
+  val quiet: Set[Int] = numbers("quiet") // ticks without rows
+
+  /** Before which ticks the state is repartitioned, and into how many: `repart=4:7,9:3`. */
+  val repartitions: Map[Int, Int] =
+    get("repart").toSeq.flatMap(_.split(',')).map(_.split(':')).map(pair => pair(0).toInt -> pair(1).toInt).toMap
+
+  private def numbers(key: String): Set[Int] = get(key).toSeq.flatMap(_.split(',')).map(_.toInt).toSet
 
   /** The kind of timeout of a run: `switchAt=1` has the other kind from run 1 on. */
   def timeout(run: Int): String = {
@@ -48,7 +55,8 @@ class Feed(chosen: Chosen) {
 
   /** The rows of both sources for the next tick; the first tick of a run always has some. */
   def next(tick: Int): (Seq[Ev], Seq[Ev]) =
-    if (random.nextDouble() >= chosen.real("pdata", 0.8) && tick > 0 && !chosen.restarts(tick)) (Nil, Nil)
+    if (chosen.quiet(tick) || random.nextDouble() >= chosen.real("pdata", 0.8) && tick > 0 && !chosen.restarts(tick))
+      (Nil, Nil)
     else {
       steps += 1
       val first = rows()
@@ -68,6 +76,15 @@ class Feed(chosen: Chosen) {
       case _ => 0
     }
     val time = if (whole) (now - lag) / 5000 * 5000 else now - lag
-    Ev(id, new Timestamp(time), random.nextInt(100))
+    Ev(id, odd(time), random.nextInt(100))
+  }
+
+  /** The time of a row, or of some percent of the rows none, one before 1970, or about the last that Spark can have. */
+  private def odd(time: Long): Timestamp = {
+    def hit(key: String) = chosen.get(key).exists(percent => random.nextInt(100) < percent.toInt)
+    if (hit("pNull")) null
+    else if (hit("pNeg")) new Timestamp(-1L - random.nextInt(100000))
+    else if (hit("pMax")) new Timestamp(Long.MaxValue / 1000 - random.nextInt(1000))
+    else new Timestamp(time)
   }
 }

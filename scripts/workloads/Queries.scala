@@ -5,7 +5,7 @@ import org.apache.spark.sql.functions._
 import org.apache.spark.sql.streaming.{GroupState, GroupStateTimeout, OutputMode}
 
 /** The query of one workload, built anew for each run. `first` and `second` are its sources: id, ts, v. */
-class Queries(chosen: Chosen, first: DataFrame, second: DataFrame) {
+class Queries(chosen: Chosen, run: Int, first: DataFrame, second: DataFrame, calls: String) {
   private val how = chosen.text("how", "inner")
   private val mod = chosen.int("mod", 1000)
   private val delayed = s"${chosen.delay} milliseconds"
@@ -23,6 +23,7 @@ class Queries(chosen: Chosen, first: DataFrame, second: DataFrame) {
     case "dedup_nots" => events.dropDuplicates("id", "v")
     case "dedup_nowm" => first.dropDuplicates("id", "v")
     case "ddw" => ThisSpark.dropDuplicatesWithinWatermark(events, "id")
+    case "plan" => plan(Node.parse(chosen.text("plan", "one")), role)
     case "limit" => events.dropDuplicates("id", "ts").limit(chosen.int("limit", 20))
     case "join" => joined
     case "join_agg" => windowed(joined.select($("lid").as("id"), $("lts").as("ts"), $("lv").as("v")), "15 seconds")
@@ -34,6 +35,31 @@ class Queries(chosen: Chosen, first: DataFrame, second: DataFrame) {
       events.groupBy(expr("session_window(ts, '12 seconds')"), $("id")).agg(count(lit(1)).as("n"))
         .groupBy(window($("session_window"), "30 seconds")).agg(sum($("n")).as("total"))
   }
+
+  private def plan(node: Node, role: Int => Role): DataFrame = stage(node, node.inputs.map(plan(_, role)), role(node.op))
+
+  /** What a node of a plan makes of its inputs; those in Python are not here. */
+  def stage(node: Node, inputs: Seq[DataFrame], role: Role): DataFrame = node.name match {
+    case "one" => watermarked(first)
+    case "second" => watermarked(second)
+    case "two" => watermarked(first).union(watermarked(second))
+    case "nowm" => first
+    case "meta" => Stages.marked(second, chosen.delay)
+    case "wm" => watermarked(inputs.head.select($("id"), expr("timestamp_micros(unix_micros(ts))").as("ts"), $("v")))
+    case "u" => inputs.reduce(_ union _)
+    case "twice" => // two columns of event time, the second of which lies behind
+      val later = expr(s"ts - INTERVAL ${chosen.int("gap2", 40)} SECONDS")
+      watermarked(watermarked(first).withColumn("ts2", later), "ts2").dropDuplicates("id", "ts", "ts2").drop("ts2")
+    case "fm" => grouped(inputs.head, role)
+    case "tws" => Stages.processed(inputs.head, chosen, run, node.op, f"$calls/variables/$run%02d-${node.op}")
+    case "join" => of(joined(inputs.head, inputs(1), onFirst = false, onSecond = false))
+    case "self" => of(joined(first, first, onFirst = true, onSecond = true))
+    case op => below(op, inputs.head)
+  }
+
+  private def of(joined: DataFrame) = joined.select(
+    coalesce($("lid"), $("rid")).as("id"), $(if (how == "right_outer") "rts" else "lts").as("ts"),
+    coalesce($("lv"), $("rv")).as("v"))
 
   private def $(name: String) = col(name)
 
@@ -52,12 +78,12 @@ class Queries(chosen: Chosen, first: DataFrame, second: DataFrame) {
     else windows.agg(count(lit(1)).as("n"), max($("v")).as("most"))
   }
 
+  def below(op: String): DataFrame = below(op, events)
+
   /** The operator below one with a function: rows of id, ts, v. With `keep=false` ts loses its watermark. */
-  def below(op: String): DataFrame = {
+  private def below(op: String, events: => DataFrame): DataFrame = {
     val rows = op match {
-      case "join" =>
-        val time = if (how == "right_outer") "rts" else "lts"
-        joined.select(coalesce($("lid"), $("rid")).as("id"), $(time).as("ts"), coalesce($("lv"), $("rv")).as("v"))
+      case "join" => of(joined)
       case "agg" =>
         events.groupBy(window($("ts"), "10 seconds"), $("id")).agg(count(lit(1)).as("v"))
           .select($("id"), (if (chosen.is("end")) $("window.end") else window_time($("window"))).as("ts"), $("v"))
@@ -72,7 +98,10 @@ class Queries(chosen: Chosen, first: DataFrame, second: DataFrame) {
     rows.select(expr(s"CAST(id % $mod AS int)").as("id"), time, expr("CAST(v AS long)").as("v"))
   }
 
-  private def joined: DataFrame = {
+  private def joined: DataFrame = joined(first, second, chosen.is("wmLeft", true), chosen.is("wmRight", true))
+
+  /** The join of two inputs, which get watermarks where told. */
+  private def joined(first: DataFrame, second: DataFrame, onFirst: Boolean, onSecond: Boolean): DataFrame = {
     val condition = chosen.text("cond", "range")
     def side(rows: DataFrame, of: String, has: Boolean) = {
       val named = rows.select($("id").as(s"${of}id"), $("ts").as(s"${of}ts"), $("v").as(s"${of}v"))
@@ -85,8 +114,8 @@ class Queries(chosen: Chosen, first: DataFrame, second: DataFrame) {
         case _ => watermark
       }
     }
-    val left = side(first, "l", chosen.is("wmLeft", true))
-    val right = side(second, "r", chosen.is("wmRight", true))
+    val left = side(first, "l", onFirst)
+    val right = side(second, "r", onSecond)
     left.join(right, expr(condition match {
       case "range" => "lid = rid AND rts >= lts - INTERVAL 5 SECONDS AND rts <= lts + INTERVAL 20 SECONDS"
       case "forward" => "lid = rid AND rts >= lts AND rts <= lts + INTERVAL 20 SECONDS"

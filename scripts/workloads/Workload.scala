@@ -4,8 +4,11 @@ import java.io.File
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.{Files, Path, Paths, StandardOpenOption}
 
+import scala.collection.JavaConverters._
 import scala.collection.mutable
 import scala.util.Random
+
+import org.apache.commons.io.FileUtils
 
 import org.apache.spark.sql.{DataFrame, Encoders}
 import org.apache.spark.sql.functions.{col, udf}
@@ -22,7 +25,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   private val ticks = chosen.int("ticks", 14)
   private val batches = mutable.TreeMap[Long, String]()
   private val before = mutable.Map[String, Option[String]]()
-  private var providers = Map[StateStoreId, HDFSBackedStateStoreProvider]()
+  private var providers = Map[StateStoreId, StateStoreProvider]()
   private var now = feed.start
   private var tick = 0
   private var number = 0
@@ -33,6 +36,13 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   Conf.of(chosen).foreach { case (key, value) =>
     before(key) = spark.conf.getOption(key)
     spark.conf.set(key, value)
+  }
+
+  // That of the other workloads leaves the files of a batch that failed where they are when it runs again.
+  if (chosen.get("failHow").nonEmpty) {
+    val manager = "spark.sql.streaming.checkpointFileManagerClass"
+    before(manager) = spark.conf.getOption(manager)
+    spark.conf.unset(manager)
   }
 
   // For Python
@@ -46,17 +56,28 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     rows.withColumn("s", udf(Keys.string _).apply(col("id"))).withColumn("l", udf(Keys.long _).apply(col("id")))
   }
 
-  private def queries = new Queries(chosen, sources(0).toDF(), sources(1).toDF())
+  def retryInBatch: Long = chosen.long("retryAt", -1)
+  def plan: Node = Node.parse(chosen.text("plan", "one"))
+
+  /** A node of the plan that is not Python's; `inputs` may have nulls at the end. */
+  def stage(node: Node, first: DataFrame, second: DataFrame): DataFrame =
+    queries.stage(node, Seq(first, second).filter(_ != null), role(node.op))
+
+  private def queries = new Queries(chosen, number, sources(0).toDF(), sources(1).toDF(), callLog)
 
   def query(): DataFrame = queries.query(role)
 
+  /** What the function does: from the second run on perhaps another thing. */
+  def profile: String = chosen.get("then").filter(_ => number > 0).getOrElse(chosen.text("profile", "healthy"))
+
   private def role(op: Int): Role = Role(number, op, chosen.get(s"timeout$op").getOrElse(timeout),
-    chosen.get(s"profile$op").getOrElse(chosen.text("profile", "healthy")),
-    chosen.seed, chosen.long("patience", 3), chosen.get("fixed").map(_.toLong), chosen.tick, failInBatch, callLog)
+    chosen.get(s"profile$op").getOrElse(profile), chosen.seed, chosen.long("patience", 3),
+    chosen.get("fixed").map(_.toLong), chosen.tick, failInBatch, retryInBatch, chosen.int("huge", 0), callLog)
 
   /** One run of the query: to the next restart, to the end, or until it fails. */
   def drive(df: DataFrame): Unit = {
     StateStore.stop() // no provider of an earlier run is left
+    chosen.repartitions.get(tick).filter(_ => batches.nonEmpty).foreach(repartition)
     val failing = number == 0 && chosen.text("failHow", "") == "sink"
     val spec = CaseSpec(chosen.name, chosen.text("mode", "append"), triggerMs = 1,
       failInBatch = if (failing) chosen.long("failAt", -1) else -1)
@@ -76,6 +97,14 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     number += 1
   }
 
+  /** A batch of Spark's own, in which no function runs and which moves no clock. */
+  private def repartition(partitions: Int): Unit = {
+    Stages.repartition(spark, checkpoint, partitions)
+    val (last, line) = batches.last
+    batches(last + 1) = line.replaceFirst("\"b\":\\d+", s"\"b\":${last + 1},\"repartitioned\":$partitions")
+    StateStore.stop()
+  }
+
   private def feedSources(): Unit = {
     val (first, second) = feed.next(tick)
     if (first.nonEmpty) sources(0).addData(first)
@@ -93,7 +122,6 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
       val last = Executed.last(query)
       last.foreach(batch => batches(batch.id) = batch.json(number, new File(checkpoint, s"offsets/${batch.id}")))
       providers = ThisSpark.loadedProviders(checkpoint)
-        .collect { case (id, p: HDFSBackedStateStoreProvider) => id -> p }
       if (random.nextDouble() < chosen.real("maint", 0)) providers.values.foreach(_.doMaintenance())
     }
   }
@@ -102,11 +130,13 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   def finish(problem: String): Unit = try {
     write("spec.txt", s"$line\n# ${if (problem.isEmpty) "ok" else problem}\n")
     write("batches.jsonl", batches.values.mkString("", "\n", "\n"))
-    val logs = calls.toFile.listFiles.sortBy(_.getName)
+    val (logs, folders) = calls.toFile.listFiles.sortBy(_.getName).toSeq.partition(_.isFile)
     write("calls.jsonl", "")
     val all = dir.resolve("calls.jsonl")
     logs.foreach(log => Files.write(all, Files.readAllBytes(log.toPath), StandardOpenOption.APPEND))
-    if (!chosen.op.startsWith("pd")) { logs.foreach(_.delete()); calls.toFile.delete() }
+    write("variables.jsonl", folders.flatMap(_.listFiles).sortBy(_.getName).flatMap(ofVariables).mkString)
+    // Processes of Python may still have the logs open.
+    if (!line.contains("pd") && !line.contains("twsp")) FileUtils.deleteDirectory(calls.toFile)
     if (problem.isEmpty) {
       val newest = Recorder.newestBatch(checkpoint, "commits") + 1
       write("store.jsonl", rows(newest).sorted.mkString("", "\n", "\n"))
@@ -119,11 +149,39 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
     }
   }
 
-  private def rows(version: Long): Seq[String] = providers.toSeq.flatMap { case (id, provider) =>
+  /** The calls of one processor in one run, with the run (`01-2`) and its operator. */
+  private def ofVariables(folder: File): Seq[String] = {
+    val Array(run, op) = folder.getName.split('-')
+    folder.listFiles.sortBy(_.getName).toSeq.flatMap(file => Files.readAllLines(file.toPath).asScala)
+      .map(call => s"""{"run":${run.toInt},"op":$op,${call.drop(1)}\n""")
+  }
+
+  /** A provider on RocksDB that loads a version may write into the checkpoint, which is put back. */
+  private def rows(newest: Long): Seq[String] = {
+    val tables = providers.collect { case (id, p: RocksDBStateStoreProvider) => id -> p }
+    val there = new File(checkpoint)
+    val kept = new File(checkpoint + ".kept")
+    if (tables.nonEmpty) FileUtils.copyDirectory(there, kept)
+    try providers.toSeq.flatMap {
+      case (id, p: HDFSBackedStateStoreProvider) =>
+        ThisSpark.hidden[java.util.TreeMap[_, _]](p, "loadedMaps").clear()
+        rows(id, p, p.getStore(newest))
+      case (id, p: RocksDBStateStoreProvider) if id.storeName == "default" && !hasFamilies(p) =>
+        rows(id, p, ThisSpark.storeOf(p, newest, new RocksDBTruth(checkpoint, tables).uniqueId(id, newest)))
+      case _ => Nil
+    } finally if (tables.nonEmpty) {
+      StateStore.stop()
+      FileUtils.deleteDirectory(there)
+      FileUtils.moveDirectory(kept, there)
+    }
+  }
+
+  private def hasFamilies(provider: StateStoreProvider) =
+    ThisSpark.member[Boolean](provider, "useColumnFamilies").getOrElse(false)
+
+  private def rows(id: StateStoreId, provider: StateStoreProvider, store: StateStore): Seq[String] = {
     val value = ThisSpark.hidden[org.apache.spark.sql.types.StructType](provider, "valueSchema")
     val timed = value.lastOption.exists(_.name == "timeoutTimestamp")
-    ThisSpark.hidden[java.util.TreeMap[_, _]](provider, "loadedMaps").clear()
-    val store = provider.getStore(version)
     try store.iterator().map { pair =>
       val timer = if (timed) pair.value.getLong(value.size - 1) else -9L
       s"""{"op":${id.operatorId},"store":"${id.storeName}","p":${id.partitionId},"k":"${Json.hex(pair.key)}",""" +
@@ -149,13 +207,19 @@ object Conf {
     "check" -> s"$Streaming.statefulOperator.checkCorrectness.enabled",
     "policy" -> s"$Streaming.multipleWatermarkPolicy",
     "rowsum" -> s"$Streaming.stateStore.rowChecksum.enabled",
-    "cleanup" -> s"$Streaming.statefulOperator.incrementalCleanupFactor")
+    "cleanup" -> s"$Streaming.statefulOperator.incrementalCleanupFactor",
+    "multiple" -> s"$Streaming.statefulOperator.allowMultiple",
+    "changelog" -> s"$Streaming.stateStore.rocksdb.changelogCheckpointing.enabled",
+    "counted" -> s"$Streaming.stateStore.rocksdb.trackTotalNumberOfRows",
+    "ckFmt" -> s"$Streaming.stateStore.checkpointFormatVersion",
+    "encoding" -> s"$Streaming.stateStore.encodingFormat")
 
   def of(chosen: Chosen): Map[String, String] = {
     val given = Keys.flatMap { case (word, key) => chosen.get(word).map(key -> _) }
     // Spark refuses to read back a timer of format 1: a long that it declares an integer.
     val unchecked = s"$Streaming.stateStore.formatValidation.enabled" -> "false"
-    if (chosen.get("fmt").contains("1")) given + unchecked else given
+    val tables = s"$Streaming.stateStore.providerClass" -> classOf[RocksDBStateStoreProvider].getName
+    given ++ Seq(unchecked).filter(_ => chosen.get("fmt").contains("1")) ++ Seq(tables).filter(_ => chosen.is("rocks"))
   }
 }
 

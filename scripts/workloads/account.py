@@ -15,13 +15,14 @@ import json
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 Call = dict[str, Any]
 
 NO_TIMER = -1
+PANDAS = "applyInPandasWithState"
 NO_TIMER_FIELD = -9
 """What ``store.jsonl`` has where the value has no field for a timer."""
 
@@ -60,19 +61,40 @@ class Workload:
     calls: list[Call]
     batches: dict[int, dict[str, Any]]
     store: list[dict[str, Any]]
+    variables: list[dict[str, Any]] = field(default_factory=list)
 
-    @property
-    def is_pandas(self) -> bool:
-        """Whether the function is Python's."""
-        return self.spec["op"].startswith("pd")
+    def names(self) -> dict[int, str]:
+        """The operators by id, 0 nearest the sink."""
+        newest = list(self.batches.values())[-1:]
+        return {operator["op"]: operator["name"] for batch in newest for operator in batch["ops"]}
+
+    def is_pandas(self, operator: int) -> bool:
+        """Whether the function of an operator is Python's."""
+        return self.names().get(operator) == PANDAS
 
     def committed_calls(self) -> list[Call]:
-        """Calls of the attempts whose batch was committed."""
+        """Calls of the attempts whose batch was committed; of tasks, the last attempt."""
+        found = [call for call in self.calls if self._was_committed(call["b"], call["run"])]
+        attempts: dict[tuple[int | None, ...], int] = {}
+        for call in found:
+            task = call["b"], call.get("p"), call.get("op")
+            attempts[task] = max(attempts.get(task, 0), call.get("att", 0))
         return [
             call
-            for call in self.calls
-            if call["b"] in self.batches and self.batches[call["b"]]["run"] == call["run"]
+            for call in found
+            if call.get("att", 0) == attempts[call["b"], call.get("p"), call.get("op")]
         ]
+
+    def committed_variables(self) -> dict[int, list[Call]]:
+        """By operator, the calls of its processor whose batch was committed."""
+        found: dict[int, list[Call]] = defaultdict(list)
+        for call in self.variables:
+            if self._was_committed(call["batch"], call["run"]):
+                found[call["op"]].append(call)
+        return found
+
+    def _was_committed(self, batch: int, run: int) -> bool:
+        return batch in self.batches and self.batches[batch]["run"] == run
 
 
 def read(folder: Path) -> Workload:
@@ -88,6 +110,7 @@ def read(folder: Path) -> Workload:
         _lines(folder / "calls.jsonl"),
         {batch["b"]: batch for batch in _lines(folder / "batches.jsonl")},
         _lines(folder / "store.jsonl"),
+        _lines(folder / "variables.jsonl"),
     )
 
 
@@ -156,12 +179,8 @@ def _null_after(letter: str, old: Entry | None) -> bool:
 
 def operators_with_calls(workload: Workload) -> dict[int, list[Call]]:
     """Committed calls by operator id, 0 nearest the sink."""
-    named = [
-        operator["op"]
-        for batch in list(workload.batches.values())[-1:]
-        for operator in batch["ops"]
-        if operator["name"] in ("flatMapGroupsWithState", "applyInPandasWithState")
-    ]
+    functions = ("flatMapGroupsWithState", PANDAS)
+    named = [operator for operator, name in workload.names().items() if name in functions]
     found: dict[int, list[Call]] = {operator: [] for operator in named}
     for call in workload.committed_calls():
         operator = call["op"] if call["op"] >= 0 else named[0]
@@ -176,10 +195,11 @@ def check(workload: Workload) -> list[str]:
     found = []
     for operator, calls in operators_with_calls(workload).items():
         state: State = {}
-        for _, state in replay(calls, pandas=workload.is_pandas):  # noqa: B007 - the last one counts
+        pandas = workload.is_pandas(operator)
+        for _, state in replay(calls, pandas=pandas):  # noqa: B007 - the last one counts
             pass
         ours = {
-            key_hex(key) if workload.is_pandas else key: (entry.timer, entry.null)
+            key_hex(key) if pandas else key: (entry.timer, entry.null)
             for key, entry in state.items()
         }
         found += _differences(operator, ours, _rows_of(workload, operator))

@@ -5,6 +5,7 @@ events and the clock from its seed. Words that mean the same everywhere:
 
 ==========  ========================================================================
 op          the query (Queries.scala); ``fm_x`` and ``pd_x`` have operator x below them
+rocks       state is on RocksDB; changelog, counted, ckFmt, encoding: how
 profile     what the function does (Actor.scala); ``healthy`` removes whatever fires
 ticks       triggers; of `pdata` of them there are about `perTick` rows a source
 step        event time that a tick with rows goes on; `pLate` and `pVery` lag behind it
@@ -15,6 +16,15 @@ switchAt    from this run on the timeout is of the other kind
 failAt      batch that fails in the first run: in a `function`, or in the `sink`
 idle        the second source never has rows; ``idleFrom``: from a tick on
 keep        false: rows that reach the function have lost the watermark of their time
+quiet       ticks that have no rows
+then        the profile from the second run on
+retryAt     batch in which a third of the calls fail once, so that tasks run again
+repart      ticks before which the state is repartitioned, and into how many: ``4:7,9:3``
+plan        operators by name, nearest the sink first, as in ``fm.u(tws.one|dedup.second)``:
+            fm, pd with a function, tws, twsp transformWithState (p is Python's), u a union;
+            sources one, second, both (two), without watermark (nowm), with the mark alone (meta)
+timeMode1   time mode of operator 1, a transformWithState; emit: what becomes of the time's mark
+pNull, pNeg percent of rows without a time, or before 1970; huge: of durations that overflow
 cleanup     spark.sql.streaming.statefulOperator.incrementalCleanupFactor
 ==========  ========================================================================
 """
@@ -33,7 +43,9 @@ SEARCHED = 20
 
 def lines(seed: int, count: int, version: str, only: str = "") -> list[str]:
     """The first `count` workloads of a seed whose names match; the families take turns."""
-    names = [name for name in FAMILIES if not version.startswith("3.") or name not in SINCE_4]
+    old = release_of(version) < (4, 0)
+    names = [name for name in FAMILIES if not old or name not in SINCE_4]
+    names = [name for name in names if name not in SINCE_4_3 or release_of(version) >= (4, 3)]
     all_ = (
         line_of(names[number % len(names)], seed, number, version)
         for number in range(max(count, 10) * len(names) * SEARCHED)
@@ -42,14 +54,22 @@ def lines(seed: int, count: int, version: str, only: str = "") -> list[str]:
     return list(islice(found, count))
 
 
+def release_of(version: str) -> tuple[int, int]:
+    """The release line of a version; that which is installed is the newest."""
+    major, minor = ("4.3" if version == "installed" else version).split(".")[:2]
+    return int(major), int(minor)
+
+
 def line_of(family: str, seed: int, number: int, version: str = "") -> str:
     """The workload of a family with a number, the same whenever it is asked for."""
     random = Random(f"{seed}/{family}/{number}")
     chosen = knobs.common(random) | FAMILIES[family](random)
     if "failHow" in chosen and "profile" not in chosen and "profile0" not in chosen:
         chosen["failHow"] = "sink"
-    if not version.startswith("3."):
+    release = release_of(version)
+    if release >= (4, 0):
         chosen.pop("joinFmt", None)  # 4 refuses to write format 1
+    chosen |= knobs.store(Random(f"{seed}/{family}/{number}/store"), release, chosen)
     chosen["seed"] = seed * 10_000 + number
     told = [
         str(chosen[word]) for word in ("timeout", "how", "cond", "key", "profile") if word in chosen
@@ -76,7 +96,45 @@ FAMILIES: dict[str, knobs.Family] = {
     "I": knobs.pandas_idle,
     "Q": knobs.deduplication,
     "T": knobs.pandas_switch,
+    "U": knobs.plan,
+    "N": knobs.odd_times,
+    "V": knobs.python_plan,
+    "X": knobs.changed,
+    "Y": knobs.failing,
+    "M": knobs.odd_marks,
+    "Z": knobs.repartitioned,
+    "O": knobs.retried,
 }
 """Families by the letter that their names begin with."""
 
-SINCE_4 = {"K"}
+TITLES = {
+    "A": "aggregations, sessions",
+    "B": "group state over aggregation, session, deduplication",
+    "C": "chains without a function",
+    "D": "`applyInPandasWithState`",
+    "E": "`applyInPandasWithState` over another operator",
+    "F": "group state over group state",
+    "G": "group state",
+    "H": "group state",
+    "I": "`applyInPandasWithState`, an idle source",
+    "J": "group state over a join",
+    "K": "incremental cleanup",
+    "L": "data when the timer is due",
+    "M": "unions, self-joins, chains of three, odd watermarks",
+    "N": "null, negative and overflowing times",
+    "O": "tasks that run again",
+    "P": "joins",
+    "Q": "deduplication",
+    "R": "known traps",
+    "S": "switch of the timeout (Scala)",
+    "T": "switch of the timeout (Python)",
+    "U": "`transformWithState` with other operators (Scala)",
+    "V": "`transformWithState` with other operators (Python)",
+    "X": "functions that change",
+    "Y": "batches that fail and run again",
+    "Z": "repartitioned state",
+}
+"""What a table calls the families."""
+
+SINCE_4 = {"K", "U", "V"}
+SINCE_4_3 = {"Z"}

@@ -3,15 +3,21 @@
 A key is a leftover at batch N if the last put of its row was made by a call for a timeout, or if a
 timer that had run out by the operator's own clock stands after the batch. Everything that is
 claimed of one is compared: its class, the batch, the timer, and the run of timeouts.
+
+What transformWithState holds is rebuilt by fixtures/state_from_calls.py, and compared by variable,
+key and time. Spark wrote all of these checkpoints, so that whatever is said to be damaged is not.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any
 
+from fixtures.state_from_calls import Held
+from score_variables import TIMER, VALUE, by_class, label_of
 from workloads.account import (
     NO_TIMER,
     Call,
@@ -23,9 +29,11 @@ from workloads.account import (
     replay,
 )
 
+from fixtures import state_from_calls
 from inspector import api
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.timed_out import AMONG_DATA, BEFORE
+from inspector.findings.finding import Finding
 from inspector.merge.resolution import NEIGHBOURS
 from inspector.model import Certainty
 from inspector.operators.aggregation import COMPLETE
@@ -34,6 +42,7 @@ from inspector.render.report import Report
 Key = tuple[int, str]
 """Operator id, and the key's UnsafeRow in hex."""
 PAST = "past_watermark"
+UNDECIDED = "undecided_keys"
 NOT_RESTORABLE = "missing-version"
 HEALTHY = "healthy"
 
@@ -69,6 +78,7 @@ class Score:
         undecided: keys left open, by whether they are leftovers.
         silent: leftovers of which nothing is said, though their last put can be read.
         warnings: workloads by finding that warns though the workload is healthy.
+        damage: workloads by finding that calls the checkpoint damaged.
         examples: of what is wrong.
     """
 
@@ -80,6 +90,7 @@ class Score:
     undecided: Counter[bool] = field(default_factory=Counter)
     silent: int = 0
     warnings: Counter[str] = field(default_factory=Counter)
+    damage: Counter[str] = field(default_factory=Counter)
     examples: list[str] = field(default_factory=list)
 
     def __add__(self, other: Score) -> Score:
@@ -94,28 +105,42 @@ def judge(workload: Workload) -> Score:
     """Judge a workload at every batch that can be restored."""
     truths = dict(_truths(workload))
     score = Score()
+    variables = dict(_variables(workload))
+    path = str(workload.folder / "checkpoint")
     warned: set[str] = set()
+    damage = {f.kind.id for f in api.audit(path).findings if is_damage(f)}
     for batch in sorted(workload.batches):
         options = api.Options(batch=batch)
-        report = api.leftovers(str(workload.folder / "checkpoint"), options)
+        report = api.leftovers(path, options)
         if any(problem.slug == NOT_RESTORABLE for problem in report.problems):
             continue
         score.batches += 1
         _compare(workload, batch, report, truths.get(batch, {}), score)
+        for operator, held in variables.get(batch, {}).items():
+            _compare_variables(workload, operator, batch, report, held, score)
+        damage |= {f.kind.id for f in report.findings if is_damage(f)}
         if is_healthy(workload):
             warned |= {f.kind.id for f in report.findings if f.severity.word != "info"}
     score.warnings.update(warned)
+    score.damage.update(damage)
     return score
+
+
+def is_damage(finding: Finding) -> bool:
+    """Whether a finding says that state is damaged, which that of Spark is not."""
+    return finding.kind.id.startswith("SS1") and finding.severity.word != "info"
 
 
 def is_healthy(workload: Workload) -> bool:
     """Whether its function removes whatever fires, has a timeout that can fire, and a watermark.
 
-    A source that is idle holds the watermark back, which is worth a warning.
+    A source that is idle holds the watermark back, which is worth a warning; a plan may have
+    operators without a watermark, which is, too.
     """
     spec = workload.spec
     idle = "idle" in spec or "idleFrom" in spec
-    return spec.get("profile") == HEALTHY and spec.get("timeout") != "none" and not idle
+    functions = spec.get("profile") == HEALTHY and spec.get("then", HEALTHY) == HEALTHY
+    return functions and spec.get("timeout") != "none" and not idle and "plan" not in spec
 
 
 def _compare(
@@ -124,7 +149,7 @@ def _compare(
     score.judged += len(truths)
     score.leftovers += sum(truth is not None for truth in truths.values())
     said: set[Key] = set()
-    for row in report.primary.rows:
+    for row in _rows(report, workload):
         key = row["operator_id"], row["key_hex"]
         said.add(key)
         found = fault(workload, batch, row, truths.get(key))
@@ -132,16 +157,67 @@ def _compare(
         (score.wrong if found else score.right)[place] += 1
         if found:
             score.examples.append(f"{workload.name} batch {batch} {key}: {place}: {found}")
-    for table in report.tables:
-        for row in table.rows if table.name == "undecided_keys" else ():
-            key = row["operator_id"], row["key_hex"]
-            score.undecided[truths.get(key) is not None] += key not in said
-            said.add(key)
+    for row in _rows(report, workload, undecided=True):
+        key = row["operator_id"], row["key_hex"]
+        score.undecided[truths.get(key) is not None] += key not in said
+        said.add(key)
     window = report.summary.get("proof_from_batch") or 0
     for key, truth in truths.items():
         if truth is not None and key not in said and truth.batch >= window:
             score.silent += 1
             score.examples.append(f"{workload.name} batch {batch} {key}: silent: {truth}")
+
+
+def _rows(
+    report: Report, workload: Workload, operator: int | None = None, *, undecided: bool = False
+) -> list[Mapping[str, Any]]:
+    """What is said of a transformWithState, or of all other operators."""
+    tables = [table.rows for table in report.tables if table.name == UNDECIDED]
+    rows = (row for table in tables for row in table) if undecided else report.primary.rows
+    if operator is not None:
+        return [row for row in rows if row["operator_id"] == operator]
+    return [row for row in rows if row["operator_id"] not in _processors(workload)]
+
+
+def _processors(workload: Workload) -> set[int]:
+    return {op for op, name in workload.names().items() if name.startswith("transformWithState")}
+
+
+def _variables(workload: Workload) -> Iterator[tuple[int, dict[int, Held]]]:
+    """By batch, what each transformWithState holds after it."""
+    found: dict[int, dict[int, Held]] = {batch: {} for batch in workload.batches}
+    calls = workload.committed_variables()
+    clocks = {batch: entry["P"] for batch, entry in workload.batches.items()}
+    for operator in _processors(workload):
+        for batch, held in state_from_calls.replay(calls.get(operator, []), clocks):
+            found[batch][operator] = deepcopy(held)
+    yield from found.items()
+
+
+def _compare_variables(
+    workload: Workload, operator: int, batch: int, report: Report, held: Held, score: Score
+) -> None:
+    entry, spec = workload.batches[batch], workload.spec
+    watermark = next(op["evict"] for op in entry["ops"] if op["op"] == operator)
+    clock = {"event": watermark, "processing": entry["P"]}.get(spec[f"timeMode{operator}"])
+    path = str(workload.folder / "checkpoint")
+    leftovers = state_from_calls.leftovers(held, clock, entry["P"])
+    said = by_class(path, _rows(report, workload, operator))
+    unsure = by_class(path, _rows(report, workload, operator, undecided=True))
+    score.judged += sum(1 for _ in held.rows())
+    for kind in (VALUE, TIMER):
+        expected = Counter(label_of(row) for row in leftovers if row["class"] == kind)
+        proven, wrong = said[kind] & expected, said[kind] - expected
+        score.leftovers += expected.total()
+        score.right[Certainty.PROVEN.value, ""] += proven.total()
+        score.wrong[Certainty.PROVEN.value, ""] += wrong.total()
+        score.undecided[True] += (unsure[kind] & expected).total()
+        score.undecided[False] += (unsure[kind] - expected).total()
+        silent = expected - proven - unsure[kind]
+        score.silent += silent.total()
+        place = f"{workload.name} batch {batch} operator {operator}"
+        score.examples += [f"{place}: {kind} that is none: {label}" for label in wrong]
+        score.examples += [f"{place}: silent: {kind} {label}" for label in silent]
 
 
 def fault(workload: Workload, batch: int, row: Mapping[str, Any], truth: Truth | None) -> str:
@@ -170,14 +246,15 @@ def _truths(workload: Workload) -> Iterator[tuple[int, dict[Key, Truth | None]]]
     """By batch, every key of every function and what it is."""
     states: dict[int, dict[Key, Truth | None]] = {batch: {} for batch in workload.batches}
     for operator, calls in operators_with_calls(workload).items():
-        runs = Runs(calls, pandas=workload.is_pandas)
-        after = dict(replay(calls, pandas=workload.is_pandas))
+        pandas = workload.is_pandas(operator)
+        runs = Runs(calls, pandas=pandas)
+        after = dict(replay(calls, pandas=pandas))
         state: State = {}
         for batch in sorted(workload.batches):
             state = after.get(batch, state)
             due_at = _threshold(workload, operator, batch)
             for key, entry in state.items():
-                hexed = key_hex(key) if workload.is_pandas else key
+                hexed = key_hex(key) if pandas else key
                 states[batch][operator, hexed] = runs.truth(key, entry, batch, due_at)
     yield from states.items()
 
@@ -239,7 +316,7 @@ def table(scores: Mapping[str, Score]) -> str:
     """The scores by family, as Markdown."""
     head = (
         "| family | batches | keys x batches | leftovers | proven right | wrong | inferred right "
-        "| wrong | undecided: leftovers | others | silent |\n|---|" + "---:|" * 10
+        "| wrong | undecided: leftovers | others | silent | false damage |\n|---|" + "---:|" * 11
     )
     total = sum(scores.values(), Score())
     rows = [_row(name, score) for name, score in [*sorted(scores.items()), ("all", total)]]
@@ -250,7 +327,7 @@ def _row(name: str, score: Score) -> str:
     cells = [score.batches, score.judged, score.leftovers]
     for certainty in (Certainty.PROVEN, Certainty.INFERRED):
         cells += [score.claims(certainty, score.right), score.claims(certainty, score.wrong)]
-    cells += [score.undecided[True], score.undecided[False], score.silent]
+    cells += [score.undecided[True], score.undecided[False], score.silent, score.damage.total()]
     return f"| {name} | " + " | ".join(f"{cell:,}" for cell in cells) + " |"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 
@@ -258,6 +259,194 @@ def chain(random: Random) -> Knobs:
         if op == "join_agg" and random.random() < 0.5:
             knobs["how"] = "left_outer"
     return knobs | _whole(knobs)
+
+
+def store(random: Random, release: tuple[int, int], knobs: Knobs) -> Knobs:
+    """The provider, and how it writes; transformWithState and repartitioning are RocksDB's."""
+    stateful = stateful_nodes(knobs)
+    processors = [word for word in stateful if word.startswith("tws")]
+    if not processors and "repart" not in knobs and random.random() < 0.65:
+        return {}
+    found: Knobs = {"rocks": "true", "changelog": _word(random.random() < 0.8)}
+    if random.random() < 0.3:
+        found["counted"] = "false"
+    if release >= (4, 0) and found["changelog"] == "true" and random.random() < 0.25:
+        found["ckFmt"] = 2
+    if processors and processors == stateful and random.random() < 0.5:
+        found["encoding"] = "avro"  # no other operator can write it
+    return found
+
+
+SHAPES = ["{top}.{below}", "{top}.{below}", "u({below}|{other})", "{low}.u({below}|{beside})"]
+SHAPES += ["{low}.{top}.{below}", "{below}", "join({below}|{beside})", "dedup.u({below}|self)"]
+
+
+def plan(random: Random, function: str = "fm", processor: str = "tws") -> Knobs:
+    """A transformWithState below, beside and above other operators, up to three in a chain."""
+    knobs = _planned(random)
+    if random.random() < 0.15:
+        under = random.choice(["dedup.one", "agg.one", f"{function}.one", "ddw.two", "self"])
+        knobs |= {"plan": f"{processor}.{under}"}
+        if under.startswith((function, "self")):
+            knobs |= {"emit": "plain", "timeMode": "processing"}
+        return _numbered(knobs, processor, random)
+    source = random.choice(["one", "one", "one", "two", "dedup.one", "ddw.one", "nowm", "agg.one"])
+    if source == "nowm":
+        mode = random.choice(["processing", "processing", "none"])
+        knobs |= {"emit": "plain", "timeMode": mode, "timeout": "processing"}
+    marked = knobs["emit"] != "plain"
+    top = random.choice(["dedup", function, function] + (["ddw", "agg", "ddw"] if marked else []))
+    beside = random.choice(["second", "second", "dedup.second", "ddw.second", "agg.second"])
+    words = {"below": f"{processor}.{source}", "top": top, "beside": beside}
+    words |= {"low": random.choice(["dedup", function]), "other": f"{function}.second"}
+    text = random.choice(SHAPES).format(**words)
+    if "pd" in text:  # which refuses to be over an aggregation
+        text = text.replace("agg.", "ddw." if marked or "agg.tws" not in text else "dedup.")
+    return _numbered(knobs | {"plan": text}, processor, random)
+
+
+def _planned(random: Random) -> Knobs:
+    knobs: Knobs = {"op": "plan", "mode": "append", "parts": random.choice([1, 2]), "key": "long"}
+    knobs |= {"ticks": random.randint(8, 12), "keys": random.choice([10, 20, 40]), "cond": "range"}
+    knobs["emit"] = emit = random.choice(["plain", "plain", "meta", "meta", "column"])
+    modes = ["event"] if emit == "column" else ["processing", "processing", "event"]
+    knobs |= functions(random) | {"wm": "true", "timeMode": random.choice(modes)}
+    if str(knobs["profile"]).startswith("lapse"):
+        knobs["profile"] = "mixed"
+    return knobs
+
+
+def _numbered(knobs: Knobs, processor: str, random: Random) -> Knobs:
+    """The time mode of the processor, by the number of its operator."""
+    mode = knobs.pop("timeMode")
+    knobs[f"timeMode{stateful_nodes(knobs).index(processor)}"] = mode
+    if random.random() < 0.2 and "restarts" not in knobs:
+        knobs |= {"restarts": 5, "declares": "first"}
+    return knobs | _trouble(random, task=False)
+
+
+STATELESS = ["one", "second", "two", "nowm", "meta", "u", "wm"]
+
+
+def stateful_nodes(knobs: Knobs) -> list[str]:
+    """The nodes of a plan that have state, in the order of their operators."""
+    words = re.findall(r"[a-z]+", str(knobs.get("plan", "")))
+    return [word for word in words if word not in STATELESS]
+
+
+def python_plan(random: Random) -> Knobs:
+    """The same with functions in Python, and one in Scala at times."""
+    function = random.choice(["pd", "pd", "fm"])
+    processor = random.choice(["twsp", "twsp", "tws"]) if function == "pd" else "twsp"
+    return plan(random, function, processor) | {
+        "ticks": random.randint(7, 9),
+        "huge": 0,
+        "declares": "always",
+    }
+
+
+def _trouble(random: Random, *, task: bool) -> Knobs:
+    """Times that nobody means, and tasks that fail."""
+    knobs: Knobs = {}
+    if random.random() < 0.35:
+        knobs["pNull"] = random.choice([1, 5, 15])
+    if random.random() < 0.2:
+        knobs["pNeg"] = random.choice([1, 5])
+    if random.random() < 0.2:
+        knobs["huge"] = random.choice([5, 20, 60])
+    if task and random.random() < 0.3:
+        knobs["retryAt"] = random.randint(1, 5)
+    return knobs
+
+
+def odd_times(random: Random) -> Knobs:
+    """Null, negative and overflowing times and durations, in any query of one operator."""
+    maker = random.choice([group_state, deduplication, deduplication, aggregation, join])
+    knobs = maker(random) | {"pNull": random.choice([0, 2, 10]), "pNeg": random.choice([0, 0, 3])}
+    if random.random() < 0.1:
+        knobs["pMax"] = 1
+    if maker is group_state:
+        knobs |= {
+            "huge": random.choice([10, 40]),
+            "timeout": random.choice(["processing", "event"]),
+        }
+    return knobs
+
+
+def changed(random: Random) -> Knobs:
+    """The function is another one from a restart on; what was before may be purged."""
+    maker = random.choice([group_state, group_state, pandas_state])
+    knobs = maker(random) | {"ticks": random.randint(12, 18), "restarts": random.choice([5, 7])}
+    knobs["timeout"] = random.choice(["event", "processing"])
+    knobs["profile"] = random.choice(["keep", "arm", "mixed", "healthy", "datamix", "ignore"])
+    knobs["then"] = random.choice(["keep", "arm", "mixed", "healthy", "datamix", "ignore"])
+    if maker is group_state:
+        knobs.pop("fmt", None)
+    if random.random() < 0.6:
+        knobs |= {"retain": 2, "maint": 0.9, "minDeltas": 2}
+    return knobs
+
+
+def failing(random: Random) -> Knobs:
+    """A batch, mostly without data, fails in the sink and runs again, mostly by another clock."""
+    maker = random.choice([group_state, pandas_state])
+    at = random.randint(4, 8)
+    knobs = maker(random) | {"failAt": at, "failHow": "sink", "ticks": 13, "nodata": "true"}
+    knobs |= {"timeout": random.choice(["event", "processing"]), "wm": "true"}
+    if str(knobs["profile"]).startswith("lapse"):
+        knobs["profile"] = "healthy"
+    if maker is group_state:
+        knobs.pop("fmt", None)
+    if random.random() < 0.75:
+        knobs["quiet"] = ",".join(str(tick) for tick in range(at - 2, at + 3))
+    if random.random() < 0.75:
+        knobs["switchAt"] = 1
+    elif random.random() < 0.5:
+        knobs["then"] = random.choice(PROFILES[3:])
+    return knobs
+
+
+def retried(random: Random) -> Knobs:
+    """Tasks fail and run again."""
+    maker = random.choice([group_state, pandas_state, two_functions])
+    return maker(random) | {"retryAt": random.randint(1, 6)}
+
+
+def repartitioned(random: Random) -> Knobs:
+    """State on RocksDB is repartitioned, once or several times."""
+    maker = random.choice([group_state, group_state, aggregation, deduplication, join, plan])
+    first, second = sorted(random.sample(range(3, 10), 2))
+    knobs = maker(random) | {"ticks": random.randint(10, 13), "restarts": f"{first},{second}"}
+    knobs["parts"] = random.choice([2, 3, 4])
+    counts = random.sample([1, 5, 6, 7], 2)
+    times = [f"{first}:{counts[0]}", f"{second}:{counts[1]}"]
+    return knobs | {"repart": random.choice([times[0], ",".join(times)])}
+
+
+def odd_marks(random: Random) -> Knobs:
+    """Watermarks where one does not expect them, or none where one does."""
+    plans = ["twice", "u(dedup.meta|dedup.one)", "dedup.u(ddw.meta|one)", "u(ddw.one|ddw.meta)"]
+    plans += [
+        "u(agg.meta|one)",
+        "dedup.u(one|meta)",
+        "fm.u(dedup.meta|one)",
+        "u(fm.meta|dedup.one)",
+    ]
+    plans += ["dedup.wm.fm.one", "ddw.wm.dedup.one", "agg.wm.fm.one", "fm.dedup.self"]
+    plans += [
+        "u(self|dedup.second)",
+        "agg.dedup.self",
+        "dedup.agg.dedup.one",
+        "u(agg.one|agg.second)",
+    ]
+    plans += ["fm.fm.agg.two", "u(fm.one|fm.second)", "fm.dedup.agg.one", "ddw.agg.dedup.two"]
+    knobs: Knobs = {"op": "plan", "plan": random.choice(plans), "key": "long", "cond": "range"}
+    knobs |= functions(random) | {"wm": "true"}
+    if str(knobs["profile"]).startswith("lapse"):
+        knobs["profile"] = "mixed"
+    if knobs["plan"] == "twice":
+        knobs |= {"multiple": "false", "gap2": random.choice([15, 40, 90])}
+    return knobs | _trouble(random, task=True)
 
 
 def small(random: Random) -> Knobs:

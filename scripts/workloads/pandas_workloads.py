@@ -17,14 +17,17 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pyspark import TaskContext
+from pyspark import TaskContext, cloudpickle
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
 from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
 
 BASE = 1_704_067_200_000
 STATE = "n long, tag string"
 OUTPUT = "key string, n long"
+ROWS = "id int, ts timestamp, v long"
+TIME_MODES = {"event": "EventTime", "processing": "ProcessingTime", "none": "None"}
 KEY_COLUMNS = {"string": ["s"], "long": ["l"], "two": ["s", "l"]}
 TIMEOUTS = {
     "event": GroupStateTimeout.EventTimeTimeout,
@@ -52,9 +55,14 @@ Function = Callable[[Any, Iterator[pd.DataFrame], GroupState], Iterator[pd.DataF
 
 @dataclass(frozen=True)
 class Role:
-    """How a function chooses and where it logs, in one run of the query."""
+    """How a function chooses and where it logs, in one run of the query.
+
+    `op` is -1 if it is the only one with a function; `emits_rows` if its output is that of a node.
+    """
 
     run: int
+    op: int
+    emits_rows: bool
     timeout: str
     profile: str
     seed: int
@@ -62,6 +70,7 @@ class Role:
     fixed: int
     tick: int
     fail_in_batch: int
+    retry_in_batch: int
     calls: str
 
 
@@ -82,26 +91,43 @@ def function_of(role: Role) -> Function:
     def act(key: Any, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
         rows = pd.concat(list(frames)) if not state.hasTimedOut else pd.DataFrame()
         task = TaskContext.get()
-        if task is None or task.attemptNumber() > 0:
-            raise RuntimeError("calls are logged by the first attempt of a task only")
+        if task is None:
+            raise RuntimeError("this is no task")
         batch = int(task.getLocalProperty("streaming.sql.batchId") or -1)
         name = json.dumps([_plain(value) for value in key])
         hash_ = zlib.crc32(f"{role.seed}/{name}/{batch}/{state.hasTimedOut}".encode())
-        if batch == role.fail_in_batch and hash_ % 3 == 0:
+        fails = batch == role.retry_in_batch and task.attemptNumber() == 0
+        if (fails or batch == role.fail_in_batch) and hash_ % 3 == 0:
             raise RuntimeError(f"a failure wanted in batch {batch}")
         was = state.get if state.exists else None
         action = action_of(role, hash_ >> 1, timed=state.hasTimedOut, fresh=was is None)
         change(action[0], was, state, rows=len(rows), tag=f"t{(hash_ >> 8) % 5}")
         timer = arm(role, state, rows, hash_ >> 4) if action.endswith("T") else -1
-        call = {"run": role.run, "op": -1, "b": batch, "p": task.partitionId(), "k": name}
-        call |= {"timed": state.hasTimedOut, "act": action, "o": outcome(action), "set": timer}
-        call |= {"wm": watermark(state), "pt": state.getCurrentProcessingTimeMs(), "n": len(rows)}
-        call |= {"was": _shown(was), "st": _shown(state.get if state.exists else None) or "-"}
-        with Path(role.calls, f"{role.run:02}-{task.partitionId()}.jsonl").open("a") as log:
-            log.write(json.dumps(call, separators=(",", ":")) + "\n")
-        yield pd.DataFrame({"key": [name], "n": [len(rows)]})
+        call = {"b": batch, "k": name, "act": action, "o": outcome(action), "set": timer}
+        log(role, task, state, call | {"n": len(rows), "was": _shown(was)})
+        yield output(role, rows, name, hash_ % 10)
 
     return act
+
+
+def log(role: Role, task: TaskContext, state: GroupState, call: dict[str, Any]) -> None:
+    """Add what the state and the task say to a call, and write it down."""
+    call |= {"run": role.run, "op": role.op, "att": task.attemptNumber(), "p": task.partitionId()}
+    call |= {"timed": state.hasTimedOut, "wm": watermark(state)}
+    call |= {"pt": state.getCurrentProcessingTimeMs()}
+    call |= {"st": _shown(state.get if state.exists else None) or "-"}
+    file = f"{role.run:02}-{role.op + 1}-{task.partitionId()}.jsonl"
+    with Path(role.calls, file).open("a") as lines:
+        lines.write(json.dumps(call, separators=(",", ":")) + "\n")
+
+
+def output(role: Role, rows: pd.DataFrame, key: str, number: int) -> pd.DataFrame:
+    """What a call emits: its key, or a row of a plan with the newest time that it saw."""
+    if not role.emits_rows:
+        return pd.DataFrame({"key": [key], "n": [len(rows)]})
+    times = list(rows.ts.dropna()) if len(rows) else []
+    time = max(times, default=pd.Timestamp(BASE, unit="ms"))
+    return pd.DataFrame({"id": [number], "ts": [time], "v": [len(rows)]})
 
 
 def _plain(value: Any) -> str | int | None:
@@ -153,30 +179,82 @@ def arm(role: Role, state: GroupState, rows: pd.DataFrame, hash_: int) -> int:
     return time
 
 
+def role_of(workload: Any, spec: dict[str, str], op: int = -1) -> Role:
+    """How the function of an operator is to behave in the run that begins."""
+    return Role(
+        run=workload.run(),
+        op=op,
+        emits_rows=op >= 0,
+        timeout=spec.get(f"timeout{op}", workload.timeout()),
+        profile=spec.get(f"profile{op}", workload.profile()),
+        seed=int(spec["seed"]),
+        patience=int(spec.get("patience", 3)),
+        fixed=int(spec.get("fixed", -1)),
+        tick=int(spec.get("tick", 10_000)),
+        fail_in_batch=workload.failInBatch(),
+        retry_in_batch=workload.retryInBatch(),
+        calls=workload.callLog(),
+    )
+
+
+def grouped(rows: DataFrame, keys: list[str], role: Role, output: str, mode: str) -> DataFrame:
+    """The rows through the query function."""
+    timeout = TIMEOUTS[role.timeout]
+    return rows.groupBy(*keys).applyInPandasWithState(
+        function_of(role), output, STATE, mode, timeout
+    )
+
+
+def processed(rows: DataFrame, workload: Any, spec: dict[str, str], op: int) -> DataFrame:
+    """The rows through transformWithState."""
+    sys.path.append(str(Path(__file__).resolve().parents[1]))
+    from workloads import python_stages
+
+    from fixtures import python_processors  # 3.5 has no transformWithState
+
+    for module in (python_processors, python_stages):  # the workers do not find them
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    mode = spec.get(f"timeMode{op}", "processing")
+    log = f"{workload.callLog()}/variables/{workload.run():02}-{op}"
+    emits = spec.get("emit", "plain")
+    processor = python_stages.Emitting(mode, log, int(spec["seed"]), emits)
+    by_user = rows.withColumn("user", expr(python_stages.USER)).groupBy("user")
+    output = rows.select("id", "ts", "v").schema if emits == "meta" else ROWS
+    event_time = "ts" if emits == "column" else ""
+    return by_user.transformWithStateInPandas(
+        processor, output, "append", TIME_MODES[mode], eventTimeColumnName=event_time
+    )
+
+
+def unsafe(rows: DataFrame) -> DataFrame:
+    """The rows in the format of Spark's own operators, some of which take no batches of columns."""
+    return rows.selectExpr("id + 0 AS id", "ts", "v")
+
+
+def plan(spark: SparkSession, workload: Any, spec: dict[str, str], node: Any) -> DataFrame:
+    """The query of a node, with everything below it."""
+    inputs = [plan(spark, workload, spec, node.input(at)) for at in range(node.size())]
+    if node.name() == "twsp":
+        return unsafe(processed(inputs[0], workload, spec, node.op()))
+    if node.name() == "pd":
+        role = role_of(workload, spec, node.op())
+        return unsafe(grouped(inputs[0], ["id"], role, ROWS, spec["mode"]))
+    first, second = [rows._jdf for rows in inputs] + [None] * (2 - len(inputs))
+    return DataFrame(workload.stage(node, first, second), spark)
+
+
 def run(spark: SparkSession, workload: Any, spec: dict[str, str]) -> None:
     """All runs of a workload's query."""
     while workload.hasNext():
-        if not spec["op"].startswith("pd"):
+        if "plan" in spec:
+            query = plan(spark, workload, spec, workload.plan())
+        elif spec["op"].startswith("pd"):
+            rows = DataFrame(workload.input(), spark)
+            keys = KEY_COLUMNS[spec["key"]]
+            query = grouped(rows, keys, role_of(workload, spec), OUTPUT, spec["mode"])
+        else:
             workload.drive(workload.query())
             continue
-        role = Role(
-            run=workload.run(),
-            timeout=workload.timeout(),
-            profile=spec["profile"],
-            seed=int(spec["seed"]),
-            patience=int(spec.get("patience", 3)),
-            fixed=int(spec.get("fixed", -1)),
-            tick=int(spec.get("tick", 10_000)),
-            fail_in_batch=workload.failInBatch(),
-            calls=workload.callLog(),
-        )
-        query = (
-            DataFrame(workload.input(), spark)
-            .groupBy(*KEY_COLUMNS[spec["key"]])
-            .applyInPandasWithState(
-                function_of(role), OUTPUT, STATE, spec["mode"], TIMEOUTS[role.timeout]
-            )
-        )
         workload.drive(query._jdf)
 
 

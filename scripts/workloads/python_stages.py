@@ -1,0 +1,87 @@
+"""The nodes of a plan that are Python's: transformWithState, with whatever Scala makes around."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from fixtures.python_processors import Scripted
+
+WORDS = [
+    "v=",
+    "v=",
+    "v-",
+    "l+",
+    "l+",
+    "l=",
+    "l-",
+    "m=a",
+    "m=b",
+    "m=c",
+    "m-a",
+    "m-",
+    "V=",
+    "V=",
+    "V-",
+]
+WORDS += ["L+", "L+", "L=", "L-", "M=a", "M=b", "M=c", "M-a", "M-", "t+5", "t+20", "t+40", "t+-15"]
+WORDS += ["t-"]
+USER = (
+    "concat(element_at(array('once', 'once', 'tidy', 'again', 'cancel'), 1 + pmod(id, 5)), '-', id)"
+)
+"""The key of a row, whose first part says what the processor does when a timer fires."""
+
+
+class Emitting(Scripted):
+    """A processor of the fixtures whose input and output are rows of a plan.
+
+    For each call it emits one row, with the newest time of its rows or with that of the timer.
+    """
+
+    def __init__(self, time: str, call_log: str, seed: int, emits: str) -> None:
+        super().__init__({"none": "untimed"}.get(time, time), call_log, frames=True)
+        self.seed = seed
+        self.emits = emits
+
+    def handleInputRows(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        rows: Iterator[Any],
+        timerValues: Any,  # noqa: N803 -- and gives it by name
+    ) -> Iterator[Any]:
+        """Do what the words of the rows say; emit a row with their newest time."""
+        self.oldest = self._oldest(timerValues)
+        yield from super().handleInputRows(key, rows, timerValues)
+
+    def handleExpiredTimer(  # noqa: N802 -- Spark calls it so
+        self,
+        key: Any,
+        timerValues: Any,  # noqa: N803 -- and gives it by name
+        expiredTimerInfo: Any,  # noqa: N803
+    ) -> Iterator[Any]:
+        """Do what keys of this kind do; emit a row with the timer's time."""
+        self.newest = expiredTimerInfo.getExpiryTimeInMs()
+        self.oldest = self._oldest(timerValues)
+        yield from super().handleExpiredTimer(key, timerValues, expiredTimerInfo)
+
+    def _oldest(self, now: Any) -> int | None:
+        """Spark refuses a column of event time that is older than the watermark."""
+        return now.getCurrentWatermarkInMs() if self.emits == "column" else None
+
+    def _events(self, rows: Iterator[Any]) -> list[dict[str, Any]]:
+        found = [self._event(row) for frame in rows for row in frame.to_dict("records")]
+        self.newest = max(event["at_ms"] for event in found)
+        return found
+
+    def _event(self, row: dict[str, Any]) -> dict[str, Any]:
+        at_ms = 0 if pd.isna(row["ts"]) else int(row["ts"].timestamp() * 1000)
+        picks = [zlib.crc32(f"{self.seed}/{row['id']}/{at_ms}/{n}".encode()) for n in range(4)]
+        effect = " ".join(WORDS[pick % len(WORDS)] for pick in picks)
+        return {"at_ms": at_ms, "amount": row["v"], "effect": effect}
+
+    def _output(self, user: str, calls: int) -> Any:
+        newest = self.newest if self.oldest is None else max(self.newest, self.oldest + 1)
+        time = pd.Timestamp(newest, unit="ms")
+        return pd.DataFrame({"id": [int(user.split("-")[1])], "ts": [time], "v": [calls]})
