@@ -64,7 +64,7 @@ def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
 
 def live_batches(run: Run, tasks: Iterable[Task]) -> Iterator[pa.RecordBatch]:
     """The live rows of tasks, as :data:`inspector.schemas.ROWS`."""
-    there = _each_store(task for task in tasks if task.version and task.present)
+    there = _each_store(task for task in tasks if task.version)
     return _stream(run, there, rows_of)
 
 
