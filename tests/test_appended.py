@@ -21,7 +21,7 @@ SHOWN = Options(redact=Redact.NONE)
 KEPT = cases.FIXTURES / "trouble_kept_timeouts/checkpoint"
 DEDUP = cases.FIXTURES / "dedup_event_time/checkpoint"
 TIMER = slice(16, 24)
-"""Where the timer stands in a value of group state format 2 (``FlatMapGroupsWithStateExecHelper``)."""
+"""Where the timer stands in a value of format 2 (``FlatMapGroupsWithStateExecHelper``)."""
 
 
 _TIME = re.compile(r'(?<="batchTimestampMs":)\d+')
@@ -35,7 +35,11 @@ def _next_watermark(root: Path, batch: int) -> str:
 
 
 def append(
-    root: Path, records: Mapping[int, Sequence[Record]], *, later_ms: int = 0, snapshot: bool = False
+    root: Path,
+    records: Mapping[int, Sequence[Record]],
+    *,
+    later_ms: int = 0,
+    snapshot: bool = False,
 ) -> Path:
     """One more batch: the logs' last entries once more, and a version of every partition.
 

@@ -52,7 +52,7 @@ def _unfinished(checkpoint: Checkpoint) -> Iterator[Problem]:
     """That the newest batch is a repartitioning that was not committed."""
     logs = checkpoint.logs
     newest = logs.last_offset
-    if newest in logs.repartitions and newest != logs.last_committed:
+    if newest is not None and newest in logs.repartitions and newest != logs.last_committed:
         counts = [partition_count(checkpoint, batch + 1) for batch in (newest - 1, newest)]
         message = (
             f"batch {newest} repartitions the state from {counts[0]} to {counts[1]} partitions and "

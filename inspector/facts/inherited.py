@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from inspector.arrays import Bools, Int64s
+from inspector.arrays import Bools, Int32s, Int64s
 from inspector.facts.timer_runs import Runs, TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls
 from inspector.model import BatchClock, TimeoutKind
@@ -164,7 +164,10 @@ class _Seen:
         return known
 
 
-def is_sure(state: StateMap, put: Int64s, position: Int64s, sure_from: Int64s) -> Bools:
+Ints = Int64s | Int32s
+
+
+def is_sure(state: StateMap, put: Ints, position: Ints, sure_from: Int64s) -> Bools:
     """Whether a timeout surely made the last put of some keys.
 
     Args:
@@ -178,7 +181,7 @@ def is_sure(state: StateMap, put: Int64s, position: Int64s, sure_from: Int64s) -
 
 
 def is_possible(
-    state: StateMap, put: Int64s, position: Int64s, last_data: tuple[TimeoutKind, Int64s]
+    state: StateMap, put: Ints, position: Ints, last_data: tuple[TimeoutKind, Int64s]
 ) -> Bools:
     """Whether a timeout may have made the last put of some keys, by the place of its record.
 

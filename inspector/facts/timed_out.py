@@ -20,7 +20,7 @@ import numpy.typing as npt
 from inspector.arrays import Bools, Int64s
 from inspector.facts.clocks import Clocks, first_due
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
-from inspector.facts.inherited import is_possible, is_sure
+from inspector.facts.inherited import Ints, is_possible, is_sure
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls, TimerPremises, is_timer
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
@@ -221,7 +221,7 @@ class _TimedOut:
             ~puts.sure & other_due & self._possible(_OTHER[self._kind], puts.put, puts.position),
         )
 
-    def _possible(self, kind: TimeoutKind, put: Int64s, position: Int64s) -> Bools:
+    def _possible(self, kind: TimeoutKind, put: Ints, position: Ints) -> Bools:
         """Whether a timeout by a clock may have made some puts, by the place of their records."""
         return is_possible(self._state, put, position, (kind, self._last_data[kind]))
 

@@ -27,10 +27,7 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
     """The rows of the task's version, in the order of the files; problems stay with ``reader``.
 
     A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
-    A partition that a repartitioning left has none in later versions.
     """
-    if not task.present:
-        return
     keys = range_filter(task, store)
     found = _locate(task.version, reader.provider.files_of(store.files), reader, keys)
     if found is None or not found[0].files:  # version 0 has no files
