@@ -103,6 +103,9 @@ class StoreFile:
         version: state version in its name; None where the name has none.
         size: bytes on storage.
         modified_ms: time of last change, epoch milliseconds; None where the storage has none.
+        continues: of the snapshot of a batch that no query ran (:attr:`BatchClock.appended`),
+            whether it goes on from the version before in its folder, which after a repartitioning
+            it does not; None for every other file.
     """
 
     path: str
@@ -110,6 +113,7 @@ class StoreFile:
     version: Version | None
     size: int
     modified_ms: int | None = None
+    continues: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -215,6 +219,8 @@ class BatchClock:
         has_new_data: whether its source offsets differ from those of the batch before; None if
             the batch before is not in the log.
         next_watermark_ms: ``nextBatchWatermarkMs`` of ``commits/N``; None if absent.
+        appended: a tool wrote it and no query ran it (premise ``appended-batch``): its records show
+            nothing of the operator, and it answered no timer and evicted nothing.
     """
 
     batch_id: BatchId
@@ -223,6 +229,7 @@ class BatchClock:
     committed: bool = False
     has_new_data: bool | None = None
     next_watermark_ms: int | None = None
+    appended: bool = False
 
     def time_ms(self, kind: TimeoutKind) -> int | None:
         """What the timers of a group state are held against; None if it was not recorded."""
@@ -264,7 +271,7 @@ COMPARED = "compared"
 READABLE = (
     *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
     *("foreign-folder", "extra-partition", "partition-counts"),
-    *("absent-removals", "foreign-records"),
+    *("absent-removals", "foreign-records", "unfinished-repartition"),
 )
 """Slugs of problems that are statements about files that could be read."""
 

@@ -229,6 +229,14 @@ def _undeclared(root: Path) -> None:
         _forget_sum(path)
 
 
+def _repartitioning_begun(root: Path) -> None:
+    """The entry with which Spark's repartitioning begins: the last one with other partitions."""
+    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    entry = (root / "offsets" / str(newest)).read_text("utf-8")
+    other = re.sub(r'(shuffle\.partitions":")\d+', r"\g<1>9", entry)
+    (root / "offsets" / str(newest + 1)).write_text(other, "utf-8")
+
+
 ILL: dict[str, Ill] = {
     "SS101": Ill("4.3.0/snapshot_in_middle", _delta_gone),
     "SS102": Ill("4.3.0/snapshot_in_middle", _delta_cut),
@@ -247,6 +255,7 @@ ILL: dict[str, Ill] = {
     "SS116": Ill("4.3.0/snapshot_in_middle", refusal=PermissionError("403 Forbidden")),
     "SS117": Ill("4.3.0/snapshot_in_middle", refusal=TimeoutError("no answer")),
     "SS118": Ill("4.3.0/dedup_no_watermark", _delta_again),
+    "SS119": Ill("4.3.0/agg_update", _repartitioning_begun),
     "SS201": Ill("4.3.0/trouble_dedup_without_time"),
     "SS202": Ill("4.3.0/trouble_complete_mode"),
     "SS203": Ill("4.3.0/trouble_kept_timeouts"),

@@ -19,6 +19,7 @@ from inspector.analyses.shared.common import (
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.gating import COMPARISON, GATES, HeldAgainst, wrong_options
+from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.heap import heap_by_store
 from inspector.analyses.shared.leftover_classes import CLASSES, class_table
 from inspector.analyses.shared.leftover_words import LeftoverWords
@@ -240,7 +241,7 @@ def audit_report(
         size_table(checkpoint, version, facts),
         class_table(checkpoint, facts),
         *undecided_tables(checkpoint, facts),
-        _changes(facts),
+        _changes(checkpoint, facts),
         _examples(checkpoint, facts, redact),
     )
     return Report(
@@ -275,10 +276,10 @@ def _lag_ms(summary: Mapping[str, Any]) -> int | None:
     return None if now is None or watermark is None else int(now - watermark)
 
 
-def _changes(facts: Facts) -> Table:
+def _changes(checkpoint: Checkpoint, facts: Facts) -> Table:
     rows = []
     for (operator_id, store), versions in facts.by_store().items():
-        known = _unbroken(versions)
+        known = _unbroken(checkpoint, versions)
         window = sum(known.values(), VersionFacts())
         rows.append(
             {
@@ -296,16 +297,18 @@ def _changes(facts: Facts) -> Table:
     return CHANGES.table("what the versions changed, as far back as all partitions show it", rows)
 
 
-def _unbroken(versions: Mapping[int, VersionFacts]) -> dict[int, VersionFacts]:
+def _unbroken(
+    checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]
+) -> dict[int, VersionFacts]:
     """The newest versions in a row whose changes are known in every partition.
 
     A sum that lacks a partition, or a version, would look like the whole.
     """
-    stores = max((one.stores for one in versions.values()), default=0)
+    whole = whole_stores(checkpoint, versions)
     found: dict[int, VersionFacts] = {}
     for version in sorted(versions, reverse=True):
         one = versions[version]
-        if one.rebased or one.stores < stores or (found and version + 1 not in found):
+        if one.rebased or one.stores < whole[version] or (found and version + 1 not in found):
             break
         found[version] = one
     return found

@@ -196,7 +196,10 @@ def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
     units: list[DiffTask] = []
     notes: list[str] = []
     for store in sorted({*stores[0], *stores[1]}):
-        sides = [{task.partition_id: task for task in side.get(store, ())} for side in stores]
+        sides = [
+            {task.partition_id: task for task in side.get(store, ()) if task.present}
+            for side in stores
+        ]
         if not all(sides):
             where = (new if sides[1] else old).checkpoint.root
             notes.append(f"operator {store[0]}, store {store[1]} is only in {where}: not compared")

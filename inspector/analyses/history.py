@@ -23,6 +23,7 @@ from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import change_batches, selected_tasks
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import partition_count
 from inspector.exceptions import CheckpointError
 from inspector.model import NO_TIMEOUT, Problem, Redact
 from inspector.operators.rule import Clock
@@ -146,7 +147,7 @@ def history_report(
         columns=HISTORY.with_raw(raw=any("key_hex" in row for row in dated)),
         wide=_wide(dated),
     )
-    notes = [*_scattered(dated), *([HISTORY_NOTE] if dated else [])]
+    notes = [*_scattered(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
     return Report(
         "history",
         checkpoint.root,
@@ -196,12 +197,13 @@ def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
     return (row["operator_id"], row["store_name"], str(row.get("key_hex") or row["key"]))
 
 
-def _scattered(dated: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Keys that lie in more than one partition: each belongs in one."""
+def _scattered(checkpoint: Checkpoint, dated: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Keys that lie in more than one partition of as many: each belongs in one."""
     partitions: dict[tuple[Any, ...], set[int]] = {}
     for row in dated:
-        partitions.setdefault(_identity(row), set()).add(row["partition_id"])
-    for (operator, store, key), found in partitions.items():
+        place = partition_count(checkpoint, row["version"]), *_identity(row)
+        partitions.setdefault(place, set()).add(row["partition_id"])
+    for (_, operator, store, key), found in partitions.items():
         if len(found) > 1:
             names = ", ".join(map(str, sorted(found)))
             yield (

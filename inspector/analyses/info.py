@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from inspector.analyses.shared.appended import appended_notes
 from inspector.analyses.shared.common import (
     STORE,
     count,
@@ -21,6 +22,7 @@ from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
 from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
 from inspector.discovery.lost_files import SINCE_4_0
+from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
 from inspector.model import Problem
@@ -105,7 +107,12 @@ def info_report(
         "state_file_bytes": state_file_bytes(checkpoint),
     }
     stores = STORES.table(
-        "stores", [row for operator in checkpoint.operators for row in _store_rows(operator)]
+        "stores",
+        [
+            row
+            for operator in checkpoint.operators
+            for row in _store_rows(checkpoint, operator, version)
+        ],
     )
     confs = CONFS.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
     formats = FORMATS.table("formats", list(_format_rows(checkpoint, seen)))
@@ -115,7 +122,11 @@ def info_report(
         summary,
         (stores, *_variables(checkpoint), formats, confs),
         problems=problems,
-        notes=[*_notes(checkpoint), *vouching_notes(checkpoint, version)],
+        notes=[
+            *_notes(checkpoint),
+            *appended_notes(checkpoint),
+            *vouching_notes(checkpoint, version),
+        ],
         part=part_of(checkpoint, version),
     )
 
@@ -207,7 +218,10 @@ def _schema_from(version: int | None) -> str:
     return "given" if version == GIVEN else f"file v{version}"
 
 
-def _store_rows(operator: Operator) -> Iterator[dict[str, Any]]:
+def _store_rows(
+    checkpoint: Checkpoint, operator: Operator, version: int
+) -> Iterator[dict[str, Any]]:
+    partitions = [p for p in operator.layout.partitions if not was_left(checkpoint, p, version)]
     for name in operator.layout.store_names:
         schema = operator.schemas.get(name)
         yield {
@@ -215,7 +229,7 @@ def _store_rows(operator: Operator) -> Iterator[dict[str, Any]]:
             "operator_name": operator.name,
             "store_name": name,
             "name_from": operator.name_from,
-            "partitions": len(operator.layout.partitions),
+            "partitions": len(partitions),
             "schema_from": _schema_from(None if schema is None else schema.version),
             "prefix_columns": _prefix_columns(operator, name),
             "expires": expiry_text(operator.rules[name]),

@@ -18,6 +18,7 @@ from inspector.analyses.shared.common import (
 )
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
+from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
@@ -250,7 +251,7 @@ def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
 def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dict[str, Any]]:
     no_objects = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
     for place, versions in grouped(facts, by).items():
-        stores = max(one.stores for one in versions.values())
+        whole = whole_stores(checkpoint, versions)
         for version, one in sorted(versions.items()):
             known = not one.rebased  # a sum over some of the partitions would look like all of it
             yield (
@@ -260,9 +261,9 @@ def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dic
                     **{name: getattr(one, name) if known else None for name in _CHANGES},
                     **no_objects,
                     "stores_read": one.stores,
-                    "stores": stores,
+                    "stores": whole[version],
                     "changes_read": one.stores - one.rebased,
-                    "history": _history(one, stores),
+                    "history": _history(one, whole[version]),
                 }
             )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Annotated, Any
 
+from inspector.analyses.shared.appended import appended_notes
 from inspector.analyses.shared.common import (
     BATCH_ID,
     STORE,
@@ -19,7 +20,13 @@ from inspector.analyses.shared.common import (
 from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
 from inspector.analyses.shared.forward import EXPIRING, expiring_table, unknown_timers
 from inspector.analyses.shared.forward import FOOTNOTE as FORWARD_FOOTNOTE
-from inspector.analyses.shared.growth import StoreGrowth, growth_of, growth_together, store_points
+from inspector.analyses.shared.growth import (
+    StoreGrowth,
+    growth_of,
+    growth_together,
+    store_points,
+    whole_stores,
+)
 from inspector.analyses.shared.heap import HeapByVersion, heap_by_version
 from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
@@ -190,6 +197,7 @@ def timeline_report(
         ),
         problems=problems,
         notes=(
+            *appended_notes(checkpoint),
             *_capacity_notes(together, request.capacity, with_heap=bool(heaps)),
             *unknown_timers(version, facts),
         ),
@@ -239,7 +247,7 @@ def _rows(
     heaps: HeapByVersion,
 ) -> Iterator[dict[str, Any]]:
     name = operator_names(checkpoint).get(store[0])
-    stores = max(one.stores for one in versions.values())
+    whole = whole_stores(checkpoint, versions)
     for version, one in versions.items():
         clock = checkpoint.clock(version)
         watermark = clock.watermark_ms if clock and clock.watermark_ms else None
@@ -255,7 +263,7 @@ def _rows(
             "watermark_ms": watermark,
             "lag_ms": None if watermark is None or now is None else now - watermark,
             "partitions": one.stores,
-            "of_partitions": stores,
+            "of_partitions": whole[version],
             "new_data": clock.has_new_data if clock else None,
             "rows": one.rows,
             "row_bytes": one.row_bytes,

@@ -13,6 +13,7 @@ from types import MappingProxyType
 PREFIX = "spark.sql."
 
 PROVIDER_CLASS = "spark.sql.streaming.stateStore.providerClass"
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 HDFS_PROVIDER = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 
 ASSUMED: Mapping[str, str] = MappingProxyType(

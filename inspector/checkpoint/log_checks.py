@@ -1,7 +1,8 @@
 """What the two logs say of each other: a damaged or lost entry shows where they disagree.
 
 * Entry N of ``offsets`` begins with the watermark that entry N - 1 of ``commits`` ends with:
-  ``MicroBatchExecution`` takes both from one ``WatermarkTracker``, also when it restarts.
+  ``MicroBatchExecution`` takes both from one ``WatermarkTracker``, also when it restarts. An
+  appended batch repeats an older entry of each, with the watermark that it had.
 * A watermark never falls: ``WatermarkTracker.setWatermark`` and ``updateWatermark`` raise it only.
 * A commit has its offsets: entry N of ``offsets`` is written before batch N runs, entry N of
   ``commits`` after it, and ``purge`` removes the oldest offsets first.
@@ -9,8 +10,8 @@
   of ``commits`` (Spark 2.2 and later; 2.1 had no commit log).
 * Confs stay what they were: a restart takes over those that the newest entry records
   (``OffsetSeqMetadata.setSessionConf``). Only a repartitioning of 4.3 sets another number of
-  partitions, in an entry that repeats the clocks of the one before. A later release adds some, and
-  none is absent between two entries that have it.
+  partitions, in an appended batch. A later release adds some, and none is absent between two
+  entries that have it.
 * The number of sources stays what it was, where they have no names (``OffsetSeq.toStreamProgress``
   asserts it).
 * A source writes its offsets in one way: where it writes JSON, each of them looks like JSON.
@@ -26,6 +27,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import pairwise
 
+from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
 from inspector.model import BatchClock, BatchId, Problem
 
 CONTRADICTION = "log-contradiction"
@@ -34,7 +36,6 @@ LOST_ENTRY = "log-entry-lost"
 NAMED_OF_A_GAP = 100
 """Missing entries that are named one by one; a renamed one may be followed by 2**63 of them."""
 
-PARTITIONS = "spark.sql.shuffle.partitions"
 _AROUND = "though older and newer ones are there"
 _WHY = {
     "offsets": "though its batch is committed",
@@ -79,10 +80,9 @@ def conf_checks(
     for before, after in pairwise(confs):
         if after != before + 1 or after in control:
             continue
-        repeats = clocks[before].timestamp_ms == clocks[after].timestamp_ms
         for key in sorted(confs[before].keys() & confs[after].keys()):
             old, new = confs[before][key], confs[after][key]
-            if old != new and not (repeats and key == PARTITIONS):
+            if old != new and not (clocks[after].appended and key == SHUFFLE_PARTITIONS):
                 yield _differs(
                     after,
                     f"got {new[:80]!r} as {key}, offsets/{before} says {old[:80]!r}, and a restart "
@@ -202,7 +202,7 @@ def _contradictions(
 ) -> Iterator[tuple[BatchClock, BatchClock, str]]:
     """Neighbours of which one says something else than the other, and what."""
     for before, after in pairwise(clocks.values()):
-        if after.batch_id != before.batch_id + 1 or after.watermark_ms is None:
+        if after.batch_id != before.batch_id + 1 or after.watermark_ms is None or after.appended:
             continue
         ended, began = before.next_watermark_ms, after.watermark_ms
         if ended is not None and ended != began:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, TypeVar
 
-from inspector.checkpoint.confs import PROVIDER_CLASS, assumed, full_key
+from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, assumed, full_key
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.log_checks import (
     conf_checks,
@@ -78,6 +78,8 @@ class Logs:
         unique_ids: of each committed batch and operator, for each partition, the ids of the
             checkpoints of its stores (checkpoint format 2).
         formats: log -> version of the format of its newest entry, where that could be read.
+        repartitions: of each batch that gave the state another number of partitions, the one whose
+            state it divided anew: that before, unless batches that had failed were given up.
     """
 
     clocks: Mapping[BatchId, BatchClock] = field(default_factory=dict)
@@ -93,6 +95,13 @@ class Logs:
         default_factory=dict
     )
     formats: Mapping[str, int] = field(default_factory=dict)
+    repartitions: Mapping[BatchId, BatchId] = field(default_factory=dict)
+
+    @property
+    def given_up(self) -> frozenset[int]:
+        """Batches that failed and that a repartitioning skipped: they made no version."""
+        ranges = (range(old + 1, new) for new, old in self.repartitions.items())
+        return frozenset(batch for each in ranges for batch in each)
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
         """The value that a conf had for a batch.
@@ -206,6 +215,7 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
             batch: entry.unique_ids for batch, entry in entries.items() if entry.unique_ids
         },
         formats=reader.formats,
+        repartitions=planned.repartitions,
     )
 
 
@@ -309,8 +319,10 @@ class _Planned:
         self.sources: dict[BatchId, tuple[SourceOffset, ...]] = {}
         self.names: dict[BatchId, tuple[str, ...]] = {}
         self.like_json: dict[BatchId, Mapping[str, bool]] = {}
+        self.repartitions: dict[BatchId, BatchId] = {}
         self._clocks: dict[BatchId, BatchClock] = {}
         self._before: tuple[BatchId, Mapping[str, str | None]] | None = None
+        self._planned: dict[tuple[int | None, int | None, int], BatchId] = {}
 
     @property
     def knows_commits(self) -> bool:
@@ -325,11 +337,13 @@ class _Planned:
         }
         if entry.control is not None:
             self.control_batches[batch] = entry.control
+        appended = self._is_appended(batch, entry)
         self._clocks[batch] = BatchClock(
             batch_id=batch,
             timestamp_ms=entry.timestamp_ms,
             watermark_ms=entry.watermark_ms,
-            has_new_data=self._has_new_data(batch, entry.sources),
+            has_new_data=False if appended else self._has_new_data(batch, entry.sources),
+            appended=appended,
         )
         known = self._before is not None and self._before[0] == batch - 1
         before = self._before[1] if known and self._before is not None else None
@@ -351,6 +365,28 @@ class _Planned:
             )
             for batch in batches
         }
+
+    def _is_appended(self, batch: BatchId, entry: OffsetEntry) -> bool:
+        """Whether a tool appended the batch (premise ``appended-batch``).
+
+        Its entry has the offsets, the watermark and the very time stamp of the batch whose state it
+        goes on from.
+        That is the one before; a repartitioning that gives up failed batches
+        (``OfflineStateRepartitionRunner.skipUncommittedBatches``) copies an older one, and then the
+        number of partitions shows it (``OfflineStateRepartitionUtils.isRepartitionBatch``).
+        """
+        sources = hash(frozenset(entry.sources.items()))
+        key = entry.timestamp_ms, entry.watermark_ms, sources
+        like = None if entry.timestamp_ms is None else self._planned.get(key)
+        self._planned[key] = batch
+        counts = (
+            self.confs.get(BatchId(n), {}).get(SHUFFLE_PARTITIONS) for n in (batch - 1, batch)
+        )
+        before, after = counts
+        divided = None not in (before, after) and before != after
+        if like is not None and divided:
+            self.repartitions[batch] = like
+        return entry.control is not None or like == batch - 1 or (like is not None and divided)
 
     def _has_new_data(self, batch: BatchId, sources: Mapping[str, str | None]) -> bool | None:
         if batch == 0:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from inspector.checkpoint.layout import Layout, StoreLayout
 from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import InspectorError
-from inspector.model import StoreFile, StoreId
+from inspector.model import BatchId, FileKind, StoreFile, StoreId
 from inspector.providers.provider import Provider
 
 
@@ -41,9 +42,20 @@ def settled(storage: Storage, layout: Layout, provider: Provider, logs: Logs) ->
         return {item.version: item.unique_id for item in found.lineage}
 
     def files(store: StoreLayout) -> tuple[StoreFile, ...]:
-        return provider.settled(store.files, _committed(logs, store.store), lineage)
+        found = provider.settled(store.files, _committed(logs, store.store), lineage)
+        return tuple(_with_origin(file, logs) for file in found) if has_appended else found
 
+    has_appended = any(clock.appended for clock in logs.clocks.values())
     return layout.map_files(files)
+
+
+def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
+    """A snapshot of an appended batch with whether it goes on from the version before it."""
+    batch = BatchId((file.version or 0) - 1)
+    clock = logs.clocks.get(batch)
+    if file.kind is not FileKind.SNAPSHOT or clock is None or not clock.appended:
+        return file
+    return replace(file, continues=batch not in logs.repartitions)
 
 
 def _committed(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:

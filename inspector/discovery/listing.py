@@ -8,7 +8,7 @@ from itertools import pairwise
 from inspector.checkpoint.layout import FOREIGN, StoreLayout
 from inspector.checkpoint.roots import STATE
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.discovery.placement import impossible_partitions
+from inspector.discovery.placement import has_partition, impossible_partitions, was_left
 from inspector.discovery.state_checks import ranges_text, state_problems
 from inspector.model import COMPARED, Problem
 from inspector.providers.chain import compared_versions, restorable_versions
@@ -24,8 +24,14 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     yield from impossible_partitions(checkpoint, version)
     yield from state_problems(checkpoint, version)
     for operator in checkpoint.operators:
+        left = {
+            partition.partition_id
+            for partition in operator.layout.partitions
+            if was_left(checkpoint, partition, version)
+        }
         for store in operator.layout.folders:
-            yield from _gaps(checkpoint, store, version)
+            if store.store.partition_id not in left:
+                yield from _gaps(checkpoint, store, version)
     yield from _compared(checkpoint, version)
 
 
@@ -68,7 +74,15 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     # removes a snapshot before the delta beside it, for it lists one file for each version
     # (HDFSBackedStateStoreProvider.fetchFiles). Of the oldest version no change is read.
     alone = [*files.snapshots] if files.compares else restorable[:1]
-    known = [v for v in sorted({*files.deltas, *alone}) if oldest <= v <= version]
+    # A tool writes what it likes, and a version that has no such partition has no file here.
+    alone += [v for v in files.snapshots if files.snapshots[v].continues is not None]
+    partition = layout.store.partition_id
+    none = {
+        v
+        for v in range(oldest, version)
+        if v - 1 in checkpoint.logs.given_up or not has_partition(checkpoint, partition, v)
+    }
+    known = [v for v in sorted({*files.deltas, *alone, *none}) if oldest <= v <= version]
     points = [*([] if restorable else [0]), *known, version + 1]
     holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
     lost = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in holes)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from inspector.checkpoint.confs import SHUFFLE_PARTITIONS
+from inspector.checkpoint.layout import PartitionLayout
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.user_schemas import GIVEN
 from inspector.model import LIMITS, Problem, above_limit
@@ -20,7 +22,6 @@ from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import grouping_fields
 
 STRICT = "statefulOperator.useStrictDistribution"
-PARTITIONS = "shuffle.partitions"
 _DIGITS = 9
 
 
@@ -37,14 +38,49 @@ def impossible_partitions(checkpoint: Checkpoint, version: int) -> Iterator[Prob
     """That the log says a number of partitions which is above the limit."""
     count = _recorded_count(checkpoint, version)
     if count > LIMITS.partitions:
-        error = above_limit("partitions", f"got {count:,} as spark.sql.{PARTITIONS}")
+        error = above_limit("partitions", f"got {count:,} as {SHUFFLE_PARTITIONS}")
         path = checkpoint.storage.full_path(f"offsets/{version - 1}")
         yield Problem(error.slug, error.message, path, version=version)
 
 
 def _recorded_count(checkpoint: Checkpoint, version: int) -> int:
-    conf = checkpoint.logs.conf_for(version - 1, PARTITIONS).value
+    return _number(checkpoint.logs.conf_for(version - 1, SHUFFLE_PARTITIONS).value)
+
+
+def _number(conf: str | None) -> int:
     return int(conf) if conf and conf.isdecimal() and len(conf) <= _DIGITS else 0
+
+
+def partition_counts(checkpoint: Checkpoint) -> set[int]:
+    """How many partitions the state has had, by all entries of the offset log."""
+    confs = checkpoint.logs.confs.values()
+    return {_number(conf.get(SHUFFLE_PARTITIONS)) for conf in confs}
+
+
+def has_partition(checkpoint: Checkpoint, partition_id: int, version: int) -> bool:
+    """Whether a version's state has a partition; where the log does not say it, True.
+
+    A repartitioning leaves the folders of partitions that there are no more, with the files of
+    older versions (``OfflineStateRepartitionRunner`` of 4.3 removes nothing).
+    """
+    count = partition_count(checkpoint, version)
+    return not count or partition_id < count
+
+
+def was_left(checkpoint: Checkpoint, partition: PartitionLayout, version: int) -> bool:
+    """Whether a version does not have a partition because others do.
+
+    The newest file of such a folder is of a version that has the partition: of one before a
+    repartitioning, or of one that is not finished. Of what is older than the log nothing is known.
+    """
+    if has_partition(checkpoint, partition.partition_id, version):
+        return False
+    newest = max(
+        (file.version or 0 for store in partition.stores for file in store.files), default=0
+    )
+    batches = checkpoint.logs.confs
+    unknown = bool(batches) and newest <= min(batches)
+    return bool(newest) and (unknown or has_partition(checkpoint, partition.partition_id, newest))
 
 
 def hashed_fields(checkpoint: Checkpoint, operator: Operator, store: str, version: int) -> int:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from math import gcd
 
 from inspector.checkpoint.layout import PartitionLayout, StoreLayout
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.checksums import side_files
-from inspector.discovery.placement import hashed_fields, partition_count
+from inspector.discovery.placement import has_partition, hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.discovery.unknown_watermarks import held_back, recorded
 from inspector.model import Certainty, FileKind, TimeoutKind
@@ -29,6 +30,12 @@ SINCE_4_3 = "dropDuplicates.deterministicKeyOrder.enabled"
 DEDUPLICATIONS = (*deduplicate.NAMES, *deduplicate_within_watermark.NAMES)
 
 
+MOST_READS = 8
+"""Chains of files of older partitions that a task reads, on average, for its keys' history."""
+FEW_READS = 1_000
+"""As many may be read in any case."""
+
+
 @dataclass(frozen=True)
 class TaskRequest:
     """What the tasks of a run are to find: the facts of an analysis, at a version and by a clock.
@@ -44,6 +51,7 @@ class TaskRequest:
         fields: measure what each field of the live rows takes.
         expiring: count the live rows by when they expire.
         rehashed: count them by the partition that they had if there were more.
+        history: follow the keys through repartitionings.
     """
 
     version: int
@@ -56,10 +64,21 @@ class TaskRequest:
     fields: bool = False
     expiring: bool = False
     rehashed: bool = False
+    history: bool = True
 
 
 def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
     """The tasks of a run, by operator and partition."""
+    tasks = _tasks(checkpoint, request)
+    batches = checkpoint.logs.repartitions
+    batch = max((b for b in batches if b < request.version), default=None)
+    if batch is None or not request.history:
+        return tasks
+    older = plan(checkpoint, TaskRequest(batches[batch] + 1, timeout_kind=request.timeout_kind))
+    return _with_origins(checkpoint, tasks, [task for task in older if task.present], batch + 1)
+
+
+def _tasks(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
     codecs, row_checksum = _confs(checkpoint, request.version)
     merge_operator = checkpoint.conf(request.version, "stateStore.rocksdb.mergeOperatorVersion")
     encoding = checkpoint.conf(request.version, "stateStore.encodingFormat")
@@ -90,11 +109,56 @@ def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
             expiring=request.expiring,
             rehashed=request.rehashed,
             partitions=partitions,
+            present=operator.single_partition
+            or has_partition(checkpoint, partition.partition_id, request.version),
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions
         if partition.stores
     ]
+
+
+def _with_origins(
+    checkpoint: Checkpoint, tasks: list[Task], older: list[Task], repartitioned: int
+) -> list[Task]:
+    """The tasks of a version with those of the partitions that its rows came from.
+
+    A key of partition p of n was in a partition q of m that equals p modulo their greatest common
+    divisor, where Spark's hash placed it; else in any. So a task also reads m / gcd(m, n) older
+    partitions, one after the other, and holds the keys of one of them beside its own: with twice
+    as many partitions than before it is one, with half as many two. Over several repartitionings
+    the numbers multiply. Where all tasks together would read more than :data:`MOST_READS` times
+    what they have, the history of the keys begins with the repartitioning.
+    """
+    origins: list[list[Task]] = []
+    cost = {id(task): _reads(task) for task in older}
+    for operator in checkpoint.operators:
+        of_operator = [task for task in older if task.operator_id == operator.operator_id]
+        version = repartitioned - 1
+        placed = all(hashed_fields(checkpoint, operator, s, version) for s in operator.rules)
+        for task in tasks:
+            if task.operator_id == operator.operator_id:
+                step = gcd(partition_count(checkpoint, version), task.partitions) if placed else 1
+                same = (o for o in of_operator if (o.partition_id - task.partition_id) % step == 0)
+                origins.append(list(same) if task.present else [])
+    reads = sum(cost[id(task)] for of_task in origins for task in of_task)
+    if reads > max(MOST_READS * len(tasks), FEW_READS):
+        return tasks
+    return [
+        replace(
+            task,
+            origins=tuple(
+                replace(each, clocks=(), codecs={}, options={}).to_json() for each in of_task
+            ),
+            repartitioned=repartitioned if of_task else 0,
+        )
+        for task, of_task in zip(tasks, origins, strict=True)
+    ]
+
+
+def _reads(task: Task) -> int:
+    """Chains of files that a task reads."""
+    return 1 + sum(_reads(Task.from_json(each)) for each in task.origins)
 
 
 def _confs(checkpoint: Checkpoint, version: int) -> tuple[dict[int, str], bool]:
@@ -261,6 +325,7 @@ def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, .
         if after.batch_id == before.batch_id + 1 < request.version
         and before.committed
         and after.has_new_data is False
+        and not after.appended
         and after.watermark_ms is not None
         and after.watermark_ms == before.watermark_ms
     )

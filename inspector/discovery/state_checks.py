@@ -4,8 +4,9 @@
   its folder from its first batch on.
 * The partitions of an operator are those of its metadata (4.0 on) and, before, of
   ``spark.sql.shuffle.partitions`` in the offset log, which a restart takes over
-  (``OffsetSeqMetadata``). An operator that needs all rows in one place has partition 0 alone,
-  whatever both say.
+  (``OffsetSeqMetadata``). A repartitioning of 4.3 gives the state another number, writes it into
+  the log and, in format 2, the metadata, and leaves the folders that were there. An operator that
+  needs all rows in one place has partition 0 alone, whatever both say.
 * Each partition has every store of its operator, from its first task on.
 """
 
@@ -18,13 +19,15 @@ from inspector.checkpoint.layout import PartitionLayout
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.discovery.placement import partition_count
+from inspector.discovery.placement import partition_count, partition_counts, was_left
 from inspector.model import LIMITS, BatchId, Problem
 
 MISSING_OPERATOR = "missing-operator"
 MISSING_PARTITION = "missing-partition"
 EXTRA_PARTITION = "extra-partition"
 PARTITION_COUNTS = "partition-counts"
+UNFINISHED_REPARTITION = "unfinished-repartition"
+UNFINISHED_ERROR = "STREAMING_UNFINISHED_REPARTITION_DETECTED"
 
 
 def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
@@ -34,6 +37,7 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         checkpoint: what was found.
         version: the judged version; before the first batch is committed nothing has to be there.
     """
+    yield from _unfinished(checkpoint)
     if not version:
         return
     if checkpoint.selection == Selection():
@@ -42,6 +46,20 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         yield from _partitions(checkpoint, operator, version)
         for partition in operator.layout.partitions:
             yield from _missing_stores(checkpoint, operator, partition)
+
+
+def _unfinished(checkpoint: Checkpoint) -> Iterator[Problem]:
+    """That the newest batch is a repartitioning that was not committed."""
+    logs = checkpoint.logs
+    newest = logs.last_offset
+    if newest is not None and newest in logs.repartitions and newest != logs.last_committed:
+        counts = [partition_count(checkpoint, batch + 1) for batch in (newest - 1, newest)]
+        message = (
+            f"batch {newest} repartitions the state from {counts[0]} to {counts[1]} partitions and "
+            f"is not committed: a query that starts now fails with {UNFINISHED_ERROR}"
+        )
+        path = checkpoint.storage.full_path(f"offsets/{newest}")
+        yield Problem(UNFINISHED_REPARTITION, message, path, version=newest + 1)
 
 
 def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
@@ -78,8 +96,7 @@ def _batch_for_state_alone(checkpoint: Checkpoint) -> int | None:
     for clock in checkpoint.logs.clocks.values():
         before = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
         rose = before is not None and (before.watermark_ms or 0) < (clock.watermark_ms or 0)
-        control = clock.batch_id in checkpoint.logs.control_batches
-        if clock.committed and clock.has_new_data is False and rose and not control:
+        if clock.committed and clock.has_new_data is False and rose and not clock.appended:
             return clock.batch_id
     return None
 
@@ -101,11 +118,16 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
     have |= {
         int(name) for name in _unseen(checkpoint, operator.layout.directory) if name.isdecimal()
     }
+    left = {
+        partition.partition_id
+        for partition in operator.layout.partitions
+        if not operator.single_partition and was_left(checkpoint, partition, version)
+    }
     place = checkpoint.storage.full_path(operator.layout.directory)
     highest = f"0 to {count - 1}" if count > 1 else "0 alone"
     for slug, numbers, what in (
         (MISSING_PARTITION, _absent(have, count), "missing"),
-        (EXTRA_PARTITION, [(n, n) for n in sorted(have) if n >= count], "too many"),
+        (EXTRA_PARTITION, [(n, n) for n in sorted(have - left) if n >= count], "too many"),
     ):
         if numbers:
             single = len(numbers) == 1 and numbers[0][0] == numbers[0][1]
@@ -114,7 +136,11 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
                 f"{'is' if single else 'are'} {what}, expected {highest} ({source})"
             )
             yield Problem(slug, message, place)
-    if by_log and by_metadata and by_log != by_metadata and not operator.single_partition:
+    # Metadata of format 1 keeps the number that the query began with, whatever came after.
+    first_known = min(checkpoint.logs.confs, default=0)
+    old = bool(first_known) and operator.metadata is not None and operator.metadata.format == 1
+    known = by_metadata in partition_counts(checkpoint) or old
+    if by_log and by_metadata and not known and not operator.single_partition:
         message = (
             f"got numPartitions {by_metadata} in the operator's metadata, the offset log says "
             f"{by_log} (spark.sql.shuffle.partitions)"

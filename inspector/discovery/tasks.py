@@ -104,7 +104,11 @@ class Task(Message):
         rehashed: count them by the partition that they had if there were more.
         key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a
             task is about rows.
-        partitions: how many the state has, by the offset log; 0 where that is not recorded.
+        partitions: how many the version's state has, by the offset log; 0 where that is not
+            recorded. present: whether it has this one, or only older versions have it.
+        origins: tasks, as JSON, of the partitions whose rows the newest repartitioning divided
+            anew, at the version that it read; repartitioned: the version that it made, 0 where
+            there is none or where its keys' history begins with it.
         key_range: the part of the keys that it is about; None for all of them.
         key_memory: bytes that its keys may take; 0 for as many as they need.
         decode_ahead: its files are decoded by a thread of their own, on a core that would idle.
@@ -136,6 +140,9 @@ class Task(Message):
     key: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     partitions: int = 0
+    present: bool = True
+    origins: tuple[str, ...] = ()
+    repartitioned: int = 0
     provider: str = "hdfs"
     look_again: bool = False
     key_range: KeyRange | None = None

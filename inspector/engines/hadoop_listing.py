@@ -204,6 +204,7 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
     elif isinstance(value, dict):
         if "url" in value and "stores" in value:
             yield value
+            yield from _tasks(value.get("origins", ()))
         else:
             yield from _tasks(list(value.values()))
 

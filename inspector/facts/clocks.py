@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from inspector.arrays import Int64s
+from inspector.arrays import Bools, Int64s
 from inspector.model import BatchClock, TimeoutKind
 from inspector.state.replay import NO_CLOCK
 
@@ -19,11 +19,13 @@ class Clocks:
     Attributes:
         versions: state version of each step (batch + 1).
         watermark_ms, timestamp_ms: of the batch; NO_CLOCK where its log entry is gone.
+        ran: whether a query ran the batch; no tool appended it.
     """
 
     versions: Int64s
     watermark_ms: Int64s
     timestamp_ms: Int64s
+    ran: Bools
 
     @classmethod
     def of(cls, versions: Sequence[int], batches: Mapping[int, BatchClock]) -> Clocks:
@@ -37,6 +39,7 @@ class Clocks:
             np.array(versions, np.int64),
             column([b.watermark_ms if b else None for b in found]),
             column([b.timestamp_ms if b else None for b in found]),
+            np.array([b is None or not b.appended for b in found], np.bool_),
         )
 
     def threshold_ms(self, kind: TimeoutKind) -> Int64s:

@@ -141,9 +141,9 @@ def past_clock(
     if expiry.previous_bound:
         risen = np.concatenate([[NO_CLOCK], risen[:-1]])
     # A watermark of zero is none yet.
-    reached = np.where(risen > 0, risen - expiry.delay_ms, NO_CLOCK)
+    reached = np.where((risen > 0) & clocks.ran, risen - expiry.delay_ms, NO_CLOCK)
     # In Python's numbers: the clock in units of the field could overflow.
-    least, most = NO_CLOCK + 1, int(reached[-1]) * expiry.per_ms - (not expiry.inclusive)
+    least, most = NO_CLOCK + 1, int(reached.max()) * expiry.per_ms - (not expiry.inclusive)
     if most < least:
         return
     most = min(most, -least)

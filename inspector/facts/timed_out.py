@@ -20,6 +20,7 @@ import numpy.typing as npt
 from inspector.arrays import Bools, Int64s
 from inspector.facts.clocks import Clocks, first_due
 from inspector.facts.expired import LeftoverClass, Leftovers, Needs, StateChange
+from inspector.facts.inherited import Ints, is_possible, is_sure
 from inspector.facts.timer_runs import TimerRuns
 from inspector.facts.timers import EVENT, PROCESSING, Calls, TimerPremises, is_timer
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
@@ -95,39 +96,41 @@ class _TimedOut:
         self._other_due_at = clocks.threshold_ms(_OTHER[kind])
         calls = [view.calls.get(version, Calls()) for version in clocks.versions.tolist()]
         self._sure_from = np.array([one.sure_from for one in calls], np.int64)
-        self._last_data, self._other_last_data = (
-            np.array([one.last_data.get(of, -1) for one in calls], np.int64)
-            for of in (kind, _OTHER[kind])
-        )
+        self._last_data = {
+            of: np.array([one.last_data.get(of, -1) for one in calls], np.int64) for of in _OTHER
+        }
         self._excluded = np.array([kind in one.against for one in calls], np.bool_)
         self._excluded &= ~np.array([_OTHER[kind] in one.against for one in calls], np.bool_)
         self._single = len(view.kinds) == 1
+        self._last = int(np.flatnonzero(clocks.ran).max(initial=-1))
 
     def ignored(self) -> Iterator[Leftovers]:
         """Timers that have run out and still stand: only applyInPandasWithState leaves them.
 
         Such a timer fires again in every batch.
         """
-        state, last = self._state, len(self._due_at) - 1
-        if self._view.premises.clears_timers or self._excluded[last]:
+        state, last = self._state, self._last
+        if last < 0 or self._view.premises.clears_timers or self._excluded[last]:
             return
         ids = state.where(
             lambda some: (
                 state.live[some]
                 & is_timer(state.clock[some])
                 & (state.clock[some] < self._due_at[last])
+                & (state.put_step[some] <= last)  # no batch has run since a later one
             )
         )
         if not len(ids):
             return
         either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
+        due_at, other_due_at = self._due_at[: last + 1], self._other_due_at[: last + 1]
         if self._lags:
-            yield self._ignored(ids, either, self._due_at, (Certainty.UNDECIDED, HELD_BACK))
+            yield self._ignored(ids, either, due_at, (Certainty.UNDECIDED, HELD_BACK))
             return
-        yield self._ignored(ids, either, self._due_at, (Certainty.PROVEN, ""))
+        yield self._ignored(ids, either, due_at, (Certainty.PROVEN, ""))
         if self._kind is EVENT and either.any():
             # Where the clock stays unknown: since when both had passed them.
-            both = np.minimum(self._due_at, self._other_due_at)
+            both = np.minimum(due_at, other_due_at)
             found = self._ignored(ids[either], either[either], both, (Certainty.PROVEN, BY_BOTH))
             yield replace(found, timeout_kind=None)
 
@@ -176,7 +179,7 @@ class _TimedOut:
             state.put_over_clock[ids],
             state.record[ids].astype(np.int64),
             timer == NO_TIMEOUT,
-            state.record[ids] >= self._sure_from[put],
+            is_sure(state, put, state.record[ids].astype(np.int64), self._sure_from),
         )
 
     def _groups(self, puts: _Puts) -> tuple[Int64s, Int64s, Bools, Bools]:
@@ -187,7 +190,7 @@ class _TimedOut:
             clock says the same, and whether this one makes a leftover of it.
         """
         _, timer, put, over, _, kept, sure = puts
-        last = len(self._due_at) - 1
+        last = self._last
         # Of a timer that was set anew the clock of the last batch matters, too: one that has run
         # out again is reported as ignored, once.
         rearmed = ~kept & (not self._view.premises.clears_timers)
@@ -214,9 +217,13 @@ class _TimedOut:
         due = np.where(due_at == NO_CLOCK, puts.kept, puts.over < due_at)
         other_due = puts.over < _bound(self._other_due_at)[puts.put]
         return (
-            ~puts.sure & due & (puts.position > self._last_data[puts.put]),
-            ~puts.sure & other_due & (puts.position > self._other_last_data[puts.put]),
+            ~puts.sure & due & self._possible(self._kind, puts.put, puts.position),
+            ~puts.sure & other_due & self._possible(_OTHER[self._kind], puts.put, puts.position),
         )
+
+    def _possible(self, kind: TimeoutKind, put: Ints, position: Ints) -> Bools:
+        """Whether a timeout by a clock may have made some puts, by the place of their records."""
+        return is_possible(self._state, put, position, (kind, self._last_data[kind]))
 
     def _replaced(self, some: slice) -> Bools:
         state = self._state
@@ -224,12 +231,12 @@ class _TimedOut:
         replaced: Bools = state.live[some] & (put != BEFORE_WINDOW) & is_timer(over)
         found = np.flatnonzero(replaced)
         put, over, position = put[found], over[found], state.record[some][found]
-        likely = position >= self._sure_from[put]
-        for due_at, last_data in (
-            (self._due_at, self._last_data),
-            (self._other_due_at, self._other_last_data),
+        likely = is_sure(state, put, position, self._sure_from)
+        for due_at, kind in (
+            (self._due_at, self._kind),
+            (self._other_due_at, _OTHER[self._kind]),
         ):
-            likely |= (over < _bound(due_at)[put]) & (position > last_data[put])
+            likely |= (over < _bound(due_at)[put]) & self._possible(kind, put, position)
         replaced[found] = likely
         return replaced
 

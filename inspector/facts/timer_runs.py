@@ -5,7 +5,7 @@ Kept per key while the versions pass, under each clock that the timers may follo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -67,6 +67,10 @@ class CallsByClock(Fact):
         return (self.timeout_kind,)
 
 
+Runs = tuple[Int64s, Int64s]
+"""How often the timers of some keys fired, and the first step of it."""
+
+
 @dataclass
 class Run:
     """One clock: the timed-out calls with which each key's history ends, and the habits it shows.
@@ -126,6 +130,34 @@ class TimerRuns:
         put = records.ids[records.put]
         self._put[put] = BEFORE_WINDOW if rebased else step
         self.ever_armed[put[records.after[records.put] != NO_TIMEOUT]] = True
+
+    def renumber(
+        self, steps: Sequence[int], versions: Sequence[int], batches: Mapping[int, BatchClock]
+    ) -> None:
+        """Put steps of other partitions before the last one, and among those before it.
+
+        Args:
+            steps: the new number of each step so far.
+            versions: of all steps.
+            batches: with their clocks.
+        """
+        for kind, run in self.by_kind.items():
+            times = (batches[v - 1].time_ms(kind) if v - 1 in batches else None for v in versions)
+            self.thresholds[kind] = [NO_CLOCK if time is None else time for time in times]
+            standing, run.standing = run.standing, np.zeros(len(versions), np.bool_)
+            run.standing[list(steps[: len(standing)])] = standing[: len(steps)]
+
+    def inherit(self, state: StateMap, ids: Int64s, fired: Mapping[TimeoutKind, Runs]) -> None:
+        """Go on with the runs that some keys had in other partitions, and with their last puts.
+
+        Args:
+            state: the map, with the history of the keys.
+            ids: the keys.
+            fired: under each clock how often the timers fired, and the first step of it.
+        """
+        self._put[ids] = state.put_step[ids]
+        for kind, (often, first) in fired.items():
+            self.by_kind[kind].fired[ids], self.by_kind[kind].first[ids] = often, first
 
     def observe(self, state: StateMap) -> Iterator[CallsByClock]:
         """What the whole history shows, clock by clock; ``state`` is the map at its end."""

@@ -186,7 +186,7 @@ def calls_of(
         premises: of the operator.
         bounds: of all records, if these are of a part of the keys.
     """
-    if records.change.rebased:
+    if records.change.rebased or (clock is not None and clock.appended):
         return Calls()
     clock = clock or BatchClock(BatchId(records.change.version - 1))
     bounds = bounds or CallBounds.of(records, clock)

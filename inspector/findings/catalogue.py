@@ -333,6 +333,24 @@ FOREIGN_RECORDS = Kind(
     cause="State files are not of the batches whose numbers they have.",
     command="verify",
 )
+UNFINISHED_REPARTITION = Kind(
+    "SS119",
+    Severity.ERROR,
+    Group.INTEGRITY,
+    "repartitioning not finished",
+    "STREAMING_UNFINISHED_REPARTITION_DETECTED",
+    _PROVEN,
+    means="The newest entry of `offsets` gives the state another number of partitions, and has no "
+    "commit: Spark's repartitioning of the checkpoint was broken off, or is running. The version "
+    "before it is whole and is what is judged here. Spark 4.3 refuses to start the query "
+    "(STREAMING_UNFINISHED_REPARTITION_DETECTED), and to repartition to any other number.",
+    to_do="run the repartitioning again, to the same number of partitions, and let it finish "
+    "before the query is started",
+    source="MicroBatchExecution.checkUnfinishedRepartitionBatch, OfflineStateRepartitionRunner "
+    "(4.3)",
+    cause="A repartitioning of the checkpoint has not finished, and the query cannot start.",
+    command="info",
+)
 NEVER_EXPIRES = Kind(
     "SS201",
     Severity.WARNING,
@@ -751,6 +769,7 @@ CATALOGUE = (
     ACCESS_DENIED,
     STORAGE_SILENT,
     FOREIGN_RECORDS,
+    UNFINISHED_REPARTITION,
     NEVER_EXPIRES,
     PAST_WATERMARK,
     TIMEOUT_KEPT,

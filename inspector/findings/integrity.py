@@ -24,6 +24,7 @@ from inspector.findings.catalogue import (
     SNAPSHOT_DIFFERS,
     STORAGE_SILENT,
     UNDECODABLE_FILE,
+    UNFINISHED_REPARTITION,
     WRONG_PARTITION,
 )
 from inspector.findings.finding import Finding, Kind, Severity
@@ -51,6 +52,7 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "bad-checksum": CHANGED_FILE,
     "absent-removals": ABSENT_REMOVALS,
     "foreign-records": FOREIGN_RECORDS,
+    "unfinished-repartition": UNFINISHED_REPARTITION,
 }
 
 

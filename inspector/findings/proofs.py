@@ -42,6 +42,8 @@ PROOFS: Mapping[str, str] = {
     "SS117": "By the storage's own answer, or by none within the limit of time.",
     "SS118": "During the replay the records of each delta are compared with the watermark and the "
     "time of its batch, as `offsets` records them, and with the keys of the version before.",
+    "SS119": "The newest entry of `offsets` has the offsets and the time stamp of a committed "
+    "batch and another number of partitions, and there is no entry of `commits` for it.",
     "SS201": "From the schema and the rule of the operator, as its source has it, and from every "
     "version that can be replayed: none of them removed a row. For keys without a timer, from the "
     "timers of all versions of the window.",

@@ -125,6 +125,18 @@ _PREMISES = (
         "that sets a timer does not count",
     ),
     Premise(
+        "appended-batch",
+        "a batch with the offsets, the watermark and the very time stamp of the batch before was "
+        "run by no query: a tool wrote its version, and no function was called, no timer answered, "
+        "nothing evicted; nor was one that has those of an older batch and another number of "
+        "partitions",
+        "MicroBatchExecution.markMicroBatchStart, constructNextBatch (each batch reads the clock "
+        "anew); OfflineStateRepartitionRunner.createNewBatchFromLastCommitted (copies the entry)",
+        "2.3 to 4.3",
+        "two batches without new data in one millisecond, or a clock that was set back to the very "
+        "millisecond; what is said of such a batch is less, and nothing more",
+    ),
+    Premise(
         "own-batch",
         "the version that batch N made was judged by Spark with the watermark and the processing "
         "time of offsets/N, whichever run executed it",

@@ -21,7 +21,8 @@ costs a comparison a version, and is silent on every checkpoint that Spark wrote
     A timer is set at or after the watermark, or after the time, of its batch (premise
     ``set-after-clock``).
 
-Batches whose clocks are not known, or contradict each other, are not checked.
+Batches whose clocks are not known, or contradict each other, are not checked, nor are those that a
+tool appended (premise ``appended-batch``).
 """
 
 from __future__ import annotations
@@ -78,9 +79,9 @@ class CrossChecks:
 
     def of(self, change: Change) -> Iterator[Wrong]:
         """What is wrong with the delta that made a change; nothing is known of a snapshot's."""
-        if change.rebased:
-            return
         batch = self._batches.get(change.version - 1)
+        if change.rebased or (batch is not None and batch.appended):
+            return
         before = self._batches.get(change.version - 2)
         yield from self._absent(change)
         yield from self._updates(change)

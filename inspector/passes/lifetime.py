@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from inspector.facts.clocks import Clocks
 from inspector.facts.expired import past_clock
 from inspector.facts.expiring import Expiring
 from inspector.facts.fact import FactT, Observed
+from inspector.facts.inherited import Inherited
 from inspector.facts.join_times import RemovedRows
 from inspector.facts.leftover_facts import observe_leftovers
 from inspector.facts.timed_out import TimerView, timed_out
@@ -28,7 +29,7 @@ from inspector.facts.timers import (
 from inspector.model import BatchClock, Certainty, StoreId
 from inspector.operators.rule import Clock
 from inspector.state.change import Change
-from inspector.state.replay import StateMap
+from inspector.state.replay import NO_CLOCK, StateMap
 
 
 class Lifetime:
@@ -50,7 +51,10 @@ class Lifetime:
     def resume(self, task: Task, store: StoreTask) -> None:
         """Go on with a later task of the same store: its log has more batches."""
         self._task, self._store = task, store
-        self._batches: Mapping[int, BatchClock] = {c.batch_id: c for c in task.clocks}
+        self._batches: Mapping[int, BatchClock] = {
+            c.batch_id: BatchClock(c.batch_id, appended=True) if c.appended else c
+            for c in task.clocks
+        }
 
     def update(self, change: Change) -> Iterator[Observed[Any]]:
         """Apply one version's change; emit what belongs to the version alone."""
@@ -64,6 +68,9 @@ class Lifetime:
             calls = calls_of(records, batch, self._premises, bounds)
             self._calls[change.version] = calls
             self._runs.update(records, self._state, batch, calls)
+            if batch is not None and batch.appended:
+                # Whatever timer a tool wrote over, no call answered it.
+                self._state.put_over_clock[records.ids] = NO_CLOCK
         event_time = self._store.event_time
         if event_time is None:
             return
@@ -71,7 +78,7 @@ class Lifetime:
         if oldest.oldest_ms is not None:
             yield self._observed(oldest, change.version)
         if self._store.by_key_time:
-            before = self._batches.get(change.version - 2)
+            before = self._clock(change.version - 1)
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
             yield self._observed(removed, change.version)
 
@@ -91,8 +98,7 @@ class Lifetime:
             return
         clocks = Clocks.of(self._state.versions, self._batches)
         if expiry.clock is Clock.TIMEOUT:
-            self._runs.stood_at_end(self._state)
-            calls = self._with_standing()
+            calls = self.calls()
             yield from self._timers(calls)
             kinds, size = self._store.timeout_kinds, self._store.empty_size
             view = TimerView(kinds, self._premises, calls, self._runs, size)
@@ -114,10 +120,44 @@ class Lifetime:
             expiry = self._store.event_time
         if expiry is None:
             return
-        batch = self._batches.get(self._task.version - 1)
+        batch = self._clock(self._task.version)
         timers = self._store.timeout_kinds if expiry.clock is Clock.TIMEOUT else ()
         for kind in timers or (None,):
             yield self._observed(Expiring.observe(self._state, expiry, batch, kind))
+
+    def _clock(self, version: int) -> BatchClock | None:
+        """What the log says of a version's batch, also of one that a tool appended."""
+        return next((c for c in self._task.clocks if c.batch_id == version - 1), None)
+
+    def evidence(self) -> Iterator[Observed[Any]]:
+        """What a partition that the judged version does not have shows of its operator."""
+        if self._has_timers:
+            yield from self._timers(self.calls())
+
+    def inherit(self, others: Sequence[Lifetime], found: Inherited) -> None:
+        """Go on with the history that keys had in other partitions.
+
+        Args:
+            others: of the partitions that they came from, up to the version that was repartitioned.
+            found: what those know of the keys.
+        """
+        self._from_snapshot = any(other._from_snapshot for other in others)
+        found.apply(self._runs, self._batches)
+        for other in others:
+            for version, calls in other.calls().items():
+                known = self._calls.get(version, Calls())
+                self._calls[version] = Calls(against=known.against | calls.against)
+
+    def calls(self) -> dict[int, Calls]:
+        """Who made the records of each version, as far as the newest shows it."""
+        if self._has_timers:
+            self._runs.stood_at_end(self._state)
+        return self._with_standing()
+
+    @property
+    def runs(self) -> TimerRuns:
+        """How often in a row the timers fired."""
+        return self._runs
 
     def _ages(self) -> Ages:
         followed = self._store.expiry or self._store.event_time

@@ -19,6 +19,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
+from inspector.facts.inherited import Inherited
 from inspector.facts.misplaced import MisplacedKeys, Placement
 from inspector.facts.registry import observers_of
 from inspector.facts.rehashed import Rehashed
@@ -133,7 +134,8 @@ class StorePass:
         self._confirm = confirm
         self._fit = Fit(*schemas(store), reader) if task.fit and task.speaks_for_files else None
         self._applied: list[StoreFile] = []
-        self.state = StateMap(_tracking(task, store, hashed=not exact and shows_few(task, store)))
+        hashed = not exact and not task.origins and shows_few(task, store)
+        self.state = StateMap(_tracking(task, store, hashed=hashed))
         self.whole = True
         self._raw_bytes = 0
         self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
@@ -297,6 +299,45 @@ class StorePass:
         for observer in self._observers:
             observer.update(change, self.state)
         yield from self.life.update(change)
+        if change.rebased and change.version == self._task.repartitioned:
+            self._inherit()
+
+    def _inherit(self) -> None:
+        """Go on with the history that the keys had in the partitions that they came from.
+
+        One after the other is replayed, and forgotten but for these keys. Where one of them cannot
+        be, or the rows are not those that it had, history begins here.
+        """
+        found, lives = Inherited(self.state), list[Lifetime]()
+        for origin in map(Task.from_json, self._task.origins):
+            store = next((s for s in origin.stores if s.store_name == self._store.store_name), None)
+            pass_ = None if store is None else self._replayed(origin, store)
+            if pass_ is None:
+                return
+            found.add(pass_.state, pass_.life.runs, pass_.life.calls())
+            lives.append(pass_.life)
+        if found.whole:
+            self.life.inherit(lives, found)
+
+    def _replayed(self, origin: Task, store: StoreTask) -> StorePass | None:
+        """A store of another partition at the version of its task; None if that cannot be made."""
+        task = replace(
+            origin,
+            clocks=tuple(c for c in self._task.clocks if c.batch_id < origin.version),
+            codecs=self._task.codecs,
+        )
+        reader = StoreReader(task, self._reader.storage, replace(store, side_files=()))
+        pass_ = StorePass(task, store, reader, confirm=False)
+        for step in replay_steps(reader.provider.files_of(store.files), task.version):
+            change = pass_.advance(step)
+            for _ in pass_.emit_version(change, step) if change is not None else ():
+                pass
+        return pass_ if pass_.reached else None
+
+    @property
+    def reached(self) -> bool:
+        """Whether the map is that of the task's version."""
+        return self.whole and self.state.versions[-1:] == [self._task.version]
 
     def emit_judged(self) -> Generator[Observed[Any], None, StateMap | None]:
         """The facts of the version that is judged, if the replay has reached it.
@@ -304,7 +345,9 @@ class StorePass:
         Returns:
             Its map; None if it could not be made.
         """
-        if not self.whole or self.state.versions[-1:] != [self._task.version]:
+        if not self._task.present:
+            yield from self.life.evidence()
+        if not self.reached:
             return None
         found: Iterator[Observed[Any]] = chain(self.life.emit(), self._emit_keys())
         if self.state.tracking.hashed:

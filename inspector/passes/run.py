@@ -86,8 +86,8 @@ def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def rows_of(task: Task) -> Iterator[pa.RecordBatch]:
-    """What :func:`run_rows` emits for one task."""
-    for store, reader in open_stores(task):
+    """What :func:`run_rows` emits for one task; nothing for a partition of older versions alone."""
+    for store, reader in open_stores(task) if task.present else ():
         yield from live_rows(task, store, reader)
         if reader.problems:
             yield problem_batch(ROWS, reader.problems)
@@ -179,11 +179,11 @@ def _of_files(
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
     """What takes another look at the live rows."""
     known = len(reader.problems)
-    if task.matched:
+    if task.matched and task.present:
         more = reader.again(task, store)
         yield from emit_matched(task, store, more)
         reader.add(more.problems)
-    if task.fields:
+    if task.fields and task.present:
         more = reader.again(task, store)
         yield from emit_fields(task, store, more)
         reader.add(more.problems)
@@ -217,7 +217,7 @@ def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
 
 
 def _each_field(task: Task) -> Iterator[Observed[Any]]:
-    for store, reader in open_stores(task):
+    for store, reader in open_stores(task) if task.present else ():
         yield from emit_fields(task, store, reader)
         _check_doubts(task, reader)
         yield from _problems(task, reader)

@@ -137,14 +137,16 @@ def restorable_versions(files: StoreFiles) -> list[int]:
 def compared_versions(files: StoreFiles) -> list[int]:
     """The versions of which only a comparison of snapshots shows what they changed."""
     steps = replay_steps(files, files.newest) if files.compares else []
-    return [step.version for step in steps if step.compared is not None]
+    compared = (step.compared for step in steps)
+    return [f.version or 0 for f in compared if f is not None and f.continues is None]
 
 
 def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
     """One pass over all restorable versions up to ``upto``, oldest first, each file once.
 
     Deltas are preferred, because only they show what a batch changed; a snapshot starts the pass,
-    bridges a gap, and is otherwise held against the map that the deltas made.
+    bridges a gap, and is otherwise held against the map that the deltas made. One of a
+    repartitioning starts it anew: its rows come from other folders too.
     """
     steps: list[Step] = []
     reached = 0
@@ -152,9 +154,11 @@ def replay_steps(files: StoreFiles, upto: int) -> list[Step]:
         if version > upto:
             break
         delta, snapshot = files.deltas.get(version), files.snapshots.get(version)
-        if delta is not None and version == reached + 1:
+        continues = None if snapshot is None else snapshot.continues
+        follows = version == reached + 1 and continues is not False
+        if delta is not None and follows:
             steps.append(Step(version, delta=delta, check=snapshot))
-        elif files.compares and delta is None and version == reached + 1:
+        elif (files.compares or continues) and delta is None and follows:
             steps.append(Step(version, compared=snapshot))
         else:
             steps.append(Step(version, base=snapshot, delta=delta))

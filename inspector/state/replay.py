@@ -105,6 +105,10 @@ class StateMap:
     * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, as it was
       in the version before; ``put_same_state``: that put left the rest of the value as it was.
 
+    The first ``inherited`` steps are of other partitions, which had the keys before a
+    repartitioning: ``record`` of a key that was last put then is what
+    :mod:`inspector.passes.origins` says of it.
+
     ``records`` is how many the version has that was begun last, also of keys that are not kept.
     """
 
@@ -128,6 +132,7 @@ class StateMap:
         self.key_bytes = 0
         self.value_bytes = 0
         self.base_step = 0
+        self.inherited = 0
         self.records = 0
         self._touched: list[npt.NDArray[Any]] = []
         self._kernel = kernel()
@@ -195,6 +200,7 @@ class StateMap:
         """Start a version; with ``rebase`` from nothing, for a snapshot to be loaded."""
         if rebase:
             self._clear()
+            self.inherited = 0
             self.base_step = len(self.versions)
         self.versions.append(version)
         self._flags = REBASED * rebase | TIMED * (self.tracking.clock_slot >= 0)

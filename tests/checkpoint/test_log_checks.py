@@ -123,13 +123,13 @@ PARTITIONS, CODEC = "spark.sql.shuffle.partitions", "spark.sql.streaming.codec"
 def wrong_confs(
     *confs: dict[str, str],
     sources: Sequence[tuple[str, ...]] = (),
-    times: Sequence[int] = (),
+    appended: Sequence[int] = (),
     control: Sequence[int] = (),
 ) -> list[str]:
     recorded = {BatchId(n): conf for n, conf in enumerate(confs)}
     named = {BatchId(n): names for n, names in enumerate(sources)}
     clocks = {
-        BatchId(n): BatchClock(BatchId(n), timestamp_ms=times[n] if times else n)
+        BatchId(n): BatchClock(BatchId(n), timestamp_ms=n, appended=n in appended)
         for n in range(len(confs))
     }
     found = list(conf_checks(recorded, named, clocks, [*map(BatchId, control)]))
@@ -146,7 +146,7 @@ def test_a_restart_takes_over_the_confs() -> None:
 def test_a_repartitioning_sets_another_number_of_partitions() -> None:
     changed = ({PARTITIONS: "2"}, {PARTITIONS: "4"})
     assert len(wrong_confs(*changed)) == 1
-    assert wrong_confs(*changed, times=(7, 7)) == []
+    assert wrong_confs(*changed, appended=[1]) == []
     assert wrong_confs(*changed, control=[1]) == []
 
 

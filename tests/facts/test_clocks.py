@@ -25,7 +25,7 @@ def test_clocks_stand_by_step_and_say_what_is_not_known() -> None:
 
 def test_a_history_without_versions_has_no_clocks() -> None:
     found = Clocks.of([], clocks_of([clock(1)]))
-    assert [len(column) for column in vars(found).values()] == [0, 0, 0]
+    assert [len(column) for column in vars(found).values()] == [0, 0, 0, 0]
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.analyses.shared.age_tables import AGE_WORDS
+from inspector.analyses.shared.growth import whole_stores
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.row_bytes import FieldSizes
 from inspector.facts.versions import VersionFacts
@@ -53,12 +54,14 @@ class Versions:
 
     Attributes:
         by_store: store -> version -> its facts, summed over partitions.
+        whole: store -> version -> of how many partitions it is whole.
         names: store -> what it is called on the page.
         versions: those of any store, oldest first.
         times_ms, watermarks_ms: of their batches; None where unknown.
     """
 
     by_store: Mapping[StoreName, Mapping[int, VersionFacts]]
+    whole: Mapping[StoreName, Mapping[int, int]]
     names: Mapping[StoreName, str]
     versions: Sequence[int]
     times_ms: Sequence[int | None]
@@ -72,6 +75,7 @@ class Versions:
         clocks = [checkpoint.clock(version) for version in versions]
         return cls(
             by_store,
+            {store: whole_stores(checkpoint, of_store) for store, of_store in by_store.items()},
             store_labels(checkpoint),
             versions,
             [None if clock is None else clock.timestamp_ms for clock in clocks],
@@ -100,11 +104,13 @@ class Versions:
             changes: it is about what the version changed, which needs the version before too.
         """
         found = self.by_store[store]
-        whole = max(one.stores for one in found.values())
-        known = (found.get(version) for version in self.versions)
+        whole = self.whole[store]
         return [
-            None if one is None or one.stores < whole or (changes and one.rebased) else number(one)
-            for one in known
+            None
+            if one is None or one.stores < whole[version] or (changes and one.rebased)
+            else number(one)
+            for version in self.versions
+            for one in (found.get(version),)
         ]
 
     def total(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import was_left
 from inspector.model import FileKind
 from inspector.render.report import Column, Unit
 
@@ -65,7 +66,12 @@ def _is_committed(checkpoint: Checkpoint, version: int) -> bool | None:
 
 def coverage(checkpoint: Checkpoint, version: int, facts: Facts) -> dict[str, Any]:
     """Stores of partitions, and those that could make the version, if not all: sums lack others."""
-    stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
+    stores = sum(
+        len(partition.stores)
+        for operator in checkpoint.operators
+        for partition in operator.layout.partitions
+        if not was_left(checkpoint, partition, version)
+    )
     read = sum(of_version == version for _, of_version in facts.versions)
     return (
         {}

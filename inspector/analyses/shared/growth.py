@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from inspector.analyses.shared.heap import HeapByVersion
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import FEWEST, MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import StateGrowth, StateSize
@@ -66,13 +67,18 @@ def store_points(
 ) -> list[Point]:
     """What one store held, over the versions that have a clock and that all partitions can restore.
 
-    Versions that some partition cannot restore would look like growth.
+    Versions that some partition cannot restore would look like growth. What a tool removed, or put
+    there, would look like a change of the query: then the line begins behind it.
     """
-    stores = max((one.stores for one in versions.values()), default=0)
-    points = []
+    whole = whole_stores(checkpoint, versions)
+    points: list[Point] = []
     for version, one in sorted(versions.items()):
         clock = checkpoint.clock(version)
-        if one.stores < stores or clock is None or clock.timestamp_ms is None:
+        if one.stores < whole[version] or clock is None or clock.timestamp_ms is None:
+            continue
+        if clock.appended:
+            if points and points[-1].rows != one.rows:
+                points.clear()
             continue
         known = not one.rebased
         points.append(
@@ -87,6 +93,20 @@ def store_points(
             )
         )
     return points
+
+
+def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -> dict[int, int]:
+    """Of how many partitions each version is whole: the most that one of as many has.
+
+    Args:
+        checkpoint: whose log says how many partitions its versions have.
+        versions: a store's.
+    """
+    counts = {version: partition_count(checkpoint, version) for version in versions}
+    most: dict[int, int] = {}
+    for version, one in versions.items():
+        most[counts[version]] = max(most.get(counts[version], 0), one.stores)
+    return {version: most[count] for version, count in counts.items()}
 
 
 def growth_of(points: Sequence[Point]) -> StoreGrowth | None:

@@ -47,7 +47,7 @@ def selected_tasks(run: Run) -> list[Task]:
     Raises:
         CheckpointError: no store can have such rows.
     """
-    return narrowed(run, plan(run.checkpoint, TaskRequest(run.version)))
+    return narrowed(run, plan(run.checkpoint, TaskRequest(run.version, history=False)))
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
@@ -87,7 +87,7 @@ def looks_at(run: Run) -> int:
 def listed_again(run: Run, task: Task) -> Task:
     """The task of one store by a new listing; as it is, if the store is not there any more."""
     store = task.stores[0]
-    for other in plan(run.reopened(), TaskRequest(task.version)):
+    for other in plan(run.reopened(), TaskRequest(task.version, history=False)):
         if (other.operator_id, other.partition_id) == (task.operator_id, task.partition_id):
             files = {one.store_name: one.files for one in other.stores}
             found = files.get(store.store_name, store.files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -165,9 +165,10 @@ def explain_keys(
     """The story of each key that the events are of."""
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers)
     rows: list[dict[str, Any]] = []
-    for place, mine in _by_key(events).items():
+    moves = checkpoint.logs.repartitions
+    for place, mine in _by_key(events, moves).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == place[0])
-        found = [row for row in listed if _place(row) == place]
+        found = [row for row in listed if _place(row, moves) == place]
         rule = operator.rules[place[1]].by_key_time(facts.key_times.get(place[0]))
         clock = _timer_clock(checkpoint, operator, place[1], facts)
         fed = fed_by_sources(operator.upstream)
@@ -200,16 +201,21 @@ def _timer_clock(
     return clock
 
 
-def _place(row: Mapping[str, Any]) -> tuple[int, str, int, str]:
-    return row["operator_id"], row["store_name"], row["partition_id"], str(row["key_hex"])
+def _place(row: Mapping[str, Any], moves: Collection[int]) -> tuple[int, str, int, str]:
+    """What a key is told by: without its partition, if a repartitioning moved it from another."""
+    partition = -1 if moves else row["partition_id"]
+    return row["operator_id"], row["store_name"], partition, str(row["key_hex"])
 
 
 def _by_key(
-    events: Sequence[Mapping[str, Any]],
+    events: Sequence[Mapping[str, Any]], moves: Collection[int]
 ) -> dict[tuple[int, str, int, str], list[Mapping[str, Any]]]:
     found: dict[tuple[int, str, int, str], list[Mapping[str, Any]]] = {}
     for event in events:
-        found.setdefault(_place(event), []).append(event)
+        of_key = found.setdefault(_place(event, moves), [])
+        # The snapshot of a repartitioning says nothing new of a key whose history is there.
+        if not of_key or event["version"] - 1 not in moves:
+            of_key.append(event)
     return found
 
 
@@ -220,7 +226,8 @@ def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[di
     narrator = _Narrator(story)
     for at in range(min(by_version, default=version), version + 1):
         clock = checkpoint.clock(at)
-        threshold = narrator.threshold(at, clock)
+        appended = clock is not None and clock.appended
+        threshold = None if appended else narrator.threshold(at, clock)
         events = by_version.get(at, [])
         for event in events:
             what = narrator.event(event, clock, threshold)
@@ -288,6 +295,8 @@ class _Narrator:
         self.clock_ms = self._time(event) if self.alive else None
         if not self._timed:
             return self._plain(event, threshold)
+        if clock is not None and clock.appended and event["event"] != "in_snapshot":
+            return f"a tool {self._left(event)}"
         found = self._leftover
         proven = found is not None and found["certainty"] == "proven"
         last = found is not None and found["last_put_version"] == event["version"]

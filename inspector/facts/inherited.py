@@ -1,0 +1,197 @@
+"""What other partitions know of the keys that a repartitioning brought.
+
+A repartitioning (``OfflineStateRepartitionRunner`` of Spark 4.3) writes each row as it is into a
+snapshot of the partition that has it from then on. When a row was put, and which timer it replaced,
+stands in the files of the partition that it came from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from inspector.arrays import Bools, Int32s, Int64s
+from inspector.facts.timer_runs import Runs, TimerRuns
+from inspector.facts.timers import EVENT, PROCESSING, Calls
+from inspector.model import BatchClock, TimeoutKind
+from inspector.state.replay import BEFORE_WINDOW, StateMap
+
+SURE = 1
+"""Bit of ``StateMap.record`` of an inherited put: a timeout made it."""
+MAYBE = {EVENT: 2, PROCESSING: 4}
+"""Bits of the same: by that clock a timeout may have made it."""
+
+_KEYS_AT_ONCE = 1 << 16
+_COLUMNS = ("put_step", "born_step", "puts", "record", "put_same_state")
+
+
+class Inherited:
+    """The history of the live keys of a map, from the maps of the partitions that they came from.
+
+    It takes some 70 bytes a key until it is applied.
+
+    Args:
+        state: the map that a repartitioning's snapshot was loaded into, with its keys.
+    """
+
+    def __init__(self, state: StateMap) -> None:
+        self._state = state
+        keys = len(state)
+        self._found = np.zeros(keys, np.bool_)
+        self._columns: dict[str, npt.NDArray[np.int64]] = {
+            name: np.zeros(keys, np.int64) for name in _COLUMNS
+        }
+        self._over = np.zeros(keys if state.tracking.clock_slot >= 0 else 0, np.int64)
+        self._armed = np.zeros(keys, np.bool_)
+        self._runs: dict[TimeoutKind, Runs] = {}
+        self._versions: set[int] = set()
+        self._base = 0
+
+    def add(self, other: StateMap, runs: TimerRuns, calls: Mapping[int, Calls]) -> None:
+        """Note what a partition knows of the keys.
+
+        Args:
+            other: its map, at the version that was repartitioned.
+            runs: of its timers.
+            calls: who made the records of each of its versions.
+        """
+        self._versions.update(other.versions)
+        self._base = max(self._base, other.versions[other.base_step])
+        versions = np.array([*other.versions, BEFORE_WINDOW], np.int64)
+        seen = _Seen(other, calls)
+        for ids, theirs in self._matches(other):
+            self._found[ids] = True
+            put, born = other.put_step[theirs], other.born_step[theirs]
+            columns = self._columns
+            columns["put_step"][ids] = np.where(put < 0, BEFORE_WINDOW, versions[put])
+            columns["born_step"][ids] = np.where(born < 0, BEFORE_WINDOW, versions[born])
+            columns["puts"][ids] = other.puts[theirs]
+            columns["record"][ids] = seen.of(put.astype(np.int64), other.record[theirs])
+            columns["put_same_state"][ids] = other.put_same_state[theirs]
+            if len(self._over):
+                self._over[ids] = other.put_over_clock[theirs]
+                self._armed[ids] = runs.ever_armed[theirs]
+            for kind, run in runs.by_kind.items():
+                none = np.zeros((2, len(self._found)), np.int64)
+                fired, first = self._runs.setdefault(kind, (none[0], none[1]))
+                fired[ids], first[ids] = run.fired[theirs], versions[run.first[theirs]]
+
+    @property
+    def whole(self) -> bool:
+        """Whether each live row was found, as it is: what a tool changed has another history."""
+        return bool(self._found[self._state.live[: len(self._found)]].all())
+
+    def apply(self, runs: TimerRuns, batches: Mapping[int, BatchClock]) -> None:
+        """Give the map the history that was found, and the runs of its timers.
+
+        Args:
+            runs: of the timers of the map.
+            batches: with their clocks.
+        """
+        state, own = self._state, [*self._state.versions]
+        versions = [*sorted({*own[:-1], *self._versions}), own[-1]]
+        place = {version: step for step, version in enumerate(versions)}
+        state.versions[:] = versions
+        state.base_step, state.inherited = place[self._base], len(versions) - 1
+        runs.renumber([place[version] for version in own], versions, batches)
+        steps = np.full(max(versions) + 2, BEFORE_WINDOW, np.int64)
+        steps[list(place)] = list(place.values())
+        ids = np.flatnonzero(self._found)
+        for name, column in self._columns.items():
+            values = column[ids]
+            if name.endswith("_step"):
+                values = np.where(values < 0, BEFORE_WINDOW, steps[values])
+            getattr(state, name)[ids] = values
+        if len(self._over):
+            state.put_over_clock[ids] = self._over[ids]
+            runs.ever_armed[ids] = self._armed[ids]
+        if not len(self._over):
+            return
+        runs.inherit(
+            state,
+            ids,
+            {
+                kind: (fired[ids], np.maximum(steps[first[ids]], 0))
+                for kind, (fired, first) in self._runs.items()
+            },
+        )
+
+    def _matches(self, other: StateMap) -> Iterator[tuple[Int64s, Int64s]]:
+        """Ids of rows that another map has too, as they are, and their ids there."""
+        state, known = self._state, len(other)
+        missing = np.flatnonzero(state.live[: len(self._found)] & ~self._found)
+        for start in range(0, len(missing), _KEYS_AT_ONCE):
+            ids = missing[start : start + _KEYS_AT_ONCE]
+            data, ends = state.joined_keys(ids)
+            theirs = np.empty(len(ids), np.int64)
+            other.interner.intern(data, ends[:-1], np.diff(ends), theirs)
+            there = np.flatnonzero(theirs < known)
+            ids, theirs = ids[there], theirs[there]
+            same = other.live[theirs] & (other.value_hash[theirs] == state.value_hash[ids])
+            same &= other.clock[theirs] == state.clock[ids]
+            yield ids[same], theirs[same]
+
+
+class _Seen:
+    """What the place of each record in its delta says about who made it.
+
+    Args:
+        state: a map. calls: who made the records of each of its versions.
+    """
+
+    def __init__(self, state: StateMap, calls: Mapping[int, Calls]) -> None:
+        of_steps = [calls.get(version, Calls()) for version in state.versions]
+        self._inherited = state.inherited
+        self._sure_from = np.array([one.sure_from for one in of_steps], np.int64)
+        self._last_data = {
+            kind: np.array([one.last_data.get(kind, -1) for one in of_steps], np.int64)
+            for kind in MAYBE
+        }
+
+    def of(self, put: Int64s, record: npt.NDArray[np.int32]) -> Int64s:
+        """The bits of some keys.
+
+        Args:
+            put: step of the last put of each.
+            record: the place of that.
+        """
+        bits = SURE * (record >= self._sure_from[put]).astype(np.int64)
+        for kind, bit in MAYBE.items():
+            bits += bit * (record > self._last_data[kind][put])
+        known: Int64s = np.where(put < self._inherited, record, bits)
+        return known
+
+
+Ints = Int64s | Int32s
+
+
+def is_sure(state: StateMap, put: Ints, position: Ints, sure_from: Int64s) -> Bools:
+    """Whether a timeout surely made the last put of some keys.
+
+    Args:
+        state: their map.
+        put: step of the put.
+        position: of its record.
+        sure_from: by step, the position from which on timeouts made every record.
+    """
+    sure: Bools = np.where(put < state.inherited, position & SURE > 0, position >= sure_from[put])
+    return sure
+
+
+def is_possible(
+    state: StateMap, put: Ints, position: Ints, last_data: tuple[TimeoutKind, Int64s]
+) -> Bools:
+    """Whether a timeout may have made the last put of some keys, by the place of its record.
+
+    Args:
+        state: their map.
+        put: step of the put.
+        position: of its record.
+        last_data: a clock and, by step, the position up to which new data made every record.
+    """
+    kind, last = last_data
+    inherited = position & MAYBE[kind] > 0
+    possible: Bools = np.where(put < state.inherited, inherited, position > last[put])
+    return possible

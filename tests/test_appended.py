@@ -1,0 +1,174 @@
+"""Batches that a tool appended: nothing is concluded from what stands in them."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import struct
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.options import Options
+from inspector.model import Redact
+from tests import cases
+from tests.encode import Record
+
+SHOWN = Options(redact=Redact.NONE)
+KEPT = cases.FIXTURES / "trouble_kept_timeouts/checkpoint"
+DEDUP = cases.FIXTURES / "dedup_event_time/checkpoint"
+TIMER = slice(16, 24)
+"""Where the timer stands in a value of format 2 (``FlatMapGroupsWithStateExecHelper``)."""
+
+
+_TIME = re.compile(r'(?<="batchTimestampMs":)\d+')
+_WATERMARK = re.compile(r'(?<="batchWatermarkMs":)\d+')
+
+
+def _next_watermark(root: Path, batch: int) -> str:
+    text = (root / "commits" / str(batch)).read_text("utf-8")
+    (found,) = re.findall(r'"nextBatchWatermarkMs":(\d+)', text)
+    return str(found)
+
+
+def append(
+    root: Path,
+    records: Mapping[int, Sequence[Record]],
+    *,
+    later_ms: int = 0,
+    snapshot: bool = False,
+) -> Path:
+    """One more batch: the logs' last entries once more, and a version of every partition.
+
+    Args:
+        root: a copy of a checkpoint of one operator with one store; it is changed.
+        records: of some partitions.
+        later_ms: added to the time stamp; a batch of a later one is one that a query ran.
+        snapshot: the version is a snapshot, of these rows.
+    """
+    newest = max(int(path.name) for path in (root / "offsets").glob("[0-9]*"))
+    for log in ("offsets", "commits"):
+        entry = (root / log / str(newest)).read_text("utf-8")
+        if later_ms:
+            entry = _TIME.sub(lambda found: str(int(found[0]) + later_ms), entry)
+            entry = _WATERMARK.sub(_next_watermark(root, newest), entry)
+        (root / log / str(newest + 1)).write_text(entry, "utf-8")
+    for folder in (root / "state/0").glob("[0-9]*"):
+        version = {newest + 2: records.get(int(folder.name), ())}
+        cases.write_store(folder, {} if snapshot else version, version if snapshot else None)
+    return root
+
+
+def rows(root: Path) -> list[dict[str, Any]]:
+    return [dict(row) for row in api.rows(str(root), options=SHOWN, raw=True).primary.rows]
+
+
+def by_partition(
+    found: Sequence[Mapping[str, Any]], timer: int | None = None
+) -> dict[int, list[Record]]:
+    """Rows as records of their partitions; removals if no timer is given."""
+    records: dict[int, list[Record]] = {}
+    for row in found:
+        value = bytearray.fromhex(row["value_hex"])
+        if timer is not None:
+            value[TIMER] = struct.pack("<q", timer)
+        record = bytes.fromhex(row["key_hex"]), None if timer is None else bytes(value)
+        records.setdefault(row["partition_id"], []).append(record)
+    return records
+
+
+def copy(case: Path, folder: Path) -> Path:
+    return Path(shutil.copytree(case, folder / "checkpoint"))
+
+
+def without_timer(root: Path) -> list[dict[str, Any]]:
+    return [row for row in rows(root) if row["value"]["timeoutTimestamp"] == -1]
+
+
+def kinds(root: Path) -> set[str]:
+    return {finding.kind.id for finding in api.audit(str(root)).findings}
+
+
+@pytest.mark.parametrize("more", [0, 2])
+def test_keys_that_a_tool_gave_a_timer_in_the_past_wait_for_the_next_batch(
+    tmp_path: Path, more: int
+) -> None:
+    """Of 80 leftovers none is proven any more; as the work of a query they could not be."""
+    root = copy(KEPT, tmp_path)
+    kept = without_timer(root)
+    assert (len(kept), kinds(root) & {"SS118", "SS203"}) == (80, {"SS203"})
+    for made in range(1 + more):
+        append(root, by_partition(kept, timer=1) if not made else {})
+    report = api.audit(str(root))
+    assert not {found.kind.id for found in report.findings} & {"SS118", "SS203", "SS210"}
+    assert [dict(row) for row in api.leftovers(str(root)).primary.rows] == []
+    assert "Batch 14 was appended by a tool" in " ".join(api.info(str(root)).notes)
+
+
+def test_what_no_tool_appended_is_held_against_its_batch(tmp_path: Path) -> None:
+    root = copy(KEPT, tmp_path)
+    append(root, by_partition(without_timer(root), timer=1), later_ms=10_000)
+    assert "SS118" in kinds(root)
+
+
+def test_what_a_tool_kept_without_a_timer_says_nothing_of_the_function(tmp_path: Path) -> None:
+    """The records look like those of a function that answers timeouts by taking them away."""
+    root = copy(KEPT, tmp_path)
+    before = {row["key_hex"] for row in api.leftovers(str(root), SHOWN).primary.rows}
+    armed = [row for row in rows(root) if row["value"]["timeoutTimestamp"] != -1]
+    assert armed
+    append(root, by_partition(armed, timer=-1))
+    assert {row["key_hex"] for row in api.leftovers(str(root), SHOWN).primary.rows} == before
+
+
+def test_what_a_tool_removed_is_gone_and_the_rest_stays_proven(tmp_path: Path) -> None:
+    root = copy(KEPT, tmp_path)
+    kept = without_timer(root)
+    append(root, by_partition(kept[:30]))
+    assert len(list(api.leftovers(str(root)).primary.rows)) == 50
+    verdict = api.audit(str(root)).verdict
+    assert verdict is not None
+    # What a tool took away is no sign that the query's state shrinks or stays.
+    assert verdict.growth is None
+
+
+def test_a_snapshot_that_a_tool_wrote_goes_on_with_the_history_of_its_rows(tmp_path: Path) -> None:
+    root = copy(KEPT, tmp_path)
+    expected = {(row["key_hex"], row["fired"], row["last_put_batch"]) for row in told(root)}
+    whole: dict[int, list[Record]] = {}
+    for row in rows(root):
+        record = bytes.fromhex(row["key_hex"]), bytes.fromhex(row["value_hex"])
+        whole.setdefault(row["partition_id"], []).append(record)
+    append(root, whole, snapshot=True)
+    assert {(row["key_hex"], row["fired"], row["last_put_batch"]) for row in told(root)} == expected
+    assert not kinds(root) & {"SS101", "SS105"}
+
+
+def told(root: Path) -> list[dict[str, Any]]:
+    return [dict(row) for row in api.leftovers(str(root), SHOWN).primary.rows]
+
+
+def test_an_expired_row_that_a_tool_put_outlived_no_batch(tmp_path: Path) -> None:
+    """Until a query has run a batch with it."""
+    root = copy(DEDUP, tmp_path)
+    assert told(root) == []
+    checkpoint = api.info(str(root))
+    assert checkpoint.findings == ()
+    old = old_row(root)
+    append(root, old)
+    assert (told(root), kinds(root) & {"SS118", "SS202"}) == ([], set())
+    append(root, {}, later_ms=10_000)
+    assert len(told(root)) == 1
+
+
+def old_row(root: Path) -> dict[int, list[Record]]:
+    """A row of 1970."""
+    row = rows(root)[0]
+    key = bytearray.fromhex(row["key_hex"])
+    names = list(row["key"])
+    at = 8 * (1 + names.index("ts"))
+    key[at : at + 8] = struct.pack("<q", 1_000_000)
+    return {row["partition_id"]: [(bytes(key), bytes.fromhex(row["value_hex"]))]}

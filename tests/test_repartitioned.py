@@ -1,0 +1,216 @@
+"""Checkpoints that Spark 4.3 repartitioned: whole at every version, and with their keys' history.
+
+``golden/repartitioned.tar.xz`` has an aggregation (``agg-4``) and a group state (``group-4``) of
+four partitions, and the same queries with the same input, repartitioned on the way. Spark wrote all
+of them.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import tarfile
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.analyses.shared.options import Options
+from inspector.discovery import plan as planning
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.tasks import Task
+from inspector.findings.finding import Group
+from inspector.model import Redact
+from inspector.render.report import Report
+
+SHOWN = Options(redact=Redact.NONE)
+NEWEST = {"agg-4": 7, "agg-4-to-7": 8, "agg-4-to-7-to-3": 9} | {
+    "group-4": 9,
+    "group-4-to-3": 10,
+    "group-4-to-6": 10,
+}
+"""Name of each checkpoint -> its newest version."""
+BY_BATCH = ("batch", "version", "put", "age")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    there = tmp_path_factory.mktemp("repartitioned")
+    with tarfile.open(Path(__file__).parent / "golden/repartitioned.tar.xz") as archive:
+        archive.extractall(there, filter="data")
+    return there
+
+
+def rows_of(report: Report) -> list[dict[str, Any]]:
+    return [dict(row) for row in report.primary.rows]
+
+
+@pytest.mark.parametrize("name", NEWEST)
+def test_nothing_is_damaged_at_any_version(folder: Path, name: str) -> None:
+    path = str(folder / name)
+    for version in range(1, NEWEST[name] + 1):
+        report = api.verify(path, Options(state_version=version))
+        assert (report.findings, report.problems) == ((), ()), version
+        assert "partition_stores_read" not in report.summary
+
+
+@pytest.mark.parametrize("name", NEWEST)
+def test_no_finding_of_an_audit_is_about_files(folder: Path, name: str) -> None:
+    report = api.audit(str(folder / name))
+    assert [one for one in report.findings if one.kind.group is Group.INTEGRITY] == []
+    assert report.problems == ()
+
+
+@pytest.mark.parametrize("name", [name for name in NEWEST if "-to-" in name])
+def test_a_repartitioned_version_has_the_rows_of_the_version_before(
+    folder: Path, name: str
+) -> None:
+    path, checkpoint = str(folder / name), open_checkpoint(str(folder / name))
+    for batch, basis in checkpoint.logs.repartitions.items():
+        old, new = (
+            sorted((r["key_hex"], r["value_hex"]) for r in rows_of(found))
+            for found in (
+                api.rows(path, replace(SHOWN, batch=basis), raw=True),
+                api.rows(path, replace(SHOWN, batch=batch), raw=True),
+            )
+        )
+        assert old == new
+        assert old
+        differences = api.diff(path, from_batch=basis, to_batch=batch)
+        assert rows_of(differences) == []
+
+
+def judged(path: Path) -> dict[str, dict[str, Any]]:
+    """Leftovers and undecided keys, without what the number of batches changes."""
+    report = api.leftovers(str(path), SHOWN)
+    tables = {table.name: table for table in report.tables}
+    every = (*report.primary.rows, *tables["undecided_keys"].rows)
+    return {
+        row["key_hex"]: {
+            name: value
+            for name, value in row.items()
+            if name not in ("partition_id", "disk_bytes")
+            and not any(word in name for word in BY_BATCH)
+        }
+        for row in every
+    }
+
+
+@pytest.mark.parametrize("name", ["group-4-to-3", "group-4-to-6"])
+def test_what_is_proven_of_a_key_stays_proven_in_its_new_partition(folder: Path, name: str) -> None:
+    twin = judged(folder / "group-4")
+    assert [row["certainty"] for row in twin.values()].count("proven") == 30
+    assert judged(folder / name) == twin
+
+
+def test_a_task_reads_the_partitions_that_its_keys_can_come_from(folder: Path) -> None:
+    """Those whose number is equal modulo the greatest common divisor of both counts."""
+    tasks = planning.plan(open_checkpoint(str(folder / "group-4-to-6")), planning.TaskRequest(10))
+    origins = [[Task.from_json(each) for each in task.origins] for task in tasks]
+    assert [[each.partition_id for each in of_task] for of_task in origins] == [[0, 2], [1, 3]] * 3
+    assert {(each.version, each.origins) for of_task in origins for each in of_task} == {(7, ())}
+
+
+def test_several_repartitionings_are_followed_one_behind_the_other(folder: Path) -> None:
+    tasks = planning.plan(open_checkpoint(str(folder / "agg-4-to-7-to-3")), planning.TaskRequest(9))
+    there = [task for task in tasks if task.present]
+    assert [len(task.origins) for task in there] == [7] * 3
+    assert [len(task.origins) for task in tasks if not task.present] == [0] * 4
+    assert len(Task.from_json(there[0].origins[0]).origins) == 4
+
+
+@pytest.mark.parametrize(("name", "rows"), [("agg-4-to-7", [113, 101]), ("agg-4-to-7-to-3", [214])])
+def test_when_a_row_was_last_put_is_known_through_repartitionings(
+    folder: Path, name: str, rows: list[int]
+) -> None:
+    """The twin without has 113 rows of its last batch, and 101 older ones."""
+    (ages,) = (t for t in api.leftovers(str(folder / name)).tables if t.name == "ages")
+    assert [row["rows"] for row in ages.rows] == rows
+    assert all(row["from_ms"] for row in ages.rows)
+
+
+def test_a_history_that_costs_too_much_begins_with_the_repartitioning(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Less is proven then, and nothing that is not so."""
+    every = judged(folder / "group-4-to-6")
+    monkeypatch.setattr(planning, "MOST_READS", 1)
+    monkeypatch.setattr(planning, "FEW_READS", 1)
+    found = judged(folder / "group-4-to-6")
+    proven = {key for key, row in found.items() if row["certainty"] == "proven"}
+    assert proven < {key for key, row in every.items() if row["certainty"] == "proven"}
+
+
+@pytest.mark.parametrize(
+    ("name", "notes"),
+    [
+        ("group-4-to-3", ["Batch 7 repartitioned the state from 4 to 3 partitions"]),
+        (
+            "agg-4-to-7-to-3",
+            [
+                "Batch 5 repartitioned the state from 4 to 7 partitions",
+                "Batch 8 repartitioned the state from 7 to 3 partitions",
+            ],
+        ),
+    ],
+)
+def test_a_repartitioning_is_named(folder: Path, name: str, notes: list[str]) -> None:
+    for report in (api.info(str(folder / name)), api.timeline(str(folder / name))):
+        found = [note.partition(";")[0] for note in report.notes if "repartition" in note]
+        assert found == notes
+
+
+def test_each_version_has_its_partitions_in_the_timeline(folder: Path) -> None:
+    rows = rows_of(api.timeline(str(folder / "agg-4-to-7-to-3")))
+    counts = {row["version"]: (row["partitions"], row["of_partitions"]) for row in rows}
+    expected = dict.fromkeys(range(1, 6), 4) | dict.fromkeys(range(6, 9), 7) | {9: 3}
+    assert counts == {version: (n, n) for version, n in expected.items()}
+
+
+def test_a_key_has_one_story(folder: Path) -> None:
+    path = str(folder / "group-4-to-3")
+    key = rows_of(api.leftovers(path, SHOWN))[0]["key"]["k"]
+    story = rows_of(api.leftovers(path, explain=f"k={key}"))
+    assert story[-1]["what"].startswith("kept_without_timeout, proven")
+    assert [row["event"] for row in story].count("judged") == 1
+    told = api.history(path, replace(SHOWN, where=(f"key.k={key}",)))
+    assert not any("lies in the partitions" in note for note in told.notes)
+
+
+@pytest.fixture
+def unfinished(folder: Path, tmp_path: Path) -> Path:
+    """As a repartitioning leaves it that is broken off before its commit."""
+    root = Path(shutil.copytree(folder / "agg-4-to-7-to-3", tmp_path / "unfinished"))
+    (root / "commits/8").unlink()
+    return root
+
+
+def test_an_unfinished_repartitioning_is_named_and_nothing_else(unfinished: Path) -> None:
+    report = api.audit(str(unfinished))
+    assert report.summary["version"] == 8
+    (found,) = (one for one in report.findings if one.kind.group is Group.INTEGRITY)
+    assert found.kind.id == "SS119"
+    assert "batch 8 repartitions the state from 7 to 3 partitions" in found.evidence
+    assert "STREAMING_UNFINISHED_REPARTITION_DETECTED" in found.evidence
+
+
+def entries(root: Path, change: Mapping[str, str]) -> Iterator[Path]:
+    """Entries of the offset log, with other texts in place of some."""
+    for path in sorted((root / "offsets").glob("[0-9]*")):
+        text = path.read_text("utf-8")
+        for old, new in change.items():
+            text = re.sub(old, new, text)
+        path.write_text(text, "utf-8")
+        yield path
+
+
+def test_partitions_that_the_log_does_not_explain_are_still_too_many(
+    folder: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(folder / "agg-4-to-7-to-3", tmp_path / "copy"))
+    assert list(entries(root, {r'(shuffle\.partitions":")\d+': r"\g<1>3"}))
+    slugs = {problem.slug for problem in api.audit(str(root)).problems}
+    assert "extra-partition" in slugs
