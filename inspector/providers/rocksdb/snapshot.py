@@ -93,6 +93,13 @@ def read_snapshot(storage: Storage, file: StoreFile) -> Snapshot:
         raise error.at(file.path) from None
 
 
+def _cause(error: Exception) -> Exception:
+    """What is wrong with a zip: zipfile takes a file that cannot be read for a bad one."""
+    if isinstance(error.__context__, OSError):
+        return error.__context__
+    return DecodeError(f"got no readable zip ({error}), expected a snapshot")
+
+
 def _metadata(storage: Storage, file: StoreFile) -> bytes:
     if not file.size:
         raise TruncatedError("the file is empty", offset=0)
@@ -112,7 +119,7 @@ def _metadata(storage: Storage, file: StoreFile) -> bytes:
     except InspectorError:
         raise
     except (*_BAD_ZIP, ValueError) as error:
-        raise DecodeError(f"got no readable zip ({error}), expected a snapshot") from None
+        raise _cause(error) from None
     if len(data) != entry.file_size:
         raise DecodeError(f"got {len(data)} bytes of {_METADATA!r}, expected {entry.file_size}")
     return data
