@@ -96,6 +96,12 @@ class MissingVersionError(CheckpointError):
     slug = "missing-version"
 
 
+class OutpacedError(InspectorError):
+    """The query removed the files of a version while they were being read; nothing is damaged."""
+
+    slug = "outpaced"
+
+
 class UnsupportedProviderError(CheckpointError):
     """The state was written by a provider whose files this package does not read."""
 

@@ -268,6 +268,9 @@ class Redact(enum.Enum):
 COMPARED = "compared"
 """Slug of what is no fault: changes are known by comparing snapshots, for there are no deltas."""
 
+NO_FAULT = ("moved", COMPARED)
+"""Slugs of what is a note to whoever reads a report, and no problem of its checkpoint."""
+
 READABLE = (
     *("snapshot-differs", "file-checksum", "codec-mismatch", "uncommitted", "moved", COMPARED),
     *("foreign-folder", "extra-partition", "partition-counts"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Annotated, Any
 
 import pyarrow as pa
@@ -21,15 +22,29 @@ from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import by_store, listed_again, looks_at, selected_tasks
+from inspector.analyses.shared.second_look import (
+    MORE_LOOKS,
+    Listings,
+    restores,
+    version_moved,
+)
+from inspector.analyses.shared.stores import (
+    by_store,
+    held_batches,
+    listed_again,
+    looks_at,
+    selected_tasks,
+)
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import BatchFunction
+from inspector.exceptions import OutpacedError
 from inspector.model import Problem, Redact, StoreName
 from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter
-from inspector.passes.looked_at import looked_at
+from inspector.passes.looked_at import Look, looked_at, once
 from inspector.render.report import Column, Report, Unit
+from inspector.schemas import DIFF as DIFFERENCES
 from inspector.schemas import specs_in
 
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
@@ -143,20 +158,38 @@ def diff(  # noqa: PLR0913 - each is an option of the command
         limit: rows at most; 0 for all.
     """
     options = options or Options()
-    new_options = replace(options, batch=to_batch, state_version=to_version)
-    new = Run.start(other or path, new_options)
-    if other is None:
-        old = _before(new, from_batch, from_version)
-    else:
+    ends = (from_batch, to_batch, from_version, to_version)
+
+    def start() -> tuple[Run, Run]:
+        new_options = replace(options, batch=to_batch, state_version=to_version)
+        new = Run.start(other or path, new_options)
+        if other is None:
+            return _before(new, from_batch, from_version), new
         old_options = replace(options, batch=from_batch, state_version=from_version)
-        old = Run.start(path, old_options)
-    units, notes = _units(old, new, limit)
-    specs = [unit.to_json() for unit in units]
+        return Run.start(path, old_options), new
+
+    old, new = start()
+
+    def begin_anew(error: OutpacedError) -> None:
+        nonlocal old, new
+        if ends != (None,) * len(ends):
+            raise error
+        before, (old, new) = new.version, start()
+        if new.version != before:
+            new.note(version_moved(before, new.version))
+
+    def differences() -> Iterator[pa.RecordBatch]:
+        units, told = _units(old, new, limit)
+        notes[:] = told
+        return new.stream(_looking(old, new), [unit.to_json() for unit in units])
+
+    notes: list[str] = []
+    batches = held_batches(DIFFERENCES, differences, begin_anew)
     keys = HashedKeys(KeyFilter(options.keys, options.where), notes)
     return diff_report(
         (old.checkpoint, old.version),
         (new.checkpoint, new.version),
-        keys.watch(new.stream(_looking(old, new), specs)),
+        keys.watch(batches),
         list(dict.fromkeys((*old.listed, *new.listed))),
         DiffRequest(limit, raw, options.redact or Redact.NONE, notes),
     )
@@ -165,17 +198,28 @@ def diff(  # noqa: PLR0913 - each is an option of the command
 def _looking(old: Run, new: Run) -> BatchFunction:
     """:func:`inspector.passes.diff.run_diff`, looking again at what moves while it is read."""
 
-    def again(unit: DiffTask) -> DiffTask:
+    def again(unit: DiffTask, paths: Sequence[str]) -> DiffTask:
         sides = ((old, unit.old), (new, unit.new))
-        before, after = (tuple(listed_again(run, task) for task in side) for run, side in sides)
+        before, after = (
+            tuple(listed_again(run, task, _below(run, paths)) for task in side)
+            for run, side in sides
+        )
         return replace(unit, old=before, new=after)
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        looks = min(looks_at(old), looks_at(new))
+        look: Look[DiffTask] = once
+        if looks_at(old) and looks_at(new):
+            look = partial(looked_at, again=again, looks=MORE_LOOKS)
         for unit in map(DiffTask.from_json, specs_in(batches)):
-            yield from looked_at(unit, differences_of, again=again, looks=looks)
+            yield from look(unit, differences_of)
 
     return function
+
+
+def _below(run: Run, paths: Iterable[str]) -> list[str]:
+    """The paths that are of one of two checkpoints."""
+    state = run.checkpoint.storage.full_path("state")
+    return [path for path in paths if path.startswith(state)]
 
 
 def _before(new: Run, batch: int | None, version: int | None) -> Run:
@@ -184,7 +228,9 @@ def _before(new: Run, batch: int | None, version: int | None) -> Run:
         version = max(new.version - 1, 0)
     chosen = new.checkpoint.version_of(batch, version)
     options = replace(new.options, batch=None, state_version=chosen)
-    return replace(Run.at(new.checkpoint, chosen, options, new.engine), reopen=new.reopen)
+    listings = Listings(whole=restores(new.checkpoint, chosen))
+    old = Run.at(new.checkpoint, chosen, options, new.engine)
+    return replace(old, reopen=new.reopen, listings=listings)
 
 
 def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:

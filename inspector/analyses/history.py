@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Annotated, Any
 
+import pyarrow as pa
+
 from inspector.analyses.shared.change_rows import EVENT, RAW, ChangeRows
 from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, VERSION, identity
 from inspector.analyses.shared.declare import Option, TableSpec, analysis
@@ -21,7 +23,8 @@ from inspector.analyses.shared.options import (
 )
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import change_batches, selected_tasks
+from inspector.analyses.shared.second_look import Listings
+from inspector.analyses.shared.stores import change_batches, held_batches, selected_tasks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.exceptions import CheckpointError
@@ -30,6 +33,7 @@ from inspector.operators.rule import Clock
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import restorable_versions
 from inspector.render.report import Column, Report, Unit
+from inspector.schemas import CHANGES
 from inspector.state.events import Event
 
 _FILE_ORDER = {Event.IN_SNAPSHOT.word: 1}
@@ -100,15 +104,22 @@ def history(
     Raises:
         CheckpointError: no key is given, or it fits no store.
     """
-    run = Run.start(path, options)
+    started = run = Run.start(path, options)
     keys = KeyFilter(run.options.keys, run.options.where)
     if not keys:
         raise CheckpointError("no key is given, expected --key or --where")
-    if uncommitted:
-        run = replace(run, version=max([run.version, *run.checkpoint.uncommitted]))
+
+    def changes() -> Iterator[pa.RecordBatch]:
+        nonlocal run
+        newest = max(started.checkpoint.uncommitted, default=0) if uncommitted else 0
+        run = started
+        if newest > run.version:
+            run = replace(run, version=newest, listings=Listings())
+        return change_batches(run, selected_tasks(run), bases=True)
+
+    batches = held_batches(CHANGES, changes, started.begin_anew)
     problems, ambiguous = list(run.listed), list[str]()
     redact = run.options.redact or Redact.NONE
-    batches = change_batches(run, selected_tasks(run), bases=True)
     watched = HashedKeys(keys, ambiguous).watch(batches)
     found = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, problems))
     report = history_report(run.checkpoint, run.version, found, problems, limit)

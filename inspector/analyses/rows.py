@@ -32,13 +32,14 @@ from inspector.analyses.shared.options import (
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
-from inspector.analyses.shared.stores import live_batches, selected_tasks
+from inspector.analyses.shared.stores import held_batches, live_batches, selected_tasks
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.model import Problem, Redact, StoreName
 from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Column, Report, Unit
+from inspector.schemas import ROWS as LIVE_ROWS
 
 ROWS = TableSpec(
     "rows",
@@ -114,8 +115,11 @@ def rows(
     run = Run.start(path, options)
     redact = run.options.redact or Redact.NONE
     keys = KeyFilter(run.options.keys, run.options.where)
+    live = held_batches(
+        LIVE_ROWS, lambda: live_batches(run, selected_tasks(run)), run.begin_anew, limit
+    )
     notes = vouching_notes(run.checkpoint, run.version)
-    batches = HashedKeys(keys, notes).watch(live_batches(run, selected_tasks(run)))
+    batches = HashedKeys(keys, notes).watch(live)
     request = RowsRequest(limit, raw, redact, keys, notes)
     return rows_report(run.checkpoint, run.version, batches, list(run.listed), request)
 

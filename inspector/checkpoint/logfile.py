@@ -27,6 +27,9 @@ VANISHED_SLUG = "vanished"
 MOVED_SLUG = "moved"
 """Slug of what is no fault: the query went on while it was read, and was looked at again."""
 
+OUTPACED_SLUG = "outpaced"
+"""Slug of a problem that is a query which removes versions faster than they can be read."""
+
 DOUBTFUL = frozenset(
     {
         *(

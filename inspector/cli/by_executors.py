@@ -14,7 +14,7 @@ from inspector.cli.command import code_of
 from inspector.cli.options import NEVER
 from inspector.engines.local import LocalEngine
 from inspector.plain_text import escape
-from inspector.render.text import problem_line
+from inspector.render.text import message_lines
 
 FORMATS = ("parquet", "ndjson", "csv")
 
@@ -63,8 +63,8 @@ def write_by_executors(analysis: Analysis, run: Run, parsed: Mapping[str, Any]) 
     few = {each.name: each.option.for_people for each in analysis.options}
     report = analysis.function(run, **{name: few[name] for name in few if few[name]})
     writing.write_table(run, table, place, parsed["output"], force=parsed["force"])
-    for problem in report.problems:
-        click.echo(f"problem: {problem_line(problem)}", err=True)
+    for line in message_lines(report.problems, quiet=parsed["quiet"]):
+        click.echo(line, err=True)
     if not parsed["quiet"]:
         count = report.summary[table.name]
         click.echo(f"{escape(place)}: {count:,} keys, written by Spark", err=True)

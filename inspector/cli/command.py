@@ -11,12 +11,13 @@ from inspector.cli.exits import Exit
 from inspector.cli.options import NEVER
 from inspector.cli.terminal import display_of
 from inspector.cli.writing import destination, outside, write
+from inspector.exceptions import OutpacedError
 from inspector.findings.finding import Severity
 from inspector.plain_text import escape
 from inspector.render.first_screen import part_text
 from inspector.render.formats import render
 from inspector.render.report import Report
-from inspector.render.text import problem_line
+from inspector.render.text import message_lines
 
 
 def write_report(report: Report, parsed: dict[str, Any]) -> None:
@@ -26,12 +27,25 @@ def write_report(report: Report, parsed: dict[str, Any]) -> None:
         outside(report.checkpoint, parsed["output_file"])
     with destination(parsed["output_file"], force=parsed["force"]) as file:
         write(render(report, output, display_of(parsed)), file)
+        if parsed["output_file"] is not None:
+            _refuse_part(report)
     if output in ("ndjson", "csv"):
-        for problem in report.problems:
-            click.echo(f"problem: {problem_line(problem)}", err=True)
+        for line in message_lines(report.problems, quiet=parsed["quiet"]):
+            click.echo(line, err=True)
         part = [] if report.part is None else [part_text(report.part)]
         for note in (*part, *report.notes) if not parsed["quiet"] else ():
             click.echo(f"note: {escape(note)}", err=True)
+
+
+def _refuse_part(report: Report) -> None:
+    """Rows of a version that went while they were written make no file: it would look whole.
+
+    Raises:
+        OutpacedError: such a version was read.
+    """
+    for problem in report.problems:
+        if problem.slug == OutpacedError.slug and not report.judged:
+            raise OutpacedError(problem.message, problem.path)
 
 
 def code_of(report: Report, fail_on: str) -> Exit:

@@ -24,7 +24,7 @@ import click
 
 from inspector import analyses
 from inspector.cli.terminal import echo_message
-from inspector.render.cells import escape
+from inspector.plain_text import escape
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -156,14 +156,14 @@ def _contents(
                 # It is for other tools, and one of these will say what is wrong with it.
                 continue
             raise click.BadParameter(f"{file}: {error}", context, parameter) from None
-        content = _own_table(content) if file.name == PROJECT else content
-        writers = None if named or not content else _writers(file)
+        settings = _own_table(content) if file.name == PROJECT else content
+        writers = None if named or not settings else _writers(file)
         if writers is not None:
             echo_message(
                 f"{escape(str(file))} is not read: {writers}; --config reads it all the same"
             )
             continue
-        yield file, content
+        yield file, settings
 
 
 def _parsed(file: Path) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import click
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.second_look import MORE_LOOKS
 from inspector.cli.by_executors import check_format
 from inspector.cli.config_file import ActingOption
 from inspector.cli.exits import Exit
@@ -27,9 +29,10 @@ from inspector.cli.table_files import (
 )
 from inspector.cli.writing import outside
 from inspector.engines.local import LocalEngine
+from inspector.exceptions import OutpacedError
 from inspector.model import READABLE, Problem
 from inspector.plain_text import escape
-from inspector.render.text import problem_line
+from inspector.render.text import message_lines
 
 
 def export_options(parameters: Sequence[click.Parameter]) -> list[click.Parameter]:
@@ -64,19 +67,45 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     outside(run.checkpoint.root, output)
     if not isinstance(run.engine, LocalEngine):
         problems = _by_spark(run, what, form, parsed, own)
-    elif form in TYPED:
-        tables = analysis.function(what, run, **own)
-        places = targets(output, [table.name for table in tables], SUFFIXES[form])
-        with written(places, force=parsed["force"]) as files:
-            counts = [write_typed(*pair, form) for pair in zip(tables, files, strict=True)]
-        for place, count in zip(places, counts, strict=True):
-            _say(f"{place}: {_counted(count, what)}", parsed)
-        problems = [problem for table in tables for problem in table.problems]
     else:
-        problems = _as_text(run, what, form, parsed, own)
-    for problem in problems:
-        click.echo(f"problem: {problem_line(problem)}", err=True)
+        write = partial(_typed, analysis) if form in TYPED else _as_text
+        problems = _lasting(run, lambda: write(run, what, form, parsed, own))
+    for line in message_lines(problems, quiet=parsed["quiet"]):
+        click.echo(line, err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
+
+
+def _lasting(run: Run, write: Callable[[], Sequence[Problem]]) -> Sequence[Problem]:
+    """The problems of files that were written of one version: of a newer one, where it went.
+
+    Raises:
+        OutpacedError: it went at every attempt, or its user chose it; nothing is written then.
+    """
+    for left in range(MORE_LOOKS, -1, -1):
+        try:
+            return write()
+        except OutpacedError as error:  # noqa: PERF203 - an attempt takes longer than its try
+            if not left:
+                raise
+            run.begin_anew(error)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _typed(
+    analysis: Analysis,
+    run: Run,
+    what: str,
+    form: str,
+    parsed: Mapping[str, Any],
+    own: Mapping[str, Any],
+) -> Sequence[Problem]:
+    tables = analysis.function(what, run, **own)
+    places = targets(parsed["output_file"], [table.name for table in tables], SUFFIXES[form])
+    with written(places, force=parsed["force"]) as files:
+        counts = [write_typed(*pair, form) for pair in zip(tables, files, strict=True)]
+    for place, count in zip(places, counts, strict=True):
+        _say(f"{place}: {_counted(count, what)}", parsed)
+    return [problem for table in tables for problem in table.problems]
 
 
 def _as_text(

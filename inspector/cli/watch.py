@@ -17,7 +17,7 @@ from inspector.cli.writing import destination, outside, write
 from inspector.plain_text import escape
 from inspector.render.formats import render
 from inspector.render.report import Report
-from inspector.render.text import problem_line
+from inspector.render.text import message_lines
 from inspector.render.watch_lines import batch_lines, head_line
 
 
@@ -79,9 +79,9 @@ def _export(report: Report, place: str | None) -> None:
 
 def _say(report: Report, said: set[str], parsed: dict[str, Any]) -> set[str]:
     """Problems, each once, and notes on stderr."""
-    problems = {problem_line(problem): None for problem in report.problems}
+    problems = dict.fromkeys(message_lines(report.problems, quiet=parsed["quiet"]))
     for line in problems.keys() - said:
-        click.echo(f"problem: {line}", err=True)
+        click.echo(line, err=True)
     for note in report.notes if not parsed["quiet"] else ():
         click.echo(f"note: {escape(note)}", err=True)
     return set(problems)

@@ -25,7 +25,7 @@ class RememberedFiles(VerifiedFiles):
     def __init__(self, storage: Storage) -> None:
         super().__init__(storage)
         self._listed: dict[str, Entry] = {}
-        self._kept: dict[str, tuple[Entry, bytes]] = {}
+        self._kept: dict[str, tuple[Entry, bytes, bool]] = {}
 
     def look_again(self) -> None:
         """Begin another look: folders are listed anew, and what has gone is forgotten.
@@ -36,6 +36,8 @@ class RememberedFiles(VerifiedFiles):
         self._kept = {path: kept for path, kept in self._kept.items() if path in self._listed}
         self._listed.clear()
         self._names.clear()
+        self._spare.clear()
+        self.vouched = {}  # whoever has the old one keeps it
         self._tree, self._has_asked = None, False
 
     def read(
@@ -50,12 +52,13 @@ class RememberedFiles(VerifiedFiles):
         entry = self._entry(relative)
         kept = self._kept.get(relative)
         if kept is not None and kept[0] == entry:
+            self.vouched[relative] = kept[2]
             return kept[1]
         if entry is not None and size is None:
             size = entry.size
         data = super().read(relative, limit, size=size)
         if entry is not None:
-            self._kept[relative] = entry, data
+            self._kept[relative] = entry, data, self.vouched[relative]
         return data
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
@@ -68,5 +71,5 @@ class RememberedFiles(VerifiedFiles):
         folder = relative.rpartition("/")[0]
         if folder not in self._names:
             with suppress(InspectorError, OSError):
-                self.list(folder, missing_ok=True)
+                self._spare[folder] = self.list(folder)
         return self._listed.get(relative)

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from inspector.checkpoint.logfile import DENIED_SLUG, MOVED_SLUG, STORAGE_SLUG, VANISHED_SLUG
+from inspector.checkpoint.logfile import (
+    DENIED_SLUG,
+    MOVED_SLUG,
+    OUTPACED_SLUG,
+    STORAGE_SLUG,
+    VANISHED_SLUG,
+)
 from inspector.exceptions import NoSchemaError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.catalogue import (
@@ -44,6 +50,7 @@ KIND_OF_PROBLEM: dict[str, Kind] = {
     "foreign-folder": FOREIGN_FOLDER,
     VANISHED_SLUG: CHANGED_DURING_SCAN,
     MOVED_SLUG: CHANGED_DURING_SCAN,
+    OUTPACED_SLUG: CHANGED_DURING_SCAN,
     DENIED_SLUG: ACCESS_DENIED,
     STORAGE_SLUG: STORAGE_SILENT,
     "file-checksum": BAD_CHECKSUM,

@@ -1,12 +1,13 @@
 """Rows that are given away while they are read, of a query that runs.
 
 They cannot be taken back. So a store is read again where what looks like damage comes before its
-first row; what comes behind that is said as it is.
+first row. Where files went behind that, or the version as a whole, nothing is damaged, and nothing
+whole can be given either: that ends the reading.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -28,7 +29,7 @@ def looked_at(
     task: T,
     read: Callable[[T], Iterator[pa.RecordBatch]],
     *,
-    again: Callable[[T], T],
+    again: Callable[[T, Sequence[str]], T],
     looks: int,
 ) -> Iterator[pa.RecordBatch]:
     """Batches of a task, by a later look where files moved before the first row.
@@ -36,13 +37,20 @@ def looked_at(
     Args:
         task: what is read.
         read: emits batches with the column ``kind``.
-        again: the same by a new listing.
+        again: the same by a new listing, which confirms that files are still there whose paths
+            are given; raises where they are not.
         looks: how often; once more if a listing shows nothing new.
+
+    Raises:
+        OutpacedError: as of ``again``.
     """
     given = False
     for batch in read(task):
-        if looks and not given and _is_doubtful(batch):
-            other = again(task)
+        doubtful = _is_doubtful(batch)
+        if doubtful and (given or not looks):
+            again(task, list(filter(None, batch.column("path").to_pylist())))
+        elif doubtful:
+            other = again(task, ())
             left = looks - 1 if other != task else 0
             yield from looked_at(other, read, again=again, looks=left)
             return

@@ -6,11 +6,11 @@ Keys and values are anybody's input: control characters are escaped before a ter
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from inspector.findings.finding import Finding
-from inspector.model import Problem
+from inspector.model import NO_FAULT, Problem
 from inspector.plain_text import escape
 from inspector.render.cells import NUMBERS, cell_text, summary_name, summary_text
 from inspector.render.display import Display
@@ -31,8 +31,9 @@ def render_text(report: Report, display: Display = _NO_LIMITS) -> Iterator[str]:
     for table in _shown_tables(report):
         yield "\n"
         yield from drawn_table(table, display)
-    yield from _problems(report.problems, display)
-    for note in (*report.notes, *report.footnotes):
+    faults, notes = _parted(report.problems)
+    yield from _problems(faults, display)
+    for note in (*notes, *report.notes, *report.footnotes):
         yield "\n"
         yield from display.text(note)
 
@@ -49,18 +50,35 @@ def render_markdown(report: Report, display: Display = _NO_LIMITS) -> Iterator[s
         yield f"Next: {markdown_text(finding.next_step)}.\n"
     for table in _shown_tables(report):
         yield from markdown_table(table, wide=display.wide)
-    if report.problems:
+    faults, notes = _parted(report.problems)
+    if faults:
         yield "\n## Problems\n\n"
-    for problem in report.problems:
+    for problem in faults:
         yield f"- {markdown_text(problem_line(problem))}\n"
-    for note in (*report.notes, *report.footnotes):
+    for note in (*notes, *report.notes, *report.footnotes):
         yield f"\n{markdown_text(note)}\n"
+
+
+def _parted(problems: Sequence[Problem]) -> tuple[list[Problem], list[str]]:
+    """What is wrong; and as notes what is no fault, without the place, which is the whole."""
+    faults = [problem for problem in problems if problem.slug not in NO_FAULT]
+    notes = [problem.message for problem in problems if problem.slug in NO_FAULT]
+    return faults, [f"{note[:1].upper()}{note[1:]}." for note in notes]
 
 
 def _shown_tables(report: Report) -> Iterator[Table]:
     """The tables, but for one whose rows the list of findings or of problems shows in full."""
     there = (table for table in report.tables if table.shown)
     return (table for table in there if table.name not in ("findings", "problems"))
+
+
+def message_lines(problems: Iterable[Problem], *, quiet: bool) -> Iterator[str]:
+    """Problems as lines for stderr; what is no fault is a note, and left out if quiet is set."""
+    for problem in problems:
+        if problem.slug not in NO_FAULT:
+            yield f"problem: {problem_line(problem)}"
+        elif not quiet:
+            yield f"note: {problem_line(problem)}"
 
 
 def problem_line(problem: Problem) -> str:

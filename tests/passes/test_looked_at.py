@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pyarrow as pa
 
@@ -20,9 +20,16 @@ def read(looks: int, *by_look: Found, moves: bool = True) -> tuple[Found, int]:
         nonlocal reads
         reads += 1
         for kind, slug in by_look[min(task, len(by_look) - 1)]:
-            yield pa.RecordBatch.from_pydict({"kind": [kind], "slug": pa.array([slug], "string")})
+            columns = {"slug": slug, "path": slug and "file"}
+            texts = {name: pa.array([text], "string") for name, text in columns.items()}
+            yield pa.RecordBatch.from_pydict({"kind": [kind], **texts})
 
-    found = looked_at(0, batches, again=lambda task: task + moves, looks=looks)
+    def again(task: int, paths: Sequence[str]) -> int:
+        confirmed.extend(paths)
+        return task + moves
+
+    confirmed: list[str] = []
+    found = looked_at(0, batches, again=again, looks=looks)
     return [(row["kind"], row["slug"]) for each in found for row in each.to_pylist()], reads
 
 

@@ -9,6 +9,13 @@ from time import monotonic, sleep
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run, work_of
+from inspector.analyses.shared.second_look import (
+    MORE_LOOKS,
+    OUTPACED,
+    Listings,
+    newest_whole,
+    restores,
+)
 from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage
@@ -16,6 +23,7 @@ from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
 from inspector.discovery.remembered_files import RememberedFiles
 from inspector.discovery.user_schemas import UserSchemas
 from inspector.engines.local import LocalEngine
+from inspector.exceptions import OutpacedError
 from inspector.facts.registry import facts_schema
 from inspector.merge.collect import Facts, collect
 from inspector.passes.follow import Followed
@@ -25,7 +33,8 @@ from inspector.providers.registry import classify
 FACTS = FactRequest()
 
 PATIENCE = 5
-"""Looks in a row at a storage that does not answer, until it is an error."""
+"""Looks in a row at a storage that does not answer, or at a query that is too fast, until it is an
+error."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +104,10 @@ class Following:
     _query: str | None = None
     _read: bool = False
     _failures: int = 0
+    _outpaced: OutpacedError | None = None
     _notes: list[str] = field(default_factory=list)
     _followed: Followed = field(default_factory=Followed)
+    _doubts: Listings = field(default_factory=Listings)
 
     def __post_init__(self) -> None:
         root, self._meant = resolve_root(self.path, self.options.storage_options, classify)
@@ -113,6 +124,7 @@ class Following:
         Raises:
             NotACheckpointError, FileNotFoundError: the checkpoint is gone.
             OSError: the storage did not answer :data:`PATIENCE` times in a row.
+            OutpacedError: so often the query removed what was to be read, or when the pace ended.
         """
         while True:
             for seen in self._look_patiently():
@@ -120,20 +132,27 @@ class Following:
                 if pace.reached(seen.batch_id):
                     return
             if pace.reached(self._seen) or not pace.wait():
+                if self._outpaced is not None:
+                    raise self._outpaced
                 return
 
     def _look_patiently(self) -> Iterator[BatchSeen]:
         try:
-            yield from self.look()
+            for seen in self.look():
+                self._failures = 0
+                yield seen
         except FileNotFoundError:
             raise
-        except OSError as error:
+        except (OSError, OutpacedError) as error:
             self._failures += 1
             if self._failures >= PATIENCE:
                 raise
-            self._notes.append(f"the storage did not answer, and was asked again: {error}")
+            if isinstance(error, OutpacedError):
+                self._outpaced = error
+            else:
+                self._notes.append(f"the storage did not answer, and was asked again: {error}")
         else:
-            self._failures = 0
+            self._failures, self._outpaced = 0, None
 
     def look(self) -> Iterator[BatchSeen]:
         """The batches that were committed since the last look, oldest first.
@@ -141,7 +160,30 @@ class Following:
         Raises:
             NotACheckpointError, FileNotFoundError: the checkpoint is gone.
             OSError: the storage does not answer; the next look begins where this one ended.
+            OutpacedError: the query removed what was to be read, at :data:`MORE_LOOKS` listings
+                more; so does the next look.
         """
+        looks = MORE_LOOKS
+        checkpoint = self._listed()
+        while self._seen is not None and self._seen < checkpoint.newest_version - 1:
+            seen = self._judged(checkpoint, self._seen + 1)
+            if self._is_sure(seen):
+                self._seen, self._notes, looks = seen.batch_id, [], MORE_LOOKS
+                self._doubts.whole = False  # that was said of this batch
+                yield seen
+            elif looks:
+                looks -= 1
+                checkpoint = self._listed()
+                self._pass_over(checkpoint)
+            else:
+                raise OutpacedError(
+                    f"{OUTPACED}: at each of {MORE_LOOKS + 1} looks, each by a new listing, other "
+                    "files were gone than before",
+                    checkpoint.root,
+                )
+
+    def _listed(self) -> Checkpoint:
+        """The checkpoint by a new listing."""
         self._small.look_again()
         checkpoint = checkpoint_at(
             self._storage, self._meant, self._part, self._schemas, self._small
@@ -154,10 +196,35 @@ class Following:
         self._note_changes(checkpoint, newest)
         if self._seen is None:
             self._seen = min(newest, max(newest - self.last, _oldest_batch(checkpoint) - 1))
-        for batch in range(self._seen + 1, newest + 1):
-            seen = self._judged(checkpoint, batch)
-            self._seen, self._notes = batch, []
-            yield seen
+        return checkpoint
+
+    def _is_sure(self, seen: BatchSeen) -> bool:
+        """Whether a batch has no doubt, but for those that a look before had too.
+
+        What was replayed of it else counts for nothing: the next look reads it anew.
+        """
+        whole = restores(seen.run.checkpoint, seen.run.version)
+        if not self._doubts.add(seen.run.problems(seen.facts), whole=whole):
+            return True
+        self._followed = Followed()
+        return False
+
+    def _pass_over(self, checkpoint: Checkpoint) -> None:
+        """Go on with the newest batch that is whole, if the next one no longer is."""
+        assert self._seen is not None
+        first, whole = self._seen + 1, newest_whole(checkpoint)
+        if restores(checkpoint, first + 1) or whole is None or whole - 1 <= first:
+            return
+        last = whole - 2
+        gone = (
+            f"batch {first} was removed before it"
+            if last == first
+            else f"batches {first} to {last} were removed before they"
+        )
+        self._notes.append(
+            f"{gone} could be read here: batch {whole - 1} is the newest that is whole"
+        )
+        self._seen = last
 
     def _note_changes(self, checkpoint: Checkpoint, newest: int) -> None:
         """Begin anew if it is another query, or the same one at an older batch."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from inspector.analyses.shared.declare import FactRequest
@@ -11,24 +11,29 @@ from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.refusals import folded
 from inspector.analyses.shared.second_look import (
     MORE_LOOKS,
+    OUTPACED,
+    Listings,
     Read,
-    doubts,
+    gone_from,
     listing_moved,
+    newest_whole,
     observed,
     restores,
+    version_moved,
 )
 from inspector.analyses.shared.splitting import bounded, split
-from inspector.checkpoint.logfile import MOVED_SLUG
+from inspector.checkpoint.logfile import MOVED_SLUG, OUTPACED_SLUG
 from inspector.checkpoint.logs import Near
 from inspector.checkpoint.meter import READ
-from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.roots import Selection, resolve_root
+from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import (
     Checkpoint,
     checkpoint_at,
-    open_checkpoint,
     state_file_bytes,
 )
 from inspector.discovery.listing import listing_problems
+from inspector.discovery.remembered_files import RememberedFiles
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_schemas import UserSchemas
 from inspector.engines.engine import (
@@ -49,10 +54,12 @@ from inspector.exceptions import (
     CheckpointError,
     EngineError,
     NotEnoughMemoryError,
+    OutpacedError,
 )
 from inspector.findings.thresholds import Thresholds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.model import LIMITS_FAULT, Problem
+from inspector.providers.registry import classify
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -92,6 +99,7 @@ class Run:
         options: of its user. listed: what is wrong by the listing alone, and what moved.
         engine: where the tasks run.
         reopen: lists the checkpoint again; None for one that is looked at once.
+        listings: what they showed so far.
     """
 
     checkpoint: Checkpoint
@@ -100,6 +108,7 @@ class Run:
     listed: tuple[Problem, ...]
     engine: Engine
     reopen: Callable[[], Checkpoint] | None = None
+    listings: Listings = field(default_factory=Listings)
 
     @property
     def thresholds(self) -> Thresholds:
@@ -147,15 +156,12 @@ class Run:
         schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
 
         near = None if whole_logs else Near(_batch(options))
-
-        def open_it() -> Checkpoint:
-            return _opened(path, options, reader_of(engine), (selection, schemas), near)
-
-        checkpoint = open_it()
+        reopen = _opening(path, options, reader_of(engine), (selection, schemas), near)
+        checkpoint = reopen()
         checkpoint.check_selection()
         version = checkpoint.version_of(options.batch, options.state_version)
         chosen = engine or engines.choose(state_file_bytes(checkpoint))
-        run = replace(cls.at(checkpoint, version, options, chosen), reopen=open_it)
+        run = replace(cls.at(checkpoint, version, options, chosen), reopen=reopen)
         run._confirm_listing()
         return run
 
@@ -171,41 +177,99 @@ class Run:
         """Whether the checkpoint can be opened again."""
         return self.reopen is not None
 
+    @property
+    def is_of_chosen_version(self) -> bool:
+        """Whether its user chose the version, so that no other may take its place."""
+        selected = self.checkpoint.selection.version
+        return (self.options.batch, self.options.state_version, selected) != (None, None, None)
+
     def reopened(self) -> Checkpoint:
         """The checkpoint as it lies there now; the run goes on with what it has."""
         assert self.reopen is not None
         checkpoint = judged_by(self.reopen(), self.options)
         return with_unknown_watermarks(checkpoint, self.version)
 
+    def gone(self, paths: Collection[str]) -> set[str]:
+        """The files of some paths that are not there now."""
+        return gone_from(self.reopened(), paths) if paths else set()
+
     def look_again(self) -> bool:
         """Open the checkpoint again; whether another version is judged now.
 
-        It is the same one as long as every store can restore it, or if its user chose it.
+        It is the same one as long as every store can restore it, or if its user chose it; else the
+        newest, or where that is not whole either, though no earlier listing lacked the same of it,
+        the newest whole one.
         """
         assert self.reopen is not None
         checkpoint, before = self.reopen(), self.version
-        given = (self.options.batch, self.options.state_version, checkpoint.selection.version)
-        if given == (None, None, None) and not restores(checkpoint, before):
-            self.version = checkpoint.newest_version
         moved = [problem for problem in self.listed if problem.slug == MOVED_SLUG]
-        again = self.at(checkpoint, self.version, self.options, self.engine)
-        self.checkpoint, self.listed = again.checkpoint, (*again.listed, *moved)
+        new = self._judge(checkpoint)
+        whole = newest_whole(checkpoint)
+        if new and not self.is_of_chosen_version and whole not in (None, self.version):
+            new = self._judge(checkpoint, whole)
+        if new:
+            self.listed = (*(one for one in self.listed if one not in new), self.outpaced())
+        self.listed = (*self.listed, *moved)
         return self.version != before
 
+    def _judge(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
+        """Go over to a new listing, and to a version; the doubts that it has for the first time."""
+        if version is None and not self.is_of_chosen_version:
+            kept = restores(checkpoint, self.version)
+            version = self.version if kept else checkpoint.newest_version
+        if version not in (None, self.version):
+            self.version, self.listings.whole = version or 0, False
+        again = self.at(checkpoint, self.version, self.options, self.engine)
+        self.checkpoint, self.listed = again.checkpoint, again.listed
+        return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
+
+    @property
+    def was_restorable(self) -> bool:
+        """Whether the version is there, or was, as far as the query let it be seen."""
+        return self.listings.whole or any(one.slug == OUTPACED_SLUG for one in self.listed)
+
+    def begin_anew(self, error: OutpacedError) -> None:
+        """Go over to the newest version, because the query has removed this one.
+
+        Raises:
+            OutpacedError: the one that is given, if the user chose the version.
+        """
+        if self.is_of_chosen_version:
+            raise error
+        before = self.version
+        if self.look_again():
+            self.note(version_moved(before, self.version))
+
+    def outpaced(self) -> Problem:
+        """That the query was faster than every look; of a version that is gone, that it is."""
+        batch = self.version - 1
+        if self.is_of_chosen_version and self.listings.whole:
+            message = (
+                f"batch {batch} is no longer there: the query removed its files while they were "
+                "being read"
+            )
+        else:
+            message = (
+                f"{OUTPACED}: at each of {MORE_LOOKS + 1} looks, each by a new listing, other files"
+                " were gone than before; what hangs on them is missing"
+            )
+        return Problem(OUTPACED_SLUG, message, self.checkpoint.root)
+
     def note(self, problem: Problem) -> None:
-        """Add to what is said of the listing."""
-        self.listed = (*self.listed, problem)
+        """Add to what is said of the listing, once."""
+        self.listed = (*(one for one in self.listed if one != problem), problem)
 
     def _confirm_listing(self) -> None:
         """List again as long as a listing has gaps that the one before did not have."""
+        self.listings.add(self.listed, whole=restores(self.checkpoint, self.version))
         for look in range(MORE_LOOKS):
-            before = doubts(self.listed)
+            before = self.listings.doubts
             if not before:
                 if look:
                     self.note(listing_moved())
                 return
             self.look_again()
-            if doubts(self.listed) == before:
+            if self.listings.doubts and all(doubt in before for doubt in self.listings.doubts):
                 return
 
     def facts(self, request: FactRequest = FactRequest()) -> Facts:  # noqa: B008 - frozen
@@ -329,18 +393,31 @@ def _batch(options: Options) -> int | None:
     return options.state_version - 1
 
 
-def _opened(
+def _opening(
     path: str,
     options: Options,
     reader: Reader | None,
     narrowed: tuple[Selection, UserSchemas],
     near: Near | None,
-) -> Checkpoint:
-    if reader is None:
-        return open_checkpoint(path, options.storage_options, *narrowed, near)
-    if options.storage_options:
-        raise EngineError(
-            "--storage-option is for fsspec; with --io hadoop the session's own settings count, "
-            "such as --conf spark.hadoop.fs.s3a.endpoint=..."
-        )
-    return checkpoint_at(*reader.open(path), *narrowed)
+) -> Callable[[], Checkpoint]:
+    """What opens a checkpoint, again and again: each time by new listings.
+
+    The bytes of logs, metadata and schemas are kept: whoever reads a hundred log entries anew at
+    each look is too slow for a query that keeps few batches.
+    """
+    if reader is not None:
+        if options.storage_options:
+            raise EngineError(
+                "--storage-option is for fsspec; with --io hadoop the session's own settings count,"
+                " such as --conf spark.hadoop.fs.s3a.endpoint=..."
+            )
+        return lambda: checkpoint_at(*reader.open(path), *narrowed)
+    root, meant = resolve_root(path, options.storage_options, classify)
+    small = RememberedFiles(Storage(root, options.storage_options))
+
+    def open_it() -> Checkpoint:
+        small.look_again()
+        storage = Storage(root, options.storage_options)
+        return checkpoint_at(storage, meant, *narrowed, small, near=near)
+
+    return open_it

@@ -2,17 +2,18 @@
 
 Spark's cleanup removes old files while they are listed and read, and a query that restarts writes
 some anew. So wherever a file is gone, or the files of a listing do not make a whole, the checkpoint
-is listed again and what was in doubt is read again. What both looks say is damage. If the version
-that was judged can no longer be restored, the newest one takes its place and all is read anew:
-every number of a report is of one version. Where the cleanup is faster than two looks, the last
-ones read no more than what makes that version, which stays longest.
+is listed again and what was in doubt is read again. What two looks say is damage. If the version
+that was judged can no longer be restored, the newest whole one takes its place and all is read
+anew: every number of a report is of one version. Where the cleanup is faster than two looks, the
+last ones read no more than what makes that version, which stays longest. Where it is faster than
+these too, that is said, and no damage.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from inspector.analyses.shared.splitting import in_whole
@@ -35,6 +36,8 @@ MORE_LOOKS = 3
 NEWEST_ALONE = 2
 """So many of them, the last ones, leave out the versions before the one that is judged."""
 
+OUTPACED = "the query removes versions faster than they can be read here"
+
 Place: TypeAlias = tuple[int, int]
 """Operator and partition: what a task is about."""
 
@@ -53,6 +56,12 @@ class Looked(Protocol):
 
     def note(self, problem: Problem) -> None:
         """Add to what the report says."""
+
+    def outpaced(self) -> Problem:
+        """What is said in place of doubts that no second look confirmed."""
+
+    def gone(self, paths: Collection[str]) -> set[str]:
+        """The files of some paths that are not there now."""
 
 
 def observed(
@@ -94,7 +103,7 @@ def observed(
     settled = doubted.places - {_place(one) for one in found if _is_doubt(one)}
     if settled or before != version:
         run.note(_moved(len(settled), before, version, shorter=shorter))
-    return iter(found)
+    return iter(_confirmed(run, found, doubted.paths) if looks else found)
 
 
 class _Doubts:
@@ -102,23 +111,40 @@ class _Doubts:
 
     Attributes:
         places: of all looks. move: whether all of the last look are of other files than before:
-            what is so twice is damage, of whatever file.
+            what is so twice is damage, of whatever file. paths: what they are of.
     """
 
     def __init__(self) -> None:
         self.places: set[Place] = set()
         self.move = False
-        self._paths: set[str | None] = set()
+        self.paths: set[str | None] = set()
 
     def see(self, found: Iterable[Observed[Any]]) -> set[Place]:
         """Take in what a look found; the places that are in doubt by it."""
         doubted = [one for one in found if _is_doubt(one)]
         paths = {one.fact.path for one in doubted}
-        self.move = bool(paths) and paths.isdisjoint(self._paths)
-        self._paths |= paths
+        self.move = bool(paths) and paths.isdisjoint(self.paths)
+        self.paths |= paths
         places = set(map(_place, doubted))
         self.places |= places
         return places
+
+
+def _confirmed(
+    run: Looked, found: list[Observed[Any]], seen: Collection[str | None]
+) -> list[Observed[Any]]:
+    """What was observed, without doubts of the last look that are of files which went since.
+
+    Args:
+        run: knows what is there now, and is told that the query is too fast.
+        found: what the last look observed.
+        seen: paths of which the looks before had doubts too.
+    """
+    new = {one.fact.path for one in found if _is_doubt(one)} - {None, *seen}
+    gone = run.gone(new)
+    if gone:
+        run.note(run.outpaced())
+    return [one for one in found if not (_is_doubt(one) and one.fact.path in gone)]
 
 
 def _newest_alone(task: Task) -> Task:
@@ -136,6 +162,52 @@ def _newest_alone(task: Task) -> Task:
     return replace(task, stores=tuple(map(trimmed, task.stores)))
 
 
+@dataclass
+class Listings:
+    """What the listings of a run showed, one after the other.
+
+    Attributes:
+        doubts: of the newest listing, and those that it shares with an earlier one are damage.
+        whole: whether any of them could restore the version that is judged now.
+    """
+
+    doubts: list[Problem] = field(default_factory=list)
+    whole: bool = False
+    _seen: set[object] = field(default_factory=set)
+
+    def add(self, problems: Iterable[Problem], *, whole: bool) -> list[Problem]:
+        """Take in what a listing showed, and whether it restores the version.
+
+        Returns:
+            The doubts that no earlier listing had, or that are of a version which one of them had
+            and which is gone.
+        """
+        self.doubts = doubts(problems)
+        gone = self.whole and not whole
+        new = [
+            problem
+            for problem in self.doubts
+            if _identity(problem) not in self._seen
+            or (gone and problem.slug == MissingVersionError.slug)
+        ]
+        self._seen |= set(map(_identity, self.doubts))
+        self.whole |= whole
+        return new
+
+
+def _identity(problem: Problem) -> object:
+    """By what a doubt is known again: the text on a version names what else there was."""
+    is_version = problem.slug == MissingVersionError.slug and problem.version is not None
+    return problem.slug, problem.path, problem.version if is_version else problem.message
+
+
+def newest_whole(checkpoint: Checkpoint) -> int | None:
+    """The newest committed version that every store can restore; None if there is no such one."""
+    versions = [set(restorable_versions(files)) for files in checkpoint.store_files.values()]
+    whole = set.intersection(*versions) if versions else set()
+    return max((v for v in whole if v <= checkpoint.newest_version), default=None)
+
+
 def doubts(problems: Iterable[Problem]) -> list[Problem]:
     """Those that a second look may not confirm."""
     return [problem for problem in problems if problem.slug in DOUBTFUL]
@@ -147,6 +219,18 @@ def restores(checkpoint: Checkpoint, version: int) -> bool:
     return version <= checkpoint.newest_version and all(
         version in restorable_versions(each) for each in files
     )
+
+
+def gone_from(checkpoint: Checkpoint, paths: Iterable[str]) -> set[str]:
+    """The files of some paths that are not there: neither by a listing, nor when asked for.
+
+    Args:
+        checkpoint: as it was listed just now.
+        paths: of state files, and of what lies beside them.
+    """
+    listed = {file.path for store in checkpoint.layout.stores for file in store.files}
+    storage = checkpoint.storage
+    return {p for p in paths if p not in listed and storage.stat(storage.relative(p)) is None}
 
 
 def listing_moved() -> Problem:
@@ -166,6 +250,11 @@ def _moved(partitions: int, before: int | None, version: int | None, *, shorter:
     if before == version or before is None or version is None:
         missing = "only what older versions changed" if shorter else "nothing"
         return Problem(MOVED_SLUG, f"{read}; {missing} is missing from this report")
+    return version_moved(before, version)
+
+
+def version_moved(before: int, version: int) -> Problem:
+    """The report's word on a version that took the place of one which is gone."""
     return Problem(
         MOVED_SLUG,
         f"the files of batch {before - 1} went while they were being read: batch {version - 1}, "

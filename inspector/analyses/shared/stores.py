@@ -2,7 +2,8 @@
 
 Their rows are written while they are read, so that nothing can be taken back. A store whose files
 went, or cannot be read, before it has given its first row is listed and read again, at the same
-version; what both looks say is damage, or a version that the query has left behind meanwhile.
+version; what both looks say is damage. A version that the query has left behind meanwhile is an
+error: whoever can begin anew with the newest one does.
 """
 
 from __future__ import annotations
@@ -15,15 +16,20 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.second_look import MORE_LOOKS
+from inspector.analyses.shared.second_look import MORE_LOOKS, gone_from, restores
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import reader_of
-from inspector.model import StoreName
+from inspector.exceptions import OutpacedError
+from inspector.model import Problem, StoreName
 from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.key_filter import KeyFilter, check_filter
-from inspector.passes.looked_at import Look, looked_at
+from inspector.passes.looked_at import Look, looked_at, once
 from inspector.passes.run import rows_of, tasks_in
+from inspector.schemas import problem_batch
+
+HELD_BYTES = 32 << 20
+"""Rows that are held back until their version is seen to last, at most."""
 
 
 def table_name(store: StoreName) -> str:
@@ -75,19 +81,35 @@ def change_batches(run: Run, tasks: Iterable[Task], **fields: Any) -> Iterator[p
 
 def looking(run: Run) -> Look[Task]:
     """What looks again at a store whose files moved under it."""
-    return partial(looked_at, again=partial(listed_again, run), looks=looks_at(run))
+    if not looks_at(run):
+        return once
+    return partial(looked_at, again=partial(listed_again, run), looks=MORE_LOOKS)
 
 
-def looks_at(run: Run) -> int:
-    """How often a store may be listed again."""
+def looks_at(run: Run) -> bool:
+    """Whether a store may be listed again."""
     # What Spark fetches for a task is a copy, which nothing moves.
-    return MORE_LOOKS if run.can_look_again and reader_of(run.engine) is None else 0
+    return run.can_look_again and reader_of(run.engine) is None
 
 
-def listed_again(run: Run, task: Task) -> Task:
-    """The task of one store by a new listing; as it is, if the store is not there any more."""
+def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
+    """The task of one store by a new listing; as it is, if the store is not there any more.
+
+    Args:
+        run: of the task.
+        task: with one store.
+        paths: of files that cannot be read: damage, if the new listing has them.
+
+    Raises:
+        OutpacedError: the run began when its version was whole, and it no longer is; or one of
+            the files is gone.
+    """
     store = task.stores[0]
-    for other in plan(run.reopened(), TaskRequest(task.version, history=False)):
+    checkpoint = run.reopened()
+    purged = run.was_restorable and not restores(checkpoint, run.version)
+    if purged or gone_from(checkpoint, paths):
+        raise OutpacedError(run.outpaced().message, run.checkpoint.root)
+    for other in plan(checkpoint, TaskRequest(task.version, history=False)):
         if (other.operator_id, other.partition_id) == (task.operator_id, task.partition_id):
             files = {one.store_name: one.files for one in other.stores}
             found = files.get(store.store_name, store.files)
@@ -105,6 +127,55 @@ def _stream(
             yield from look(task, read)
 
     return run.stream(function, [task.to_json() for task in tasks], _bytes(tasks))
+
+
+def held_batches(
+    schema: pa.Schema,
+    batches_of: Callable[[], Iterator[pa.RecordBatch]],
+    begin_anew: Callable[[OutpacedError], None],
+    rows: int = 0,
+) -> Iterator[pa.RecordBatch]:
+    """Batches of one version: the first of them are read at once, and held back.
+
+    As long as none was given away, all begins anew where the query removes the version. From then
+    on that is a problem, and the last of the batches.
+
+    Args:
+        schema: of the batches.
+        batches_of: begins to read.
+        begin_anew: goes over to the newest version, or raises what it is given.
+        rows: no more of them are needed; 0 for all.
+
+    Raises:
+        OutpacedError: the query was faster at every attempt, or its user chose the version.
+    """
+    for left in range(MORE_LOOKS, -1, -1):
+        batches, held, held_rows, held_bytes = batches_of(), list[pa.RecordBatch](), 0, 0
+        try:
+            for batch in batches:
+                held.append(batch)
+                held_rows, held_bytes = held_rows + batch.num_rows, held_bytes + batch.nbytes
+                if held_bytes >= HELD_BYTES or 0 < rows <= held_rows:
+                    break
+        except OutpacedError as error:
+            if not left:
+                raise
+            begin_anew(error)
+        else:
+            return _given(held, batches, schema)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _given(
+    held: list[pa.RecordBatch], batches: Iterator[pa.RecordBatch], schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    held.reverse()
+    while held:
+        yield held.pop()
+    try:
+        yield from batches
+    except OutpacedError as error:
+        yield problem_batch(schema, [Problem(error.slug, error.message, error.path)])
 
 
 def _each_store(tasks: Iterable[Task]) -> list[Task]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -23,10 +23,11 @@ from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
+from inspector.exceptions import OutpacedError
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
 from inspector.findings.finding import Severity
-from inspector.model import FileKind, Problem, Version
+from inspector.model import READABLE, FileKind, Problem, Version
 from inspector.render.report import Report
 from tests.cli.support import checkpoint_of
 from tests.faults import before_each_read
@@ -151,7 +152,7 @@ def test_the_newest_batch_takes_the_place_of_one_that_is_gone(tmp_path: Path) ->
 
 
 class Reading:
-    """A run of one task, of which every look finds that a file has gone: ``gone`` by look.
+    """A run of one task, of which every look finds that a file has gone: a version by look.
 
     Attributes:
         read: versions of the deltas that each look was to read.
@@ -160,7 +161,7 @@ class Reading:
     can_look_again = True
 
     def __init__(self, *gone: int) -> None:
-        self.gone, self.read, self.notes = gone, list[list[int]](), list[Problem]()
+        self.by_look, self.read, self.notes = gone, list[list[int]](), list[Problem]()
         checkpoint = open_checkpoint(
             str(checkpoint_of(CASES[0])), selection=Selection(partition_id=0)
         )
@@ -172,11 +173,17 @@ class Reading:
     def note(self, problem: Problem) -> None:
         self.notes.append(problem)
 
+    def outpaced(self) -> Problem:
+        return Problem("outpaced", "too slow")
+
+    def gone(self, paths: Collection[str]) -> set[str]:
+        return set(paths)
+
     def problems(self, tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
         (task,) = tasks
         deltas = {f.version: f for f in task.stores[0].files if f.kind is FileKind.DELTA}
         self.read.append(sorted(version for version in deltas if version is not None))
-        gone = deltas.get(Version(self.gone[len(self.read) - 1]))
+        gone = deltas.get(Version(self.by_look[len(self.read) - 1]))
         if gone is not None:
             store = task.store_id(task.stores[0])
             problem = Problem("vanished", "gone", gone.path, version=gone.version)
@@ -193,7 +200,9 @@ def test_of_a_cleanup_that_is_always_faster_the_last_looks_read_what_stays() -> 
     assert reading.read == [every, every, newest], "there is 11.snapshot"
     (note,) = reading.notes
     assert "only what older versions changed is missing from this report" in note.message
-    assert Reading(1, 2, 12, 13).doubts() == 1
+    outpaced = Reading(1, 2, 12, 13)
+    assert outpaced.doubts() == 0
+    assert [note.slug for note in outpaced.notes] == ["outpaced"]
     whole = Reading(1, 0)
     assert whole.doubts() == 0
     assert "; nothing is missing from this report" in whole.notes[0].message
@@ -210,7 +219,10 @@ def test_a_batch_that_its_user_chose_is_not_exchanged(tmp_path: Path) -> None:
     with before_each_read(moving(living, lambda reads: reads >= 1)):
         report = api.audit(str(living.root), api.Options(workers=1, batch=10))
     assert report.summary["batch_id"] == 10
-    assert "SS105" in {finding.kind.id for finding in report.findings}, "it is gone for good"
+    assert {finding.kind.id for finding in report.findings if finding.kind.id < "SS2"} == {"SS108"}
+    (problem,) = [each for each in report.problems if each.slug not in READABLE]
+    assert "batch 10 is no longer there: the query removed its files" in problem.message
+    assert not report.complete
 
 
 def _rows(root: Path) -> tuple[Any, ...]:
@@ -234,7 +246,6 @@ def test_rows_that_are_given_away_are_looked_at_before_the_first(
     read: Callable[[Path], tuple[Any, ...]], tmp_path: Path
 ) -> None:
     whole = checkpoint_of(CASES[1])
-    found = []
     for looks in (3, 0):
         living = Living(whole, tmp_path / str(looks), 11)
         snapshots = [path.relative_to(living.root) for path in living.root.rglob("*.snapshot")]
@@ -250,11 +261,14 @@ def test_rows_that_are_given_away_are_looked_at_before_the_first(
             if not made and living.batch == 11:
                 living.go_on()
 
-        with before_each_read(go_on), mock.patch.object(stores, "MORE_LOOKS", looks):
-            found.append(read(living.root))
-    assert found[0] == read(whole)
-    assert found[0][0] != []
-    assert {problem.slug for problem in found[1][1]} == {"vanished"}, "the means of this test"
+        with before_each_read(go_on), mock.patch.multiple(stores, MORE_LOOKS=looks):
+            if looks:
+                found = read(living.root)
+            else:
+                with pytest.raises(OutpacedError):  # the means of this test
+                    read(living.root)
+    assert found == read(whole)
+    assert found[0] != []
 
 
 def test_damage_that_both_looks_see_is_said(tmp_path: Path) -> None:
