@@ -54,8 +54,8 @@ class StoreChangesRow(t.Row, table="changes"):
 
     operator_id: Annotated[t.OperatorId, t.Rank(4)]
     store_name: Annotated[t.StoreName, t.Rank(1)]
-    from_version: Annotated[t.Id | None, "The oldest version that was counted.", t.Rank(6)]
-    to_version: Annotated[t.Id | None, "The newest version that was counted.", t.Rank(7)]
+    from_version: Annotated[t.Id | None, "The oldest version that was counted."]
+    to_version: Annotated[t.Id | None, "The newest version that was counted."]
     puts: Annotated[t.Puts, t.Rank(2)]
     inserts: t.Inserts
     updates: t.Updates

@@ -51,8 +51,8 @@ class ChainRow(t.Row, table="chains", empty="no stores"):
         t.Id | None, "The version of the newest snapshot at or below the judged one.", t.Rank(4)
     ]
     replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(3)]
-    deltas: Annotated[t.Count, "Delta files.", t.Rank(10)]
-    snapshots: Annotated[t.Count, "Snapshot files.", t.Rank(11)]
+    deltas: Annotated[t.Count, "Delta files."]
+    snapshots: Annotated[t.Count, "Snapshot files."]
     delta_bytes: Annotated[t.DeltaBytes, t.Rank(8)]
     snapshot_bytes: Annotated[t.SnapshotBytes, t.Rank(9)]
     newest_file_ms: Annotated[t.TimeMs | None, "When the newest of its files was changed."]
@@ -62,7 +62,7 @@ class ChainRow(t.Row, table="chains", empty="no stores"):
 class OtherFilesRow(t.Row, table="other_files"):
     """Files of one kind in a store's folder that are neither delta nor snapshot."""
 
-    operator_id: Annotated[t.OperatorId, t.Rank(6)]
+    operator_id: t.OperatorId
     store_name: Annotated[t.StoreName, t.Rank(4)]
     partition_id: Annotated[t.PartitionId, t.Rank(5)]
     kind: Annotated[t.Text, "What the file is, as its name says.", t.Rank(1)]

@@ -88,7 +88,7 @@ class FormatRow(t.Row, table="formats"):
     """The format of one kind of file."""
 
     what: Annotated[t.Text, "The log or the kind of file.", t.Rank(1)]
-    format: Annotated[t.Text | None, "The format and its version.", t.Rank(2)]
+    format: Annotated[t.Text | None, "The format and its version."]
     from_: Annotated[t.Text | None, "The file or log entry that shows it."]
 
 
@@ -97,7 +97,7 @@ class ConfRow(t.Row, table="confs"):
     """A Spark conf that the state depends on."""
 
     conf: Annotated[t.Text, "The name of the conf.", t.Rank(1)]
-    value: Annotated[t.Text | None, "Its value.", t.Rank(2)]
+    value: Annotated[t.Text | None, "Its value."]
     origin: Annotated[t.Text, "Whether the batch recorded the conf, or where its value comes from."]
 
 
@@ -174,15 +174,9 @@ def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[FormatRow]
         ("commit log", seen.commit_log_format, logs.last_committed),
     ):
         entry = None if batch is None else f"entry {batch}"
-        yield FormatRow(
-            what=what,
-            format=None if number is None else f"v{number}",
-            from_=entry,
-        )
+        yield FormatRow(what=what, format=None if number is None else f"v{number}", from_=entry)
     yield FormatRow(
-        what="codec of state files",
-        format=_codec_text(checkpoint, seen),
-        from_=seen.codec_file,
+        what="codec of state files", format=_codec_text(checkpoint, seen), from_=seen.codec_file
     )
     for operator in checkpoint.operators:
         metadata = operator.metadata
@@ -259,8 +253,4 @@ def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[ConfRow]:
         value, origin, batch = checkpoint.logs.conf_for(version - 1, key)
         if origin == "nearest":
             origin = f"recorded by batch {batch}"
-        yield ConfRow(
-            conf=f"spark.sql.{key}",
-            value=value,
-            origin=origin,
-        )
+        yield ConfRow(conf=f"spark.sql.{key}", value=value, origin=origin)

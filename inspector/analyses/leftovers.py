@@ -85,7 +85,7 @@ NOTE = (
 class LargestLeftoverRow(LeftoverRow, table="largest"):
     """An expired key that is still there, of the largest."""
 
-    operator_id: Annotated[t.OperatorId, t.Rank(25)]
+    operator_id: t.OperatorId
     partition_id: Annotated[t.PartitionId, t.Rank(24)]
     class_: Annotated[t.LeftoverClassName, t.Rank(22)]
     expired_batch: Annotated[t.ExpiredBatch | None, t.Rank(23)]

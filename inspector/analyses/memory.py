@@ -64,7 +64,7 @@ FOOTNOTE = (
 class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version"):
     """What one store takes of the executors' heaps between batches."""
 
-    operator_name: Annotated[t.OperatorName | None, t.Rank(21)]
+    operator_name: t.OperatorName | None
     objects: Annotated[t.Count, "Objects on the heap, exact.", t.Rank(12)]
     unsafe_rows: Annotated[t.Bytes, "Bytes of `UnsafeRow` objects.", t.ESTIMATE]
     byte_arrays: Annotated[t.Bytes, "Bytes of the arrays behind them.", t.ESTIMATE]
@@ -81,9 +81,9 @@ class WhatIfRow(t.Row, table="what_ifs"):
     """A change, and what it would save."""
 
     change: Annotated[t.Text, "What would be different.", t.Rank(1)]
-    heap_bytes: Annotated[t.Bytes, "Bytes on the heap of executors then.", t.Rank(2), t.ESTIMATE]
-    saved_bytes: Annotated[t.Bytes, "How many bytes less than now that is.", t.Rank(3), t.ESTIMATE]
-    how: Annotated[t.Text, "What to do for it.", t.Rank(4)]
+    heap_bytes: Annotated[t.Bytes, "Bytes on the heap of executors then.", t.ESTIMATE]
+    saved_bytes: Annotated[t.Bytes, "How many bytes less than now that is.", t.ESTIMATE]
+    how: Annotated[t.Text, "What to do for it."]
 
 
 FACTS = FactRequest(partitions=True, rehashed=True)
@@ -136,8 +136,7 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     jdk: Annotated[int, Option("Java of the executors.", minimum=8)] = 17,
     spark: Annotated[
-        str | None,
-        Option("Spark that runs the query.  [default: as the checkpoint shows]"),
+        str | None, Option("Spark that runs the query.  [default: as the checkpoint shows]")
     ] = None,
     rocksdb_confs: Annotated[
         Mapping[str, str],
@@ -286,12 +285,7 @@ def _what_ifs(
     return WhatIfRow.table(
         f"what if (now: ~{bytes_text(now)} for {counted(options.retain, 'version')})",
         [
-            WhatIfRow(
-                change=change,
-                heap_bytes=amount,
-                saved_bytes=now - amount,
-                how=how,
-            )
+            WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
             for change, amount, how in _changes(checkpoint, facts, stores, options)
         ],
     )

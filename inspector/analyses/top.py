@@ -52,7 +52,7 @@ class TopRow(t.Row, table="top", empty="this version has no rows"):
 
     by: Annotated[t.Text, "What the keys are ranked by.", t.Rank(1)]
     rank: Annotated[t.Id, "The place in that ranking, from 1.", t.Rank(2)]
-    operator_id: Annotated[t.OperatorId, t.Rank(11)]
+    operator_id: t.OperatorId
     operator_name: Annotated[t.OperatorName | None, t.WIDE]
     store_name: Annotated[t.StoreName, t.Rank(6)]
     partition_id: Annotated[t.PartitionId, t.Rank(7)]

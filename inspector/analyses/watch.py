@@ -35,7 +35,7 @@ class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
     batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Rank(8)]
     watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(12)]
     lag_ms: Annotated[t.LagMs | None, t.Rank(6)]
-    new_data: Annotated[t.NewData | None, t.Rank(14)]
+    new_data: t.NewData | None
     rows: Annotated[t.Rows | None, t.Rank(2)]
     row_bytes: Annotated[t.RowBytes | None, t.Rank(3)]
     puts: Annotated[t.Puts | None, t.Rank(7)]
@@ -101,8 +101,7 @@ def watch(
         int | None, Option("End after this batch.", minimum=0, metavar="BATCH")
     ] = None,
     duration: Annotated[
-        str | None,
-        Option("End after this time: 90s, 10m, 2h.", metavar="DURATION", flag="--for"),
+        str | None, Option("End after this time: 90s, 10m, 2h.", metavar="DURATION", flag="--for")
     ] = None,
     last: Annotated[
         int,

@@ -54,9 +54,7 @@ class ProblemRow(
 
     problem: Annotated[t.Text, "What is wrong, as a stable name (slug).", t.Rank(1)]
     path: Annotated[t.Text | None, "The file or folder.", t.Rank(2)]
-    offset: Annotated[
-        t.Id | None, "The byte of the file at which it is; null for the whole file.", t.Rank(4)
-    ]
+    offset: Annotated[t.Id | None, "The byte of the file at which it is; null for the whole file."]
     operator_id: Annotated[t.OperatorId | None, t.WIDE]
     store_name: Annotated[t.StoreName | None, t.WIDE]
     partition_id: Annotated[t.PartitionId | None, t.WIDE]

@@ -28,9 +28,7 @@ _MOST_OF = 0.05
 class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this version"):
     """Rows of one store that expire within the same time."""
 
-    clock: Annotated[
-        t.Text | None, "The clock that the rows go by; null where none is known.", t.Rank(22)
-    ]
+    clock: Annotated[t.Text | None, "The clock that the rows go by; null where none is known."]
     fate: Annotated[
         t.Text,
         "`expires`, `expired` (it had before the judged batch, and is there), `never` or "
@@ -53,9 +51,7 @@ class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this
     ]
     row_bytes_left: Annotated[t.Bytes, "Their key and value bytes.", t.Rank(5)]
     why: Annotated[
-        t.Text | None,
-        "Why they never expire, why that is not known, or why they may be there.",
-        t.Rank(23),
+        t.Text | None, "Why they never expire, why that is not known, or why they may be there."
     ] = None
 
 

@@ -24,10 +24,8 @@ class GateRow(t.Row, table="gates"):
     """A number of the checkpoint, held against the most that it may be; with `--max`."""
 
     metric: Annotated[t.Text, "Its name.", t.Rank(1)]
-    result: Annotated[
-        t.Text, "`passed`, `exceeded`, or `unknown`, which exceeds nothing.", t.Rank(2)
-    ]
-    evidence: Annotated[t.Text, "The same in words.", t.Rank(3)]
+    result: Annotated[t.Text, "`passed`, `exceeded`, or `unknown`, which exceeds nothing."]
+    evidence: Annotated[t.Text, "The same in words."]
     value: Annotated[t.Json, "What it is, in the metric's unit.", t.WIDE]
     most: Annotated[t.Json, "The most that it may be.", t.WIDE]
     quantity: Annotated[t.Text, "What the metric measures, and so its unit.", t.WIDE]
@@ -41,7 +39,7 @@ class ComparisonRow(
 
     trend: Annotated[t.Text, "`new`, `worse`, `gone` or `better`.", t.Rank(2)]
     name: Annotated[t.Text, "Id of the finding, or name of the metric.", t.Rank(1)]
-    operator_id: Annotated[t.OperatorId | None, t.Rank(5)] = None
+    operator_id: t.OperatorId | None = None
     store_name: Annotated[t.StoreName | None, t.WIDE] = None
     before: Annotated[t.Text | None, "What it was, in words; null if it was not.", t.Rank(3)]
     now: Annotated[t.Text | None, "What it is.", t.Rank(4)]

@@ -23,9 +23,9 @@ class RungRow(t.Row, table="ladder"):
     """The size of the state, counted in one way."""
 
     rung: Annotated[t.Text, "What is counted: the rungs go from files to the heap.", t.Rank(1)]
-    bytes: Annotated[t.Bytes, "How many bytes that is.", t.Rank(2)]
-    counted: Annotated[t.Text, "`exact` or `estimate`.", t.Rank(3)]
-    meaning: Annotated[t.Meaning, t.Rank(4)]
+    bytes: Annotated[t.Bytes, "How many bytes that is."]
+    counted: Annotated[t.Text, "`exact` or `estimate`."]
+    meaning: t.Meaning
 
 
 def off_heap_report(
@@ -108,10 +108,7 @@ def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
         "size ladder",
         [
             RungRow(
-                rung=rung,
-                bytes=amount,
-                counted="exact" if exact else "estimate",
-                meaning=meaning,
+                rung=rung, bytes=amount, counted="exact" if exact else "estimate", meaning=meaning
             )
             for rung, amount, exact, meaning in rungs
         ],

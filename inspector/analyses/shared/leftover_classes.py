@@ -24,7 +24,7 @@ from inspector.render.report import Table
 class LeftoverClassRow(t.StoreRow, table="classes"):
     """Leftovers of one class in one store."""
 
-    operator_name: Annotated[t.OperatorName | None, t.Rank(24)]
+    operator_name: t.OperatorName | None
     store_name: Annotated[t.StoreName, t.WIDE]
     class_: Annotated[t.LeftoverClassName, t.Rank(1)]
     certainty: Annotated[t.Certainty, t.Rank(21)]

@@ -31,7 +31,7 @@ class MorePartitionsRow(
     partitions: Annotated[
         t.Count, "How many partitions there were; of a part of the state, in that part.", t.Rank(1)
     ]
-    max_rows: Annotated[t.MaxRows, t.Rank(22)]
+    max_rows: t.MaxRows
     median_row_bytes: Annotated[t.MedianRowBytes, t.Rank(11)]
     max_row_bytes: Annotated[t.MaxRowBytes, t.Rank(2)]
     max_to_median: Annotated[
@@ -39,7 +39,7 @@ class MorePartitionsRow(
         "The largest divided by the median; null where half of them are empty.",
         t.Rank(3),
     ]
-    largest_partition: Annotated[t.LargestPartition, t.Rank(23)]
+    largest_partition: t.LargestPartition
     largest_heap_bytes: Annotated[
         t.Bytes,
         "Heap of the largest: its share of the row bytes of the store's heap.",

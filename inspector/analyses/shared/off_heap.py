@@ -27,14 +27,12 @@ class OffHeapRow(t.Row, table="off_heap"):
     """What RocksDB may keep in the memory of executors outside of their heaps, by its confs."""
 
     kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
-    most_bytes: Annotated[
-        t.Bytes | None, "The limit that the confs set, for all of it.", t.Rank(2)
-    ] = None
-    stores: Annotated[
-        t.Count | None, "Open stores that have as much each; null: they share.", t.Rank(3)
-    ] = None
-    limit: Annotated[t.Text, "Whether RocksDB keeps to it.", t.Rank(4)]
-    meaning: Annotated[t.Meaning, t.Rank(5)]
+    most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."] = None
+    stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."] = (
+        None
+    )
+    limit: Annotated[t.Text, "Whether RocksDB keeps to it."]
+    meaning: t.Meaning
 
 
 @dataclass(frozen=True)

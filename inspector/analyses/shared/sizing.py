@@ -32,10 +32,7 @@ class ExecutorRow(t.Row, table="executors"):
     ]
     bytes: Annotated[t.Bytes, "Bytes of state on the heap of one executor.", t.Rank(2), t.ESTIMATE]
     share_of_heap: Annotated[
-        t.Share | None,
-        "Their part of the heap that `--heap` names; null without it.",
-        t.Rank(5),
-        t.ESTIMATE,
+        t.Share | None, "Their part of the heap that `--heap` names; null without it.", t.ESTIMATE
     ]
     fits: Annotated[
         t.Flag | None,
@@ -59,7 +56,7 @@ class ShapeRow(t.Row, table="shapes"):
         t.Bytes, "Heap of an executor: spark.executor.memory.", t.Title("executor heap"), t.Rank(1)
     ]
     cores: Annotated[t.Count, "Tasks that an executor runs at a time.", t.Rank(3)]
-    room_bytes: Annotated[t.Bytes, "What of that heap is left to the state.", t.Rank(6), t.ESTIMATE]
+    room_bytes: Annotated[t.Bytes, "What of that heap is left to the state.", t.ESTIMATE]
     executors: Annotated[
         t.Count | None,
         "How many hold it, even if the largest partitions meet on one; null if no number "

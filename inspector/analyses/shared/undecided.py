@@ -28,7 +28,7 @@ class UndecidedRow(t.StoreRow, table="undecided"):
     row_bytes: Annotated[t.RowBytes, t.Rank(4)]
     reason: Annotated[t.Reason, t.Rank(3)]
     decided_by: Annotated[
-        t.Text | None, "What would decide it, such as an option or an older version.", t.Rank(21)
+        t.Text | None, "What would decide it, such as an option or an older version."
     ]
 
 
