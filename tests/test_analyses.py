@@ -9,12 +9,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from documentation.reference import CommandOption, reference
 
 from inspector import analyses, api
-from inspector.analyses.shared.column_docs import COLUMN_DOCS, doc_of
 from inspector.analyses.shared.data_tables import TableOptions, plan_table
 from inspector.analyses.shared.declare import FactRequest
-from inspector.analyses.shared.reference import CommandOption, reference
 from inspector.analyses.shared.run import Run
 from inspector.engines.local import LocalEngine
 from inspector.merge.collect import Facts
@@ -30,33 +29,42 @@ TOY = '''
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from inspector.analyses.shared.common import STORE, count, identity
-from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.common import identity
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import PART, Options
 from inspector.analyses.shared.run import Run
-from inspector.merge.collect import Facts
-from inspector.render.report import Column, Report
-
-STORES = TableSpec("toys", "one store", (*STORE, Column("shout", doc="What was shouted.")))
+from inspector.render import tabular as t
+from inspector.render.report import Report
 
 
-def store_rows(run: Run) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class StoreRow(t.StoreRow, table="toys"):
+    """A store."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ToyRow(StoreRow, table="toys"):
+    """One store."""
+
+    shout: Annotated[t.Text, "What was shouted."]
+
+
+def store_rows(run: Run) -> Iterator[StoreRow]:
     for operator in run.checkpoint.operators:
         for store in operator.layout.store_names:
-            yield {
-                "operator_id": operator.operator_id,
-                "operator_name": operator.name,
-                "store_name": store,
-            }
+            yield StoreRow(
+                operator_id=operator.operator_id, operator_name=operator.name, store_name=store
+            )
 
 
 @analysis(
     uses=(PART,),
-    tables=(STORES,),
-    data_tables=(driver_table("toys", "The stores.", STORE, store_rows),),
+    tables=(ToyRow,),
+    data_tables=(driver_table(StoreRow, "The stores.", store_rows),),
 )
 def toy(
     path: str | Run,
@@ -66,9 +74,9 @@ def toy(
 ) -> Report:
     """Count the stores of the query, and shout."""
     run = Run.start(path, options)
-    rows = [row | {"shout": shout} for row in store_rows(run)]
+    rows = [ToyRow(**vars(row), shout=shout) for row in store_rows(run)]
     summary = identity(run.checkpoint, run.version)
-    return Report("toy", run.checkpoint.root, summary, (STORES.table("toys", rows),))
+    return Report("toy", run.checkpoint.root, summary, (ToyRow.table("toys", rows),))
 '''
 JOIN = checkpoint_of("join_left_outer")
 
@@ -157,25 +165,12 @@ def test_an_analysis_is_the_function_of_its_module_s_name(name: str) -> None:
 @pytest.mark.parametrize("name", analyses.names())
 def test_every_column_says_what_it_means(name: str) -> None:
     for table in analyses.load(name).tables:
-        assert all(doc_of(column) for column in (*table.columns, *table.raw))
-        assert table.wide <= {column.name for column in table.columns}
-        important = table.important.split()
-        assert set(important) <= {column.name for column in table.columns}
-        assert len(set(important)) == len(important)
-        assert important, f"{table.name}: which columns does a narrow terminal show?"
+        assert table.row_meaning()
+        assert all(column.doc for column in table.columns(raw=True))
+        ranks = [each.rank for each in table.columns() if each.rank is not None and not each.wide]
+        assert len(set(ranks)) == len(ranks)
+        assert ranks, f"{table.table_name}: which columns does a narrow terminal show?"
     assert reference(analyses.load(name)).startswith(f"# {name}\n")
-
-
-def test_no_column_is_described_that_nobody_has() -> None:
-    declared = {
-        column.name
-        for name in analyses.names()
-        for table in analyses.load(name).tables
-        for column in (*table.columns, *table.raw)
-        if not column.doc
-    }
-    of_data = {"from_snapshot", "path", "modified_ms", "previous_row_bytes", "raw_bytes"}
-    assert set(COLUMN_DOCS) - declared == of_data - declared
 
 
 CALLED: dict[str, list[dict[str, Any]]] = {
@@ -219,12 +214,12 @@ def test_the_tables_of_reports_are_the_declared_ones(cases: Sequence[str]) -> No
         declared = analyses.load(report.command).tables
         for table in report.tables:
             list(table.rows)
-            specs = [spec for spec in declared if spec.name == table.name]
-            columns = [[*spec.columns, *spec.raw] for spec in specs]
+            kinds = [kind for kind in declared if kind.table_name == table.name]
+            columns = [list(kind.columns(raw=True)) for kind in kinds]
             assert any(_in_order(table.columns, mine) for mine in columns), table.name
             seen.setdefault(report.command, set()).add(table.name)
     for name in analyses.names():
-        declared_names = {spec.name for spec in analyses.load(name).tables}
+        declared_names = {kind.table_name for kind in analyses.load(name).tables}
         assert seen.get(name, set()) <= declared_names, name
         if cases == CASES:
             assert seen.get(name, set()) == declared_names, name

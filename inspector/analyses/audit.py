@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
-    COMPARED_TIME,
-    EXPIRY_TIME,
-    OPERATOR_ID,
-    count,
     coverage,
     identity,
-    size,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, Option, analysis
 from inspector.analyses.shared.driver_tables import driver_table
-from inspector.analyses.shared.gating import COMPARISON, GATES, HeldAgainst, wrong_options
+from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.heap import heap_by_store
-from inspector.analyses.shared.leftover_classes import CLASSES, class_table
-from inspector.analyses.shared.leftover_words import LeftoverWords
+from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.options import (
     AT_VERSION,
     PART,
@@ -35,8 +30,8 @@ from inspector.analyses.shared.options import (
 )
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.size_table import SIZES, size_table
-from inspector.analyses.shared.undecided import UNDECIDED, notes, undecided_tables
+from inspector.analyses.shared.size_table import SizeRow, size_table
+from inspector.analyses.shared.undecided import UndecidedRow, notes, undecided_tables
 from inspector.analyses.shared.verdict import verdict_of
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
@@ -46,54 +41,49 @@ from inspector.findings.judge import judge
 from inspector.findings.metrics import values_of
 from inspector.merge.collect import Facts
 from inspector.model import Problem, Redact
-from inspector.render.plain import FINDING_COLUMNS, finding_row
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.plain import AuditFindingRow, FindingRow, finding_row
+from inspector.render.report import Report, Table
 
 AUDIT_KEYS = 5
 """Leftover keys that an audit lists per store and class; ``leftovers`` lists them all."""
 
-FINDINGS = TableSpec(
-    "findings",
-    "a judged statement about the checkpoint",
-    (Column("checkpoint"), *FINDING_COLUMNS),
-    wide=frozenset(("checkpoint", "title", "cause", "evidence", "next_step", "command", "spark")),
-    important="id severity operator_id rows bytes certainty store_name",
-)
-CHANGES = TableSpec(
-    "changes",
-    "what the versions did to one store, from the first one whose changes all partitions show",
-    (
-        OPERATOR_ID,
-        Column("store_name"),
-        Column("from_version", Unit.ID),
-        Column("to_version", Unit.ID),
-        *map(count, ("puts", "inserts", "updates", "same_value_puts", "removals")),
-    ),
-    important="store_name puts removals operator_id same_value_puts from_version to_version",
-)
-EXAMPLES = TableSpec(
-    "leftovers",
-    "an expired key that is still there, of the oldest",
-    (
-        OPERATOR_ID,
-        Column("partition_id", Unit.ID),
-        Column("key", Unit.VALUE),
-        Column("class"),
-        Column("certainty"),
-        Column("expired_batch", Unit.ID),
-        EXPIRY_TIME,
-        COMPARED_TIME,
-        size("key_bytes"),
-        size("value_bytes"),
-    ),
-    important=(
-        "key expired_batch class clock_ms threshold_ms operator_id partition_id value_bytes"
-    ),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class StoreChangesRow(t.Row, table="changes"):
+    """What the versions did to one store, from the first one whose changes all partitions show."""
+
+    operator_id: Annotated[t.OperatorId, t.Rank(4)]
+    store_name: Annotated[t.StoreName, t.Rank(1)]
+    from_version: Annotated[t.Id | None, "The oldest version that was counted."]
+    to_version: Annotated[t.Id | None, "The newest version that was counted."]
+    puts: Annotated[t.Puts, t.Rank(2)]
+    inserts: t.Inserts
+    updates: t.Updates
+    same_value_puts: Annotated[t.SameValuePuts, t.Rank(5)]
+    removals: Annotated[t.Removals, t.Rank(3)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleRow(t.Row, table="leftovers"):
+    """An expired key that is still there, of the oldest."""
+
+    operator_id: Annotated[t.OperatorId, t.Rank(6)]
+    partition_id: Annotated[t.PartitionId, t.Rank(7)]
+    key: Annotated[t.KeyJson, t.Rank(1)]
+    class_: Annotated[t.LeftoverClassName, t.Rank(3)]
+    certainty: t.Certainty
+    expired_batch: Annotated[t.ExpiredBatch | None, t.Rank(2)]
+    clock_ms: Annotated[t.ClockMs | None, t.Rank(4)]
+    threshold_ms: Annotated[t.ThresholdMs | None, t.Rank(5)]
+    key_bytes: t.KeyBytes
+    value_bytes: Annotated[t.ValueBytes, t.Rank(8)]
+
+
 FACTS = FactRequest(fit=True, leftover_limit=AUDIT_KEYS)
 
 
-def finding_rows(run: Run) -> Iterator[Mapping[str, Any]]:
+def finding_rows(run: Run) -> Iterator[FindingRow]:
     """The findings of an audit."""
     facts = run.facts(FactRequest(fit=True))
     for found in _findings(run, facts):
@@ -101,9 +91,8 @@ def finding_rows(run: Run) -> Iterator[Mapping[str, Any]]:
 
 
 FINDINGS_DATA = driver_table(
-    "findings",
+    FindingRow,
     "The findings of an audit, which runs when this is called.",
-    FINDING_COLUMNS,
     finding_rows,
     options=("timeout_kind",),
 )
@@ -111,7 +100,16 @@ FINDINGS_DATA = driver_table(
 
 @analysis(
     uses=(RULES, THRESHOLDS, redacting(Redact.HASH), WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(FINDINGS, GATES, COMPARISON, SIZES, CLASSES, UNDECIDED, CHANGES, EXAMPLES),
+    tables=(
+        AuditFindingRow,
+        GateRow,
+        ComparisonRow,
+        SizeRow,
+        LeftoverClassRow,
+        UndecidedRow,
+        StoreChangesRow,
+        ExampleRow,
+    ),
     facts=FACTS,
     data_tables=(FINDINGS_DATA,),
     fail_on="warning",
@@ -234,9 +232,12 @@ def audit_report(
         lag_ms=_lag_ms(summary),
     )
     tables = (
-        FINDINGS.table(
+        AuditFindingRow.table(
             "findings",
-            [{"checkpoint": checkpoint.root} | finding_row(finding) for finding in findings],
+            [
+                AuditFindingRow(checkpoint=checkpoint.root, **vars(finding_row(finding)))
+                for finding in findings
+            ],
         ),
         size_table(checkpoint, version, facts),
         class_table(checkpoint, facts),
@@ -282,19 +283,21 @@ def _changes(checkpoint: Checkpoint, facts: Facts) -> Table:
         known = _unbroken(checkpoint, versions)
         window = sum(known.values(), VersionFacts())
         rows.append(
-            {
-                "operator_id": operator_id,
-                "store_name": store,
-                "from_version": min(known, default=None),
-                "to_version": max(known, default=None),
-                "puts": window.puts,
-                "inserts": window.inserts,
-                "updates": window.updates,
-                "same_value_puts": window.same_value_puts,
-                "removals": window.removals,
-            }
+            StoreChangesRow(
+                operator_id=operator_id,
+                store_name=store,
+                from_version=min(known, default=None),
+                to_version=max(known, default=None),
+                puts=window.puts,
+                inserts=window.inserts,
+                updates=window.updates,
+                same_value_puts=window.same_value_puts,
+                removals=window.removals,
+            )
         )
-    return CHANGES.table("what the versions changed, as far back as all partitions show it", rows)
+    return StoreChangesRow.table(
+        "what the versions changed, as far back as all partitions show it", rows
+    )
 
 
 def _unbroken(
@@ -315,7 +318,22 @@ def _unbroken(
 
 
 def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
-    return EXAMPLES.table(
+    words = LeftoverWords.of(checkpoint, redact)
+    return ExampleRow.table(
         "the oldest leftovers (the command leftovers lists them all)",
-        LeftoverWords.of(checkpoint, redact).rows(facts.leftovers[:AUDIT_KEYS]),
+        [
+            ExampleRow(
+                operator_id=row.operator_id,
+                partition_id=row.partition_id,
+                key=row.key,
+                class_=row.class_,
+                certainty=row.certainty,
+                expired_batch=row.expired_batch,
+                clock_ms=row.clock_ms,
+                threshold_ms=row.threshold_ms,
+                key_bytes=row.key_bytes,
+                value_bytes=row.value_bytes,
+            )
+            for row in words.rows(facts.leftovers[:AUDIT_KEYS], LeftoverRow)
+        ],
     )

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import pyarrow as pa
 
-from inspector.analyses.shared.change_rows import EVENT, RAW, ChangeRows
-from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, VERSION, identity
-from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.change_rows import ChangeRow, ChangeRows
+from inspector.analyses.shared.common import identity
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options
 from inspector.analyses.shared.part import part_of
@@ -22,14 +22,6 @@ from inspector.model import Problem, Redact
 from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Report
 
-CHANGES = TableSpec(
-    "changes",
-    "a record of a delta",
-    (*STORE, PARTITION_ID, VERSION, BATCH_ID, *EVENT),
-    raw=RAW,
-    empty="no delta of these versions holds a record",
-    important="batch_id event key value operator_id store_name partition_id value_bytes",
-)
 CHANGES_DATA = store_table(
     "changes",
     "Every record of one store's deltas: what it did, its value and the one that it replaced.",
@@ -39,7 +31,7 @@ CHANGES_DATA = store_table(
 
 @analysis(
     uses=(KEYS, SCHEMAS, PART, AT_VERSION),
-    tables=(CHANGES,),
+    tables=(ChangeRow,),
     data_tables=(CHANGES_DATA,),
     command=False,  # export writes them
 )
@@ -69,10 +61,10 @@ def changes_report(
     raw: bool = False,
 ) -> Report:
     """Every record of every delta that can be replayed, store by store, oldest first."""
-    table = CHANGES.table(
+    table = ChangeRow.table(
         f"changes up to version {version}",
         ChangeRows(checkpoint, Redact.NONE, raw=raw).rows(batches, problems),
-        columns=CHANGES.with_raw(raw=raw),
+        columns=ChangeRow.columns(raw=raw),
     )
     return Report(
         "changes",

@@ -10,14 +10,10 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from inspector.analyses.shared.common import (
-    PARTITION_ID,
-    STORE,
-    count,
     identity,
     operator_names,
-    size,
 )
-from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
 from inspector.analyses.shared.part import part_of
@@ -43,43 +39,44 @@ from inspector.model import Problem, Redact, StoreName
 from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter
 from inspector.passes.looked_at import Look, looked_at, once
-from inspector.render.report import Column, Report, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report
 from inspector.schemas import DIFF as DIFFERENCES
 from inspector.schemas import specs_in
 
 _COUNTED = ("rows", "key_bytes", "old_value_bytes", "value_bytes")
-DIFF = TableSpec(
-    "diff",
-    "a row that one version has and the other has not, or with another value",
-    (
-        *STORE,
-        PARTITION_ID,
-        Column("change"),
-        Column("key", Unit.VALUE),
-        Column("old_value", Unit.VALUE),
-        Column("value", Unit.VALUE, doc="The decoded value of the new version; null if removed."),
-        size("key_bytes"),
-        size("old_value_bytes"),
-        size("value_bytes", "Bytes of the value in the new version."),
-    ),
-    raw=tuple(Column(f"{name}_hex") for name in ("key", "old_value", "value")),
-    wide=frozenset(("operator_name",)),
-    important="change key old_value value store_name partition_id operator_id",
-)
-COUNTS = TableSpec(
-    "counts",
-    "rows of one store that were added, removed or changed, whether or not they are listed",
-    (
-        *STORE,
-        Column("change"),
-        count("rows", "Rows that were added, removed or changed."),
-        size("key_bytes", "Their key bytes together."),
-        size("old_value_bytes", "Their value bytes in the old version, together."),
-        size("value_bytes", "Their value bytes in the new version, together."),
-    ),
-    empty="nothing was compared",
-    important="change rows store_name operator_id key_bytes value_bytes old_value_bytes",
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceRow(t.PartitionRow, table="diff"):
+    """A row that one version has and the other has not, or with another value."""
+
+    change: Annotated[t.Change, t.Rank(1)]
+    key: Annotated[t.KeyJson, t.Rank(2)]
+    old_value: Annotated[t.Json, "The decoded value of the old version.", t.Rank(3)]
+    value: Annotated[t.Json, "The decoded value of the new version; null if removed.", t.Rank(4)]
+    key_bytes: t.KeyBytes
+    old_value_bytes: t.OldValueBytes | None
+    value_bytes: Annotated[t.Bytes | None, "Bytes of the value in the new version."]
+    key_hex: Annotated[t.KeyHex | None, t.RAW] = None
+    old_value_hex: Annotated[
+        t.Text | None, "The UnsafeRow bytes of the old value in hex.", t.RAW
+    ] = None
+    value_hex: Annotated[t.ValueHex | None, t.RAW] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceCountRow(t.StoreRow, table="counts", empty="nothing was compared"):
+    """Rows of one store that were added, removed or changed, whether or not they are listed."""
+
+    operator_name: t.OperatorName | None
+    change: Annotated[t.Change, t.Rank(1)]
+    rows: Annotated[t.Count, "Rows that were added, removed or changed.", t.Rank(2)]
+    key_bytes: Annotated[t.Bytes, "Their key bytes together.", t.Rank(21)]
+    old_value_bytes: Annotated[
+        t.Bytes, "Their value bytes in the old version, together.", t.Rank(23)
+    ]
+    value_bytes: Annotated[t.Bytes, "Their value bytes in the new version, together.", t.Rank(22)]
 
 
 @dataclass(frozen=True)
@@ -107,10 +104,15 @@ class _Counts:
         for name in _COUNTED:
             total[name] += row[name] or 0
 
-    def rows(self, names: Mapping[int, str]) -> Iterator[dict[str, Any]]:
+    def rows(self, names: Mapping[int, str]) -> Iterator[DifferenceCountRow]:
         for (operator, store, change), total in sorted(self.totals.items()):
-            place = {"operator_id": operator, "store_name": store, "change": change}
-            yield place | {"operator_name": names.get(operator)} | total
+            yield DifferenceCountRow(
+                operator_id=operator,
+                operator_name=names.get(operator),
+                store_name=store,
+                change=change,
+                **total,
+            )
 
 
 _END = "The same, given as a state version (batch + 1)."
@@ -123,7 +125,11 @@ def _check(options: Mapping[str, Any]) -> str | None:
     return None
 
 
-@analysis(uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART), tables=(DIFF, COUNTS), check=_check)
+@analysis(
+    uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART),
+    tables=(DifferenceRow, DifferenceCountRow),
+    check=_check,
+)
 def diff(  # noqa: PLR0913 - each is an option of the command
     path: str,
     other: Annotated[str | None, Option("The new checkpoint.", metavar="PATH2")] = None,
@@ -266,12 +272,12 @@ def diff_report(
 ) -> Report:
     """The rows in ``batches`` (:data:`inspector.schemas.DIFF`), then how many there are."""
     counts = _Counts()
-    table = DIFF.table(
+    table = DifferenceRow.table(
         f"rows that differ between {_named(old, new)} and {_named(new, old)}",
         _rows(old[0], new[0], batches, problems, (request, counts)),
-        columns=DIFF.with_raw(raw=request.raw),
+        columns=DifferenceRow.columns(raw=request.raw),
     )
-    counted = COUNTS.table(
+    counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
         # Read after the rows, when they are counted.
         _Later(counts, operator_names(new[0])),
@@ -292,7 +298,7 @@ class _Later:
     counts: _Counts
     names: Mapping[int, str]
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[DifferenceCountRow]:
         return self.counts.rows(self.names)
 
 
@@ -321,7 +327,7 @@ def _rows(
     batches: Iterable[pa.RecordBatch],
     problems: list[Problem],
     request_and_counts: tuple[DiffRequest, _Counts],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[DifferenceRow]:
     request, counts = request_and_counts
     names = operator_names(old) | operator_names(new)
     words = StoreWords(old, request.redact), StoreWords(new, request.redact)
@@ -333,8 +339,8 @@ def _rows(
             continue
         if not left:
             continue  # to the end all the same, for what follows is counted and may be a problem
-        for row in _decoded(chunk, names, words, raw=request.raw):
-            yield row
+        for difference in _decoded(chunk, names, words, raw=request.raw):
+            yield difference
             left -= 1
             if not left:
                 break
@@ -348,7 +354,7 @@ def _decoded(
     words: tuple[StoreWords, StoreWords],
     *,
     raw: bool,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[DifferenceRow]:
     place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     before, after = words
     of_key = before if chunk[0]["change"] == "removed" else after
@@ -356,18 +362,19 @@ def _decoded(
     olds = before.values(place, [row["old_value"] for row in chunk])
     values = after.values(place, [row["value"] for row in chunk])
     for row, key, old, value in zip(chunk, keys, olds, values, strict=True):
-        reported = {
-            "operator_id": row["operator_id"],
-            "operator_name": names.get(row["operator_id"]),
-            "store_name": row["store_name"],
-            "partition_id": row["partition_id"],
-            "change": row["change"],
-            "key": key,
-            "old_value": old,
-            "value": value,
-        }
-        for name in ("key", "old_value", "value"):
-            reported[f"{name}_bytes"] = None if row[name] is None else len(row[name])
-            if raw:
-                reported[f"{name}_hex"] = after.hex(row[name])
-        yield reported
+        yield DifferenceRow(
+            operator_id=row["operator_id"],
+            operator_name=names.get(row["operator_id"]),
+            store_name=row["store_name"],
+            partition_id=row["partition_id"],
+            change=row["change"],
+            key=key,
+            old_value=old,
+            value=value,
+            key_bytes=len(row["key"]),
+            old_value_bytes=None if row["old_value"] is None else len(row["old_value"]),
+            value_bytes=None if row["value"] is None else len(row["value"]),
+            key_hex=after.hex(row["key"]) if raw else None,
+            old_value_hex=after.hex(row["old_value"]) if raw else None,
+            value_hex=after.hex(row["value"]) if raw else None,
+        )

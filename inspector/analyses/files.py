@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Annotated
 
 from inspector.analyses.shared.common import (
-    BATCH_ID,
-    OPERATOR_ID,
-    PARTITION_ID,
-    STORE,
-    STORE_NAME,
-    VERSION,
-    count,
     file_bytes,
     identity,
-    size,
 )
-from inspector.analyses.shared.declare import TableSpec, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.shared_tables import (
     NOT_HERE,
-    SNAPSHOTS,
     Shared,
+    SnapshotRow,
     shared_by_folder,
     shared_summary,
     snapshot_rows,
@@ -38,87 +30,90 @@ from inspector.model import FileKind, Problem, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
 from inspector.providers.shared_files import SharedFiles
-from inspector.render.report import Column, Report, Unit
-
-CHAINS = TableSpec(
-    "chains",
-    "how one store of one partition restores the judged version",
-    (
-        OPERATOR_ID,
-        STORE_NAME,
-        PARTITION_ID,
-        Column("oldest_restorable", Unit.ID),
-        Column("newest_restorable", Unit.ID),
-        Column("newest_snapshot", Unit.ID),
-        count("replay_deltas"),
-        count("deltas"),
-        count("snapshots"),
-        size("delta_bytes"),
-        size("snapshot_bytes"),
-        Column("newest_file_ms", Unit.TIME_MS),
-    ),
-    empty="no stores",
-    important=(
-        "store_name partition_id replay_deltas newest_snapshot newest_restorable "
-        "oldest_restorable operator_id delta_bytes snapshot_bytes deltas snapshots"
-    ),
-)
-OTHER_FILES = TableSpec(
-    "other_files",
-    "files of one kind in a store's folder that are neither delta nor snapshot",
-    (
-        OPERATOR_ID,
-        STORE_NAME,
-        PARTITION_ID,
-        Column("kind"),
-        count("files"),
-        size("bytes", "File bytes of all of them."),
-        count("orphans"),
-    ),
-    important="kind files bytes store_name partition_id operator_id",
-)
-FILE_COLUMNS = (
-    *STORE,
-    PARTITION_ID,
-    VERSION,
-    BATCH_ID,
-    Column("kind"),
-    Column("path"),
-    size("bytes"),
-    Column("modified_ms", Unit.TIME_MS),
-)
+from inspector.render import tabular as t
+from inspector.render.report import Report
 
 
-def file_rows(run: Run) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, kw_only=True)
+class ChainRow(t.Row, table="chains", empty="no stores"):
+    """How one store of one partition restores the judged version."""
+
+    operator_id: Annotated[t.OperatorId, t.Rank(7)]
+    store_name: Annotated[t.StoreName, t.Rank(1)]
+    partition_id: Annotated[t.PartitionId, t.Rank(2)]
+    oldest_restorable: Annotated[
+        t.Id | None, "The oldest version that the files can restore.", t.Rank(6)
+    ]
+    newest_restorable: Annotated[
+        t.Id | None, "The newest version that the files can restore.", t.Rank(5)
+    ]
+    newest_snapshot: Annotated[
+        t.Id | None, "The version of the newest snapshot at or below the judged one.", t.Rank(4)
+    ]
+    replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(3)]
+    deltas: Annotated[t.Count, "Delta files."]
+    snapshots: Annotated[t.Count, "Snapshot files."]
+    delta_bytes: Annotated[t.DeltaBytes, t.Rank(8)]
+    snapshot_bytes: Annotated[t.SnapshotBytes, t.Rank(9)]
+    newest_file_ms: Annotated[t.TimeMs | None, "When the newest of its files was changed."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class OtherFilesRow(t.Row, table="other_files"):
+    """Files of one kind in a store's folder that are neither delta nor snapshot."""
+
+    operator_id: t.OperatorId
+    store_name: Annotated[t.StoreName, t.Rank(4)]
+    partition_id: Annotated[t.PartitionId, t.Rank(5)]
+    kind: Annotated[t.Text, "What the file is, as its name says.", t.Rank(1)]
+    files: Annotated[t.Count, "Number of files.", t.Rank(2)]
+    bytes: Annotated[t.Bytes, "File bytes of all of them.", t.Rank(3)]
+    orphans: Annotated[
+        t.Count | None, "Checksum files whose file is gone; table files that no snapshot names."
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileRow(t.PartitionRow, table="files"):
+    """A file in a store's folder."""
+
+    version: t.Version | None
+    batch_id: t.BatchId | None
+    kind: t.Text
+    path: t.Text
+    bytes: t.Bytes
+    modified_ms: t.TimeMs | None
+
+
+def file_rows(run: Run) -> Iterator[FileRow]:
     """Every file in the folders of the selected stores."""
     for operator in run.checkpoint.operators:
         for layout in operator.layout.folders:
             for file in layout.files:
-                yield {
-                    "operator_id": operator.operator_id,
-                    "operator_name": operator.name,
-                    "store_name": layout.store.store_name,
-                    "partition_id": layout.store.partition_id,
-                    "version": file.version,
-                    "batch_id": None if file.version is None else file.version - 1,
-                    "kind": file.kind.value,
-                    "path": file.path,
-                    "bytes": file.size,
-                    "modified_ms": file.modified_ms,
-                }
+                yield FileRow(
+                    operator_id=operator.operator_id,
+                    operator_name=operator.name,
+                    store_name=layout.store.store_name,
+                    partition_id=layout.store.partition_id,
+                    version=file.version,
+                    batch_id=None if file.version is None else file.version - 1,
+                    kind=file.kind.value,
+                    path=file.path,
+                    bytes=file.size,
+                    modified_ms=file.modified_ms,
+                )
 
 
 FILES = driver_table(
-    "files",
+    FileRow,
     "The files in the stores' folders, from listings alone.",
-    FILE_COLUMNS,
     file_rows,
 )
 
 
 @analysis(
     uses=(PART, AT_VERSION),
-    tables=(CHAINS, SNAPSHOTS, OTHER_FILES),
+    tables=(ChainRow, SnapshotRow, OtherFilesRow),
     data_tables=(FILES,),
     many=True,
 )
@@ -145,17 +140,17 @@ def files_report(
     }
     summary["files"] = sum(len(layout.files) for layout in layouts)
     summary |= shared_summary(shared)
-    chains = CHAINS.table(
+    chains = ChainRow.table(
         f"chains: how each store restores version {version}",
         [
             _chain_row(layout, checkpoint.store_files[layout.directory], version)
             for layout in layouts
         ],
     )
-    snapshots = SNAPSHOTS.table(
+    snapshots = SnapshotRow.table(
         "snapshots and the table files that they share", list(snapshot_rows(layouts, shared))
     )
-    others = OTHER_FILES.table(
+    others = OtherFilesRow.table(
         "other files in the stores' folders",
         [row for layout in layouts for row in _other_rows(layout, shared)],
     )
@@ -169,37 +164,39 @@ def files_report(
     )
 
 
-def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> dict[str, Any]:
+def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow:
     restorable = restorable_versions(state)
     snapshot = max((v for v in state.snapshots if v <= version), default=None)
     can = version in restorable
     modified = [file.modified_ms for file in layout.files if file.modified_ms is not None]
-    return _store(layout) | {
-        "oldest_restorable": restorable[0] if restorable else None,
-        "newest_restorable": restorable[-1] if restorable else None,
-        "newest_snapshot": snapshot,
-        "replay_deltas": version - (snapshot or 0) if can else None,
-        "deltas": len(state.deltas),
-        "snapshots": len(state.snapshots),
-        "delta_bytes": sum(file.size for file in state.deltas.values()),
-        "snapshot_bytes": sum(file.size for file in state.snapshots.values()),
-        "newest_file_ms": max(modified, default=None),
-    }
+    return ChainRow(
+        **vars(layout.store),
+        oldest_restorable=restorable[0] if restorable else None,
+        newest_restorable=restorable[-1] if restorable else None,
+        newest_snapshot=snapshot,
+        replay_deltas=version - (snapshot or 0) if can else None,
+        deltas=len(state.deltas),
+        snapshots=len(state.snapshots),
+        delta_bytes=sum(file.size for file in state.deltas.values()),
+        snapshot_bytes=sum(file.size for file in state.snapshots.values()),
+        newest_file_ms=max(modified, default=None),
+    )
 
 
-def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[dict[str, Any]]:
+def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
     there = {file.path for file in layout.files}
     others: dict[FileKind, list[StoreFile]] = {}
     for file in layout.files:
         if file.kind not in (FileKind.DELTA, FileKind.SNAPSHOT):
             others.setdefault(file.kind, []).append(file)
     for kind, files in others.items():
-        yield _store(layout) | {
-            "kind": kind.value,
-            "files": len(files),
-            "bytes": sum(file.size for file in files),
-            "orphans": _orphans(kind, files, there, shared.get(layout.directory)),
-        }
+        yield OtherFilesRow(
+            **vars(layout.store),
+            kind=kind.value,
+            files=len(files),
+            bytes=sum(file.size for file in files),
+            orphans=_orphans(kind, files, there, shared.get(layout.directory)),
+        )
 
 
 def _orphans(
@@ -212,11 +209,3 @@ def _orphans(
     if kind is FileKind.TABLE and shared is not None and shared.orphans is not None:
         return len(shared.orphans)
     return None
-
-
-def _store(layout: StoreLayout) -> dict[str, Any]:
-    return {
-        "operator_id": layout.store.operator_id,
-        "store_name": layout.store.store_name,
-        "partition_id": layout.store.partition_id,
-    }

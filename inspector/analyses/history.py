@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import pyarrow as pa
 
-from inspector.analyses.shared.change_rows import EVENT, RAW, ChangeRows
-from inspector.analyses.shared.common import BATCH_ID, PARTITION_ID, STORE, VERSION, identity
-from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.change_rows import ChangeRows, EventRow
+from inspector.analyses.shared.common import identity
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -32,7 +32,8 @@ from inspector.model import NO_TIMEOUT, Problem, Redact
 from inspector.operators.rule import Clock
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import restorable_versions
-from inspector.render.report import Column, Report, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report
 from inspector.schemas import CHANGES
 from inspector.state.events import Event
 
@@ -45,28 +46,38 @@ HISTORY_NOTE = (
     "in_snapshot: the value that the oldest snapshot holds, written in its batch or before."
 )
 
-HISTORY = TableSpec(
-    "history",
-    "a put or a removal of the key",
-    (
-        VERSION,
-        BATCH_ID,
-        Column("committed", Unit.FLAG),
-        *STORE,
-        PARTITION_ID,
-        *EVENT,
-        Column("timeout_ms", Unit.TIME_MS),
-        Column("watermark_ms", Unit.TIME_MS),
-        Column("batch_timestamp_ms", Unit.TIME_MS),
-        Column("record", Unit.ID),
-        Column("file"),
-    ),
-    raw=RAW,
-    empty="no version that can be restored has, or had, such a key",
-    important=(
-        "batch_id event key value timeout_ms watermark_ms store_name operator_id batch_timestamp_ms"
-    ),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryRow(
+    t.Row, table="history", empty="no version that can be restored has, or had, such a key"
+):
+    """A put or a removal of the key."""
+
+    version: t.Version
+    batch_id: Annotated[t.BatchId, t.Rank(1)]
+    committed: Annotated[t.Flag, "Whether the batch's commit is in the log."]
+    operator_id: Annotated[t.OperatorId, t.Rank(8)]
+    operator_name: t.OperatorName | None
+    store_name: Annotated[t.StoreName, t.Rank(7)]
+    partition_id: t.PartitionId
+    event: Annotated[t.EventName, t.Rank(2)]
+    key: Annotated[t.KeyJson, t.Rank(3)]
+    value: Annotated[t.ValueJson, t.Rank(4)]
+    key_bytes: t.KeyBytes
+    old_value_bytes: t.OldValueBytes
+    value_bytes: t.ValueBytes
+    timeout_ms: Annotated[
+        t.TimeMs | None, "When the timer fires that the put set; null if it set none.", t.Rank(5)
+    ]
+    watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(6)]
+    batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Rank(9)]
+    record: Annotated[
+        t.Id,
+        "The record's number in its file; null for a removal that a comparison of snapshots shows.",
+    ]
+    file: Annotated[t.Text, "The file that holds the record."]
+    key_hex: Annotated[t.KeyHex | None, t.RAW] = None
+    value_hex: Annotated[t.ValueHex | None, t.RAW] = None
 
 
 def _check(options: Mapping[str, Any]) -> str | None:
@@ -77,7 +88,7 @@ def _check(options: Mapping[str, Any]) -> str | None:
 
 @analysis(
     uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART, AT_VERSION),
-    tables=(HISTORY,),
+    tables=(HistoryRow,),
     check=_check,
 )
 def history(
@@ -122,16 +133,18 @@ def history(
     redact = run.options.redact or Redact.NONE
     watched = HashedKeys(keys, ambiguous).watch(batches)
     found = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, problems))
-    report = history_report(run.checkpoint, run.version, found, problems, limit)
+    report = history_report(run.checkpoint, run.version, found, problems, limit, raw=raw)
     return replace(report, notes=(*ambiguous, *report.notes))
 
 
 def history_report(
     checkpoint: Checkpoint,
     version: int,
-    rows: Sequence[Mapping[str, Any]],
+    rows: Sequence[EventRow],
     problems: list[Problem],
     limit: int = 0,
+    *,
+    raw: bool = False,
 ) -> Report:
     """The life of the keys that were looked for, oldest version first.
 
@@ -141,10 +154,11 @@ def history_report(
         rows: of :class:`ChangeRows`.
         problems: what could not be read.
         limit: rows shown at most, the newest; 0 for all.
+        raw: with their bytes in hex.
     """
     dated = [_dated(checkpoint, row) for row in sorted(rows, key=_order)]
     listed = dated[-limit:] if limit else dated
-    partitions = sorted({row["partition_id"] for row in dated})
+    partitions = sorted({row.partition_id for row in dated})
     summary = identity(checkpoint, version) | {
         "oldest_version": _oldest(checkpoint, version),
         "keys": len({_identity(row) for row in dated}),
@@ -152,12 +166,11 @@ def history_report(
         "events": len(dated),
     }
     more = f", the newest {len(listed)} of {len(dated)}" if len(listed) < len(dated) else ""
-    table = HISTORY.table(
+    table = HistoryRow.table(
         f"what happened to the key, oldest first{more}",
         listed,
-        columns=HISTORY.with_raw(raw=any("key_hex" in row for row in dated)),
-        wide=_wide(dated),
-    )
+        columns=HistoryRow.columns(raw=raw and bool(dated)),
+    ).with_wide(*_wide(dated))
     notes = [*_scattered(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
     return Report(
         "history",
@@ -176,44 +189,45 @@ def _oldest(checkpoint: Checkpoint, version: int) -> int | None:
     return min((found[0] for found in oldest if found and found[0] <= version), default=None)
 
 
-def _order(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    place = (row["operator_id"], row["store_name"], row["partition_id"])
+def _order(row: EventRow) -> tuple[Any, ...]:
+    place = (row.operator_id, row.store_name, row.partition_id)
     # A removal that a comparison of snapshots shows is no record, and comes after those.
-    record = (row["record"] is None, row["record"] or 0)
-    return (row["version"], _FILE_ORDER.get(row["event"], 0), *place, record)
+    record = (row.record is None, row.record or 0)
+    return (row.version, _FILE_ORDER.get(row.event, 0), *place, record)
 
 
-def _dated(checkpoint: Checkpoint, row: Mapping[str, Any]) -> dict[str, Any]:
-    clock = checkpoint.clock(row["version"])
-    return dict(row) | {
-        "committed": row["version"] <= checkpoint.newest_version,
-        "timeout_ms": _timeout(checkpoint, row),
-        "watermark_ms": clock.watermark_ms or None if clock else None,
-        "batch_timestamp_ms": clock.timestamp_ms if clock else None,
-    }
+def _dated(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
+    clock = checkpoint.clock(row.version)
+    return HistoryRow(
+        **vars(row),
+        committed=row.version <= checkpoint.newest_version,
+        timeout_ms=_timeout(checkpoint, row),
+        watermark_ms=clock.watermark_ms or None if clock else None,
+        batch_timestamp_ms=clock.timestamp_ms if clock else None,
+    )
 
 
-def _timeout(checkpoint: Checkpoint, row: Mapping[str, Any]) -> int | None:
+def _timeout(checkpoint: Checkpoint, row: EventRow) -> int | None:
     """The timer of a group state; None where it has none, or none is armed."""
-    operator = next(o for o in checkpoint.operators if o.operator_id == row["operator_id"])
-    rule = operator.rules.get(row["store_name"])
-    value = row["value"]
+    operator = next(o for o in checkpoint.operators if o.operator_id == row.operator_id)
+    rule = operator.rules.get(row.store_name)
+    value = row.value
     if rule is None or rule.expiry is None or rule.expiry.clock is not Clock.TIMEOUT:
         return None
     timer = value.get(rule.expiry.name) if isinstance(value, dict) else None
     return timer if isinstance(timer, int) and timer != NO_TIMEOUT else None
 
 
-def _identity(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return (row["operator_id"], row["store_name"], str(row.get("key_hex") or row["key"]))
+def _identity(row: HistoryRow) -> tuple[Any, ...]:
+    return (row.operator_id, row.store_name, str(row.key_hex or row.key))
 
 
-def _scattered(checkpoint: Checkpoint, dated: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _scattered(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[str]:
     """Keys that lie in more than one partition of as many: each belongs in one."""
     partitions: dict[tuple[Any, ...], set[int]] = {}
     for row in dated:
-        place = partition_count(checkpoint, row["version"]), *_identity(row)
-        partitions.setdefault(place, set()).add(row["partition_id"])
+        place = partition_count(checkpoint, row.version), *_identity(row)
+        partitions.setdefault(place, set()).add(row.partition_id)
     for (_, operator, store, key), found in partitions.items():
         if len(found) > 1:
             names = ", ".join(map(str, sorted(found)))
@@ -223,8 +237,8 @@ def _scattered(checkpoint: Checkpoint, dated: Sequence[Mapping[str, Any]]) -> It
             )
 
 
-def _wide(dated: Sequence[Mapping[str, Any]]) -> frozenset[str]:
+def _wide(dated: Sequence[HistoryRow]) -> frozenset[str]:
     """What a table for people leaves out: what is the same in every line, or shown elsewhere."""
     always = {"operator_name", "file", "record", "key_bytes", "old_value_bytes"}
     same = ("key", "operator_id", "store_name", "partition_id", "committed", "timeout_ms")
-    return frozenset(always | {n for n in same if len({str(row[n]) for row in dated}) < 2})
+    return frozenset(always | {n for n in same if len({str(getattr(row, n)) for row in dated}) < 2})

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from inspector.analyses.shared.appended import appended_notes
 from inspector.analyses.shared.common import (
-    STORE,
-    count,
     identity,
 )
-from inspector.analyses.shared.declare import TableSpec, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.rule_text import expiry_text
@@ -27,7 +26,8 @@ from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
 from inspector.model import Problem
 from inspector.operators.transform_with_state import Family, has_ttl
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table, Unit
 
 _CONFS = (
     "stateStore.providerClass",
@@ -40,54 +40,74 @@ _CONFS = (
 )
 
 
-STORES = TableSpec(
-    "stores",
-    "one store of an operator, over its partitions",
-    (
-        *STORE,
-        Column("name_from"),
-        count("partitions", "Partitions of the store."),
-        Column("schema_from"),
-        Column("prefix_columns", Unit.COUNT),
-        Column("expires"),
-        Column("key_schema"),
-        Column("value_schema"),
-    ),
-    empty="the query keeps no state",
-    important="store_name operator_name operator_id partitions expires key_schema value_schema",
-)
-VARIABLES = TableSpec(
-    "variables",
-    "a state variable of transformWithState, its timers, or an index that Spark keeps for it",
-    (
-        *STORE,
-        Column("holds", doc="What the store holds: a value, list or map, timers, or an index."),
-        Column("variable", doc="The state variable that it belongs to; null for timers."),
-        Column("ttl", doc="Whether its values have a TTL; null if it is no variable."),
-        Column(
-            "declared",
-            doc="Whether the newest run declares it; null if it is no variable, or not known.",
-        ),
-        Column("time_mode", doc="`TimeMode` of the processor, as Spark's metadata has it."),
-        Column("output_mode", doc="Output mode of the query, as Spark's metadata has it."),
-    ),
-    important="store_name holds variable ttl declared time_mode operator_id",
-)
-FORMATS = TableSpec(
-    "formats",
-    "the format of one kind of file",
-    (Column("what", doc="The log or the kind of file."), Column("format"), Column("from")),
-    important="what format",
-)
-CONFS = TableSpec(
-    "confs",
-    "a Spark conf that the state depends on",
-    (Column("conf"), Column("value", doc="Its value."), Column("origin")),
-    important="conf value",
-)
+@dataclass(frozen=True, kw_only=True)
+class StoreInfoRow(t.StoreRow, table="stores", empty="the query keeps no state"):
+    """One store of an operator, over its partitions."""
+
+    operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
+    name_from: Annotated[t.Text, "Where the operator's name comes from."]
+    partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(21)]
+    schema_from: Annotated[t.Text, "Where the store's schema comes from."]
+    prefix_columns: Annotated[
+        t.Count | None, "Leading key columns by which Spark scans; null if none."
+    ]
+    expires: Annotated[t.Expires, t.Rank(22)]
+    key_schema: Annotated[t.Text | None, "The schema of the keys as DDL.", t.Rank(23)]
+    value_schema: Annotated[t.Text | None, "The schema of the values as DDL.", t.Rank(24)]
 
 
-@analysis(uses=(SCHEMAS, PART, AT_VERSION), tables=(STORES, VARIABLES, FORMATS, CONFS), many=True)
+@dataclass(frozen=True, kw_only=True)
+class VariableRow(t.StoreRow, table="variables"):
+    """A state variable of transformWithState, its timers, or an index that Spark keeps for it."""
+
+    operator_name: t.OperatorName | None
+    holds: Annotated[
+        t.Text, "What the store holds: a value, list or map, timers, or an index.", t.Rank(11)
+    ]
+    variable: Annotated[
+        t.Text | None, "The state variable that it belongs to; null for timers.", t.Rank(12)
+    ]
+    ttl: Annotated[
+        bool | None,
+        Unit.TEXT,
+        "Whether its values have a TTL; null if it is no variable.",
+        t.Rank(13),
+    ]
+    declared: Annotated[
+        bool | None,
+        Unit.TEXT,
+        "Whether the newest run declares it; null if it is no variable, or not known.",
+        t.Rank(14),
+    ]
+    time_mode: Annotated[
+        t.Text | None, "`TimeMode` of the processor, as Spark's metadata has it.", t.Rank(15)
+    ]
+    output_mode: Annotated[t.Text | None, "Output mode of the query, as Spark's metadata has it."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FormatRow(t.Row, table="formats"):
+    """The format of one kind of file."""
+
+    what: Annotated[t.Text, "The log or the kind of file.", t.Rank(1)]
+    format: Annotated[t.Text | None, "The format and its version."]
+    from_: Annotated[t.Text | None, "The file or log entry that shows it."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfRow(t.Row, table="confs"):
+    """A Spark conf that the state depends on."""
+
+    conf: Annotated[t.Text, "The name of the conf.", t.Rank(1)]
+    value: Annotated[t.Text | None, "Its value."]
+    origin: Annotated[t.Text, "Whether the batch recorded the conf, or where its value comes from."]
+
+
+@analysis(
+    uses=(SCHEMAS, PART, AT_VERSION),
+    tables=(StoreInfoRow, VariableRow, FormatRow, ConfRow),
+    many=True,
+)
 def info(path: str | Run, options: Options | None = None) -> Report:
     """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
     run = Run.start(path, options, whole_logs=False)
@@ -106,7 +126,7 @@ def info_report(
         "last_committed_batch": logs.last_committed,
         "state_file_bytes": state_file_bytes(checkpoint),
     }
-    stores = STORES.table(
+    stores = StoreInfoRow.table(
         "stores",
         [
             row
@@ -114,8 +134,8 @@ def info_report(
             for row in _store_rows(checkpoint, operator, version)
         ],
     )
-    confs = CONFS.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
-    formats = FORMATS.table("formats", list(_format_rows(checkpoint, seen)))
+    confs = ConfRow.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
+    formats = FormatRow.table("formats", list(_format_rows(checkpoint, seen)))
     return Report(
         "info",
         checkpoint.root,
@@ -135,50 +155,48 @@ def _variables(checkpoint: Checkpoint) -> Iterator[Table]:
     """The state variables, if a processor has any."""
     rows = [row for operator in checkpoint.operators for row in _variable_rows(operator)]
     if rows:
-        yield VARIABLES.table("state variables", rows)
+        yield VariableRow.table("state variables", rows)
 
 
-def _variable_rows(operator: Operator) -> Iterator[dict[str, Any]]:
+def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
     processor = operator.processor
     for name in operator.layout.store_names if processor is not None else ():
         family, schema = operator.family(name), operator.schemas.get(name)
         if processor is None or family is None or family is Family.UNUSED:
             continue
         known = family.is_variable and schema is not None
-        yield {
-            "operator_id": operator.operator_id,
-            "operator_name": operator.name,
-            "store_name": name,
-            "holds": family.value,
-            "variable": operator.variable(name),
-            "ttl": has_ttl(schema.value) if known and schema is not None else None,
-            "declared": processor.declares(name) if family.is_variable else None,
-            "time_mode": processor.time_mode or None,
-            "output_mode": processor.output_mode or None,
-        }
+        yield VariableRow(
+            operator_id=operator.operator_id,
+            operator_name=operator.name,
+            store_name=name,
+            holds=family.value,
+            variable=operator.variable(name),
+            ttl=has_ttl(schema.value) if known and schema is not None else None,
+            declared=processor.declares(name) if family.is_variable else None,
+            time_mode=processor.time_mode or None,
+            output_mode=processor.output_mode or None,
+        )
 
 
-def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[dict[str, Any]]:
+def _format_rows(checkpoint: Checkpoint, seen: SeenBytes) -> Iterator[FormatRow]:
     logs = checkpoint.logs
     for what, number, batch in (
         ("offset log", seen.offset_log_format, logs.last_offset),
         ("commit log", seen.commit_log_format, logs.last_committed),
     ):
         entry = None if batch is None else f"entry {batch}"
-        yield {"what": what, "format": None if number is None else f"v{number}", "from": entry}
-    yield {
-        "what": "codec of state files",
-        "format": _codec_text(checkpoint, seen),
-        "from": seen.codec_file,
-    }
+        yield FormatRow(what=what, format=None if number is None else f"v{number}", from_=entry)
+    yield FormatRow(
+        what="codec of state files", format=_codec_text(checkpoint, seen), from_=seen.codec_file
+    )
     for operator in checkpoint.operators:
         metadata = operator.metadata
         where = f"{operator.layout.directory}/_metadata"
-        yield {
-            "what": f"metadata of operator {operator.operator_id}",
-            "format": f"v{metadata.format}" if metadata else _no_metadata(checkpoint),
-            "from": where if metadata else None,
-        }
+        yield FormatRow(
+            what=f"metadata of operator {operator.operator_id}",
+            format=f"v{metadata.format}" if metadata else _no_metadata(checkpoint),
+            from_=where if metadata else None,
+        )
 
 
 def _no_metadata(checkpoint: Checkpoint) -> str:
@@ -218,24 +236,22 @@ def _schema_from(version: int | None) -> str:
     return "given" if version == GIVEN else f"file v{version}"
 
 
-def _store_rows(
-    checkpoint: Checkpoint, operator: Operator, version: int
-) -> Iterator[dict[str, Any]]:
+def _store_rows(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[StoreInfoRow]:
     partitions = [p for p in operator.layout.partitions if not was_left(checkpoint, p, version)]
     for name in operator.layout.store_names:
         schema = operator.schemas.get(name)
-        yield {
-            "operator_id": operator.operator_id,
-            "operator_name": operator.name,
-            "store_name": name,
-            "name_from": operator.name_from,
-            "partitions": len(partitions),
-            "schema_from": _schema_from(None if schema is None else schema.version),
-            "prefix_columns": _prefix_columns(operator, name),
-            "expires": expiry_text(operator.rules[name]),
-            "key_schema": None if schema is None else schema_text(schema.key),
-            "value_schema": None if schema is None else schema_text(schema.value),
-        }
+        yield StoreInfoRow(
+            operator_id=operator.operator_id,
+            operator_name=operator.name,
+            store_name=name,
+            name_from=operator.name_from,
+            partitions=len(partitions),
+            schema_from=_schema_from(None if schema is None else schema.version),
+            prefix_columns=_prefix_columns(operator, name),
+            expires=expiry_text(operator.rules[name]),
+            key_schema=None if schema is None else schema_text(schema.key),
+            value_schema=None if schema is None else schema_text(schema.value),
+        )
 
 
 def _prefix_columns(operator: Operator, store: str) -> int | None:
@@ -244,9 +260,9 @@ def _prefix_columns(operator: Operator, store: str) -> int | None:
     return next((info.num_cols_prefix_key for info in stores if info.store_name == store), None)
 
 
-def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[dict[str, Any]]:
+def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[ConfRow]:
     for key in (*(CONF + name for name in _CONFS), "shuffle.partitions"):
         value, origin, batch = checkpoint.logs.conf_for(version - 1, key)
         if origin == "nearest":
             origin = f"recorded by batch {batch}"
-        yield {"conf": f"spark.sql.{key}", "value": value, "origin": origin}
+        yield ConfRow(conf=f"spark.sql.{key}", value=value, origin=origin)

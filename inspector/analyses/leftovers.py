@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated, Any
 
@@ -12,20 +12,20 @@ import pyarrow as pa
 
 from inspector.analyses.history import history
 from inspector.analyses.shared.age_tables import (
-    AGES,
-    LEFTOVER_AGES,
-    RETENTION,
+    AgeRow,
+    LeftoverAgeRow,
+    RetentionRow,
     age_table,
     leftover_ages,
     proof_window,
     retention_tables,
 )
-from inspector.analyses.shared.common import STORE, identity
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.common import identity
+from inspector.analyses.shared.declare import FactRequest, Option, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
-from inspector.analyses.shared.leftover_classes import CLASSES, class_table
+from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
 from inspector.analyses.shared.leftover_filter import looked_for
-from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, WIDE, LeftoverWords
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -43,10 +43,10 @@ from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
-from inspector.analyses.shared.story import CLASS_STORY, KEY_STORY, explain_class, explain_keys
+from inspector.analyses.shared.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
 from inspector.analyses.shared.undecided import (
-    UNDECIDED,
-    UNDECIDED_KEYS,
+    UndecidedKeyRow,
+    UndecidedRow,
     notes,
     undecided_keys,
     undecided_tables,
@@ -66,7 +66,8 @@ from inspector.model import Certainty, Problem, Redact
 from inspector.operators.rule import Clock, StoreRule
 from inspector.passes.key_filter import FORMS, KeyFilter
 from inspector.passes.run import rows_of, run_rows
-from inspector.render.report import Column, Report, Table
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table
 from inspector.render.units import counted
 
 LARGEST = 10
@@ -78,29 +79,36 @@ NOTE = (
     "watermark or processing time and found it expired, and the key is still there in the judged "
     "version. A key that the next batch will find expired is no leftover yet."
 )
-LEFTOVERS = TableSpec(
-    "leftovers",
-    "an expired key that is still there, with its proof",
-    LEFTOVER_COLUMNS,
-    wide=WIDE,
-    important=(
-        "key class expired_batch clock_ms threshold_ms partition_id operator_id "
-        "value_bytes last_put_batch"
-    ),
-)
-LARGEST_KEYS = TableSpec(
-    "largest",
-    "an expired key that is still there, of the largest",
-    LEFTOVER_COLUMNS,
-    wide=WIDE | {"puts", "clock_ms", "threshold_ms", "fired"},
-    important="key value_bytes class expired_batch partition_id operator_id",
-)
-RULES_OF_STORES = TableSpec(
-    "rules",
-    "the rule by which one store's rows should go",
-    (*STORE, Column("expires"), Column("source")),
-    important="store_name expires operator_id source",
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LargestLeftoverRow(LeftoverRow, table="largest"):
+    """An expired key that is still there, of the largest."""
+
+    operator_id: t.OperatorId
+    partition_id: Annotated[t.PartitionId, t.Rank(24)]
+    class_: Annotated[t.LeftoverClassName, t.Rank(22)]
+    expired_batch: Annotated[t.ExpiredBatch | None, t.Rank(23)]
+    clock_ms: Annotated[t.ClockMs, t.WIDE]
+    threshold_ms: Annotated[t.ThresholdMs, t.WIDE]
+    fired: Annotated[t.Count, "How often the key's timer has fired.", t.WIDE]
+    last_put_batch: t.LastPutBatch | None
+    puts: Annotated[
+        t.Count, "How often the key was put, over all versions that can be replayed.", t.WIDE
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RuleRow(t.StoreRow, table="rules"):
+    """The rule by which one store's rows should go."""
+
+    operator_name: t.OperatorName | None
+    expires: Annotated[t.Expires, t.Rank(11)]
+    source: Annotated[
+        t.Text, "Where the rule comes from: Spark's operator, or an option.", t.Rank(21)
+    ]
+
+
 FACTS = FactRequest(leftover_limit=0, matched=True)
 
 
@@ -115,7 +123,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
         found = [one for one in resolved if one.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
             found = looked_for(found, [request.task], rows_of)
-        return words.rows(found)
+        return list(map(t.values, words.rows(found, LeftoverRow)))
 
     return rows
 
@@ -140,7 +148,7 @@ LEFTOVERS_DATA = fact_table(
     Where one partition alone cannot be sure (timers of group state, times of joins) all are read
     once when this is called, and once more for the rows.
     """,
-    LEFTOVER_COLUMNS,
+    LeftoverRow.columns(),
     leftover_rows,
     request=FactRequest(leftover_limit=0),
     resolution=_resolution,
@@ -152,17 +160,17 @@ LEFTOVERS_DATA = fact_table(
 @analysis(
     uses=(KEYS, RULES, THRESHOLDS, redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
     tables=(
-        LEFTOVERS,
-        CLASSES,
-        UNDECIDED,
-        LARGEST_KEYS,
-        LEFTOVER_AGES,
-        UNDECIDED_KEYS,
-        AGES,
-        RETENTION,
-        RULES_OF_STORES,
-        CLASS_STORY,
-        KEY_STORY,
+        LeftoverRow,
+        LeftoverClassRow,
+        UndecidedRow,
+        LargestLeftoverRow,
+        LeftoverAgeRow,
+        UndecidedKeyRow,
+        AgeRow,
+        RetentionRow,
+        RuleRow,
+        ClassStoryRow,
+        KeyStoryRow,
     ),
     facts=FACTS,
     data_tables=(LEFTOVERS_DATA,),
@@ -255,7 +263,8 @@ def _chosen(run: Run, limit: int) -> Report:
     words = LeftoverWords.of(run.checkpoint, run.options.redact or Redact.NONE)
     more = f", {len(listed)} of {len(found)} listed" if len(listed) < len(found) else ""
     judged = judge(run.checkpoint, run.version, facts, decided)
-    open_ = looked_for(facts.undecided, tasks, read)
+    open_ = words.rows(looked_for(facts.undecided, tasks, read), UndecidedKeyRow)
+    undecided = [UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
     return Report(
         "leftovers",
         run.checkpoint.root,
@@ -267,16 +276,12 @@ def _chosen(run: Run, limit: int) -> Report:
             "all_leftovers": total,
         },
         (
-            LEFTOVERS.table(
+            LeftoverRow.table(
                 f"leftover keys that are looked for{more}",
-                words.rows(listed),
+                words.rows(listed, LeftoverRow),
                 empty=f"none of the {total:,} leftovers is such a key",
             ),
-            *(
-                [UNDECIDED_KEYS.table("keys that may be leftovers", words.rows(open_))]
-                if open_
-                else []
-            ),
+            *undecided,
         ),
         findings=[f for f in judged if f.kind.group is Group.LIFETIME],
         problems=decided,
@@ -300,9 +305,9 @@ def leftovers_report(  # noqa: PLR0913 - the parts of one report
     total = sum(one.fact.rows for one in facts.totals)
     known = leftover_count(checkpoint, facts)
     more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
-    keys = LEFTOVERS.table(
+    keys = LeftoverRow.table(
         f"leftover keys{more}",
-        LeftoverWords.of(checkpoint, redact).rows(listed),
+        LeftoverWords.of(checkpoint, redact).rows(listed, LeftoverRow),
         empty=_empty(checkpoint, facts),
     )
     summary = (
@@ -360,8 +365,9 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
     # Stable: of the same size the oldest.
     largest = sorted(facts.leftovers, key=lambda one: -one.fact.row_bytes)
-    return LARGEST_KEYS.table(
-        "largest leftovers", LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST])
+    return LargestLeftoverRow.table(
+        "largest leftovers",
+        LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST], LargestLeftoverRow),
     )
 
 
@@ -373,16 +379,16 @@ def _rules_of(checkpoint: Checkpoint, facts: Facts) -> Iterator[tuple[Operator, 
 
 
 def _rules(checkpoint: Checkpoint, facts: Facts) -> Table:
-    return RULES_OF_STORES.table(
+    return RuleRow.table(
         "the rule by which each store's rows should go",
         [
-            {
-                "operator_id": operator.operator_id,
-                "operator_name": operator.name,
-                "store_name": store,
-                "expires": expiry_text(rule),
-                "source": rule.source,
-            }
+            RuleRow(
+                operator_id=operator.operator_id,
+                operator_name=operator.name,
+                store_name=store,
+                expires=expiry_text(rule),
+                source=rule.source,
+            )
             for operator, store, rule in _rules_of(checkpoint, facts)
         ],
     )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
-    STORE,
-    count,
     coverage,
     identity,
-    operator_names,
+    store_ids,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, Option, analysis
 from inspector.analyses.shared.heap import (
     NEWEST,
     MemoryOptions,
@@ -25,21 +23,21 @@ from inspector.analyses.shared.heap import (
     store_heaps,
 )
 from inspector.analyses.shared.ladder import (
-    LADDER,
+    RungRow,
     exact_rungs,
     ladder_table,
     off_heap_report,
 )
 from inspector.analyses.shared.more_partitions import (
-    MORE_PARTITIONS,
+    MorePartitionsRow,
     more_partitions,
     partition_notes,
 )
-from inspector.analyses.shared.off_heap import OFF_HEAP, RocksDbMemory
+from inspector.analyses.shared.off_heap import OffHeapRow, RocksDbMemory
 from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.sizing import EXECUTORS, SHAPES_TABLE, Sizing
+from inspector.analyses.shared.sizing import ExecutorRow, ShapeRow, Sizing
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import Heap, HeapFacts, distinct, held, of_rows
 from inspector.estimates.heap_layout import Layout
@@ -47,7 +45,8 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Certainty, Problem, StoreName
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table
 from inspector.render.units import bytes_text, counted
 
 WHAT_IF_VERSIONS = (1, 2)
@@ -59,28 +58,34 @@ FOOTNOTE = (
     "stateOnCurrentVersionSizeBytes come from SizeEstimator, which samples arrays of more than "
     "400 slots: held against live heaps they said from 42 % less to 11 % more than was there."
 )
-HEAP = TableSpec(
-    "heap",
-    "what one store takes of the executors' heaps between batches",
-    (
-        *STORE,
-        count("objects"),
-        *(Column(name, Unit.BYTES, exact=False) for name in (*Heap().parts, "total")),
-    ),
-    empty="no store has rows of this version",
-    important="store_name total objects operator_id operator_name",
-)
-WHAT_IFS = TableSpec(
-    "what_ifs",
-    "a change, and what it would save",
-    (
-        Column("change", doc="What would be different."),
-        Column("heap_bytes", Unit.BYTES, exact=False, doc="Bytes on the heap of executors then."),
-        Column("saved_bytes", Unit.BYTES, exact=False),
-        Column("how"),
-    ),
-    important="change heap_bytes saved_bytes how",
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeapRow(t.StoreRow, table="heap", empty="no store has rows of this version"):
+    """What one store takes of the executors' heaps between batches."""
+
+    operator_name: t.OperatorName | None
+    objects: Annotated[t.Count, "Objects on the heap, exact.", t.Rank(12)]
+    unsafe_rows: Annotated[t.Bytes, "Bytes of `UnsafeRow` objects.", t.ESTIMATE]
+    byte_arrays: Annotated[t.Bytes, "Bytes of the arrays behind them.", t.ESTIMATE]
+    wrappers: Annotated[t.Bytes, "Bytes of `StateStoreRow` objects around values.", t.ESTIMATE]
+    nodes: Annotated[t.Bytes, "Bytes of the map nodes.", t.ESTIMATE]
+    tables: Annotated[t.Bytes, "Bytes of the maps' tables.", t.ESTIMATE]
+    maps: Annotated[t.Bytes, "Bytes of the map objects.", t.ESTIMATE]
+    prefixes: Annotated[t.Bytes, "Bytes of the sets of a session window's prefixes.", t.ESTIMATE]
+    total: Annotated[t.Bytes, "The sum of these.", t.Rank(11), t.ESTIMATE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WhatIfRow(t.Row, table="what_ifs"):
+    """A change, and what it would save."""
+
+    change: Annotated[t.Text, "What would be different.", t.Rank(1)]
+    heap_bytes: Annotated[t.Bytes, "Bytes on the heap of executors then.", t.ESTIMATE]
+    saved_bytes: Annotated[t.Bytes, "How many bytes less than now that is.", t.ESTIMATE]
+    how: Annotated[t.Text, "What to do for it."]
+
+
 FACTS = FactRequest(partitions=True, rehashed=True)
 
 
@@ -101,7 +106,7 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
 
 @analysis(
     uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(LADDER, OFF_HEAP, EXECUTORS, SHAPES_TABLE, HEAP, WHAT_IFS, MORE_PARTITIONS),
+    tables=(RungRow, OffHeapRow, ExecutorRow, ShapeRow, HeapRow, WhatIfRow, MorePartitionsRow),
     facts=FACTS,
     many=True,
     check=wrong_options,
@@ -131,8 +136,7 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     ] = None,
     jdk: Annotated[int, Option("Java of the executors.", minimum=8)] = 17,
     spark: Annotated[
-        str | None,
-        Option("Spark that runs the query.  [default: as the checkpoint shows]"),
+        str | None, Option("Spark that runs the query.  [default: as the checkpoint shows]")
     ] = None,
     rocksdb_confs: Annotated[
         Mapping[str, str],
@@ -256,23 +260,20 @@ def _ladder(
 
 
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
-    names = operator_names(checkpoint)
     groups: dict[StoreName, Heap] = {}
     for store in stores:
         place = store.store.name
         groups[place] = groups.get(place, Heap()) + store.held
-    return HEAP.table(
+    return HeapRow.table(
         "heap between batches by store",
         [
-            {
-                "operator_id": operator_id,
-                "operator_name": names.get(operator_id),
-                "store_name": name,
-                "objects": heap.objects,
+            HeapRow(
+                **store_ids(checkpoint, name),
+                objects=heap.objects,
                 **{part: taken.bytes for part, taken in heap.parts.items()},
-                "total": heap.total,
-            }
-            for (operator_id, name), heap in groups.items()
+                total=heap.total,
+            )
+            for name, heap in groups.items()
         ],
     )
 
@@ -281,10 +282,10 @@ def _what_ifs(
     checkpoint: Checkpoint, facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
 ) -> Table:
     now = sum(store.held.total for store in stores)
-    return WHAT_IFS.table(
+    return WhatIfRow.table(
         f"what if (now: ~{bytes_text(now)} for {counted(options.retain, 'version')})",
         [
-            {"change": change, "heap_bytes": amount, "saved_bytes": now - amount, "how": how}
+            WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
             for change, amount, how in _changes(checkpoint, facts, stores, options)
         ],
     )

@@ -10,15 +10,10 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from inspector.analyses.shared.common import (
-    BATCH_ID,
-    PARTITION_ID,
-    STORE,
-    VERSION,
     identity,
     operator_names,
-    size,
 )
-from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -38,26 +33,26 @@ from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.model import Problem, Redact, StoreName
 from inspector.passes.key_filter import KeyFilter
-from inspector.render.report import Column, Report, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report
 from inspector.schemas import ROWS as LIVE_ROWS
 
-ROWS = TableSpec(
-    "rows",
-    "a live row",
-    (
-        *STORE,
-        PARTITION_ID,
-        VERSION,
-        BATCH_ID,
-        Column("key", Unit.VALUE),
-        Column("value", Unit.VALUE),
-        size("key_bytes"),
-        size("value_bytes"),
-    ),
-    raw=(Column("key_hex"), Column("value_hex")),
-    wide=frozenset(("operator_name", "version", "batch_id")),
-    important="key value store_name operator_id partition_id value_bytes",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class LiveRow(t.PartitionRow, table="rows"):
+    """A live row."""
+
+    partition_id: Annotated[t.PartitionId, t.Rank(21)]
+    version: Annotated[t.Version, t.WIDE]
+    batch_id: Annotated[t.BatchId, t.WIDE]
+    key: Annotated[t.KeyJson, t.Rank(1)]
+    value: Annotated[t.ValueJson, t.Rank(2)]
+    key_bytes: t.KeyBytes
+    value_bytes: Annotated[t.ValueBytes, t.Rank(22)]
+    key_hex: Annotated[t.KeyHex | None, t.RAW] = None
+    value_hex: Annotated[t.ValueHex | None, t.RAW] = None
+
+
 ROWS_DATA = store_table(
     "rows",
     "The live rows of one store at one version; ``key`` and ``value`` are structs.",
@@ -90,7 +85,7 @@ class RowsRequest:
 
 @analysis(
     uses=(KEYS, redacting(Redact.NONE), SCHEMAS, PART, AT_VERSION),
-    tables=(ROWS,),
+    tables=(LiveRow,),
     data_tables=(ROWS_DATA,),
 )
 def rows(
@@ -132,10 +127,10 @@ def rows_report(
     request: RowsRequest,
 ) -> Report:
     """The rows in ``batches`` (:data:`inspector.schemas.ROWS`); problems go to ``problems``."""
-    table = ROWS.table(
+    table = LiveRow.table(
         f"rows of version {version}",
         _rows(checkpoint, batches, problems, request),
-        columns=ROWS.with_raw(raw=request.raw),
+        columns=LiveRow.columns(raw=request.raw),
         empty=request.empty,
     )
     return Report(
@@ -154,7 +149,7 @@ def _rows(
     batches: Iterable[pa.RecordBatch],
     problems: list[Problem],
     request: RowsRequest,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[LiveRow]:
     names = operator_names(checkpoint)
     words = StoreWords(checkpoint, request.redact)
     left = request.limit or None
@@ -169,25 +164,23 @@ def _rows(
 
 def _decoded(
     chunk: Sequence[Mapping[str, Any]], names: Mapping[int, str], words: StoreWords, *, raw: bool
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[LiveRow]:
     """The rows of one store as they are reported."""
     place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     keys = words.keys(place, [row["key"] for row in chunk])
     values = words.values(place, [row["value"] for row in chunk])
     for row, key, value in zip(chunk, keys, values, strict=True):
-        reported = {
-            "operator_id": row["operator_id"],
-            "operator_name": names.get(row["operator_id"]),
-            "store_name": row["store_name"],
-            "partition_id": row["partition_id"],
-            "version": row["version"],
-            "batch_id": row["version"] - 1,
-            "key": key,
-            "value": value,
-            "key_bytes": len(row["key"]),
-            "value_bytes": len(row["value"]),
-        }
-        if raw:
-            reported["key_hex"] = words.hex(row["key"])
-            reported["value_hex"] = words.hex(row["value"])
-        yield reported
+        yield LiveRow(
+            operator_id=row["operator_id"],
+            operator_name=names.get(row["operator_id"]),
+            store_name=row["store_name"],
+            partition_id=row["partition_id"],
+            version=row["version"],
+            batch_id=row["version"] - 1,
+            key=key,
+            value=value,
+            key_bytes=len(row["key"]),
+            value_bytes=len(row["value"]),
+            key_hex=words.hex(row["key"]) if raw else None,
+            value_hex=words.hex(row["value"]) if raw else None,
+        )

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
-    BATCH_ID,
-    PARTITION_ID,
-    STORE,
-    VERSION,
-    count,
     identity,
-    operator_names,
-    size,
+    store_ids,
+    values_of_fields,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, Option, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
@@ -24,10 +19,9 @@ from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import (
     PLACES,
-    SIZE_COLUMNS,
+    SizeRow,
     grouped,
-    place_columns,
-    size_row,
+    size_columns,
 )
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.fact import Observed
@@ -36,6 +30,7 @@ from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem
 from inspector.providers.registry import provider_named
+from inspector.render import tabular as t
 from inspector.render.report import Column, Report, Table, Unit
 
 SHARING_NOTE = (
@@ -48,76 +43,112 @@ ON_DISK_NOTE = (
     "Executors keep the rows of this state in RocksDB on local disk: no objects are shared between "
     "versions, so what objects would take is left out. All numbers are exact."
 )
-_TITLES = {
-    "same_value_rows": "rows with the same value",
-    "two_versions_bytes": "two versions together",
-    "two_versions_unshared_bytes": "two versions without sharing",
-    "same_value_puts": "puts of the same value",
-    "same_value_put_bytes": "bytes of these puts",
-}
-"""Heads of columns for people, where the name does not say it."""
-
 _CHANGES = (
-    "new_rows",
-    "changed_rows",
-    "same_value_rows",
-    "removed_rows",
-    "shared_rows",
-    "shared_keys",
-    "shared_key_bytes",
-    "shared_value_bytes",
-    "two_versions_bytes",
-    "two_versions_unshared_bytes",
-    "puts",
-    "inserts",
-    "updates",
-    "same_value_puts",
-    "same_value_put_bytes",
-    "removals",
-    "absent_removals",
+    *("new_rows", "changed_rows", "same_value_rows", "removed_rows"),
+    *("shared_rows", "shared_keys", "shared_key_bytes", "shared_value_bytes"),
+    *("two_versions_bytes", "two_versions_unshared_bytes"),
+    *("puts", "inserts", "updates", "same_value_puts", "same_value_put_bytes"),
+    *("removals", "absent_removals"),
 )
+"""What is counted between a version and the one before."""
+
 _OF_OBJECTS = (
     *("shared_rows", "shared_keys", "shared_key_bytes", "shared_value_bytes"),
     *("two_versions_bytes", "two_versions_unshared_bytes"),
 )
 """What executors share that keep versions as maps of objects; others share nothing of it."""
 
-_WIDE_CHANGES = (
-    frozenset(("operator_name", "shared_keys", "inserts", "updates"))
-    | {"absent_removals", "shared_key_bytes", "shared_value_bytes", "batch_id"}
-    | {column.name for column in SIZE_COLUMNS if column.name not in ("rows", "row_bytes")}
-)
-_COLUMNS = (
-    VERSION,
-    BATCH_ID,
-    *SIZE_COLUMNS,
-    *(
-        Column(name, Unit.BYTES if name.endswith("bytes") else Unit.COUNT, title=_TITLES.get(name))
-        for name in _CHANGES
-    ),
-    count("stores_read", "Stores of partitions that can restore the version."),
-    count("stores", "Stores of partitions, in all."),
-    count("changes_read", "Those of them whose change since the version before is known."),
-    Column("history"),
-)
-VERSIONS = TableSpec(
-    "versions",
-    "one store, operator or partition at one version",
-    (*STORE, PARTITION_ID, *_COLUMNS),
-    empty="no version can be restored",
-    wide=_WIDE_CHANGES,
-    important=(
-        "store_name version rows new_rows changed_rows removed_rows same_value_rows "
-        "row_bytes shared_rows two_versions_bytes operator_id puts history"
-    ),
-)
-REWRITES = TableSpec(
-    "rewrites",
-    "keys of one store that were put in every one of so many newest versions",
-    (*STORE, count("newest_versions"), count("keys"), Column("share_of_rows", Unit.SHARE)),
-    empty="none: the newest version put no key that is still there",
-    important="store_name newest_versions keys share_of_rows operator_id",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class VersionRow(SizeRow, table="versions", empty="no version can be restored"):
+    """One store, operator or partition at one version."""
+
+    operator_id: Annotated[t.OperatorId, t.Rank(24)]
+    operator_name: Annotated[t.OperatorName | None, t.WIDE]
+    partition_id: t.PartitionId | None
+    version: Annotated[t.Version, t.Rank(11)]
+    key_bytes: Annotated[t.Bytes, "Key bytes of all rows together.", t.WIDE]
+    value_bytes: Annotated[t.Bytes, "Value bytes of all rows together.", t.WIDE]
+    row_bytes: Annotated[t.RowBytes, t.Rank(21)]
+    key_bytes_max: Annotated[t.KeyBytesMax | None, t.WIDE]
+    value_bytes_max: Annotated[t.ValueBytesMax | None, t.WIDE]
+    row_bytes_p50: Annotated[t.RowBytesP50 | None, t.WIDE]
+    row_bytes_p90: Annotated[t.RowBytesP90 | None, t.WIDE]
+    row_bytes_p99: Annotated[t.RowBytesP99 | None, t.WIDE]
+    row_bytes_max: Annotated[t.RowBytesMax | None, t.WIDE]
+    new_rows: Annotated[
+        t.Count | None, "Rows whose key the version before did not have.", t.Rank(17)
+    ]
+    changed_rows: Annotated[
+        t.Count | None, "Rows whose value is another than in the version before.", t.Rank(18)
+    ]
+    same_value_rows: Annotated[
+        t.Count | None,
+        "Rows that were put again with the value they had.",
+        t.Title("rows with the same value"),
+        t.Rank(20),
+    ]
+    removed_rows: Annotated[t.Count | None, "Rows of the version before that are gone.", t.Rank(19)]
+    shared_rows: Annotated[
+        t.Count | None,
+        "Rows whose key and value object are those of the version before.",
+        t.Rank(22),
+    ]
+    shared_keys: Annotated[
+        t.Count | None, "Rows whose key object is that of the version before.", t.WIDE
+    ]
+    shared_key_bytes: Annotated[t.Bytes | None, "Bytes of the shared key objects.", t.WIDE]
+    shared_value_bytes: Annotated[t.Bytes | None, "Bytes of the shared value objects.", t.WIDE]
+    two_versions_bytes: Annotated[
+        t.Bytes | None,
+        "Row bytes of the version and the one before, shared objects once.",
+        t.Title("two versions together"),
+        t.Rank(23),
+    ]
+    two_versions_unshared_bytes: Annotated[
+        t.Bytes | None,
+        "`two_versions_bytes` if nothing were shared.",
+        t.Title("two versions without sharing"),
+    ]
+    puts: Annotated[t.Puts | None, t.Rank(25)]
+    inserts: Annotated[t.Inserts | None, t.WIDE]
+    updates: Annotated[t.Updates | None, t.WIDE]
+    same_value_puts: Annotated[t.SameValuePuts | None, t.Title("puts of the same value")]
+    same_value_put_bytes: Annotated[
+        t.Bytes | None, "Key and value bytes of those puts.", t.Title("bytes of these puts")
+    ]
+    removals: t.Removals | None
+    absent_removals: Annotated[
+        t.Count | None, "Records that removed a key that was not there.", t.WIDE
+    ]
+    stores_read: Annotated[t.Count, "Stores of partitions that can restore the version."]
+    stores: Annotated[t.Count, "Stores of partitions, in all."]
+    changes_read: Annotated[
+        t.Count, "Those of them whose change since the version before is known."
+    ]
+    history: Annotated[
+        t.Text,
+        "What can be read: all (`complete`), no change (`from snapshot`), the changes of "
+        "some partitions (`some changes`), or the rows of some alone (`some partitions`).",
+        t.Rank(26),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RewriteRow(
+    t.StoreRow, table="rewrites", empty="none: the newest version put no key that is still there"
+):
+    """Keys of one store that were put in every one of so many newest versions."""
+
+    operator_name: t.OperatorName | None
+    newest_versions: Annotated[
+        t.Count, "The keys were put in each of so many newest versions.", t.Rank(11)
+    ]
+    keys: Annotated[t.Keys, t.Rank(12)]
+    share_of_rows: Annotated[
+        t.Share | None, "Their share of the live rows of the store.", t.Rank(13)
+    ]
+
 
 _COUNTED = tuple(name for name in COUNTS if name not in ("stores", "rebased", "empty_deltas"))
 _SUMS = ("two_versions_bytes", "two_versions_unshared_bytes")
@@ -130,14 +161,16 @@ _OF_CHANGES = tuple(
 """What is known of a version only together with the one before."""
 
 VERSION_COLUMNS = (
-    *STORE,
-    PARTITION_ID,
-    VERSION,
-    BATCH_ID,
+    *t.PartitionRow.columns(),
+    Column("version", Unit.ID),
+    Column("batch_id", Unit.ID),
     Column("batch_timestamp_ms", Unit.TIME_MS),
     Column("watermark_ms", Unit.TIME_MS),
     Column("from_snapshot", Unit.FLAG),
-    *(size(name) if name.endswith("bytes") else count(name) for name in (*_COUNTED, *_SUMS)),
+    *(
+        Column(name, Unit.BYTES if name.endswith("bytes") else Unit.COUNT)
+        for name in (*_COUNTED, *_SUMS)
+    ),
 )
 
 
@@ -183,7 +216,7 @@ FACTS = FactRequest(observed=(RewriteRuns.kind,))
 
 @analysis(
     uses=(WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(VERSIONS, REWRITES),
+    tables=(VersionRow, RewriteRow),
     facts=FACTS,
     data_tables=(VERSIONS_DATA,),
     many=True,
@@ -204,10 +237,10 @@ def sharing_report(
     checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem], by: str
 ) -> Report:
     """One row per version and store (or operator, or partition), oldest first."""
-    table = VERSIONS.table(
+    table = VersionRow.table(
         "what each version changed, and what it shares with the one before",
         list(_version_rows(checkpoint, facts, by)),
-        columns=(*PLACES[by], *_COLUMNS),
+        columns=VersionRow.columns(without=PLACES[by]),
     )
     summary = identity(checkpoint, version)
     return Report(
@@ -226,45 +259,38 @@ REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
 
 
 def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
-    names = operator_names(checkpoint)
     merged = facts.by_store(version)
     rows = []
     for name, runs in sorted(facts.rewrites.items()):
-        operator_id, store = name
         live = merged[name][version].rows
         for n in REWRITTEN:
             keys = sum(count for length, count in runs.counts.items() if length >= n)
             if keys:
                 rows.append(
-                    {
-                        "operator_id": operator_id,
-                        "operator_name": names.get(operator_id),
-                        "store_name": store,
-                        "newest_versions": n,
-                        "keys": keys,
-                        "share_of_rows": keys / live if live else None,
-                    }
+                    RewriteRow(
+                        **store_ids(checkpoint, name),
+                        newest_versions=n,
+                        keys=keys,
+                        share_of_rows=keys / live if live else None,
+                    )
                 )
-    return REWRITES.table("keys that were put in every one of the newest versions", rows)
+    return RewriteRow.table("keys that were put in every one of the newest versions", rows)
 
 
-def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[dict[str, Any]]:
-    no_objects = dict.fromkeys(() if checkpoint.provider.keeps_maps else _OF_OBJECTS)
+def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[VersionRow]:
+    on_disk = () if checkpoint.provider.keeps_maps else _OF_OBJECTS
     for place, versions in grouped(facts, by).items():
         whole = whole_stores(checkpoint, versions)
         for version, one in sorted(versions.items()):
-            known = not one.rebased  # a sum over some of the partitions would look like all of it
-            yield (
-                place_columns(checkpoint, place, version)
-                | size_row(one)
-                | {
-                    **{name: getattr(one, name) if known else None for name in _CHANGES},
-                    **no_objects,
-                    "stores_read": one.stores,
-                    "stores": whole[version],
-                    "changes_read": one.stores - one.rebased,
-                    "history": _history(one, whole[version]),
-                }
+            # A sum over some of the partitions would look like all of it.
+            changes = values_of_fields(one, _CHANGES, known=not one.rebased)
+            yield VersionRow(
+                **size_columns(checkpoint, place, version, one),
+                **(changes | dict.fromkeys(on_disk)),
+                stores_read=one.stores,
+                stores=whole[version],
+                changes_read=one.stores - one.rebased,
+                history=_history(one, whole[version]),
             )
 
 

@@ -7,11 +7,11 @@ from typing import Annotated
 
 from inspector.analyses.shared.common import coverage, identity
 from inspector.analyses.shared.declare import FactRequest, Option, analysis
-from inspector.analyses.shared.fields import FIELDS, fields_report
+from inspector.analyses.shared.fields import FieldRow, fields_report
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.size_table import PLACES, SIZES, size_table
+from inspector.analyses.shared.size_table import PLACES, SizeRow, size_table
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.versions import VersionFacts
@@ -30,7 +30,9 @@ FIELD = "field"
 FACTS = FactRequest()
 
 
-@analysis(uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(SIZES, FIELDS), facts=FACTS, many=True)
+@analysis(
+    uses=(WORK, SCHEMAS, PART, AT_VERSION), tables=(SizeRow, FieldRow), facts=FACTS, many=True
+)
 def sizes(
     path: str | Run,
     options: Options | None = None,

@@ -9,17 +9,13 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.appended import appended_notes
 from inspector.analyses.shared.common import (
-    BATCH_ID,
-    STORE,
-    VERSION,
-    count,
     identity,
-    operator_names,
-    size,
+    store_ids,
+    values_of_fields,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
-from inspector.analyses.shared.forward import EXPIRING, expiring_table, unknown_timers
+from inspector.analyses.shared.declare import FactRequest, Option, analysis
 from inspector.analyses.shared.forward import FOOTNOTE as FORWARD_FOOTNOTE
+from inspector.analyses.shared.forward import ExpiringRow, expiring_table, unknown_timers
 from inspector.analyses.shared.growth import (
     StoreGrowth,
     growth_of,
@@ -36,7 +32,8 @@ from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table
 from inspector.render.units import bytes_rate_text, bytes_text, duration_text
 from inspector.time_text import time_ms_text
 
@@ -50,69 +47,104 @@ FOOTNOTE = (
 )
 
 
-_MEASURES = (
-    Column("batch_timestamp_ms", Unit.TIME_MS, title="batch time"),
-    Column("watermark_ms", Unit.TIME_MS),
-    Column("lag_ms", Unit.DURATION_MS, title="watermark lag"),
-    Column("new_data", Unit.FLAG),
-    count("partitions"),
-    count("of_partitions"),
-    count("rows"),
-    size("row_bytes"),
-    Column("heap_bytes", Unit.BYTES, exact=False, title="heap"),
-    *map(count, _CHANGES),
-    size("delta_bytes"),
-    size("snapshot_bytes"),
-    count("replay_deltas"),
-)
 _SUMMED = (
     *("partitions", "of_partitions", "rows", "row_bytes", "heap_bytes"),
     *(*_CHANGES, "delta_bytes", "snapshot_bytes"),
 )
 """Columns that add over stores."""
 
-_WIDE = ("version", "inserts", "updates", "snapshot_bytes", "partitions", "of_partitions")
-_IMPORTANT = (
-    "rows row_bytes lag_ms puts removals watermark_ms batch_timestamp_ms heap_bytes "
-    "same_value_puts new_data delta_bytes replay_deltas"
-)
 
-BATCHES = TableSpec(
-    "batches",
-    "one store after one batch",
-    (*STORE, BATCH_ID, VERSION, *_MEASURES),
-    empty="no version can be restored",
-    wide=frozenset((*_WIDE, "operator_name")),
-    important=f"batch_id store_name operator_id {_IMPORTANT}",
-)
-TOTALS = TableSpec(
-    "totals",
-    "all stores together after one batch",
-    (BATCH_ID, VERSION, count("stores", "Stores that can restore the version."), *_MEASURES),
-    empty="no version can be restored",
-    wide=frozenset(_WIDE),
-    important=f"batch_id {_IMPORTANT} stores",
-)
-GROWTH = TableSpec(
-    "growth",
-    "how one store grows, and where it leads",
-    (
-        *STORE,
-        Column("row_bytes", doc="Row bytes of the versions as a line of bars.", title="over time"),
-        Column("rows_per_hour", Unit.PER_HOUR, exact=False, title="rows"),
-        Column("bytes_per_hour", Unit.BYTES_PER_HOUR, exact=False, title="row bytes"),
-        Column("heap_bytes_per_hour", Unit.BYTES_PER_HOUR, exact=False, title="heap"),
-        Column("rows_at_capacity", Unit.FLAG),
-        Column("rows_reach_capacity_ms", Unit.TIME_MS, exact=False),
-        Column("heap_at_capacity", Unit.FLAG, exact=False),
-        Column("heap_reaches_capacity_ms", Unit.TIME_MS, exact=False),
-    ),
-    important=(
-        "store_name row_bytes rows_per_hour bytes_per_hour operator_id "
-        "heap_bytes_per_hour rows_reach_capacity_ms heap_reaches_capacity_ms "
-        "rows_at_capacity heap_at_capacity"
-    ),
-)
+@dataclass(frozen=True, kw_only=True)
+class MeasuresRow(t.Row):
+    """What a batch was and did."""
+
+    batch_id: Annotated[t.BatchId, t.Rank(1)]
+    version: Annotated[t.Version, t.WIDE]
+    batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Title("batch time"), t.Rank(27)]
+    watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(26)]
+    lag_ms: Annotated[t.LagMs | None, t.Rank(23)]
+    new_data: Annotated[t.NewData | None, t.Rank(30)]
+    partitions: Annotated[t.Count, "Partitions that can restore the version.", t.WIDE]
+    of_partitions: Annotated[t.Count, "Partitions of the store, in all.", t.WIDE]
+    rows: Annotated[t.Rows, t.Rank(21)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(22)]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(28), t.ESTIMATE]
+    puts: Annotated[t.Puts | None, t.Rank(24)]
+    inserts: Annotated[t.Inserts | None, t.WIDE]
+    updates: Annotated[t.Updates | None, t.WIDE]
+    same_value_puts: Annotated[t.SameValuePuts | None, t.Rank(29)]
+    removals: Annotated[t.Removals | None, t.Rank(25)]
+    delta_bytes: Annotated[t.DeltaBytes, t.Rank(31)]
+    snapshot_bytes: Annotated[t.SnapshotBytes, t.WIDE]
+    replay_deltas: Annotated[t.ReplayDeltas | None, t.Rank(32)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRow(MeasuresRow, t.StoreRow, table="batches", empty="no version can be restored"):
+    """One store after one batch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StoresRow(t.Row):
+    batch_id: t.BatchId
+    version: t.Version
+    stores: Annotated[t.Count, "Stores that can restore the version.", t.Rank(33)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TotalRow(MeasuresRow, _StoresRow, table="totals", empty="no version can be restored"):
+    """All stores together after one batch."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthRow(t.StoreRow, table="growth"):
+    """How one store grows, and where it leads."""
+
+    operator_name: t.OperatorName | None
+    row_bytes: Annotated[
+        t.Text, "Row bytes of the versions as a line of bars.", t.Title("over time"), t.Rank(11)
+    ]
+    rows_per_hour: Annotated[
+        t.PerHour | None,
+        "Median slope of the rows between all pairs of versions.",
+        t.Title("rows"),
+        t.Rank(12),
+        t.ESTIMATE,
+    ]
+    bytes_per_hour: Annotated[
+        t.BytesPerHour | None,
+        "Median slope of the row bytes.",
+        t.Title("row bytes"),
+        t.Rank(13),
+        t.ESTIMATE,
+    ]
+    heap_bytes_per_hour: Annotated[
+        t.BytesPerHour | None,
+        "Median slope of the heap estimate.",
+        t.Title("heap"),
+        t.Rank(21),
+        t.ESTIMATE,
+    ]
+    rows_at_capacity: Annotated[
+        t.Flag | None, "Whether the row bytes have reached `--capacity`.", t.Rank(24)
+    ] = None
+    rows_reach_capacity_ms: Annotated[
+        t.TimeMs | None,
+        "When they will; null if they have or if they do not grow.",
+        t.Rank(22),
+        t.ESTIMATE,
+    ] = None
+    heap_at_capacity: Annotated[
+        t.Flag | None, "Whether the heap estimate has reached `--capacity`.", t.Rank(25), t.ESTIMATE
+    ] = None
+    heap_reaches_capacity_ms: Annotated[
+        t.TimeMs | None,
+        "When it will; null if it has or if it does not grow.",
+        t.Rank(23),
+        t.ESTIMATE,
+    ] = None
+
+
 _ASKED = (
     *("rows_at_capacity", "rows_reach_capacity_ms"),
     *("heap_at_capacity", "heap_reaches_capacity_ms"),
@@ -126,7 +158,7 @@ FACTS = FactRequest(partitions=True, expiring=True)
 
 @analysis(
     uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(BATCHES, TOTALS, GROWTH, EXPIRING),
+    tables=(BatchRow, TotalRow, GrowthRow, ExpiringRow),
     facts=FACTS,
     many=True,
 )
@@ -178,10 +210,10 @@ def timeline_report(
         row
         for store, versions in merged.items()
         for row in _rows(checkpoint, store, versions, heaps)
-        if row["version"] in shown
+        if row.version in shown
     ]
-    batches = BATCHES.table("batches, by store", rows)
-    totals = TOTALS.table("batches, all stores together", _totals(rows), shown=len(merged) > 1)
+    batches = BatchRow.table("batches, by store", rows)
+    totals = TotalRow.table("batches, all stores together", _totals(rows), shown=len(merged) > 1)
     summary = identity(checkpoint, version) | _watermark_moves(checkpoint)
     together = growth_together(checkpoint, facts, heaps)
     summary |= _all_reach(together, request.capacity, with_heap=bool(heaps))
@@ -212,23 +244,21 @@ def _newest(merged: Mapping[StoreName, Mapping[int, VersionFacts]], last: int | 
     return set(versions if last is None else versions[-last:])
 
 
-def _totals(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _totals(rows: Sequence[BatchRow]) -> list[TotalRow]:
     """The rows of each version as one, oldest first; what a store does not know, no sum knows."""
-    of_version: dict[int, list[dict[str, Any]]] = {}
+    of_version: dict[int, list[BatchRow]] = {}
     for row in rows:
-        of_version.setdefault(row["version"], []).append(row)
-    return [
-        of_stores[0]
-        | {name: _sum(row[name] for row in of_stores) for name in _SUMMED}
-        | {
-            "stores": len(of_stores),
-            "replay_deltas": max(
-                (row["replay_deltas"] for row in of_stores if row["replay_deltas"] is not None),
-                default=None,
-            ),
-        }
-        for _, of_stores in sorted(of_version.items())
-    ]
+        of_version.setdefault(row.version, []).append(row)
+    return [_total(of_stores) for _, of_stores in sorted(of_version.items())]
+
+
+def _total(rows: Sequence[BatchRow]) -> TotalRow:
+    names = [column.name for column in MeasuresRow.columns()]
+    depths = [row.replay_deltas for row in rows if row.replay_deltas is not None]
+    measures = values_of_fields(rows[0], names, known=True)
+    measures |= {name: _sum(getattr(row, name) for row in rows) for name in _SUMMED}
+    measures["replay_deltas"] = max(depths, default=None)
+    return TotalRow(**measures, stores=len(rows))
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -245,34 +275,31 @@ def _rows(
     store: StoreName,
     versions: dict[int, VersionFacts],
     heaps: HeapByVersion,
-) -> Iterator[dict[str, Any]]:
-    name = operator_names(checkpoint).get(store[0])
+) -> Iterator[BatchRow]:
     whole = whole_stores(checkpoint, versions)
     for version, one in versions.items():
         clock = checkpoint.clock(version)
         watermark = clock.watermark_ms if clock and clock.watermark_ms else None
         now = clock.timestamp_ms if clock else None
         known = not one.rebased  # a sum over some of the partitions would look like all of it
-        yield {
-            "operator_id": store[0],
-            "operator_name": name,
-            "store_name": store[1],
-            "batch_id": version - 1,
-            "version": version,
-            "batch_timestamp_ms": now,
-            "watermark_ms": watermark,
-            "lag_ms": None if watermark is None or now is None else now - watermark,
-            "partitions": one.stores,
-            "of_partitions": whole[version],
-            "new_data": clock.has_new_data if clock else None,
-            "rows": one.rows,
-            "row_bytes": one.row_bytes,
-            "heap_bytes": heaps.get(store, {}).get(version),
-            **{change: getattr(one, change) if known else None for change in _CHANGES},
-            "delta_bytes": one.delta_bytes,
-            "snapshot_bytes": one.snapshot_bytes,
-            "replay_deltas": _replay_deltas(checkpoint, store, version),
-        }
+        yield BatchRow(
+            **store_ids(checkpoint, store),
+            batch_id=version - 1,
+            version=version,
+            batch_timestamp_ms=now,
+            watermark_ms=watermark,
+            lag_ms=None if watermark is None or now is None else now - watermark,
+            partitions=one.stores,
+            of_partitions=whole[version],
+            new_data=clock.has_new_data if clock else None,
+            rows=one.rows,
+            row_bytes=one.row_bytes,
+            heap_bytes=heaps.get(store, {}).get(version),
+            **values_of_fields(one, _CHANGES, known=known),
+            delta_bytes=one.delta_bytes,
+            snapshot_bytes=one.snapshot_bytes,
+            replay_deltas=_replay_deltas(checkpoint, store, version),
+        )
 
 
 def _replay_deltas(checkpoint: Checkpoint, store: StoreName, version: int) -> int | None:
@@ -292,32 +319,29 @@ def _growth(
     heaps: HeapByVersion,
     capacity: int | None,
 ) -> Table:
-    names = operator_names(checkpoint)
     rows = []
-    for (operator_id, store), versions in merged.items():
-        heap = heaps.get(StoreName(operator_id, store), {})
+    for store, versions in merged.items():
+        heap = heaps.get(store, {})
         found = growth_of(store_points(checkpoint, versions, heap))
         of_bytes = None if found is None else found.bytes.line
         of_heap = found.heap if found is not None and heaps else None
         rows.append(
-            {
-                "operator_id": operator_id,
-                "operator_name": names.get(operator_id),
-                "store_name": store,
-                "row_bytes": sparkline([one.row_bytes for one in versions.values()]),
-                "rows_per_hour": None if found is None else round(found.rows.per_hour),
-                "bytes_per_hour": None if of_bytes is None else round(of_bytes.per_hour),
-                "heap_bytes_per_hour": None if of_heap is None else round(of_heap.per_hour),
+            GrowthRow(
+                **store_ids(checkpoint, store),
+                row_bytes=sparkline([one.row_bytes for one in versions.values()]),
+                rows_per_hour=None if found is None else round(found.rows.per_hour),
+                bytes_per_hour=None if of_bytes is None else round(of_bytes.per_hour),
+                heap_bytes_per_hour=None if of_heap is None else round(of_heap.per_hour),
                 **_reaches("rows", of_bytes, capacity),
                 **_reaches("heap", of_heap, capacity),
-            }
+            )
         )
-    return GROWTH.table(
+    return GrowthRow.table(
         "growth per hour"
         if capacity is None
         else f"growth per hour, and when row bytes and heap reach {bytes_text(capacity)}",
         rows,
-        columns=[c for c in GROWTH.columns if capacity is not None or c.name not in _ASKED],
+        columns=GrowthRow.columns(without=_ASKED if capacity is None else ()),
     )
 
 

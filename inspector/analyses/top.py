@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any
+from typing import Annotated
 
 from inspector.analyses.shared.common import (
-    PARTITION_ID,
-    STORE,
-    count,
     identity,
-    operator_names,
-    size,
+    store_ids,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, Option, analysis
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, redacting
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
@@ -27,7 +23,8 @@ from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem, Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table
 
 _RANKED_BY = {
     TopBy.KEY_BYTES: "key bytes",
@@ -49,63 +46,58 @@ FOOTNOTE = (
 NO_JOIN = "no store counts the rows of the keys of a join"
 
 
-TOP = TableSpec(
-    "top",
-    "a key's rank by one measure in its store",
-    (
-        Column("by"),
-        Column("rank", Unit.ID),
-        *STORE,
-        PARTITION_ID,
-        Column("key", Unit.VALUE),
-        Column("key_hex"),
-        size("key_bytes"),
-        size("value_bytes"),
-        size("row_bytes", "Key bytes and value bytes of the row."),
-        count("puts", "How often the key was put, over all versions that can be replayed."),
-        Column("last_put_version", Unit.ID),
-        Column("last_put_batch", Unit.ID),
-        count("join_rows"),
-        Column(
-            "share",
-            Unit.SHARE,
-            doc="The key's part of all that its store has of what it is ranked by: bytes, puts, or "
-            "rows of the join's side; by `oldest`, of the row bytes.",
-        ),
-    ),
-    empty="this version has no rows",
-    wide=frozenset(("operator_name", "key_hex", "last_put_version")),
-    important=(
-        "by rank key share row_bytes store_name partition_id puts last_put_batch value_bytes "
-        "operator_id"
-    ),
-)
-SKEW = TableSpec(
-    "skew",
-    "how evenly the rows of one store are spread over its partitions",
-    (
-        *STORE,
-        count("partitions", "Partitions of the store."),
-        count("empty", "Partitions without rows."),
-        Column("median_row_bytes", Unit.BYTES),
-        Column("max_row_bytes", Unit.BYTES),
-        Column("max_to_median", Unit.RATIO),
-        Column("largest_partition", Unit.ID),
-        count("max_rows"),
-    ),
-    empty="no store has rows of this version",
-    wide=frozenset(("operator_name",)),
-    important=(
-        "store_name partitions max_to_median largest_partition max_row_bytes "
-        "median_row_bytes operator_id"
-    ),
-)
+@dataclass(frozen=True, kw_only=True)
+class TopRow(t.Row, table="top", empty="this version has no rows"):
+    """A key's rank by one measure in its store."""
+
+    by: Annotated[t.Text, "What the keys are ranked by.", t.Rank(1)]
+    rank: Annotated[t.Id, "The place in that ranking, from 1.", t.Rank(2)]
+    operator_id: t.OperatorId
+    operator_name: Annotated[t.OperatorName | None, t.WIDE]
+    store_name: Annotated[t.StoreName, t.Rank(6)]
+    partition_id: Annotated[t.PartitionId, t.Rank(7)]
+    key: Annotated[t.KeyJson, t.Rank(3)]
+    key_hex: Annotated[t.KeyHex | None, t.WIDE]
+    key_bytes: t.KeyBytes
+    value_bytes: Annotated[t.ValueBytes, t.Rank(10)]
+    row_bytes: Annotated[t.Bytes, "Key bytes and value bytes of the row.", t.Rank(5)]
+    puts: Annotated[
+        t.Count, "How often the key was put, over all versions that can be replayed.", t.Rank(8)
+    ]
+    last_put_version: Annotated[t.LastPutVersion | None, t.WIDE]
+    last_put_batch: Annotated[t.LastPutBatch | None, t.Rank(9)]
+    join_rows: Annotated[
+        t.Count | None, "Rows of the join that have the key; null in stores that do not count them."
+    ]
+    share: Annotated[
+        t.Share | None,
+        "The key's part of all that its store has of what it is ranked by: bytes, puts, or "
+        "rows of the join's side; by `oldest`, of the row bytes.",
+        t.Rank(4),
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version"):
+    """How evenly the rows of one store are spread over its partitions."""
+
+    partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(11)]
+    empty: Annotated[t.Count, "Partitions without rows."]
+    median_row_bytes: Annotated[t.MedianRowBytes, t.Rank(15)]
+    max_row_bytes: Annotated[t.MaxRowBytes, t.Rank(14)]
+    max_to_median: Annotated[
+        t.Ratio | None, "The largest partition's row bytes, divided by the median.", t.Rank(12)
+    ]
+    largest_partition: Annotated[t.LargestPartition, t.Rank(13)]
+    max_rows: t.MaxRows
+
+
 KEYS_BY_RANK = FactRequest(top=5)
 
 
 @analysis(
     uses=(redacting(Redact.NONE), WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(TOP, SKEW),
+    tables=(TopRow, SkewRow),
     facts=KEYS_BY_RANK,
     many=True,
 )
@@ -146,12 +138,11 @@ def top_report(
 ) -> Report:
     """The first keys of every store by each ranking, and the skew of every store."""
     joins = any(one.fact.by is TopBy.NUMBER for one in facts.top)
-    keys = TOP.table(
+    keys = TopRow.table(
         _title(request),
         list(_rows(checkpoint, version, facts, request)),
-        wide=TOP.wide if joins else TOP.wide | {"join_rows"},
         empty=None if joins or request.rankings != (TopBy.NUMBER,) else NO_JOIN,
-    )
+    ).with_wide(*(() if joins else ("join_rows",)))
     return Report(
         "top",
         checkpoint.root,
@@ -172,11 +163,10 @@ def _title(request: TopRequest) -> str:
 
 def _rows(
     checkpoint: Checkpoint, version: int, facts: Facts, request: TopRequest
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[TopRow]:
     redact = request.redact
     totals = _totals(facts, version)
     words = StoreWords(checkpoint, redact)
-    names = operator_names(checkpoint)
     places = sorted({one.store.name for one in facts.top})
     for place in places:
         for by in request.rankings:
@@ -185,24 +175,22 @@ def _rows(
             for rank, (key, one) in enumerate(zip(keys, ranked, strict=True), 1):
                 found, put = one.fact, one.fact.last_put_version
                 total = totals.get((place, by))
-                yield {
-                    "by": by.value,
-                    "rank": rank,
-                    "operator_id": place[0],
-                    "operator_name": names.get(place[0]),
-                    "store_name": place[1],
-                    "partition_id": one.store.partition_id,
-                    "key": key,
-                    "key_hex": found.key.hex() if redact is Redact.NONE else None,
-                    "key_bytes": found.key_bytes,
-                    "value_bytes": found.value_bytes,
-                    "row_bytes": found.key_bytes + found.value_bytes,
-                    "puts": found.puts,
-                    "last_put_version": put,
-                    "last_put_batch": None if put is None else put - 1,
-                    "join_rows": found.amount if by is TopBy.NUMBER else None,
-                    "share": _amount(found, by) / total if total else None,
-                }
+                yield TopRow(
+                    by=by.value,
+                    rank=rank,
+                    **store_ids(checkpoint, place),
+                    partition_id=one.store.partition_id,
+                    key=key,
+                    key_hex=found.key.hex() if redact is Redact.NONE else None,
+                    key_bytes=found.key_bytes,
+                    value_bytes=found.value_bytes,
+                    row_bytes=found.key_bytes + found.value_bytes,
+                    puts=found.puts,
+                    last_put_version=put,
+                    last_put_batch=None if put is None else put - 1,
+                    join_rows=found.amount if by is TopBy.NUMBER else None,
+                    share=_amount(found, by) / total if total else None,
+                )
 
 
 def _amount(found: TopKey, by: TopBy) -> int:
@@ -235,29 +223,26 @@ def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
 def skew_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     """How evenly the partitions of each store share its rows and bytes."""
     rows = list(_skews(checkpoint, version, facts))
-    return SKEW.table(f"how evenly the partitions share the rows of version {version}", rows)
+    return SkewRow.table(f"how evenly the partitions share the rows of version {version}", rows)
 
 
-def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[dict[str, Any]]:
-    names = operator_names(checkpoint)
+def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[SkewRow]:
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
     for (store, of_version), one in facts.versions.items():
         if of_version == version:
             partitions.setdefault(store.name, {})[store.partition_id] = one
-    for (operator_id, name), by_partition in sorted(partitions.items()):
+    for name, by_partition in sorted(partitions.items()):
         order = sorted(by_partition)
         found = skew([by_partition[p].row_bytes for p in order])
         if found is None:
             continue
-        yield {
-            "operator_id": operator_id,
-            "operator_name": names.get(operator_id),
-            "store_name": name,
-            "partitions": found.partitions,
-            "empty": found.empty,
-            "median_row_bytes": round(found.median),
-            "max_row_bytes": found.max,
-            "max_to_median": found.ratio,
-            "largest_partition": order[found.largest],
-            "max_rows": max(one.rows for one in by_partition.values()),
-        }
+        yield SkewRow(
+            **store_ids(checkpoint, name),
+            partitions=found.partitions,
+            empty=found.empty,
+            median_row_bytes=round(found.median),
+            max_row_bytes=found.max,
+            max_to_median=found.ratio,
+            largest_partition=order[found.largest],
+            max_rows=max(one.rows for one in by_partition.values()),
+        )

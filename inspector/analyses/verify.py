@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
 from inspector.analyses.shared.common import (
-    OPERATOR_ID,
-    STORE_NAME,
-    count,
     coverage,
     identity,
 )
-from inspector.analyses.shared.declare import FactRequest, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -35,37 +33,33 @@ from inspector.findings.judge import judge_integrity
 from inspector.merge.collect import Facts
 from inspector.model import FileKind, Problem, StoreName
 from inspector.providers.common_names import main_path
-from inspector.render.plain import PROBLEM_COLUMNS, problem_row
+from inspector.render import tabular as t
+from inspector.render.plain import ProblemRow, problem_row
 from inspector.render.report import Report, Table
 
-PROBLEMS = TableSpec(
-    "problems",
-    "what cannot be read, is missing, or is not as it should be",
-    PROBLEM_COLUMNS,
-    empty="none: every file could be read and says what it should",
-    wide=frozenset(("operator_id", "store_name", "partition_id", "version")),
-    important="problem path message offset",
-)
-CHECKS = TableSpec(
-    "checks",
-    "a store, over all partitions: what vouches for its files",
-    (
-        OPERATOR_ID,
-        STORE_NAME,
-        count("files_that_passed", "Deltas and snapshots that could be decoded to their end."),
-        count(
-            "files_without_checksum",
-            "Those of them that hold no checksum: neither their blocks nor their rows do, nor a "
-            "file beside them. A byte that changed there may go unnoticed.",
-        ),
-        count(
-            "files_confirmed_by_snapshot",
-            "Those without a checksum that make the same rows as a snapshot does, and that "
-            "snapshot.",
-        ),
-    ),
-    important="store_name files_that_passed files_without_checksum files_confirmed_by_snapshot",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class CheckRow(t.Row, table="checks"):
+    """A store, over all partitions: what vouches for its files."""
+
+    operator_id: t.OperatorId
+    store_name: Annotated[t.StoreName, t.Rank(1)]
+    files_that_passed: Annotated[
+        t.Count, "Deltas and snapshots that could be decoded to their end.", t.Rank(2)
+    ]
+    files_without_checksum: Annotated[
+        t.Count,
+        "Those of them that hold no checksum: neither their blocks nor their rows do, nor a "
+        "file beside them. A byte that changed there may go unnoticed.",
+        t.Rank(3),
+    ]
+    files_confirmed_by_snapshot: Annotated[
+        t.Count,
+        "Those without a checksum that make the same rows as a snapshot does, and that snapshot.",
+        t.Rank(4),
+    ]
+
+
 FOOTNOTE = (
     "Files are the deltas and snapshots of the judged version and older ones. A file passes if it "
     "can be decoded to its end; a checksum that is wrong is a problem, whether its file passes or "
@@ -74,22 +68,21 @@ FOOTNOTE = (
 FACTS = FactRequest(fit=True)
 
 
-def problem_rows(run: Run) -> Iterator[Mapping[str, Any]]:
+def problem_rows(run: Run) -> Iterator[ProblemRow]:
     """All that is wrong when everything has been read and checked."""
     return map(problem_row, run.problems(run.facts(FACTS)))
 
 
 PROBLEMS_DATA = driver_table(
-    "problems",
+    ProblemRow,
     "What cannot be read or is missing; everything is read when this is called.",
-    PROBLEM_COLUMNS,
     problem_rows,
 )
 
 
 @analysis(
     uses=(THRESHOLDS, WORK, SCHEMAS, PART, AT_VERSION),
-    tables=(PROBLEMS, CHECKS),
+    tables=(ProblemRow, CheckRow),
     facts=FACTS,
     data_tables=(PROBLEMS_DATA,),
     fail_on="warning",
@@ -135,7 +128,7 @@ def verify_report(
             "rows": sum(one[version].rows for one in versions.values() if version in one),
         }
     )
-    table = PROBLEMS.table("problems", [problem_row(problem) for problem in problems])
+    table = ProblemRow.table("problems", [problem_row(problem) for problem in problems])
     return Report(
         "verify",
         checkpoint.root,
@@ -160,16 +153,16 @@ def _by_store(facts: Facts) -> Table:
         name = one.store.name
         stores[name] = stores.get(name, ChecksPassed()) + one.fact
     rows = [
-        {
-            "operator_id": name.operator_id,
-            "store_name": name.store_name,
-            "files_that_passed": found.files,
-            "files_without_checksum": found.unsummed_files,
-            "files_confirmed_by_snapshot": found.confirmed_files,
-        }
+        CheckRow(
+            operator_id=name.operator_id,
+            store_name=name.store_name,
+            files_that_passed=found.files,
+            files_without_checksum=found.unsummed_files,
+            files_confirmed_by_snapshot=found.confirmed_files,
+        )
         for name, found in sorted(stores.items())
     ]
-    return CHECKS.table("what vouches for the files of each store", rows)
+    return CheckRow.table("what vouches for the files of each store", rows)
 
 
 def _partition(layout: StoreLayout) -> tuple[int, int]:

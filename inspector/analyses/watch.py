@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from time import monotonic
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import BATCH_ID, VERSION, count, identity, size
-from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.common import identity, values_of_fields
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.following import BatchSeen, Following, Pace
 from inspector.analyses.shared.heap import heap_by_store
 from inspector.analyses.shared.options import HERE, PART, RULES, SCHEMAS, THRESHOLDS, Options
@@ -20,42 +21,44 @@ from inspector.findings.judge import judge
 from inspector.findings.metrics import values_of
 from inspector.findings.verdict import level_of
 from inspector.operators.user_rules import parse_duration
+from inspector.render import tabular as t
 from inspector.render.plain import finding_row
-from inspector.render.report import Column, Report, Unit
+from inspector.render.report import Report
 
-BATCHES = TableSpec(
-    "batches",
-    "the state of all stores after one batch",
-    (
-        BATCH_ID,
-        VERSION,
-        Column("batch_timestamp_ms", Unit.TIME_MS),
-        Column("watermark_ms", Unit.TIME_MS),
-        Column("lag_ms", Unit.DURATION_MS, title="watermark lag"),
-        Column("new_data", Unit.FLAG),
-        count("rows"),
-        size("row_bytes"),
-        *map(count, ("puts", "inserts", "updates", "same_value_puts", "removals")),
-        size("delta_bytes"),
-        count("leftovers", doc="Keys that have expired and are still there."),
-        Column("level", doc="How bad it is: `ok`, `info`, `warning`, `error`, `unreadable`."),
-        Column(
-            "findings_new",
-            Unit.VALUE,
-            doc="Findings that the batch before did not have, or of another severity; of the first "
-            "batch all.",
-        ),
-        Column("findings_gone", Unit.VALUE, doc="Findings that the batch before had."),
-        count("stores_read", doc="Stores that could be replayed up to the batch."),
-        count("stores", doc="Stores that the query has, one for each partition."),
-    ),
-    empty="no batch was committed",
-    wide=frozenset(("version", "inserts", "updates", "same_value_puts", "stores_read", "stores")),
-    important=(
-        "batch_id rows row_bytes leftovers removals lag_ms puts batch_timestamp_ms level "
-        "findings_new findings_gone watermark_ms delta_bytes new_data"
-    ),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class WatchedBatchRow(t.Row, table="batches", empty="no batch was committed"):
+    """The state of all stores after one batch."""
+
+    batch_id: Annotated[t.BatchId, t.Rank(1)]
+    version: Annotated[t.Version, t.WIDE]
+    batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Rank(8)]
+    watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(12)]
+    lag_ms: Annotated[t.LagMs | None, t.Rank(6)]
+    new_data: t.NewData | None
+    rows: Annotated[t.Rows | None, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes | None, t.Rank(3)]
+    puts: Annotated[t.Puts | None, t.Rank(7)]
+    inserts: Annotated[t.Inserts | None, t.WIDE]
+    updates: Annotated[t.Updates | None, t.WIDE]
+    same_value_puts: Annotated[t.SameValuePuts | None, t.WIDE]
+    removals: Annotated[t.Removals | None, t.Rank(5)]
+    delta_bytes: Annotated[t.DeltaBytes | None, t.Rank(13)]
+    leftovers: Annotated[t.Count, "Keys that have expired and are still there.", t.Rank(4)]
+    level: Annotated[
+        t.Text, "How bad it is: `ok`, `info`, `warning`, `error`, `unreadable`.", t.Rank(9)
+    ]
+    findings_new: Annotated[
+        t.Json,
+        "Findings that the batch before did not have, or of another severity; of the first "
+        "batch all.",
+        t.Rank(10),
+    ]
+    findings_gone: Annotated[t.Json, "Findings that the batch before had.", t.Rank(11)]
+    stores_read: Annotated[t.Count, "Stores that could be replayed up to the batch.", t.WIDE]
+    stores: Annotated[t.Count, "Stores that the query has, one for each partition.", t.WIDE]
+
+
 _FINDING = (
     "id",
     "severity",
@@ -82,7 +85,10 @@ def _check(parsed: Mapping[str, Any]) -> str | None:
 
 
 @analysis(
-    uses=(RULES, THRESHOLDS, HERE, SCHEMAS, PART), tables=(BATCHES,), follows=True, check=_check
+    uses=(RULES, THRESHOLDS, HERE, SCHEMAS, PART),
+    tables=(WatchedBatchRow,),
+    follows=True,
+    check=_check,
 )
 def watch(
     path: str,
@@ -95,8 +101,7 @@ def watch(
         int | None, Option("End after this batch.", minimum=0, metavar="BATCH")
     ] = None,
     duration: Annotated[
-        str | None,
-        Option("End after this time: 90s, 10m, 2h.", metavar="DURATION", flag="--for"),
+        str | None, Option("End after this time: 90s, 10m, 2h.", metavar="DURATION", flag="--for")
     ] = None,
     last: Annotated[
         int,
@@ -142,17 +147,18 @@ def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
     findings = judge(run.checkpoint, run.version, facts, problems, run.thresholds, heap)
     found = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}
     new = [f for at, f in found.items() if at not in known or known[at].severity != f.severity]
-    row = _row(seen) | {
-        "level": level_of(findings, problems).value,
-        "findings_new": _short(new),
-        "findings_gone": _short(f for at, f in known.items() if at not in found),
-    }
+    row = _row(
+        seen,
+        level=level_of(findings, problems).value,
+        findings_new=_short(new),
+        findings_gone=_short(f for at, f in known.items() if at not in found),
+    )
     verdict = verdict_of(run.checkpoint, run.version, facts, findings, problems)
     report = Report(
         "watch",
         run.checkpoint.root,
         identity(run.checkpoint, run.version),
-        (BATCHES.table(f"batch {seen.batch_id}", [row]),),
+        (WatchedBatchRow.table(f"batch {seen.batch_id}", [row]),),
         findings=findings,
         problems=problems,
         notes=seen.notes,
@@ -162,7 +168,7 @@ def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
             verdict,
             file_bytes=state_file_bytes(run.checkpoint),
             leftover_bytes=sum(one.fact.row_bytes for one in facts.totals),
-            lag_ms=row["lag_ms"],
+            lag_ms=row.lag_ms,
         ),
         part=part_of(run.checkpoint, run.version),
     )
@@ -170,11 +176,10 @@ def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
 
 
 def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    rows = map(finding_row, findings)
-    return [{name: row[name] for name in _FINDING} for row in rows]
+    return [values_of_fields(finding_row(one), _FINDING, known=True) for one in findings]
 
 
-def _row(seen: BatchSeen) -> dict[str, Any]:
+def _row(seen: BatchSeen, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:
     checkpoint, version = seen.run.checkpoint, seen.run.version
     clock = checkpoint.clock(version)
     watermark = clock.watermark_ms if clock and clock.watermark_ms else None
@@ -183,17 +188,19 @@ def _row(seen: BatchSeen) -> dict[str, Any]:
     of_version = [one for (_, v), one in seen.facts.versions.items() if v == version]
     total = sum(of_version, VersionFacts())
     changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
-    return {
-        "batch_id": version - 1,
-        "version": version,
-        "batch_timestamp_ms": now,
-        "watermark_ms": watermark,
-        "lag_ms": None if watermark is None or now is None else now - watermark,
-        "new_data": clock.has_new_data if clock else None,
-        # Of a store that begins with a snapshot nobody knows what the batch changed.
-        **{name: getattr(total, name) if not total.rebased else None for name in changes},
-        **{name: getattr(total, name) if of_version else None for name in ("rows", "row_bytes")},
-        "leftovers": sum(one.fact.rows for one in seen.facts.totals),
-        "stores_read": len(of_version),
-        "stores": stores,
-    }
+    return WatchedBatchRow(
+        batch_id=version - 1,
+        version=version,
+        batch_timestamp_ms=now,
+        watermark_ms=watermark,
+        lag_ms=None if watermark is None or now is None else now - watermark,
+        new_data=clock.has_new_data if clock else None,
+        **values_of_fields(total, changes, known=not total.rebased),
+        **values_of_fields(total, ("rows", "row_bytes"), known=bool(of_version)),
+        leftovers=sum(one.fact.rows for one in seen.facts.totals),
+        stores_read=len(of_version),
+        stores=stores,
+        level=level,
+        findings_new=findings_new,
+        findings_gone=findings_gone,
+    )

@@ -23,6 +23,7 @@ from inspector.findings.verdict import Verdict
 from inspector.render.first_screen import command_line
 from inspector.render.plain import finding_row, plain_row, plain_summary, problem_row
 from inspector.render.report import SCHEMA_VERSION, Report, Table
+from inspector.render.tabular import values
 from inspector.time_text import time_ms_text
 
 LISTED = ("findings", "problems")
@@ -56,8 +57,8 @@ def render_json(report: Report) -> Iterator[str]:
             for table in report.tables[1:]
             if table.name not in LISTED
         },
-        "findings": [finding_row(finding) for finding in report.findings],
-        "problems": [problem_row(problem) for problem in report.problems],
+        "findings": [values(finding_row(finding)) for finding in report.findings],
+        "problems": [values(problem_row(problem)) for problem in report.problems],
         "complete": report.complete,
         "notes": [*report.notes, *report.footnotes],
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -53,7 +54,7 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
         yield from display.text(f"({table.empty})")
         return
     measured = [_measured(column, rows, display) for column in _offered(table, display)]
-    shown = measured if display.every_column else _fitting(table, measured, display.width or 0)
+    shown = measured if display.every_column else _fitting(measured, display.width or 0)
     yield from _drawn(shown, display)
     missing = len(table.columns) - len(shown)
     if missing:
@@ -61,7 +62,7 @@ def drawn_table(table: Table, display: Display) -> Iterator[str]:
 
 
 def _offered(table: Table, display: Display) -> list[Column]:
-    return [c for c in table.columns if display.every_column or c.name not in table.wide]
+    return [c for c in table.columns if display.every_column or not c.wide]
 
 
 def _measured(column: Column, rows: Sequence[Mapping[str, object]], display: Display) -> Drawn:
@@ -91,16 +92,19 @@ def wrapped_head(head: str, width: int) -> Sequence[str]:
     return lines
 
 
-def _fitting(table: Table, measured: Sequence[Drawn], width: int) -> list[Drawn]:
+def _fitting(measured: Sequence[Drawn], width: int) -> list[Drawn]:
     """The columns that have room, the most important first; in the order of the table."""
-    rank = {name: i for i, name in enumerate(table.important)}
     room, taken = width + GAP, list[Drawn]()
-    for each in sorted(measured, key=lambda d: rank.get(d.column.name, len(rank))):
+    for each in sorted(measured, key=_rank):
         # A terminal too narrow for anything still shows what matters most.
         if each.least + GAP <= room or not taken:
             taken.append(each)
             room -= each.least + GAP
     return [each for each in measured if each in taken]
+
+
+def _rank(drawn: Drawn) -> float:
+    return math.inf if drawn.column.rank is None else drawn.column.rank
 
 
 def _drawn(columns: Sequence[Drawn], display: Display) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from inspector.findings.gates import Passed
@@ -23,7 +23,7 @@ from inspector.render.as_prometheus import Observed, observed, prometheus_text, 
 from inspector.render.display import Display
 from inspector.render.first_screen import first_screen
 from inspector.render.fitting import drawn_table
-from inspector.render.fleet_rows import IMPORTANT, OPTIONAL, WIDE, failed_row, row_of
+from inspector.render.fleet_rows import OPTIONAL, RANKS, WIDE, failed_row, row_of
 from inspector.render.formats import render
 from inspector.render.plain import plain_names, plain_row
 from inspector.render.report import SCHEMA_VERSION, Column, Report, Table
@@ -191,11 +191,9 @@ def fleet_table(members: Sequence[Member]) -> Table:
     return Table(
         "fleet",
         _headline(members),
-        tuple(columns.values()),
+        [replace(c, wide=c.name in WIDE, rank=RANKS.get(c.name)) for c in columns.values()],
         rows,
         "no checkpoint was found",
-        WIDE,
-        IMPORTANT,
     )
 
 

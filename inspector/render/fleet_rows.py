@@ -36,17 +36,10 @@ JUDGED = (
 WIDE = frozenset(
     ("heap_bytes", "errors", "warnings", "infos", "problems", "batch_id", "query_id", "exit_code")
 )
-IMPORTANT = (
-    "checkpoint",
-    "level",
-    "row_bytes",
-    "gates_exceeded",
-    "new_or_worse",
-    "bytes_per_hour",
-    "leftovers",
-    "rows",
-    "message",
-)
+_IMPORTANT = "checkpoint level row_bytes gates_exceeded new_or_worse bytes_per_hour leftovers rows"
+RANKS = {name: rank for rank, name in enumerate((*_IMPORTANT.split(), "message"))}
+"""Column -> how important it is, the most important first."""
+
 OPTIONAL = ("gates_exceeded", "new_or_worse")
 """Columns that are there if a checkpoint has a value."""
 

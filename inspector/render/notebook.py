@@ -55,7 +55,7 @@ def html_head(report: Report) -> str:
     """
     table = next((t for t in report.tables if t.shown and t.name not in _LISTED), report.primary)
     head, total = _head(table)
-    columns = [column for column in table.columns if column.name not in table.wide]
+    columns = [column for column in table.columns if not column.wide]
     shown = report.findings[:_MOST_FINDINGS]
     return str(
         _template().render(

@@ -3,72 +3,97 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from inspector.findings.finding import Finding
 from inspector.model import Problem
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table, Unit
 from inspector.time_text import time_ms_text
 
-FINDING_COLUMNS = (
-    Column("id"),
-    Column("severity"),
-    Column("certainty"),
-    Column("title"),
-    Column("cause", doc="What is the matter, in one plain sentence."),
-    Column("operator_id", Unit.ID),
-    Column("store_name"),
-    Column("rows", Unit.COUNT, doc="Rows that the finding is about; null if it counts none."),
-    Column("bytes", Unit.BYTES, doc="Their key and value bytes."),
-    Column("evidence"),
-    Column("next_step"),
-    Column("command", doc="The command that shows more: `leftovers`."),
-    Column("spark"),
-)
-PROBLEM_COLUMNS = (
-    Column("problem"),
-    Column("path"),
-    Column("offset", Unit.ID),
-    Column("operator_id", Unit.ID),
-    Column("store_name"),
-    Column("partition_id", Unit.ID),
-    Column("version", Unit.ID),
-    Column("message"),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class FindingRow(t.Row, table="findings"):
+    """A judged statement about the checkpoint."""
+
+    id: Annotated[t.Text, "The stable id of the kind of finding.", t.Rank(1)]
+    severity: Annotated[t.Text, "`error`, `warning` or `info`.", t.Rank(2)]
+    certainty: Annotated[t.Certainty, t.Rank(6)]
+    title: Annotated[t.Text, "The kind of finding in a few words.", t.WIDE]
+    cause: Annotated[t.Text | None, "What is the matter, in one plain sentence.", t.WIDE] = None
+    operator_id: Annotated[t.OperatorId | None, t.Rank(3)] = None
+    store_name: Annotated[t.StoreName | None, t.Rank(7)] = None
+    rows: Annotated[
+        t.Count | None, "Rows that the finding is about; null if it counts none.", t.Rank(4)
+    ] = None
+    bytes: Annotated[t.Bytes | None, "Their key and value bytes.", t.Rank(5)] = None
+    evidence: Annotated[t.Text, "The numbers that show it.", t.WIDE]
+    next_step: Annotated[t.Text | None, "What you can do.", t.WIDE] = None
+    command: Annotated[t.Text | None, "The command that shows more: `leftovers`.", t.WIDE] = None
+    spark: Annotated[t.Text | None, "The conf or error class of Spark to look for.", t.WIDE] = None
 
 
-def finding_row(finding: Finding) -> dict[str, Any]:
-    """A finding under :data:`FINDING_COLUMNS`."""
-    return {
-        "id": finding.kind.id,
-        "severity": finding.severity.word,
-        "certainty": finding.certainty.value,
-        "title": finding.kind.title,
-        "cause": finding.cause,
-        "operator_id": finding.operator_id,
-        "store_name": finding.store_name,
-        "rows": finding.rows,
-        "bytes": finding.bytes,
-        "evidence": finding.evidence,
-        "next_step": finding.next_step,
-        "command": finding.command,
-        "spark": finding.kind.spark,
-    }
+@dataclass(frozen=True, kw_only=True)
+class _CheckpointRow(t.Row):
+    checkpoint: Annotated[
+        t.Text, "The checkpoint's root, spelled as in the command or call.", t.WIDE
+    ]
 
 
-def problem_row(problem: Problem) -> dict[str, Any]:
-    """A problem under :data:`PROBLEM_COLUMNS`."""
+@dataclass(frozen=True, kw_only=True)
+class AuditFindingRow(FindingRow, _CheckpointRow, table="findings"):
+    """A judged statement about the checkpoint."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProblemRow(
+    t.Row, table="problems", empty="none: every file could be read and says what it should"
+):
+    """What cannot be read, is missing, or is not as it should be."""
+
+    problem: Annotated[t.Text, "What is wrong, as a stable name (slug).", t.Rank(1)]
+    path: Annotated[t.Text | None, "The file or folder.", t.Rank(2)]
+    offset: Annotated[t.Id | None, "The byte of the file at which it is; null for the whole file."]
+    operator_id: Annotated[t.OperatorId | None, t.WIDE]
+    store_name: Annotated[t.StoreName | None, t.WIDE]
+    partition_id: Annotated[t.PartitionId | None, t.WIDE]
+    version: Annotated[t.Version | None, t.WIDE]
+    message: Annotated[t.Text, "What is wrong, in words.", t.Rank(3)]
+
+
+def finding_row(finding: Finding) -> FindingRow:
+    """A finding as a row."""
+    return FindingRow(
+        id=finding.kind.id,
+        severity=finding.severity.word,
+        certainty=finding.certainty.value,
+        title=finding.kind.title,
+        cause=finding.cause,
+        operator_id=finding.operator_id,
+        store_name=finding.store_name,
+        rows=finding.rows,
+        bytes=finding.bytes,
+        evidence=finding.evidence,
+        next_step=finding.next_step,
+        command=finding.command,
+        spark=finding.kind.spark,
+    )
+
+
+def problem_row(problem: Problem) -> ProblemRow:
+    """A problem as a row."""
     store = problem.store
-    return {
-        "problem": problem.slug,
-        "path": problem.path,
-        "offset": problem.offset,
-        "operator_id": store.operator_id if store else None,
-        "store_name": store.store_name if store else None,
-        "partition_id": store.partition_id if store else None,
-        "version": problem.version,
-        "message": problem.message,
-    }
+    return ProblemRow(
+        problem=problem.slug,
+        path=problem.path,
+        offset=problem.offset,
+        operator_id=store.operator_id if store else None,
+        store_name=store.store_name if store else None,
+        partition_id=store.partition_id if store else None,
+        version=problem.version,
+        message=problem.message,
+    )
 
 
 def plain_row(table: Table, row: Mapping[str, Any]) -> dict[str, Any]:

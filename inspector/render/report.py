@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from inspector.findings.baseline import Comparison, failing
@@ -55,9 +55,12 @@ class Column:
         name: its name in machine formats.
         unit: what it holds.
         exact: counted from bytes; False for an estimate.
-        doc: what it means; empty for a column of a name that many tables have
-            (:mod:`inspector.analyses.shared.column_docs`).
+        doc: what it means.
         title: its head in tables for people, where the name does not say it plainly.
+        wide: tables for people leave it out where the width is limited, unless all columns are
+            requested.
+        rank: a narrow terminal shows the columns of the lowest ranks; those without one follow in
+            their order.
     """
 
     name: str
@@ -65,6 +68,8 @@ class Column:
     exact: bool = True
     doc: str = field(default="", compare=False)
     title: str | None = field(default=None, compare=False)
+    wide: bool = field(default=False, compare=False)
+    rank: int | None = field(default=None, compare=False)
 
     @property
     def head(self) -> str:
@@ -85,10 +90,6 @@ class Table:
         rows: a list, or, where they are too many to hold,
             :class:`~inspector.render.streamed.StreamedRows`, which are read once.
         empty: what to say when there are no rows.
-        wide: columns that tables for people leave out where the width is limited, unless all
-            columns are requested.
-        important: names of columns, the most important first: a narrow terminal shows the first of
-            them. The others follow in their order.
         shown: to people; False for one that says what another one of the report says already.
     """
 
@@ -97,9 +98,12 @@ class Table:
     columns: Sequence[Column]
     rows: Iterable[Mapping[str, Any]]
     empty: str = "none"
-    wide: frozenset[str] = frozenset()
-    important: tuple[str, ...] = ()
     shown: bool = True
+
+    def with_wide(self, *names: str) -> Table:
+        """The same with more columns that tables for people leave out."""
+        columns = [replace(one, wide=one.wide or one.name in names) for one in self.columns]
+        return replace(self, columns=columns)
 
     def __post_init__(self) -> None:
         """Rows of a generator say so when they are read twice."""

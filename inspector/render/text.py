@@ -145,7 +145,7 @@ def _problems(problems: Sequence[Problem], display: Display) -> Iterator[str]:
 
 def markdown_table(table: Table, *, wide: bool) -> Iterator[str]:
     """A table under a heading."""
-    columns = [c for c in table.columns if wide or c.name not in table.wide]
+    columns = [c for c in table.columns if wide or not c.wide]
     yield f"\n## {markdown_text(table.title)}\n\n"
     empty = True
     for row in table.rows:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import click
+from documentation.reference import CommandOption, reference
 
 from inspector import analyses
 from inspector.analyses.shared.declare import Analysis
-from inspector.analyses.shared.reference import CommandOption, reference
 from inspector.cli.commands import command_of
 from inspector.cli.main import EXPLAIN, commands
 from inspector.cli.main import inspector as group

@@ -10,14 +10,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from inspector import analyses
-from inspector.analyses.shared.column_docs import doc_of
 from inspector.analyses.shared.declare import Analysis
 from inspector.findings.finding import Severity
 from inspector.findings.metrics import METRICS
 from inspector.findings.verdict import Level
 from inspector.model import Certainty
 from inspector.render.as_json import LISTED
-from inspector.render.plain import FINDING_COLUMNS, PROBLEM_COLUMNS
+from inspector.render.plain import FindingRow, ProblemRow
 from inspector.render.report import SCHEMA_VERSION, Column, Unit
 
 PAGE = "reference/report.schema.json"
@@ -184,7 +183,7 @@ def _text(value: Any, indent: str = "") -> str:
 
 def _of_command(analysis: Analysis) -> Schema:
     """What follows from the name of a command."""
-    names = dict.fromkeys(table.name for table in analysis.tables)
+    names = dict.fromkeys(table.table_name for table in analysis.tables)
     others = [name for name in names if name not in LISTED]
     made: Schema = {
         "properties": {
@@ -217,16 +216,16 @@ def _tables(analysis: Analysis) -> dict[str, Schema]:
     """Row by table name; two tables of one name have the columns of both."""
     found: dict[str, dict[str, Column]] = {}
     for table in analysis.tables:
-        columns = found.setdefault(table.name, {})
-        columns.update({column.name: column for column in (*table.columns, *table.raw)})
+        columns = found.setdefault(table.table_name, {})
+        columns.update({column.name: column for column in table.columns(raw=True)})
     return {name: _row(columns.values()) for name, columns in found.items()}
 
 
 def _row(columns: Iterable[Column], required: bool = False) -> Schema:
     properties: dict[str, Schema] = {}
     for column in columns:
-        doc = doc_of(column)
-        properties[column.name] = _TYPES[column.unit] | ({"description": doc} if doc else {})
+        description = {"description": column.doc} if column.doc else {}
+        properties[column.name] = _TYPES[column.unit] | description
         if column.unit is Unit.TIME_MS:
             properties[column.name.removesuffix("_ms")] = _TIME
     optional = () if required else tuple(properties)
@@ -244,7 +243,7 @@ def _or_null(schema: Schema) -> Schema:
 
 
 def _definitions() -> dict[str, Schema]:
-    finding, problem = _row(FINDING_COLUMNS, required=True), _row(PROBLEM_COLUMNS, required=True)
+    finding, problem = _row(FindingRow.columns(), True), _row(ProblemRow.columns(), True)
     finding["properties"] |= {
         "id": _TEXT | {"pattern": r"^SS\d{3}$"},
         "severity": {"enum": [one.word for one in Severity]},

@@ -51,22 +51,22 @@ def test_every_file_is_listed_once(tmp_path: Path) -> None:
     (path / "state/0/1/notes.txt").write_bytes(b"12")
     rows = list(file_rows(Run.start(str(path), None)))
     on_disk = {str(file) for file in (path / "state/0").glob("[0-9]*/*") if file.is_file()}
-    assert sorted(row["path"] for row in rows) == sorted(on_disk)
-    assert {row["kind"] for row in rows} >= {"delta", "snapshot"}
+    assert sorted(row.path for row in rows) == sorted(on_disk)
+    assert {row.kind for row in rows} >= {"delta", "snapshot"}
     for row in rows:
-        file = Path(row["path"])
-        assert row["bytes"] == file.stat().st_size
-        assert row["modified_ms"] == file.stat().st_mtime_ns // 1_000_000
-        assert row["partition_id"] == int(file.parent.name)
-        if row["kind"] in ("delta", "snapshot"):
-            assert (row["version"], row["batch_id"]) == (int(file.stem), int(file.stem) - 1)
-    (note,) = (row for row in rows if row["path"].endswith("notes.txt"))
-    assert (note["version"], note["batch_id"], note["bytes"]) == (None, None, 2)
+        file = Path(row.path)
+        assert row.bytes == file.stat().st_size
+        assert row.modified_ms == file.stat().st_mtime_ns // 1_000_000
+        assert row.partition_id == int(file.parent.name)
+        if row.kind in ("delta", "snapshot"):
+            assert (row.version, row.batch_id) == (int(file.stem), int(file.stem) - 1)
+    (note,) = (row for row in rows if row.path.endswith("notes.txt"))
+    assert (note.version, note.batch_id, note.bytes) == (None, None, 2)
 
 
 def test_files_of_a_join_name_their_store() -> None:
     rows = list(file_rows(Run.start(str(checkpoint_of("join_window_key")), None)))
     for row in rows:
-        assert Path(row["path"]).parent.name == row["store_name"]
-    assert len({row["store_name"] for row in rows}) == 4
-    assert {row["operator_name"] for row in rows} == {"symmetricHashJoin"}
+        assert Path(row.path).parent.name == row.store_name
+    assert len({row.store_name for row in rows}) == 4
+    assert {row.operator_name for row in rows} == {"symmetricHashJoin"}

@@ -10,7 +10,7 @@ import pytest
 
 from inspector import api
 from inspector.analyses.history import history_report
-from inspector.analyses.shared.change_rows import ChangeRows
+from inspector.analyses.shared.change_rows import ChangeRows, EventRow
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError
 from inspector.model import Redact
@@ -23,9 +23,13 @@ GROUPS = str(checkpoint_of("fmgws_event_ignore"))
 UNCOMMITTED = str(checkpoint_of("uncommitted"))
 
 
-def rows_of(found: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[dict[str, Any]]:
+def rows_of(found: Checkpoint, *rows: dict[str, Any], raw: bool = False) -> list[EventRow]:
     batches = [batch_of(CHANGES, [row]) for row in rows]
     return list(ChangeRows(found, Redact.NONE, raw=raw).rows(batches, []))
+
+
+def wide_of(report: api.Report) -> set[str]:
+    return {column.name for column in report.primary.columns if column.wide}
 
 
 def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) -> None:
@@ -53,16 +57,16 @@ def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) 
     assert report.summary["keys"] == 1
     assert report.summary["oldest_version"] == 1
     assert "lies in the partitions 0, 1" in report.notes[0]
-    assert "partition_id" not in report.primary.wide
+    assert "partition_id" not in wide_of(report)
 
 
 def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
     found = checkpoint(tmp_path)
     rows = rows_of(found, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
-    report = history_report(found, 2, rows, [], limit=1)
+    report = history_report(found, 2, rows, [], limit=1, raw=True)
     assert [row["version"] for row in report.primary.rows] == [2]
     assert report.primary.title == "what happened to the key, oldest first, the newest 1 of 2"
-    assert {"key", "partition_id", "timeout_ms"} <= report.primary.wide
+    assert {"key", "partition_id", "timeout_ms"} <= wide_of(report)
     assert [column.name for column in report.primary.columns][-2:] == ["key_hex", "value_hex"]
 
 

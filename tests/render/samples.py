@@ -22,7 +22,7 @@ COLUMNS = (
     Column("heap", Unit.BYTES, exact=False),
     Column("clock_ms", Unit.TIME_MS),
     Column("done"),
-    Column("hidden"),
+    Column("hidden", wide=True),
 )
 ROWS: list[dict[str, Any]] = [
     {
@@ -44,7 +44,7 @@ EMPTY = Table("others", "other things", (Column("a"),), [], empty="none at all")
 def table(rows: list[dict[str, Any]] | None = None) -> Table:
     """A table with every unit and a hidden column."""
     given = ROWS if rows is None else rows
-    return Table("things", "the things", COLUMNS, given, "no things", frozenset(("hidden",)))
+    return Table("things", "the things", COLUMNS, given, "no things")
 
 
 def finding(**more: Any) -> Finding:

@@ -14,10 +14,10 @@ from tests.render.samples import table as hostile_table
 COLUMNS = (
     Column("operator_id", Unit.ID),
     Column("store_name"),
-    Column("same_value_puts", Unit.COUNT),
-    Column("clock_ms", Unit.TIME_MS, title="expiry time"),
-    Column("key", Unit.VALUE),
-    Column("key_hex"),
+    Column("same_value_puts", Unit.COUNT, rank=2),
+    Column("clock_ms", Unit.TIME_MS, title="expiry time", rank=3),
+    Column("key", Unit.VALUE, rank=1),
+    Column("key_hex", wide=True),
 )
 ROW: dict[str, Any] = {
     "operator_id": 0,
@@ -30,8 +30,7 @@ ROW: dict[str, Any] = {
 
 
 def drawn(width: int | None, *, wide: bool = False, color: bool = False) -> list[str]:
-    important = ("key", "same_value_puts", "clock_ms")
-    made = Table("t", "title", COLUMNS, [ROW], wide=frozenset(("key_hex",)), important=important)
+    made = Table("t", "title", COLUMNS, [ROW])
     return [line.rstrip("\n") for line in drawn_table(made, Display(width, color, wide))]
 
 

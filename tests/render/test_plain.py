@@ -3,20 +3,21 @@
 from inspector.findings.catalogue import TIMEOUT_KEPT
 from inspector.model import Problem
 from inspector.render.plain import (
-    FINDING_COLUMNS,
-    PROBLEM_COLUMNS,
+    FindingRow,
+    ProblemRow,
     finding_row,
     plain_row,
     plain_summary,
     problem_row,
 )
 from inspector.render.report import Column, Table, Unit
+from inspector.render.tabular import values
 from tests.render.samples import PROBLEM, finding, report
 
 
 def test_a_finding_has_all_its_columns() -> None:
-    row = finding_row(finding(evidence="e", next_step="n"))
-    assert list(row) == [column.name for column in FINDING_COLUMNS]
+    row = values(finding_row(finding(evidence="e", next_step="n")))
+    assert list(row) == [column.name for column in FindingRow.columns()]
     assert row == {
         "id": "SS203",
         "severity": "error",
@@ -35,8 +36,8 @@ def test_a_finding_has_all_its_columns() -> None:
 
 
 def test_a_problem_has_all_its_columns() -> None:
-    row = problem_row(PROBLEM)
-    assert list(row) == [column.name for column in PROBLEM_COLUMNS]
+    row = values(problem_row(PROBLEM))
+    assert list(row) == [column.name for column in ProblemRow.columns()]
     assert row == {
         "problem": "truncated",
         "path": "/ck/1.delta",
@@ -47,7 +48,7 @@ def test_a_problem_has_all_its_columns() -> None:
         "partition_id": 1,
         "version": 1,
     }
-    bare = problem_row(Problem("storage", "Permission denied"))
+    bare = values(problem_row(Problem("storage", "Permission denied")))
     assert list(bare) == list(row)
     assert {name for name, value in bare.items() if value is not None} == {"problem", "message"}
 

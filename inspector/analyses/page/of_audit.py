@@ -18,8 +18,6 @@ from inspector.analyses.page.charts import (
 from inspector.analyses.page.oldest import oldest_story
 from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
 from inspector.analyses.shared.age_tables import leftover_ages
-from inspector.analyses.shared.column_docs import doc_of
-from inspector.analyses.shared.common import STORE
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.fields import fields_report
 from inspector.analyses.shared.heap import MemoryOptions
@@ -31,6 +29,7 @@ from inspector.discovery.formats import see_bytes
 from inspector.facts.rewrites import RewriteRuns
 from inspector.merge.collect import Facts
 from inspector.model import Problem, Redact
+from inspector.render import tabular as t
 from inspector.render.page.model import Block, Page, Section, Text
 from inspector.render.report import Column, Report, Table, Unit
 
@@ -66,27 +65,26 @@ def page_of(run: Run, facts: Facts, report: Report) -> Page:
         Section("schemas", "Schemas and rules", list(_schemas(run, problems))),
         Section("unknown", "What is unknown", list(_unknown(run, facts, tables))),
     )
-    return Page([replace(each, blocks=list(map(_documented, each.blocks))) for each in sections])
-
-
-def _documented(block: Block) -> Block:
-    """A table whose columns all say what they mean."""
-    if not isinstance(block, Table):
-        return block
-    return replace(block, columns=[replace(each, doc=doc_of(each)) for each in block.columns])
+    return Page(sections)
 
 
 def _schemas(run: Run, problems: Sequence[Problem]) -> Iterator[Block]:
     info = info_report(run.checkpoint, run.version, problems, see_bytes(run.checkpoint))
     tables = {table.name: table for table in info.tables}
     stores = list(tables["stores"].rows)
-    yield replace(tables["stores"], rows=stores, wide=frozenset(_SCHEMAS.values()))
+    yield replace(tables["stores"].with_wide(*_SCHEMAS.values()), rows=stores)
     rows = [
         dict(row) | {"row": side, "schema": row[name]}
         for row in stores
         for side, name in _SCHEMAS.items()
     ]
-    yield Table("schemas", "schemas", (*STORE, *_SCHEMA_COLUMNS), rows, tables["stores"].empty)
+    yield Table(
+        "schemas",
+        "schemas",
+        (*t.StoreRow.columns(), *_SCHEMA_COLUMNS),
+        rows,
+        tables["stores"].empty,
+    )
     yield tables["formats"]
     yield tables["confs"]
 
@@ -97,10 +95,6 @@ _SCHEMA_COLUMNS = (
     Column("row", doc="The key or the value."),
     Column("schema", Unit.VALUE, doc="Its fields in Spark's words; - where it is not known."),
 )
-
-
-def _without(table: Table, *names: str) -> Table:
-    return replace(table, wide=table.wide | set(names))
 
 
 def _sizes(run: Run, facts: Facts, problems: Sequence[Problem]) -> Iterator[Block]:
@@ -118,7 +112,7 @@ def _batches(
     timeline = timeline_report(run.checkpoint, run.version, facts, problems, TimelineRequest())
     tables = {table.name: table for table in timeline.tables}
     yield from state_charts(versions, tables["batches"])
-    yield _without(tables["growth"], "row_bytes")  # a line of bars, which is drawn above
+    yield tables["growth"].with_wide("row_bytes")  # a line of bars, which is drawn above
     yield tables["expiring"]
     yield tables["batches"]
     yield Text(timeline.footnotes)

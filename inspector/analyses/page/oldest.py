@@ -8,7 +8,7 @@ from typing import Any
 
 from inspector.analyses.history import history_report
 from inspector.analyses.shared.change_rows import ChangeRows
-from inspector.analyses.shared.leftover_words import LeftoverWords
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import change_batches, selected_tasks
 from inspector.analyses.shared.story import explain_keys
@@ -34,12 +34,12 @@ def oldest_story(run: Run, facts: Facts, redact: Redact) -> Table | None:
         return None
     oldest = facts.leftovers[0]
     report = explain_keys(run.checkpoint, run.version, _events(run, oldest), facts, ())
-    (row,) = LeftoverWords.of(run.checkpoint, redact).rows([oldest])
+    (row,) = LeftoverWords.of(run.checkpoint, redact).rows([oldest], LeftoverRow)
     story = report.primary
     return replace(
         story,
         title="The story of the oldest leftover",
-        rows=[line | {"key": row["key"]} for line in map(dict, story.rows)],
+        rows=[line | {"key": row.key} for line in map(dict, story.rows)],
     )
 
 
@@ -50,7 +50,7 @@ def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]
     found = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(
         change_batches(narrowed, tasks, bases=True), problems
     )
-    events = history_report(run.checkpoint, run.version, list(found), problems)
+    events = history_report(run.checkpoint, run.version, list(found), problems, raw=True)
     return list(events.primary.rows)
 
 

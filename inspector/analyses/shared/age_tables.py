@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    STORE,
-    count,
-    operator_names,
-    size,
-)
-from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.common import store_ids
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.ages import BEFORE, Ages
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
-from inspector.render.report import Column, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Table
 
 _BUCKETS = ((0, "this batch"), (9, "1-9 batches"), (99, "10-99 batches"), (10**18, "100 and more"))
 BEFORE_WINDOW = "before the oldest version"
@@ -26,50 +22,63 @@ AGE_WORDS = (*(word for _, word in _BUCKETS), BEFORE_WINDOW)
 """What ages are called, the youngest first."""
 
 
-AGES = TableSpec(
-    "ages",
-    "live rows of one store, by how long ago they were last put",
-    (
-        *STORE,
-        Column("last_put"),
-        Column("from_ms", Unit.TIME_MS),
-        Column("to_ms", Unit.TIME_MS),
-        count("rows"),
-        size("row_bytes"),
-        Column("share", Unit.SHARE, doc="Their part of the store's row bytes."),
-    ),
-    empty="no store has rows of this version",
-    wide=frozenset(("operator_name",)),
-    important="last_put rows store_name share row_bytes operator_id",
-)
-LEFTOVER_AGES = TableSpec(
-    "leftover_ages",
-    "leftovers of one class in one store, by how long ago they expired",
-    (*STORE, Column("class"), Column("expired"), count("keys"), size("row_bytes")),
-    wide=frozenset(("operator_name", "store_name")),
-    important="expired keys class row_bytes operator_id",
-)
-RETENTION = TableSpec(
-    "retention",
-    "how far behind the watermark the rows of one side of a join reach",
-    (
-        *STORE,
-        count("versions"),
-        Column("watermark_from_ms", Unit.TIME_MS),
-        Column("watermark_to_ms", Unit.TIME_MS),
-        Column("oldest_behind_ms", Unit.DURATION_MS),
-        Column("newest_version_behind_ms", Unit.DURATION_MS),
-        count("removed_rows", "Rows that these versions removed, together."),
-        count("rows", "Live rows of the newest version."),
-        count("rows_timed_by_key"),
-        count("matched_rows"),
-        count("unmatched_rows"),
-    ),
-    wide=frozenset(("operator_name",)),
-    important=(
-        "store_name oldest_behind_ms newest_version_behind_ms rows unmatched_rows operator_id"
-    ),
-)
+@dataclass(frozen=True, kw_only=True)
+class AgeRow(t.StoreRow, table="ages", empty="no store has rows of this version"):
+    """Live rows of one store, by how long ago they were last put."""
+
+    last_put: Annotated[
+        t.Text,
+        "How many batches ago the rows were last put, counted from the judged one.",
+        t.Rank(1),
+    ]
+    from_ms: Annotated[
+        t.TimeMs | None, "The processing time of the first batch that is counted here."
+    ]
+    to_ms: Annotated[t.TimeMs | None, "The processing time of the last batch that is counted here."]
+    rows: Annotated[t.Rows, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(12)]
+    share: Annotated[t.Share | None, "Their part of the store's row bytes.", t.Rank(11)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftoverAgeRow(t.StoreRow, table="leftover_ages"):
+    """Leftovers of one class in one store, by how long ago they expired."""
+
+    store_name: Annotated[t.StoreName, t.WIDE]
+    class_: Annotated[t.LeftoverClassName, t.Rank(3)]
+    expired: Annotated[
+        t.Text, "How many batches ago the keys expired, counted from the judged one.", t.Rank(1)
+    ]
+    keys: Annotated[t.Keys, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetentionRow(t.StoreRow, table="retention"):
+    """How far behind the watermark the rows of one side of a join reach."""
+
+    versions: Annotated[t.Count, "Number of state versions that were compared."]
+    watermark_from_ms: Annotated[
+        t.TimeMs | None, "The lowest watermark of the versions that were compared."
+    ]
+    watermark_to_ms: Annotated[
+        t.TimeMs | None, "The highest watermark of the versions that were compared."
+    ]
+    oldest_behind_ms: Annotated[
+        t.DurationMs | None,
+        "How far behind the watermark the oldest row of any version lay.",
+        t.Rank(11),
+    ]
+    newest_version_behind_ms: Annotated[
+        t.DurationMs | None,
+        "How far behind it the oldest row of the newest version lies.",
+        t.Rank(12),
+    ]
+    removed_rows: Annotated[t.Count, "Rows that these versions removed, together."]
+    rows: Annotated[t.Count | None, "Live rows of the newest version.", t.Rank(13)]
+    rows_timed_by_key: Annotated[t.Count | None, "Rows whose time is a field of their key."]
+    matched_rows: Annotated[t.Count | None, "Rows that have found a partner."]
+    unmatched_rows: Annotated[t.Count | None, "Rows that have found none.", t.Rank(14)]
 
 
 class DiskShares:
@@ -106,7 +115,7 @@ def proof_window(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
 
 def age_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     """Live rows by how long ago they were last put, store by store."""
-    return AGES.table(
+    return AgeRow.table(
         "when the live rows were last put, in batches before the judged one",
         [
             row
@@ -118,7 +127,7 @@ def age_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
 
 def _age_rows(
     checkpoint: Checkpoint, version: int, name: StoreName, ages: Ages
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[AgeRow]:
     _, total = ages.total
     buckets: dict[str, list[int]] = {}
     for put in sorted(ages.rows, reverse=True):
@@ -126,17 +135,15 @@ def _age_rows(
     for bucket, versions in buckets.items():
         weight = sum(ages.bytes[put] for put in versions)
         base = [ages.window_version] if versions == [BEFORE] else versions
-        yield {
-            "operator_id": name[0],
-            "operator_name": operator_names(checkpoint).get(name[0]),
-            "store_name": name[1],
-            "last_put": bucket,
-            "from_ms": None if versions == [BEFORE] else _time(checkpoint, min(base)),
-            "to_ms": _time(checkpoint, max(base)),
-            "rows": sum(ages.rows[put] for put in versions),
-            "row_bytes": weight,
-            "share": weight / total if total else None,
-        }
+        yield AgeRow(
+            **store_ids(checkpoint, name),
+            last_put=bucket,
+            from_ms=None if versions == [BEFORE] else _time(checkpoint, min(base)),
+            to_ms=_time(checkpoint, max(base)),
+            rows=sum(ages.rows[put] for put in versions),
+            row_bytes=weight,
+            share=weight / total if total else None,
+        )
 
 
 def _bucket(version: int, put: int) -> str:
@@ -159,19 +166,16 @@ def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
         order = 10**18 if expired == BEFORE else version - expired
         bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
         groups.setdefault((*place, bucket, _bucket(version, expired)), []).append(one.fact)
-    names = operator_names(checkpoint)
-    return LEFTOVER_AGES.table(
+    return LeftoverAgeRow.table(
         "leftovers by when they expired, in batches before the judged one",
         [
-            {
-                "operator_id": place[0],
-                "operator_name": names.get(place[0]),
-                "store_name": place[1],
-                "class": place[2],
-                "expired": place[4],
-                "keys": sum(one.rows for one in found),
-                "row_bytes": sum(one.row_bytes for one in found),
-            }
+            LeftoverAgeRow(
+                **store_ids(checkpoint, place[:2]),
+                class_=place[2],
+                expired=place[4],
+                keys=sum(one.rows for one in found),
+                row_bytes=sum(one.row_bytes for one in found),
+            )
             for place, found in sorted(groups.items())
         ],
     )
@@ -187,7 +191,7 @@ def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     if not rows:
         return []
     return [
-        RETENTION.table(
+        RetentionRow.table(
             "how far behind the watermark the rows of a join's sides"
             f"{'' if sides else ', and of operators below,'} reach",
             rows,
@@ -195,7 +199,7 @@ def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     ]
 
 
-def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> dict[str, Any]:
+def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> RetentionRow:
     behind: dict[int, int] = {}
     watermarks: list[int] = []
     for version, oldest in facts.retention[name].items():
@@ -207,18 +211,16 @@ def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> dic
     most = max(behind.values(), default=None)
     newest = behind[max(behind)] if behind else None
     matched, check = facts.matched.get(name), facts.join_checks.get(name)
-    return {
-        "matched_rows": None if matched is None else matched.matched,
-        "unmatched_rows": None if matched is None else matched.unmatched,
-        "operator_id": name[0],
-        "operator_name": operator_names(checkpoint).get(name[0]),
-        "store_name": name[1],
-        "versions": len(behind),
-        "watermark_from_ms": min(watermarks, default=None),
-        "watermark_to_ms": max(watermarks, default=None),
-        "oldest_behind_ms": most,
-        "newest_version_behind_ms": newest,
-        "removed_rows": sum(one.removed_rows for one in versions.values() if not one.rebased),
-        "rows": None if check is None else check.rows,
-        "rows_timed_by_key": facts.rows_timed_by_key.get(name),
-    }
+    return RetentionRow(
+        matched_rows=None if matched is None else matched.matched,
+        unmatched_rows=None if matched is None else matched.unmatched,
+        **store_ids(checkpoint, name),
+        versions=len(behind),
+        watermark_from_ms=min(watermarks, default=None),
+        watermark_to_ms=max(watermarks, default=None),
+        oldest_behind_ms=most,
+        newest_version_behind_ms=newest,
+        removed_rows=sum(one.removed_rows for one in versions.values() if not one.rebased),
+        rows=None if check is None else check.rows,
+        rows_timed_by_key=facts.rows_timed_by_key.get(name),
+    )

@@ -1,36 +1,35 @@
-"""Columns and lines that several reports have."""
+"""Values and lines that several reports have."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import was_left
 from inspector.model import FileKind
-from inspector.render.report import Column, Unit
 
 if TYPE_CHECKING:
     from inspector.merge.collect import Facts
 
-OPERATOR_ID = Column("operator_id", Unit.ID)
-OPERATOR_NAME = Column("operator_name")
-STORE_NAME = Column("store_name")
-PARTITION_ID = Column("partition_id", Unit.ID)
-VERSION = Column("version", Unit.ID)
-BATCH_ID = Column("batch_id", Unit.ID)
-EXPIRY_TIME = Column("clock_ms", Unit.TIME_MS, title="expiry time")
-COMPARED_TIME = Column("threshold_ms", Unit.TIME_MS, title="watermark or batch time")
-STORE = (OPERATOR_ID, OPERATOR_NAME, STORE_NAME)
+
+class StoreIds(TypedDict):
+    """The columns that name a store."""
+
+    operator_id: int
+    operator_name: str | None
+    store_name: str
 
 
-def count(name: str, doc: str = "") -> Column:
-    """A column of exact counts."""
-    return Column(name, Unit.COUNT, doc=doc)
+def store_ids(checkpoint: Checkpoint, store: tuple[int, str]) -> StoreIds:
+    """The columns that name a store of an operator."""
+    name = operator_names(checkpoint).get(store[0])
+    return {"operator_id": store[0], "operator_name": name, "store_name": store[1]}
 
 
-def size(name: str, doc: str = "") -> Column:
-    """A column of exact bytes."""
-    return Column(name, Unit.BYTES, doc=doc)
+def values_of_fields(facts: object, names: Iterable[str], *, known: bool) -> dict[str, Any]:
+    """Columns that are fields of facts; all null where they are not known."""
+    return {name: getattr(facts, name) if known else None for name in names}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:

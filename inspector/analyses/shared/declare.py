@@ -2,7 +2,7 @@
 
 An analysis is a module of :mod:`inspector.analyses` with a function of the module's name::
 
-    @analysis(uses=(WORK, SCHEMAS, PART, VERSION), tables=(TOP, SKEW), facts=FactRequest(top=1))
+    @analysis(uses=(WORK, PART, VERSION), tables=(TopRow, SkewRow), facts=FactRequest(top=1))
     def top(
         path: str | Run,
         options: Options | None = None,
@@ -24,7 +24,7 @@ import enum
 import functools
 import inspect
 import types
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from typing import (
@@ -40,7 +40,7 @@ from typing import (
     get_type_hints,
 )
 
-from inspector.render.report import Column, Table
+from inspector.render.tabular import Row
 
 if TYPE_CHECKING:
     from inspector.analyses.shared.data_tables import DataTable
@@ -129,65 +129,6 @@ Group = tuple[Parameter, ...]
 
 
 @dataclass(frozen=True)
-class TableSpec:
-    """A table of a report, as it is declared.
-
-    Attributes:
-        name: its name in JSON.
-        doc: what a row stands for.
-        columns: all that it can have, in order.
-        raw: those that ``--raw`` adds.
-        empty: what to say when there are no rows.
-        wide: columns that a terminal shows with ``--wide`` alone.
-        important: names of columns, the most important first: a narrow terminal shows the first of
-            them. The others follow in their order.
-    """
-
-    name: str
-    doc: str
-    columns: tuple[Column, ...]
-    raw: tuple[Column, ...] = ()
-    empty: str = "none"
-    wide: frozenset[str] = frozenset()
-    important: str = ""
-
-    def table(
-        self,
-        title: str,
-        rows: Iterable[Mapping[str, Any]],
-        *,
-        columns: Sequence[Column] | None = None,
-        empty: str | None = None,
-        wide: frozenset[str] | None = None,
-        shown: bool = True,
-    ) -> Table:
-        """The table with its rows.
-
-        Args:
-            title: what it shows, for people.
-            rows: read once.
-            columns: those of this report, if not all but ``raw``.
-            empty: in place of the declared one.
-            wide: in place of the declared ones.
-            shown: to people too.
-        """
-        return Table(
-            self.name,
-            title,
-            self.columns if columns is None else columns,
-            rows,
-            self.empty if empty is None else empty,
-            self.wide if wide is None else wide,
-            tuple(self.important.split()),
-            shown,
-        )
-
-    def with_raw(self, *, raw: bool) -> tuple[Column, ...]:
-        """The columns of a report with or without ``--raw``."""
-        return (*self.columns, *(self.raw if raw else ()))
-
-
-@dataclass(frozen=True)
 class FactRequest:
     """The facts that an analysis needs; the fields are those of the plan of a run.
 
@@ -222,7 +163,7 @@ class Analysis:
     Attributes:
         function: what computes it.
         uses: the groups of shared options that it accepts.
-        tables: all that its reports may have; the first is its own.
+        tables: the rows of all that its reports may have; the first is its own.
         facts: what it reads of the state; None if it reads listings and small files only,
             streams rows or follows a query.
         data_tables: its tables that Spark's executors can compute.
@@ -243,7 +184,7 @@ class Analysis:
 
     function: Callable[..., Any]
     uses: tuple[Group, ...] = ()
-    tables: tuple[TableSpec, ...] = ()
+    tables: tuple[type[Row], ...] = ()
     facts: FactRequest | None = None
     data_tables: tuple[DataTable, ...] = ()
     fail_on: str | None = None

@@ -14,18 +14,18 @@ from inspector.analyses.shared.run import Run
 from inspector.engines.engine import Work
 from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.report import Column
+from inspector.render.tabular import Row, values
 from inspector.schemas import specs_in
 
 _ROWS = 1 << 14
 """Rows of one task."""
 
-RowsOfRun = Callable[[Run], Iterable[Mapping[str, Any]]]
+RowsOfRun = Callable[[Run], Iterable[Row]]
 
 
 def driver_table(
-    name: str,
+    kind: type[Row],
     doc: str,
-    columns: Sequence[Column],
     rows: RowsOfRun,
     *,
     options: tuple[str, ...] = (),
@@ -33,20 +33,20 @@ def driver_table(
     """Declare a table whose rows are made on the driver, when it is planned.
 
     Args:
-        name: of the table.
+        kind: of the rows; names the table.
         doc: what a row is.
-        columns: of the rows.
         rows: of a run.
         options: those that count besides part and version.
     """
+    columns = kind.columns()
     schema = pa.schema(columns_of(columns))
 
     def plan(path: str | Run, chosen: Options, _: TableOptions) -> TablePlan:
         run = Run.start(path, chosen)
-        work = tuple(map(Work, batch_specs(schema, columns, rows(run))))
+        work = tuple(map(Work, batch_specs(schema, columns, map(values, rows(run)))))
         return TablePlan(schema, run_batches, work, run)
 
-    return DataTable(name, doc, options, plan, lambda *_: schema)
+    return DataTable(kind.table_name, doc, options, plan, lambda *_: schema)
 
 
 def batch_specs(

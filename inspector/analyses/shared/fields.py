@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
-from inspector.analyses.shared.common import STORE, count, identity, operator_names, size
-from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.common import identity, store_ids
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.words import add_problems
 from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
@@ -14,7 +14,8 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
 from inspector.operators.rule import RowPart
-from inspector.render.report import Column, Report, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report
 from inspector.sparktypes import (
     SLOT_BYTES,
     DataType,
@@ -25,25 +26,39 @@ from inspector.sparktypes import (
 )
 
 _PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
-FIELDS = TableSpec(
-    "fields",
-    "with `--by field`: what one field of the keys or values of one store takes",
-    (
-        *STORE,
-        Column("row"),
-        Column("field", doc="The field's name; of a field in a struct its path."),
-        Column("within", doc="The field whose bytes are these too; null at the top level."),
-        Column("type"),
-        count("rows", "Rows; of a field in a struct, those in which the struct is not null."),
-        count("nulls"),
-        *map(size, _PARTS),
-        size("bytes", "Bytes of the field over all rows: the sum of the parts."),
-        Column("share", Unit.SHARE, doc="Its part of the store's row bytes."),
-    ),
-    empty="this version has no rows, or no store has a schema",
-    wide=frozenset(("operator_name", "within")),
-    important="field bytes share row store_name type operator_id rows nulls variable_bytes",
-)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldRow(
+    t.StoreRow, table="fields", empty="this version has no rows, or no store has a schema"
+):
+    """With `--by field`: what one field of the keys or values of one store takes."""
+
+    row: Annotated[t.Text, "`key` or `value`.", t.Rank(4)]
+    field: Annotated[t.Text, "The field's name; of a field in a struct its path.", t.Rank(1)]
+    within: Annotated[
+        t.Text | None, "The field whose bytes are these too; null at the top level.", t.WIDE
+    ] = None
+    type: Annotated[t.Text | None, "The field's type as DDL.", t.Rank(11)] = None
+    rows: Annotated[
+        t.Count, "Rows; of a field in a struct, those in which the struct is not null.", t.Rank(21)
+    ]
+    nulls: Annotated[t.Count | None, "Rows in which the field is null.", t.Rank(22)] = None
+    null_bit_bytes: Annotated[
+        t.Bytes | None, "Bytes of the bits that say which fields are null."
+    ] = None
+    word_bytes: Annotated[t.Bytes | None, "Bytes of the fixed part: 8 for each field."] = None
+    variable_bytes: Annotated[
+        t.Bytes | None, "Bytes of the variable part: text, structs, arrays, maps.", t.Rank(23)
+    ] = None
+    padding_bytes: Annotated[
+        t.Bytes | None, "Bytes that fill the variable part up to whole words."
+    ] = None
+    other_bytes: Annotated[t.Bytes | None, "Bytes that belong to no field."] = None
+    bytes: Annotated[t.Bytes, "Bytes of the field over all rows: the sum of the parts.", t.Rank(2)]
+    share: Annotated[t.Share | None, "Its part of the store's row bytes.", t.Rank(3)]
+
+
 FOOTNOTE = (
     "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
     "too, padded to whole words. The fields of a struct, such as groupState.pages, have lines of "
@@ -68,7 +83,9 @@ def fields_report(
     problems = list(listed)
     add_problems(facts.problems, problems)
     measured = _measured(checkpoint, facts)
-    table = FIELDS.table(f"bytes of version {version} by field", list(_rows(checkpoint, measured)))
+    table = FieldRow.table(
+        f"bytes of version {version} by field", list(_rows(checkpoint, measured))
+    )
     total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
     summary = identity(checkpoint, version) | {"row_bytes": total}
     return Report(
@@ -95,31 +112,41 @@ def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
     return measured
 
 
-def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[dict[str, Any]]:
-    names = operator_names(checkpoint)
+def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
     totals: dict[StoreName, int] = {}
     for (place, _), (_, found) in measured.items():
         totals[place] = totals.get(place, 0) + _bytes(found)
     for (place, side), (schema, found) in measured.items():
         if not found.rows:
             continue
-        common = {
-            "operator_id": place[0],
-            "operator_name": names.get(place[0]),
-            "store_name": place[1],
-            "row": side.value,
-            "rows": found.rows,
-        }
-        for line in _lines(schema, found):
-            yield common | line | {"share": _share(line["bytes"], totals[place])}
+        store, total = store_ids(checkpoint, place), totals[place]
+        for name, data_type, one, within in _lines(schema, found):
+            yield FieldRow(
+                **store,
+                row=side.value,
+                field=name,
+                within=within,
+                type=_kind(data_type),
+                # A struct that is null has no row, and so no words of its fields.
+                rows=found.rows if within is None else one.word_bytes // SLOT_BYTES,
+                nulls=one.nulls,
+                word_bytes=one.word_bytes,
+                variable_bytes=one.variable_bytes,
+                padding_bytes=one.padding_bytes,
+                bytes=one.bytes,
+                share=_share(one.bytes, total),
+            )
         overhead = found.null_bit_bytes + found.other_bytes
-        yield common | {
-            "field": "(null bits)" if not found.other_bytes else "(null bits, other)",
-            "null_bit_bytes": found.null_bit_bytes,
-            "other_bytes": found.other_bytes,
-            "bytes": overhead,
-            "share": _share(overhead, totals[place]),
-        }
+        yield FieldRow(
+            **store,
+            row=side.value,
+            field="(null bits)" if not found.other_bytes else "(null bits, other)",
+            rows=found.rows,
+            null_bit_bytes=found.null_bit_bytes,
+            other_bytes=found.other_bytes,
+            bytes=overhead,
+            share=_share(overhead, total),
+        )
 
 
 def _kind(data_type: DataType) -> str:
@@ -127,30 +154,18 @@ def _kind(data_type: DataType) -> str:
     return f"struct<{text}>" if isinstance(data_type, StructType) else text
 
 
-def _lines(schema: StructType, found: RowBytes) -> Iterator[dict[str, Any]]:
-    """A line of each field, followed by those of the fields that are in it."""
-    nested: dict[int, list[dict[str, Any]]] = {}
+def _lines(
+    schema: StructType, found: RowBytes
+) -> Iterator[tuple[str, DataType, FieldBytes, str | None]]:
+    """Each field, followed by those that are in it, with the name of what they are in."""
+    nested: dict[int, list[tuple[str, DataType, FieldBytes, str | None]]] = {}
     for below, one in zip(nested_fields(schema), found.nested, strict=True):
-        # A struct that is null has no row, and so no words of its fields.
-        rows = one.word_bytes // SLOT_BYTES
-        line = _line(below.name, below.data_type, one) | {"within": below.within, "rows": rows}
+        line = (below.name, below.data_type, one, below.within)
         nested.setdefault(below.ordinal, []).append(line)
     names = unique_names(schema.fields)
     for i, (name, field, one) in enumerate(zip(names, schema.fields, found.fields, strict=True)):
-        yield _line(name, field.data_type, one)
+        yield name, field.data_type, one, None
         yield from nested.get(i, ())
-
-
-def _line(name: str, data_type: DataType, one: FieldBytes) -> dict[str, Any]:
-    return {
-        "field": name,
-        "type": _kind(data_type),
-        "nulls": one.nulls,
-        "word_bytes": one.word_bytes,
-        "variable_bytes": one.variable_bytes,
-        "padding_bytes": one.padding_bytes,
-        "bytes": one.bytes,
-    }
 
 
 def _bytes(found: RowBytes) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
-from inspector.analyses.shared.common import STORE, count, operator_names, size
-from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.common import StoreIds, store_ids
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.unknown_watermarks import held_back
 from inspector.facts.expiring import Expiring, Width
@@ -14,7 +14,8 @@ from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
-from inspector.render.report import Column, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Table
 
 MOST_LINES = 72
 """Buckets of one store that are listed: three days of hours."""
@@ -22,39 +23,38 @@ MOST_LINES = 72
 _MOST_OF = 0.05
 """Share of the rows at either end whose times do not decide on the width: one clock may be wrong"""
 
-EXPIRING = TableSpec(
-    "expiring",
-    "rows of one store that expire within the same time",
-    (
-        *STORE,
-        Column("clock", doc="The clock that the rows go by; null where none is known."),
-        Column(
-            "fate",
-            doc="`expires`, `expired` (it had before the judged batch, and is there), `never` or "
-            "`unknown`.",
-        ),
-        Column(
-            "expires_from_ms",
-            Unit.TIME_MS,
-            doc="When the clock reads so, the first of them may go.",
-            title="expires from",
-        ),
-        Column("within_ms", Unit.DURATION_MS, doc="How long after that the last of them has gone."),
-        count("rows", "The rows that this is about."),
-        size("row_bytes", "Their key and value bytes."),
-        count("rows_left", "Rows of the store that are there afterwards, if no others come."),
-        size("row_bytes_left", "Their key and value bytes."),
-        Column(
-            "why", doc="Why they never expire, why that is not known, or why they may be there."
-        ),
-    ),
-    empty="no store has rows of this version",
-    wide=frozenset(("operator_name",)),
-    important=(
-        "expires_from_ms rows row_bytes rows_left row_bytes_left fate store_name operator_id "
-        "within_ms clock why"
-    ),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class ExpiringRow(t.StoreRow, table="expiring", empty="no store has rows of this version"):
+    """Rows of one store that expire within the same time."""
+
+    clock: Annotated[t.Text | None, "The clock that the rows go by; null where none is known."]
+    fate: Annotated[
+        t.Text,
+        "`expires`, `expired` (it had before the judged batch, and is there), `never` or "
+        "`unknown`.",
+        t.Rank(6),
+    ]
+    expires_from_ms: Annotated[
+        t.TimeMs | None,
+        "When the clock reads so, the first of them may go.",
+        t.Title("expires from"),
+        t.Rank(1),
+    ] = None
+    within_ms: Annotated[
+        t.DurationMs | None, "How long after that the last of them has gone.", t.Rank(21)
+    ] = None
+    rows: Annotated[t.Count, "The rows that this is about.", t.Rank(2)]
+    row_bytes: Annotated[t.Bytes, "Their key and value bytes.", t.Rank(3)]
+    rows_left: Annotated[
+        t.Count, "Rows of the store that are there afterwards, if no others come.", t.Rank(4)
+    ]
+    row_bytes_left: Annotated[t.Bytes, "Their key and value bytes.", t.Rank(5)]
+    why: Annotated[
+        t.Text | None, "Why they never expire, why that is not known, or why they may be there."
+    ] = None
+
+
 FOOTNOTE = (
     "What expires is counted by the rows' own clocks and the rule of their operator; it is exact. "
     "The rows that are left are those of the judged version alone: new ones come meanwhile, and "
@@ -83,15 +83,10 @@ def expiring_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     """
     merged = cast("dict[StoreName, dict[Any, Expiring]]", facts.merged(Expiring))
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
-    names = operator_names(checkpoint)
-    rows: list[dict[str, Any]] = []
+    rows: list[ExpiringRow] = []
     widths: set[Width] = set()
     for name, versions in facts.by_store(version).items():
-        store = {
-            "operator_id": name.operator_id,
-            "operator_name": names.get(name.operator_id),
-            "store_name": name.store_name,
-        }
+        store = store_ids(checkpoint, name)
         operator = operators[name.operator_id]
         rule = operator.rules[name.store_name]
         above = held_back(checkpoint, operator, version)
@@ -101,12 +96,12 @@ def expiring_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
         found = _by_clock(facts, name, version, of_store)
         for one in map(readable, found):
             widths |= {one.width} if one.rows else set()
-            rows += (store | row for row in _rows(one, rule, doubt))
+            rows += _rows(store, one, rule, doubt)
         if not found:
-            rows += (store | row for row in _without_times(rule, versions[version]))
+            rows += _without_times(store, rule, versions[version])
     by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
     title = "what will expire" + (f", by {by}" if by else "")
-    return EXPIRING.table(f"{title}: the state to come if nothing leaks", rows)
+    return ExpiringRow.table(f"{title}: the state to come if nothing leaks", rows)
 
 
 def unknown_timers(version: int, facts: Facts) -> Iterator[str]:
@@ -164,33 +159,64 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
     return votes is not None and votes.same > 0 and not votes.other
 
 
-def _rows(found: Expiring, rule: StoreRule, doubt: str | None) -> Iterator[dict[str, Any]]:
-    rows = sum(found.rows.values()) + found.due_rows + found.endless_rows
-    sizes = sum(found.bytes.values()) + found.due_bytes + found.endless_bytes
-    clock = {"clock": _clock(found, rule)}
-    parts: list[tuple[dict[str, Any], int, int]] = []
+def _rows(
+    store: StoreIds, found: Expiring, rule: StoreRule, doubt: str | None
+) -> Iterator[ExpiringRow]:
+    """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
+    clock, endless = _clock(found, rule), (found.endless_rows, found.endless_bytes)
+    rows, sizes = sum(found.rows.values()) + endless[0], sum(found.bytes.values()) + endless[1]
     if found.due_rows:
-        parts.append(({"fate": "expired", "why": doubt}, found.due_rows, found.due_bytes))
+        yield ExpiringRow(
+            **store,
+            clock=clock,
+            fate="expired",
+            rows=found.due_rows,
+            row_bytes=found.due_bytes,
+            rows_left=rows,
+            row_bytes_left=sizes,
+            why=doubt,
+        )
     for bucket in sorted(found.rows):
-        begin = max(bucket * found.width, -(1 << 63))
-        when = {"fate": "expires", "expires_from_ms": begin, "within_ms": int(found.width)}
-        parts.append((when, found.rows[bucket], found.bytes[bucket]))
-    for part, gone, gone_bytes in parts:
-        rows, sizes = rows - gone, sizes - gone_bytes
-        yield clock | part | _amounts(gone, gone_bytes, rows, sizes)
+        rows, sizes = rows - found.rows[bucket], sizes - found.bytes[bucket]
+        yield ExpiringRow(
+            **store,
+            clock=clock,
+            fate="expires",
+            expires_from_ms=max(bucket * found.width, -(1 << 63)),
+            within_ms=int(found.width),
+            rows=found.rows[bucket],
+            row_bytes=found.bytes[bucket],
+            rows_left=rows,
+            row_bytes_left=sizes,
+        )
     if found.endless_rows:
         why = _NO_FIELD if found.timeout_kind is None else _NO_TIMER
-        never = {"fate": "never", "why": why}
-        yield clock | never | _amounts(found.endless_rows, found.endless_bytes, rows, sizes)
+        yield _staying(store, clock, "never", why, endless)
 
 
-def _without_times(rule: StoreRule, facts: VersionFacts) -> Iterator[dict[str, Any]]:
+def _without_times(store: StoreIds, rule: StoreRule, facts: VersionFacts) -> Iterator[ExpiringRow]:
     """All rows of a store whose rule has no time, or is not known."""
     if facts.rows:
         fate = "unknown" if rule.never is None else "never"
         why = rule.never or rule.unknown or "the store has no schema"
-        amounts = _amounts(facts.rows, facts.row_bytes, facts.rows, facts.row_bytes)
-        yield {"clock": None, "fate": fate, "why": why} | amounts
+        yield _staying(store, None, fate, why, (facts.rows, facts.row_bytes))
+
+
+def _staying(
+    store: StoreIds, clock: str | None, fate: str, why: str, amounts: tuple[int, int]
+) -> ExpiringRow:
+    """Rows, and their bytes, that nothing is known to remove."""
+    rows, sizes = amounts
+    return ExpiringRow(
+        **store,
+        clock=clock,
+        fate=fate,
+        rows=rows,
+        row_bytes=sizes,
+        rows_left=rows,
+        row_bytes_left=sizes,
+        why=why,
+    )
 
 
 def _clock(found: Expiring, rule: StoreRule) -> str:
@@ -198,12 +224,3 @@ def _clock(found: Expiring, rule: StoreRule) -> str:
         return _CLOCKS[found.timeout_kind]
     by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
     return _CLOCKS[TimeoutKind.EVENT_TIME if by_watermark else TimeoutKind.PROCESSING_TIME]
-
-
-def _amounts(rows: int, sizes: int, rows_left: int, bytes_left: int) -> dict[str, int]:
-    return {
-        "rows": rows,
-        "row_bytes": sizes,
-        "rows_left": rows_left,
-        "row_bytes_left": bytes_left,
-    }

@@ -4,50 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 from inspector.analyses.shared.baseline import Baseline, read_baseline
-from inspector.analyses.shared.declare import TableSpec
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import TOLERANCE, Comparison, Trend, compare
 from inspector.findings.gates import Gate, Passed, judged_gates, parse_gates
 from inspector.findings.quantities import number_of
-from inspector.render.report import Column, Report, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.plain import AuditFindingRow
+from inspector.render.report import Report, Table
 
 GATE = "gate"
 """Stands in the place of a finding's id where a gate that is exceeded is a row among findings."""
 
-GATES = TableSpec(
-    "gates",
-    "a number of the checkpoint, held against the most that it may be; with `--max`",
-    (
-        Column("metric", doc="Its name."),
-        Column("result", doc="`passed`, `exceeded`, or `unknown`, which exceeds nothing."),
-        Column("evidence", doc="The same in words."),
-        Column("value", Unit.VALUE, doc="What it is, in the metric's unit."),
-        Column("most", Unit.VALUE, doc="The most that it may be."),
-        Column("quantity", doc="What the metric measures, and so its unit."),
-    ),
-    wide=frozenset(("value", "most", "quantity")),
-    important="metric result evidence value most quantity",
-)
-COMPARISON = TableSpec(
-    "comparison",
-    "a finding or a number that is not what it was in an earlier report; with `--baseline`",
-    (
-        Column("trend", doc="`new`, `worse`, `gone` or `better`."),
-        Column("name", doc="Id of the finding, or name of the metric."),
-        Column("operator_id", Unit.ID),
-        Column("store_name"),
-        Column("before", doc="What it was, in words; null if it was not."),
-        Column("now", doc="What it is."),
-        Column("before_value", Unit.VALUE, doc="The metric's value, or the bytes of the finding."),
-        Column("now_value", Unit.VALUE, doc="The same of now."),
-    ),
-    empty="nothing has changed by more than --tolerance",
-    wide=frozenset(("store_name", "before_value", "now_value")),
-    important="name trend before now operator_id store_name before_value now_value",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class GateRow(t.Row, table="gates"):
+    """A number of the checkpoint, held against the most that it may be; with `--max`."""
+
+    metric: Annotated[t.Text, "Its name.", t.Rank(1)]
+    result: Annotated[t.Text, "`passed`, `exceeded`, or `unknown`, which exceeds nothing."]
+    evidence: Annotated[t.Text, "The same in words."]
+    value: Annotated[t.Json, "What it is, in the metric's unit.", t.WIDE]
+    most: Annotated[t.Json, "The most that it may be.", t.WIDE]
+    quantity: Annotated[t.Text, "What the metric measures, and so its unit.", t.WIDE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRow(
+    t.Row, table="comparison", empty="nothing has changed by more than --tolerance"
+):
+    """A finding or a number that is not what it was in an earlier report; with `--baseline`."""
+
+    trend: Annotated[t.Text, "`new`, `worse`, `gone` or `better`.", t.Rank(2)]
+    name: Annotated[t.Text, "Id of the finding, or name of the metric.", t.Rank(1)]
+    operator_id: t.OperatorId | None = None
+    store_name: Annotated[t.StoreName | None, t.WIDE] = None
+    before: Annotated[t.Text | None, "What it was, in words; null if it was not.", t.Rank(3)]
+    now: Annotated[t.Text | None, "What it is.", t.Rank(4)]
+    before_value: Annotated[t.Json, "The metric's value, or the bytes of the finding.", t.WIDE]
+    now_value: Annotated[t.Json, "The same of now.", t.WIDE]
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class HeldAgainst:
             added.append(comparison_table(comparison))
         exceeded = [gate for gate in gates if gate.passed is Passed.EXCEEDED]
         if exceeded:
-            rows = [*first.rows, *(_row(report, gate) for gate in exceeded)]
+            rows = [*first.rows, *(t.values(_row(report, gate)) for gate in exceeded)]
             first = replace(first, rows=rows)
         return replace(
             report,
@@ -120,17 +117,17 @@ def wrong_options(parsed: Mapping[str, Any]) -> str | None:
 def gate_table(gates: Sequence[Gate]) -> Table:
     """The gates, those that are exceeded first."""
     exceeded = sum(gate.passed is Passed.EXCEEDED for gate in gates)
-    return GATES.table(
+    return GateRow.table(
         f"gates: {exceeded} of {len(gates)} exceeded",
         [
-            {
-                "metric": gate.metric.name,
-                "result": gate.passed.value,
-                "evidence": gate.sentence,
-                "value": gate.value,
-                "most": gate.limit,
-                "quantity": gate.metric.quantity.value,
-            }
+            GateRow(
+                metric=gate.metric.name,
+                result=gate.passed.value,
+                evidence=gate.sentence,
+                value=gate.value,
+                most=gate.limit,
+                quantity=gate.metric.quantity.value,
+            )
             for gate in gates
         ],
     )
@@ -138,30 +135,33 @@ def gate_table(gates: Sequence[Gate]) -> Table:
 
 def comparison_table(comparison: Comparison) -> Table:
     """Findings and metrics against the baseline, the worst first."""
-    rows: list[tuple[Trend, dict[str, Any]]] = []
-    for one in comparison.findings:
-        before, now = one.before, one.now
-        row = one.place._asdict() | {
-            "name": one.place.id,
-            "before": before and before.text,
-            "now": now and now.text,
-            "before_value": before and before.bytes,
-            "now_value": now and now.bytes,
-        }
-        rows.append((one.trend, row))
-    for each in comparison.metrics:
-        row = {
-            "name": each.metric.name,
-            "before": each.metric.text(each.before),
-            "now": each.metric.text(each.now),
-            "before_value": each.before,
-            "now_value": each.now,
-        }
-        rows.append((each.trend, row))
     order = list(Trend)
-    rows.sort(key=lambda pair: order.index(pair[0]))
-    changed = [{"trend": trend.value} | row for trend, row in rows if trend is not Trend.SAME]
-    return COMPARISON.table(_title(comparison), changed)
+    rows = [
+        ComparisonRow(
+            trend=each.trend.value,
+            name=each.place.id,
+            operator_id=each.place.operator_id,
+            store_name=each.place.store_name,
+            before=None if each.before is None else each.before.text,
+            now=None if each.now is None else each.now.text,
+            before_value=each.before and each.before.bytes,
+            now_value=each.now and each.now.bytes,
+        )
+        for each in comparison.findings
+    ] + [
+        ComparisonRow(
+            trend=metric.trend.value,
+            name=metric.metric.name,
+            before=metric.metric.text(metric.before),
+            now=metric.metric.text(metric.now),
+            before_value=metric.before,
+            now_value=metric.now,
+        )
+        for metric in comparison.metrics
+    ]
+    rows.sort(key=lambda row: order.index(Trend(row.trend)))
+    changed = [row for row in rows if row.trend != Trend.SAME.value]
+    return ComparisonRow.table(_title(comparison), changed)
 
 
 def _title(comparison: Comparison) -> str:
@@ -174,13 +174,13 @@ def _title(comparison: Comparison) -> str:
     return f"against the baseline{batch}: {counts}{part}"
 
 
-def _row(report: Report, gate: Gate) -> dict[str, Any]:
+def _row(report: Report, gate: Gate) -> AuditFindingRow:
     """A gate that is exceeded, as a row among the findings."""
-    return {
-        "checkpoint": report.checkpoint,
-        "id": GATE,
-        "severity": "error",
-        "certainty": "proven" if gate.metric.exact else "estimated",
-        "title": f"{gate.metric.name} is above its limit",
-        "evidence": gate.sentence,
-    }
+    return AuditFindingRow(
+        checkpoint=report.checkpoint,
+        id=GATE,
+        severity="error",
+        certainty="proven" if gate.metric.exact else "estimated",
+        title=f"{gate.metric.name} is above its limit",
+        evidence=gate.sentence,
+    )

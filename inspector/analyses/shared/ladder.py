@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
 
-from inspector.analyses.shared.common import coverage, file_bytes, identity, size
-from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.common import coverage, file_bytes, identity
 from inspector.analyses.shared.heap import MemoryOptions
 from inspector.analyses.shared.off_heap import RocksDbMemory
 from inspector.analyses.shared.part import part_of
@@ -13,19 +14,18 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import FileKind, Problem
-from inspector.render.report import Column, Report, Table
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table
 
-LADDER = TableSpec(
-    "ladder",
-    "the size of the state, counted in one way",
-    (
-        Column("rung"),
-        size("bytes", "How many bytes that is."),
-        Column("counted"),
-        Column("meaning"),
-    ),
-    important="rung bytes counted meaning",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class RungRow(t.Row, table="ladder"):
+    """The size of the state, counted in one way."""
+
+    rung: Annotated[t.Text, "What is counted: the rungs go from files to the heap.", t.Rank(1)]
+    bytes: Annotated[t.Bytes, "How many bytes that is."]
+    counted: Annotated[t.Text, "`exact` or `estimate`."]
+    meaning: t.Meaning
 
 
 def off_heap_report(
@@ -104,15 +104,12 @@ def exact_rungs(
 
 def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
     """The table of these rungs: name, bytes, whether they are counted, what they mean."""
-    return LADDER.table(
+    return RungRow.table(
         "size ladder",
         [
-            {
-                "rung": rung,
-                "bytes": amount,
-                "counted": "exact" if exact else "estimate",
-                "meaning": meaning,
-            }
+            RungRow(
+                rung=rung, bytes=amount, counted="exact" if exact else "estimate", meaning=meaning
+            )
             for rung, amount, exact, meaning in rungs
         ],
     )

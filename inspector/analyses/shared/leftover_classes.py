@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from inspector.analyses.shared.age_tables import DiskShares
-from inspector.analyses.shared.common import STORE, count, operator_names, size
-from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.heap import usual_layout
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
@@ -16,36 +16,45 @@ from inspector.estimates.heap_layout import Layout
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
-from inspector.render.report import Column, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Table
 
-CLASSES = TableSpec(
-    "classes",
-    "leftovers of one class in one store",
-    (
-        *STORE,
-        Column("class"),
-        Column("certainty"),
-        count("keys"),
-        size("row_bytes"),
-        Column("disk_bytes", Unit.BYTES, exact=False),
-        Column("heap_bytes", Unit.BYTES, exact=False),
-        Column("oldest_expired_batch", Unit.ID),
-        count("untouched"),
-        count("changed"),
-        count("empty"),
-        count("fired_max"),
-        Column("reason"),
-    ),
-    wide=frozenset(("store_name", "reason")),
-    important=(
-        "class keys row_bytes operator_id certainty oldest_expired_batch heap_bytes operator_name"
-    ),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class LeftoverClassRow(t.StoreRow, table="classes"):
+    """Leftovers of one class in one store."""
+
+    operator_name: t.OperatorName | None
+    store_name: Annotated[t.StoreName, t.WIDE]
+    class_: Annotated[t.LeftoverClassName, t.Rank(1)]
+    certainty: Annotated[t.Certainty, t.Rank(21)]
+    keys: Annotated[t.Keys, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(3)]
+    disk_bytes: Annotated[
+        t.Bytes | None,
+        "State file bytes times the share of these rows in all row bytes.",
+        t.ESTIMATE,
+    ]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Rank(23), t.ESTIMATE]
+    oldest_expired_batch: Annotated[
+        t.Id | None, "The first batch that found one of them expired.", t.Rank(22)
+    ]
+    untouched: Annotated[
+        t.Count | None, "Keys whose state the call that answered their timeout left as it was."
+    ]
+    changed: Annotated[
+        t.Count | None, "Keys whose state the call that answered their timeout changed."
+    ]
+    empty: Annotated[
+        t.Count | None,
+        "Keys whose state the call that answered their timeout emptied, but did not remove.",
+    ]
+    fired_max: Annotated[t.Count | None, "How often the timer of one of them has fired, at most."]
+    reason: Annotated[t.Reason | None, t.WIDE]
 
 
 def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     """Leftovers counted by store, class and certainty."""
-    names = operator_names(checkpoint)
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
     for one in facts.totals:
         found = one.fact
@@ -54,26 +63,26 @@ def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
     disk = DiskShares(checkpoint, facts)
     keeps_maps = checkpoint.provider.keeps_maps
     layout = usual_layout(checkpoint, checkpoint.newest_version)
-    return CLASSES.table(
+    return LeftoverClassRow.table(
         "leftovers by class",
         [
-            {
-                "operator_id": operator_id,
-                "operator_name": names.get(operator_id),
-                "store_name": store,
-                "class": kind,
-                "certainty": certainty,
-                "keys": sum(one.rows for one in rows),
-                "row_bytes": _row_bytes(rows),
-                "disk_bytes": disk.bytes_of(_row_bytes(rows)),
-                "heap_bytes": _heap(rows, layout) if keeps_maps else None,
-                "oldest_expired_batch": None
+            LeftoverClassRow(
+                **store_ids(checkpoint, (operator_id, store)),
+                class_=kind,
+                certainty=certainty,
+                keys=sum(one.rows for one in rows),
+                row_bytes=_row_bytes(rows),
+                disk_bytes=disk.bytes_of(_row_bytes(rows)),
+                heap_bytes=_heap(rows, layout) if keeps_maps else None,
+                oldest_expired_batch=None
                 if before
                 else min(one.expired_version for one in rows) - 1,
-                **{word: _sum(rows, word) for word in ("untouched", "changed", "empty")},
-                "fired_max": max(one.fired for one in rows) or None,
-                "reason": reasons_of(rows),
-            }
+                untouched=_sum(one.untouched for one in rows),
+                changed=_sum(one.changed for one in rows),
+                empty=_sum(one.empty for one in rows),
+                fired_max=max(one.fired for one in rows) or None,
+                reason=reasons_of(rows),
+            )
             for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
         ],
     )
@@ -89,6 +98,6 @@ def _row_bytes(rows: Iterable[LeftoverCount]) -> int:
     return sum(one.row_bytes for one in rows)
 
 
-def _sum(rows: Iterable[LeftoverCount], name: str) -> int | None:
-    known = [keys for one in rows if (keys := getattr(one, name)) is not None]
+def _sum(keys: Iterable[int | None]) -> int | None:
+    known = [number for number in keys if number is not None]
     return sum(known) if known else None

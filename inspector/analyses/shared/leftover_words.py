@@ -3,61 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 
 from inspector.analyses.shared.common import (
-    COMPARED_TIME,
-    EXPIRY_TIME,
-    PARTITION_ID,
-    STORE,
-    count,
     operator_names,
-    size,
 )
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.model import Redact, StoreName
+from inspector.render import tabular as t
 from inspector.render.keys import RowWords
-from inspector.render.report import Column, Unit
 from inspector.sparktypes import StructType, parse_schema_json
 
-LEFTOVER_COLUMNS = (
-    *STORE,
-    PARTITION_ID,
-    Column("key", Unit.VALUE),
-    Column("key_hex"),
-    size("key_bytes"),
-    size("value_bytes"),
-    size("row_bytes", "Key bytes and value bytes of the row."),
-    Column("class"),
-    Column("certainty"),
-    Column("state"),
-    Column("expired_batch", Unit.ID),
-    Column("expired_version", Unit.ID),
-    Column("first_expired_batch", Unit.ID),
-    EXPIRY_TIME,
-    COMPARED_TIME,
-    Column("margin_ms", Unit.DURATION_MS),
-    count("fired"),
-    Column("last_put_version", Unit.ID),
-    Column("last_put_batch", Unit.ID),
-    Column("last_put_ms", Unit.TIME_MS),
-    Column("age_ms", Unit.DURATION_MS),
-    count("puts", "How often the key was put, over all versions that can be replayed."),
-    Column("unchanged_since", Unit.FLAG),
-    Column("reason"),
-)
 
-WIDE = frozenset(
-    ("operator_name", "store_name", "key_hex", "last_put_version", "expired_version", "margin_ms")
-) | {"row_bytes", "first_expired_batch", "last_put_ms", "age_ms", "unchanged_since", "reason"}
-"""Columns that tables for people leave out."""
+@dataclass(frozen=True, kw_only=True)
+class LeftoverRow(t.PartitionRow, table="leftovers"):
+    """An expired key that is still there, with its proof."""
+
+    store_name: Annotated[t.StoreName, t.WIDE]
+    key: Annotated[t.KeyJson, t.Rank(1)]
+    key_hex: Annotated[t.KeyHex | None, t.WIDE]
+    key_bytes: t.KeyBytes
+    value_bytes: Annotated[t.ValueBytes, t.Rank(21)]
+    row_bytes: Annotated[t.Bytes, "Key bytes and value bytes of the row.", t.WIDE]
+    class_: Annotated[t.LeftoverClassName, t.Rank(2)]
+    certainty: t.Certainty
+    state: Annotated[
+        t.Text | None,
+        "`untouched`, `changed` or `empty`, by the call for the timeout; null if none fired.",
+    ]
+    expired_batch: Annotated[t.ExpiredBatch | None, t.Rank(3)]
+    expired_version: Annotated[t.Id | None, "The state version of that batch.", t.WIDE]
+    first_expired_batch: Annotated[
+        t.Id | None, "The first batch that found it expired, where it did so repeatedly.", t.WIDE
+    ]
+    clock_ms: Annotated[t.ClockMs | None, t.Rank(4)]
+    threshold_ms: Annotated[t.ThresholdMs | None, t.Rank(5)]
+    margin_ms: Annotated[
+        t.DurationMs | None,
+        "`threshold_ms` less `clock_ms`: how long it had been expired, in ms.",
+        t.WIDE,
+    ]
+    fired: Annotated[t.Count | None, "How often the key's timer has fired."]
+    last_put_version: Annotated[t.LastPutVersion | None, t.WIDE]
+    last_put_batch: Annotated[t.LastPutBatch | None, t.Rank(22)]
+    last_put_ms: Annotated[t.TimeMs | None, "The processing time of the last put's batch.", t.WIDE]
+    age_ms: Annotated[
+        t.DurationMs | None,
+        "From the last put to the judged batch, in ms of processing time.",
+        t.WIDE,
+    ]
+    puts: Annotated[t.Count, "How often the key was put, over all versions that can be replayed."]
+    unchanged_since: Annotated[
+        t.Flag, "Whether the key was not put again after it expired.", t.WIDE
+    ]
+    reason: Annotated[t.Reason | None, t.WIDE]
+
+
+L = TypeVar("L", bound=LeftoverRow)
 
 
 class LeftoverWords:
-    """Facts :class:`Leftover` as rows under :data:`LEFTOVER_COLUMNS`.
+    """Facts :class:`Leftover` as rows as rows.
 
     Args:
         names: operator id -> name.
@@ -102,11 +112,11 @@ class LeftoverWords:
         times = {clock.batch_id + 1: clock.timestamp_ms for clock in task.clocks}
         return cls({task.operator_id: operator_name}, keys, times, redact)
 
-    def rows(self, listed: Iterable[Observed[Leftover]]) -> list[dict[str, Any]]:
-        """The rows, in the same order."""
+    def rows(self, listed: Iterable[Observed[Leftover]], kind: type[L]) -> list[L]:
+        """The rows of a kind, in the same order."""
         facts = list(listed)
         keys = self._decoded(facts)
-        return [self._row(fact, keys[i]) for i, fact in enumerate(facts)]
+        return [self._row(fact, keys[i], kind) for i, fact in enumerate(facts)]
 
     def _decoded(self, facts: Sequence[Observed[Leftover]]) -> dict[int, Any]:
         places: dict[StoreName, list[int]] = {}
@@ -118,39 +128,39 @@ class LeftoverWords:
             found |= dict(zip(mine, words, strict=True))
         return found
 
-    def _row(self, observed: Observed[Leftover], key: Any) -> dict[str, Any]:
+    def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:
         store, fact = observed.store, observed.fact
         put, expired = fact.last_put_version, fact.expired_version
         # What expired before the window did so by the batch before it, at the latest.
         before = fact.before_window
-        return {
-            "operator_id": store.operator_id,
-            "operator_name": self._names.get(store.operator_id),
-            "store_name": store.store_name,
-            "partition_id": store.partition_id,
-            "key": key,
-            "key_hex": fact.key.hex() if self._show_hex else None,
-            "key_bytes": fact.key_bytes,
-            "value_bytes": fact.value_bytes,
-            "row_bytes": fact.row_bytes,
-            "class": fact.leftover_class.value,
-            "certainty": fact.certainty.value,
-            "state": None if fact.state_change is None else fact.state_change.word,
-            "expired_batch": None if before else expired - 1,
-            "expired_version": None if before else expired,
-            "first_expired_batch": _batch(fact.first_expired_version),
-            "clock_ms": fact.clock_ms,
-            "threshold_ms": fact.threshold_ms,
-            "margin_ms": _minus(fact.threshold_ms, fact.clock_ms),
-            "fired": fact.fired,
-            "last_put_version": put,
-            "last_put_batch": _batch(put),
-            "last_put_ms": _at(self._now, put),
-            "age_ms": _minus(self._now.get(observed.version), _at(self._now, put)),
-            "puts": fact.puts,
-            "unchanged_since": put is None or put <= expired,
-            "reason": fact.reason,
-        }
+        return kind(
+            operator_id=store.operator_id,
+            operator_name=self._names.get(store.operator_id),
+            store_name=store.store_name,
+            partition_id=store.partition_id,
+            key=key,
+            key_hex=fact.key.hex() if self._show_hex else None,
+            key_bytes=fact.key_bytes,
+            value_bytes=fact.value_bytes,
+            row_bytes=fact.row_bytes,
+            class_=fact.leftover_class.value,
+            certainty=fact.certainty.value,
+            state=None if fact.state_change is None else fact.state_change.word,
+            expired_batch=None if before else expired - 1,
+            expired_version=None if before else expired,
+            first_expired_batch=_batch(fact.first_expired_version),
+            clock_ms=fact.clock_ms,
+            threshold_ms=fact.threshold_ms,
+            margin_ms=_minus(fact.threshold_ms, fact.clock_ms),
+            fired=fact.fired,
+            last_put_version=put,
+            last_put_batch=_batch(put),
+            last_put_ms=_at(self._now, put),
+            age_ms=_minus(self._now.get(observed.version), _at(self._now, put)),
+            puts=fact.puts,
+            unchanged_since=put is None or put <= expired,
+            reason=fact.reason,
+        )
 
 
 def _minus(a: int | None, b: int | None) -> int | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, cast
+from dataclasses import dataclass
+from typing import Annotated, Any, cast
 
-from inspector.analyses.shared.common import STORE, count, operator_names, size
-from inspector.analyses.shared.declare import TableSpec
+from inspector.analyses.shared.common import StoreIds, operator_names, store_ids
 from inspector.analyses.shared.heap import StoreHeap
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
@@ -14,43 +14,40 @@ from inspector.estimates.skew import skew
 from inspector.facts.rehashed import Rehashed
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
-from inspector.render.report import Column, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Table
 from inspector.render.units import bytes_text, plural_of
 
 TIMES = (1, 2, 4, 8)
 """How many times as many partitions; divisors of :data:`inspector.facts.rehashed.TIMES`."""
 
-MORE_PARTITIONS = TableSpec(
-    "more_partitions",
-    "one store if it had so many partitions; the first is what it has",
-    (
-        *STORE,
-        count(
-            "partitions", "How many partitions there were; of a part of the state, in that part."
-        ),
-        count("max_rows"),
-        size("median_row_bytes"),
-        size("max_row_bytes"),
-        Column(
-            "max_to_median",
-            Unit.RATIO,
-            doc="The largest divided by the median; null where half of them are empty.",
-        ),
-        Column("largest_partition", Unit.ID),
-        Column(
-            "largest_heap_bytes",
-            Unit.BYTES,
-            exact=False,
-            doc="Heap of the largest: its share of the row bytes of the store's heap.",
-        ),
-    ),
-    wide=frozenset(("operator_name",)),
-    empty="by which fields Spark places the keys is not known",
-    important=(
-        "partitions max_row_bytes max_to_median store_name median_row_bytes operator_id "
-        "largest_heap_bytes max_rows largest_partition"
-    ),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class MorePartitionsRow(
+    t.StoreRow, table="more_partitions", empty="by which fields Spark places the keys is not known"
+):
+    """One store if it had so many partitions; the first is what it has."""
+
+    partitions: Annotated[
+        t.Count, "How many partitions there were; of a part of the state, in that part.", t.Rank(1)
+    ]
+    max_rows: t.MaxRows
+    median_row_bytes: Annotated[t.MedianRowBytes, t.Rank(11)]
+    max_row_bytes: Annotated[t.MaxRowBytes, t.Rank(2)]
+    max_to_median: Annotated[
+        t.Ratio | None,
+        "The largest divided by the median; null where half of them are empty.",
+        t.Rank(3),
+    ]
+    largest_partition: t.LargestPartition
+    largest_heap_bytes: Annotated[
+        t.Bytes,
+        "Heap of the largest: its share of the row bytes of the store's heap.",
+        t.Rank(21),
+        t.ESTIMATE,
+    ]
+
+
 _HELPS = 0.75
 """With twice the partitions the largest should be half; above this share it stays."""
 
@@ -66,7 +63,7 @@ def more_partitions(
         facts: of a request with ``rehashed``.
         stores: the heaps of all stores of all partitions.
     """
-    names, partitions = operator_names(checkpoint), partition_count(checkpoint, version)
+    partitions = partition_count(checkpoint, version)
     heaps: dict[StoreName, int] = {}
     there: dict[StoreName, list[int]] = {}
     for one in stores:
@@ -75,16 +72,12 @@ def more_partitions(
         there.setdefault(name, []).append(one.store.partition_id)
     rows = []
     for name, found in _rehashed(facts).items():
-        store = {
-            "operator_id": name.operator_id,
-            "operator_name": names.get(name.operator_id),
-            "store_name": name.store_name,
-        }
+        store = store_ids(checkpoint, name)
         for times in TIMES:
             ids = [p + n * partitions for n in range(times) for p in sorted(there[name])]
             among = found.among(partitions * times)
-            rows.append(store | _row(among, ids, heaps[name]))
-    return MORE_PARTITIONS.table("more partitions: where Spark's hash sends the keys", rows)
+            rows.append(_row(store, among, ids, heaps[name]))
+    return MorePartitionsRow.table("more partitions: where Spark's hash sends the keys", rows)
 
 
 def partition_notes(
@@ -125,16 +118,17 @@ def _rehashed(facts: Facts) -> Mapping[StoreName, Rehashed]:
     return {name: one for name, one in found.items() if one.rows}
 
 
-def _row(found: Rehashed, ids: Sequence[int], heap: int) -> dict[str, Any]:
+def _row(store: StoreIds, found: Rehashed, ids: Sequence[int], heap: int) -> MorePartitionsRow:
     amounts = [found.bytes[each] for each in ids]
     spread, total = skew(amounts), sum(amounts)
     assert spread is not None  # a store with rows has a partition
-    return {
-        "partitions": spread.partitions,
-        "max_rows": max(found.rows.values()),
-        "median_row_bytes": round(spread.median),
-        "max_row_bytes": spread.max,
-        "max_to_median": None if spread.ratio is None else round(spread.ratio, 2),
-        "largest_partition": ids[spread.largest],
-        "largest_heap_bytes": round(heap * spread.max / total) if total else 0,
-    }
+    return MorePartitionsRow(
+        **store,
+        partitions=spread.partitions,
+        max_rows=max(found.rows.values()),
+        median_row_bytes=round(spread.median),
+        max_row_bytes=spread.max,
+        max_to_median=None if spread.ratio is None else round(spread.ratio, 2),
+        largest_partition=ids[spread.largest],
+        largest_heap_bytes=round(heap * spread.max / total) if total else 0,
+    )

@@ -7,13 +7,13 @@ conf (``RocksDBConf``, ``RocksDBMemoryManager``), and no measurement.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
 
-from inspector.analyses.shared.declare import TableSpec
 from inspector.exceptions import CheckpointError
-from inspector.render.report import Column, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Table
 from inspector.render.units import bytes_text, counted
 
 PREFIX = "spark.sql.streaming.stateStore.rocksdb."
@@ -21,18 +21,18 @@ _MB = 1 << 20
 _OWN_BUFFERS, _OWN_BUFFER_MB = 2, 64
 """What -1 leaves to RocksDB: ``max_write_buffer_number`` and ``write_buffer_size``."""
 
-OFF_HEAP = TableSpec(
-    "off_heap",
-    "what RocksDB may keep in the memory of executors outside of their heaps, by its confs",
-    (
-        Column("kept", doc="What is kept."),
-        Column("most_bytes", Unit.BYTES, doc="The limit that the confs set, for all of it."),
-        Column("stores", Unit.COUNT, doc="Open stores that have as much each; null: they share."),
-        Column("limit", doc="Whether RocksDB keeps to it."),
-        Column("meaning"),
-    ),
-    important="kept most_bytes stores limit meaning",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class OffHeapRow(t.Row, table="off_heap"):
+    """What RocksDB may keep in the memory of executors outside of their heaps, by its confs."""
+
+    kept: Annotated[t.Text, "What is kept.", t.Rank(1)]
+    most_bytes: Annotated[t.Bytes | None, "The limit that the confs set, for all of it."] = None
+    stores: Annotated[t.Count | None, "Open stores that have as much each; null: they share."] = (
+        None
+    )
+    limit: Annotated[t.Text, "Whether RocksDB keeps to it."]
+    meaning: t.Meaning
 
 
 @dataclass(frozen=True)
@@ -100,42 +100,51 @@ class RocksDbMemory:
     def table(self, stores: int, executors: int | None) -> Table:
         """What may be kept of so many open stores; bounded, on so many executors."""
         rows = self._bounded(executors) if self.boundedMemoryUsage else self._of_stores(stores)
-        return OFF_HEAP.table("outside of the heap, by the confs of RocksDB", rows)
+        return OffHeapRow.table("outside of the heap, by the confs of RocksDB", rows)
 
-    def _of_stores(self, stores: int) -> Sequence[Mapping[str, Any]]:
-        cache = self.blockCacheSizeMB * stores * _MB
-        buffers = self.buffers_mb * stores * _MB
-        return (
-            _row("block cache", cache, stores, "kept", "blocks of tables that were read"),
-            _row("write buffers", buffers, stores, "kept", "changes that no table has yet"),
-            _row(
-                *("indexes and filters", None, stores, "none"),
-                "of every table that is open; bounded memory charges them to the cache",
+    def _of_stores(self, stores: int) -> list[OffHeapRow]:
+        return [
+            OffHeapRow(
+                kept="block cache",
+                most_bytes=self.blockCacheSizeMB * stores * _MB,
+                stores=stores,
+                limit="kept",
+                meaning="blocks of tables that were read",
             ),
-        )
+            OffHeapRow(
+                kept="write buffers",
+                most_bytes=self.buffers_mb * stores * _MB,
+                stores=stores,
+                limit="kept",
+                meaning="changes that no table has yet",
+            ),
+            OffHeapRow(
+                kept="indexes and filters",
+                stores=stores,
+                limit="none",
+                meaning="of every table that is open; bounded memory charges them to the cache",
+            ),
+        ]
 
-    def _bounded(self, executors: int | None) -> Sequence[Mapping[str, Any]]:
+    def _bounded(self, executors: int | None) -> list[OffHeapRow]:
         each = self.maxMemoryUsageMB * _MB
         share = round(each * self.writeBufferCacheRatio)
         of = counted(executors, "executor") if executors else "each executor"
-        return (
-            _row(
-                *("all of RocksDB", each * (executors or 1), None, "soft"),
-                f"on {of}: blocks, indexes, filters and write buffers share one cache, which "
-                "RocksDB passes rather than fail",
+        return [
+            OffHeapRow(
+                kept="all of RocksDB",
+                most_bytes=each * (executors or 1),
+                limit="soft",
+                meaning=f"on {of}: blocks, indexes, filters and write buffers share one cache, "
+                "which RocksDB passes rather than fail",
             ),
-            _row(
-                *("write buffers", share * (executors or 1), None, "soft"),
-                f"on {of}, of the above: changes that no table has yet",
+            OffHeapRow(
+                kept="write buffers",
+                most_bytes=share * (executors or 1),
+                limit="soft",
+                meaning=f"on {of}, of the above: changes that no table has yet",
             ),
-        )
-
-
-def _row(
-    kept: str, most_bytes: int | None, stores: int | None, limit: str, meaning: str
-) -> Mapping[str, Any]:
-    values = (kept, most_bytes, stores, limit, meaning)
-    return dict(zip((column.name for column in OFF_HEAP.columns), values, strict=True))
+        ]
 
 
 def _value(name: str, default: object, text: str) -> Any:

@@ -3,17 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    OPERATOR_ID,
-    PARTITION_ID,
-    STORE_NAME,
-    VERSION,
-    count,
-    size,
-)
-from inspector.analyses.shared.declare import TableSpec
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.logfile import problem
 from inspector.checkpoint.parallel import in_parallel
@@ -21,41 +13,55 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import InspectorError
 from inspector.model import Problem
 from inspector.providers.shared_files import SharedFiles, SnapshotFiles
-from inspector.render.report import Column, Unit
+from inspector.render import tabular as t
 
-SNAPSHOTS = TableSpec(
-    "snapshots",
-    "a snapshot that shares table files with others (RocksDB)",
-    (
-        OPERATOR_ID,
-        STORE_NAME,
-        PARTITION_ID,
-        VERSION,
-        count("tables", "Table files that it consists of: what a restart from it reads."),
-        size("table_bytes", "File bytes of them, as the snapshot says."),
-        count("missing_tables", "Those that are not there, or have another size than it says."),
-        count(
-            "new_tables", "Those that no older snapshot has which is there; null for the oldest."
-        ),
-        size("new_bytes", "File bytes of these and of the snapshot: what its version uploaded."),
-        count("live_rows", "Its rows as Spark counted them; null if it did not."),
-        count("entries", "Entries in its table files: puts, tombstones and merge operands."),
-        count("tombstones", "Entries that only delete, until a compaction drops them."),
-        count("merge_operands", "Entries that are still to be added to an older value."),
-        size("entry_bytes", "Bytes of all entries decompressed, with RocksDB's 8 for each."),
-        Column(
-            "entries_per_row",
-            Unit.RATIO,
-            doc="Entries divided by live rows, which is space amplification by entries: 1 where "
-            "nothing lies there but what lives.",
-        ),
-    ),
-    empty="no snapshots",
-    important=(
-        "partition_id version live_rows entries tombstones tables table_bytes new_bytes "
-        "missing_tables store_name operator_id merge_operands"
-    ),
-)
+
+@dataclass(frozen=True, kw_only=True)
+class SnapshotRow(t.Row, table="snapshots", empty="no snapshots"):
+    """A snapshot that shares table files with others (RocksDB)."""
+
+    operator_id: Annotated[t.OperatorId, t.Rank(11)]
+    store_name: Annotated[t.StoreName, t.Rank(10)]
+    partition_id: Annotated[t.PartitionId, t.Rank(1)]
+    version: Annotated[t.Version | None, t.Rank(2)]
+    tables: Annotated[
+        t.Count, "Table files that it consists of: what a restart from it reads.", t.Rank(6)
+    ]
+    table_bytes: Annotated[t.Bytes, "File bytes of them, as the snapshot says.", t.Rank(7)]
+    missing_tables: Annotated[
+        t.Count, "Those that are not there, or have another size than it says.", t.Rank(9)
+    ]
+    new_tables: Annotated[
+        t.Count | None, "Those that no older snapshot has which is there; null for the oldest."
+    ]
+    new_bytes: Annotated[
+        t.Bytes | None,
+        "File bytes of these and of the snapshot: what its version uploaded.",
+        t.Rank(8),
+    ]
+    live_rows: Annotated[
+        t.Count | None, "Its rows as Spark counted them; null if it did not.", t.Rank(3)
+    ]
+    entries: Annotated[
+        t.Count | None,
+        "Entries in its table files: puts, tombstones and merge operands.",
+        t.Rank(4),
+    ]
+    tombstones: Annotated[
+        t.Count | None, "Entries that only delete, until a compaction drops them.", t.Rank(5)
+    ]
+    merge_operands: Annotated[
+        t.Count | None, "Entries that are still to be added to an older value.", t.Rank(12)
+    ]
+    entry_bytes: Annotated[
+        t.Bytes | None, "Bytes of all entries decompressed, with RocksDB's 8 for each."
+    ]
+    entries_per_row: Annotated[
+        t.Ratio | None,
+        "Entries divided by live rows, which is space amplification by entries: 1 where "
+        "nothing lies there but what lives.",
+    ]
+
 
 Shared = Mapping[str, SharedFiles]
 """What snapshots share, by the folder that they lie in."""
@@ -83,8 +89,8 @@ def shared_by_folder(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...
     return found, tuple(problems)
 
 
-def snapshot_rows(layouts: Iterable[StoreLayout], shared: Shared) -> Iterator[dict[str, Any]]:
-    """The rows of :data:`SNAPSHOTS`."""
+def snapshot_rows(layouts: Iterable[StoreLayout], shared: Shared) -> Iterator[SnapshotRow]:
+    """The rows of ``snapshots``."""
     for layout in layouts:
         if layout.directory in shared:
             yield from (_row(layout, each) for each in shared[layout.directory].snapshots)
@@ -111,23 +117,21 @@ def _problems(layout: StoreLayout, shared: SharedFiles) -> Iterator[Problem]:
             yield Problem(told.slug, told.message, told.path, told.offset, layout.store, version)
 
 
-def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> dict[str, Any]:
+def _row(layout: StoreLayout, snapshot: SnapshotFiles) -> SnapshotRow:
     contents, rows = snapshot.contents, snapshot.rows
     entries = None if contents is None else contents.entries
-    return {
-        "operator_id": layout.store.operator_id,
-        "store_name": layout.store.store_name,
-        "partition_id": layout.store.partition_id,
-        "version": snapshot.file.version,
-        "tables": snapshot.tables,
-        "table_bytes": snapshot.table_bytes,
-        "missing_tables": snapshot.missing,
-        "new_tables": snapshot.new_tables,
-        "new_bytes": snapshot.new_bytes,
-        "live_rows": rows,
-        "entries": entries,
-        "tombstones": None if contents is None else contents.tombstones,
-        "merge_operands": None if contents is None else contents.merge_operands,
-        "entry_bytes": None if contents is None else contents.raw_bytes,
-        "entries_per_row": entries / rows if entries is not None and rows else None,
-    }
+    return SnapshotRow(
+        **vars(layout.store),
+        version=snapshot.file.version,
+        tables=snapshot.tables,
+        table_bytes=snapshot.table_bytes,
+        missing_tables=snapshot.missing,
+        new_tables=snapshot.new_tables,
+        new_bytes=snapshot.new_bytes,
+        live_rows=rows,
+        entries=entries,
+        tombstones=None if contents is None else contents.tombstones,
+        merge_operands=None if contents is None else contents.merge_operands,
+        entry_bytes=None if contents is None else contents.raw_bytes,
+        entries_per_row=entries / rows if entries is not None and rows else None,
+    )

@@ -2,82 +2,99 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
-    BATCH_ID,
-    PARTITION_ID,
-    STORE,
-    VERSION,
-    count,
     operator_names,
-    size,
 )
-from inspector.analyses.shared.declare import TableSpec
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import StoreId
+from inspector.render import tabular as t
 from inspector.render.report import Table
 from inspector.sums import sum_of
-
-QUANTILES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
-_SIZED = ("key", "value", "row")
-SIZE_COLUMNS = (
-    count("rows"),
-    size("key_bytes", "Key bytes of all rows together."),
-    size("value_bytes", "Value bytes of all rows together."),
-    size("row_bytes"),
-    *(size(f"{what}_bytes_{q}") for what in _SIZED for q in ("p50", "p90", "p99", "max")),
-)
-_WIDE_SIZES = frozenset(
-    f"{what}_bytes_{q}" for what in ("key", "value") for q in ("p50", "p90", "p99")
-)
 
 Place = tuple[int, str, int]
 """Operator id, store name, partition id; "" and -1 for all."""
 
-PLACES = {"operator": STORE[:2], "store": STORE, "partition": (*STORE, PARTITION_ID)}
-"""What a line stands for -> the columns that name it."""
-
-SIZES = TableSpec(
-    "sizes",
-    "the rows of one store, operator or partition at the judged version",
-    (*STORE, PARTITION_ID, VERSION, BATCH_ID, *SIZE_COLUMNS),
-    empty="no store has rows of this version",
-    wide=_WIDE_SIZES | {"version", "batch_id"},
-    important=(
-        "store_name partition_id rows row_bytes operator_id row_bytes_max operator_name "
-        "value_bytes key_bytes row_bytes_p50 row_bytes_p99"
-    ),
-)
+PLACES = {"operator": ("store_name", "partition_id"), "store": ("partition_id",), "partition": ()}
+"""What a line stands for -> the columns that it does not have."""
 
 
-def size_row(facts: VersionFacts) -> dict[str, Any]:
-    """The columns of a size table."""
-    row: dict[str, Any] = {
+@dataclass(frozen=True, kw_only=True)
+class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this version"):
+    """The rows of one store, operator or partition at the judged version."""
+
+    operator_name: Annotated[t.OperatorName | None, t.Rank(22)]
+    partition_id: Annotated[t.PartitionId | None, t.Rank(15)]
+    version: Annotated[t.Version, t.WIDE]
+    batch_id: Annotated[t.BatchId, t.WIDE]
+    rows: Annotated[t.Rows, t.Rank(16)]
+    key_bytes: Annotated[t.Bytes, "Key bytes of all rows together.", t.Rank(24)]
+    value_bytes: Annotated[t.Bytes, "Value bytes of all rows together.", t.Rank(23)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(17)]
+    key_bytes_p50: Annotated[
+        t.Bytes | None, "Median of the key bytes of a row, by nearest rank.", t.WIDE
+    ]
+    key_bytes_p90: Annotated[
+        t.Bytes | None, "90th percentile of the key bytes of a row, by nearest rank.", t.WIDE
+    ]
+    key_bytes_p99: Annotated[
+        t.Bytes | None, "99th percentile of the key bytes of a row, by nearest rank.", t.WIDE
+    ]
+    key_bytes_max: t.KeyBytesMax | None
+    value_bytes_p50: Annotated[
+        t.Bytes | None, "Median of the value bytes of a row, by nearest rank.", t.WIDE
+    ]
+    value_bytes_p90: Annotated[
+        t.Bytes | None, "90th percentile of the value bytes of a row, by nearest rank.", t.WIDE
+    ]
+    value_bytes_p99: Annotated[
+        t.Bytes | None, "99th percentile of the value bytes of a row, by nearest rank.", t.WIDE
+    ]
+    value_bytes_max: t.ValueBytesMax | None
+    row_bytes_p50: Annotated[t.RowBytesP50 | None, t.Rank(25)]
+    row_bytes_p90: t.RowBytesP90 | None
+    row_bytes_p99: Annotated[t.RowBytesP99 | None, t.Rank(26)]
+    row_bytes_max: Annotated[t.RowBytesMax | None, t.Rank(21)]
+
+
+def size_columns(
+    checkpoint: Checkpoint, place: Place, version: int, facts: VersionFacts
+) -> dict[str, Any]:
+    """What names a line, and its sizes: the columns of :class:`SizeRow`."""
+    sizes = {"key": facts.key_sizes, "value": facts.value_sizes, "row": facts.row_sizes}
+    quantiles = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
+    return {
+        "operator_id": place[0],
+        "operator_name": operator_names(checkpoint).get(place[0]),
+        "store_name": place[1] or None,
+        "partition_id": None if place[2] < 0 else place[2],
+        "version": version,
+        "batch_id": version - 1,
         "rows": facts.rows,
-        "key_bytes": facts.key_bytes,
-        "value_bytes": facts.value_bytes,
-        "row_bytes": facts.row_bytes,
+        **{f"{part}_bytes": getattr(facts, f"{part}_bytes") for part in sizes},
+        **{
+            f"{part}_bytes_{name}": of_part.quantile(share)
+            for part, of_part in sizes.items()
+            for name, share in quantiles
+        },
+        **{f"{part}_bytes_max": of_part.max for part, of_part in sizes.items()},
     }
-    for what in _SIZED:
-        sizes = getattr(facts, f"{what}_sizes")
-        row |= {f"{what}_bytes_{name}": sizes.quantile(share) for name, share in QUANTILES}
-        row[f"{what}_bytes_max"] = sizes.max
-    return row
 
 
 def size_table(checkpoint: Checkpoint, version: int, facts: Facts, by: str = "store") -> Table:
     """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
-    return SIZES.table(
+    return SizeRow.table(
         f"sizes of version {version} by {by}",
         [
-            place_columns(checkpoint, place, version) | size_row(versions[version])
+            SizeRow(**size_columns(checkpoint, place, version, versions[version]))
             for place, versions in grouped(facts, by).items()
             if version in versions
         ],
-        columns=(*PLACES[by], VERSION, BATCH_ID, *SIZE_COLUMNS),
+        columns=SizeRow.columns(without=PLACES[by]),
     )
 
 
@@ -89,18 +106,6 @@ def grouped(facts: Facts, by: str) -> dict[Place, dict[int, VersionFacts]]:
     return {
         place: {version: sum_of(found) for version, found in versions.items()}
         for place, versions in sorted(groups.items())
-    }
-
-
-def place_columns(checkpoint: Checkpoint, place: Place, version: int) -> dict[str, Any]:
-    """What names a line: its place, version and batch."""
-    return {
-        "operator_id": place[0],
-        "operator_name": operator_names(checkpoint).get(place[0]),
-        "store_name": place[1] or None,
-        "partition_id": None if place[2] < 0 else place[2],
-        "version": version,
-        "batch_id": version - 1,
     }
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
-from inspector.analyses.shared.declare import TableSpec
 from inspector.analyses.shared.heap import MemoryOptions, StoreHeap
 from inspector.estimates.sizing import (
     MANAGED_PERCENT,
@@ -19,72 +18,66 @@ from inspector.estimates.sizing import (
     heap_bytes_for,
     room_bytes,
 )
-from inspector.render.report import Column, Table, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Table
 from inspector.render.units import bytes_text, counted
 
-EXECUTORS = TableSpec(
-    "executors",
-    "what one executor holds; with `--executors`",
-    (
-        Column("spread"),
-        Column("bytes", Unit.BYTES, exact=False, doc="Bytes of state on the heap of one executor."),
-        Column(
-            "share_of_heap",
-            Unit.SHARE,
-            exact=False,
-            doc="Their part of the heap that `--heap` names; null without it.",
-        ),
-        Column(
-            "fits",
-            Unit.FLAG,
-            exact=False,
-            doc="Whether that is within what is left to the state; null without `--heap`.",
-        ),
-        Column(
-            "heap_needed_bytes",
-            Unit.BYTES,
-            exact=False,
-            doc="The smallest heap of an executor that leaves so much to the state.",
-        ),
-    ),
-    important="spread bytes fits heap_needed_bytes share_of_heap",
-)
-SHAPES_TABLE = TableSpec(
-    "shapes",
-    "how many executors of one size hold the state",
-    (
-        Column(
-            "executor_heap_bytes",
-            Unit.BYTES,
-            doc="Heap of an executor: spark.executor.memory.",
-            title="executor heap",
-        ),
-        Column("cores", Unit.COUNT, doc="Tasks that an executor runs at a time."),
-        Column(
-            "room_bytes", Unit.BYTES, exact=False, doc="What of that heap is left to the state."
-        ),
-        Column(
-            "executors",
-            Unit.COUNT,
-            exact=False,
-            doc="How many hold it, even if the largest partitions meet on one; null if no number "
-            "does, because one partition takes too much.",
-        ),
-        Column(
-            "executors_if_even",
-            Unit.COUNT,
-            exact=False,
-            doc="How many hold it if the partitions are spread evenly.",
-        ),
-        Column(
-            "executor_bytes",
-            Unit.BYTES,
-            exact=False,
-            doc="State on the heap of one of these executors, at most.",
-        ),
-    ),
-    important="executor_heap_bytes executors cores executors_if_even executor_bytes room_bytes",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class ExecutorRow(t.Row, table="executors"):
+    """What one executor holds; with `--executors`."""
+
+    spread: Annotated[
+        t.Text, "How the partitions are placed on executors: `evenly` or `at worst`.", t.Rank(1)
+    ]
+    bytes: Annotated[t.Bytes, "Bytes of state on the heap of one executor.", t.Rank(2), t.ESTIMATE]
+    share_of_heap: Annotated[
+        t.Share | None, "Their part of the heap that `--heap` names; null without it.", t.ESTIMATE
+    ]
+    fits: Annotated[
+        t.Flag | None,
+        "Whether that is within what is left to the state; null without `--heap`.",
+        t.Rank(3),
+        t.ESTIMATE,
+    ]
+    heap_needed_bytes: Annotated[
+        t.Bytes,
+        "The smallest heap of an executor that leaves so much to the state.",
+        t.Rank(4),
+        t.ESTIMATE,
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeRow(t.Row, table="shapes"):
+    """How many executors of one size hold the state."""
+
+    executor_heap_bytes: Annotated[
+        t.Bytes, "Heap of an executor: spark.executor.memory.", t.Title("executor heap"), t.Rank(1)
+    ]
+    cores: Annotated[t.Count, "Tasks that an executor runs at a time.", t.Rank(3)]
+    room_bytes: Annotated[t.Bytes, "What of that heap is left to the state.", t.ESTIMATE]
+    executors: Annotated[
+        t.Count | None,
+        "How many hold it, even if the largest partitions meet on one; null if no number "
+        "does, because one partition takes too much.",
+        t.Rank(2),
+        t.ESTIMATE,
+    ]
+    executors_if_even: Annotated[
+        t.Count | None,
+        "How many hold it if the partitions are spread evenly.",
+        t.Rank(4),
+        t.ESTIMATE,
+    ]
+    executor_bytes: Annotated[
+        t.Bytes | None,
+        "State on the heap of one of these executors, at most.",
+        t.Rank(5),
+        t.ESTIMATE,
+    ]
+
+
 _TYPICAL = Shape(8 << 30, 4)
 
 
@@ -149,9 +142,7 @@ class Sizing:
             return
         heap = self.options.heap_bytes
         shapes = SHAPES if heap is None else (Shape(heap, self.options.cores),)
-        yield SHAPES_TABLE.table(
-            "executors that would hold the state", list(map(self._row, shapes))
-        )
+        yield ShapeRow.table("executors that would hold the state", list(map(self._row, shapes)))
 
     def notes(self) -> Iterator[str]:
         """What can be said in sentences, the answer first."""
@@ -223,17 +214,17 @@ class Sizing:
 
     # -- numbers -----------------------------------------------------------------------------------
 
-    def _row(self, shape: Shape) -> Mapping[str, Any]:
+    def _row(self, shape: Shape) -> ShapeRow:
         number, even = self._executors(shape)
         holds = None if number is None else self.load(shape.heap_bytes).spread(number, shape.cores)
-        return {
-            "executor_heap_bytes": shape.heap_bytes,
-            "cores": shape.cores,
-            "room_bytes": self._room(shape.heap_bytes),
-            "executors": number,
-            "executors_if_even": even,
-            "executor_bytes": None if holds is None else holds.worst,
-        }
+        return ShapeRow(
+            executor_heap_bytes=shape.heap_bytes,
+            cores=shape.cores,
+            room_bytes=self._room(shape.heap_bytes),
+            executors=number,
+            executors_if_even=even,
+            executor_bytes=None if holds is None else holds.worst,
+        )
 
     def _executors(self, shape: Shape) -> tuple[int | None, int | None]:
         load, room = self.load(shape.heap_bytes), self._room(shape.heap_bytes)
@@ -244,18 +235,18 @@ class Sizing:
         heap = self.options.heap_bytes
         need = self.load(heap).spread(executors, self.options.cores)
         rows = [
-            {
-                "spread": spread,
-                "bytes": amount,
-                "share_of_heap": None if not heap else amount / heap,
-                "fits": None if heap is None else amount <= self._room(heap),
-                "heap_needed_bytes": self._heap_for(amount),
-            }
+            ExecutorRow(
+                spread=spread,
+                bytes=amount,
+                share_of_heap=None if not heap else amount / heap,
+                fits=None if heap is None else amount <= self._room(heap),
+                heap_needed_bytes=self._heap_for(amount),
+            )
             for spread, amount in (("evenly", need.even), ("at worst", need.worst))
         ]
         cores = counted(self.options.cores, "core")
         which = f"each of {executors:,} executors" if executors != 1 else "one executor"
-        return EXECUTORS.table(f"state on {which} with {cores}", rows)
+        return ExecutorRow.table(f"state on {which} with {cores}", rows)
 
     def _room(self, heap_bytes: int) -> int:
         return room_bytes(heap_bytes, self.options.state_percent)

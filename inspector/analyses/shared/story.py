@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
-    BATCH_ID,
-    COMPARED_TIME,
-    EXPIRY_TIME,
-    PARTITION_ID,
-    STORE,
-    count,
     identity,
-    operator_names,
-    size,
+    store_ids,
 )
-from inspector.analyses.shared.declare import TableSpec
-from inspector.analyses.shared.leftover_words import LeftoverWords
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.proofs import proof_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
@@ -32,7 +24,8 @@ from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Problem, Redact, StoreName, TimeoutKind
 from inspector.operators.physical import fed_by_sources
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
-from inspector.render.report import Column, Report, Unit
+from inspector.render import tabular as t
+from inspector.render.report import Report
 from inspector.time_text import time_ms_text
 
 _CLOCK_NAMES = {
@@ -41,41 +34,40 @@ _CLOCK_NAMES = {
 }
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
-CLASS_STORY = TableSpec(
-    "story",
-    "with `--explain CLASS`: keys of one class that expired in one batch",
-    (
-        BATCH_ID,
-        *STORE,
-        Column("watermark_ms", Unit.TIME_MS),
-        Column("batch_timestamp_ms", Unit.TIME_MS),
-        Column("new_data", Unit.FLAG),
-        Column("certainty"),
-        count("keys", "Keys that the batch found expired."),
-        size("row_bytes"),
-        Column("what"),
-    ),
-    empty="no key is a leftover of this class",
-    wide=frozenset(("operator_name", "store_name")),
-    important="batch_id what keys row_bytes certainty watermark_ms",
-)
-KEY_STORY = TableSpec(
-    "story",
-    "with `--explain KEY`: what one batch did to the key, and what that means",
-    (
-        BATCH_ID,
-        *STORE,
-        PARTITION_ID,
-        Column("key", Unit.VALUE),
-        Column("event"),
-        EXPIRY_TIME,
-        COMPARED_TIME,
-        Column("what"),
-    ),
-    empty="no version that can be restored has, or had, such a key",
-    wide=frozenset(("operator_name", "store_name", "partition_id")),
-    important="batch_id event what clock_ms threshold_ms key",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class ClassStoryRow(t.Row, table="story", empty="no key is a leftover of this class"):
+    """With `--explain CLASS`: keys of one class that expired in one batch."""
+
+    batch_id: Annotated[t.BatchId | None, t.Rank(1)]
+    operator_id: t.OperatorId
+    operator_name: Annotated[t.OperatorName | None, t.WIDE]
+    store_name: Annotated[t.StoreName, t.WIDE]
+    watermark_ms: Annotated[t.WatermarkMs | None, t.Rank(6)]
+    batch_timestamp_ms: t.BatchTimestampMs | None
+    new_data: t.NewData | None
+    certainty: Annotated[t.Certainty, t.Rank(5)]
+    keys: Annotated[t.Count, "Keys that the batch found expired.", t.Rank(3)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+    what: Annotated[t.What, t.Rank(2)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeyStoryRow(
+    t.Row, table="story", empty="no version that can be restored has, or had, such a key"
+):
+    """With `--explain KEY`: what one batch did to the key, and what that means."""
+
+    batch_id: Annotated[t.BatchId, t.Rank(1)]
+    operator_id: t.OperatorId
+    operator_name: Annotated[t.OperatorName | None, t.WIDE]
+    store_name: Annotated[t.StoreName, t.WIDE]
+    partition_id: Annotated[t.PartitionId, t.WIDE]
+    key: Annotated[t.KeyJson, t.Rank(6)]
+    event: Annotated[t.EventName, t.Rank(2)]
+    clock_ms: Annotated[t.ClockMs | None, t.Rank(4)]
+    threshold_ms: Annotated[t.ThresholdMs | None, t.Rank(5)]
+    what: Annotated[t.What, t.Rank(3)]
 
 
 def explain_class(
@@ -89,7 +81,7 @@ def explain_class(
             place = (*one.store.name, expired, one.fact.certainty.value)
             groups.setdefault(place, []).append(one.fact)
     rows = [_class_row(checkpoint, place, of_batch) for place, of_batch in sorted(groups.items())]
-    table = CLASS_STORY.table(
+    table = ClassStoryRow.table(
         f"{kind}: keys still there in version {version}, by the batch in which they expired", rows
     )
     return Report(
@@ -107,25 +99,23 @@ def _class_row(
     checkpoint: Checkpoint,
     place: tuple[int, str, int, str],
     of_batch: Sequence[LeftoverAge],
-) -> dict[str, Any]:
+) -> ClassStoryRow:
     operator_id, store, expired, certainty = place
     fed = any(
         fed_by_sources(o.upstream) for o in checkpoint.operators if o.operator_id == operator_id
     )
     clock = checkpoint.clock(expired) if expired else None
-    return {
-        "batch_id": expired - 1 if expired else None,
-        "operator_id": operator_id,
-        "operator_name": operator_names(checkpoint).get(operator_id),
-        "store_name": store,
-        "watermark_ms": clock.watermark_ms or None if clock else None,
-        "batch_timestamp_ms": clock.timestamp_ms if clock else None,
-        "new_data": clock.has_new_data if clock else None,
-        "certainty": certainty,
-        "keys": sum(one.rows for one in of_batch),
-        "row_bytes": sum(one.row_bytes for one in of_batch),
-        "what": reasons_of(of_batch) or _proof(clock, of_batch[0].timeout_kind, fed=fed),
-    }
+    return ClassStoryRow(
+        batch_id=expired - 1 if expired else None,
+        **store_ids(checkpoint, (operator_id, store)),
+        watermark_ms=clock.watermark_ms or None if clock else None,
+        batch_timestamp_ms=clock.timestamp_ms if clock else None,
+        new_data=clock.has_new_data if clock else None,
+        certainty=certainty,
+        keys=sum(one.rows for one in of_batch),
+        row_bytes=sum(one.row_bytes for one in of_batch),
+        what=reasons_of(of_batch) or _proof(clock, of_batch[0].timeout_kind, fed=fed),
+    )
 
 
 def _proof(clock: BatchClock | None, kind: TimeoutKind | None, *, fed: bool) -> str:
@@ -149,7 +139,7 @@ class KeyStory:
     """
 
     events: Sequence[Mapping[str, Any]]
-    leftover: Mapping[str, Any] | None
+    leftover: LeftoverRow | None
     rule: StoreRule
     timer_clock: Callable[[int], str | None]
     fed_by_sources: bool
@@ -163,21 +153,18 @@ def explain_keys(
     problems: Sequence[Problem],
 ) -> Report:
     """The story of each key that the events are of."""
-    listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers)
-    rows: list[dict[str, Any]] = []
+    listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
+    rows: list[KeyStoryRow] = []
     moves = checkpoint.logs.repartitions
     for place, mine in _by_key(events, moves).items():
         operator = next(o for o in checkpoint.operators if o.operator_id == place[0])
-        found = [row for row in listed if _place(row, moves) == place]
+        found = [row for row in listed if _place(t.values(row), moves) == place]
         rule = operator.rules[place[1]].by_key_time(facts.key_times.get(place[0]))
         clock = _timer_clock(checkpoint, operator, place[1], facts)
         fed = fed_by_sources(operator.upstream)
         story = KeyStory(mine, next(iter(found), None), rule, clock, fed)
-        first = mine[0]
-        for line in _story(checkpoint, version, story):
-            rows.append({name: first[name] for name in ("operator_id", "operator_name")} | line)
-            rows[-1] |= {name: first[name] for name in ("store_name", "partition_id", "key")}
-    table = KEY_STORY.table("what happened, batch by batch", rows)
+        rows += _story(checkpoint, version, story)
+    table = KeyStoryRow.table("what happened, batch by batch", rows)
     return Report(
         "leftovers",
         checkpoint.root,
@@ -219,11 +206,28 @@ def _by_key(
     return found
 
 
-def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[dict[str, Any]]:
+def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[KeyStoryRow]:
     by_version: dict[int, list[Mapping[str, Any]]] = {}
     for event in story.events:
         by_version.setdefault(event["version"], []).append(event)
-    narrator = _Narrator(story)
+    narrator, first = _Narrator(story), story.events[0]
+
+    def line(
+        version: int, event: str, clock_ms: int | None, threshold: int | None, what: str
+    ) -> KeyStoryRow:
+        return KeyStoryRow(
+            batch_id=version - 1,
+            operator_id=first["operator_id"],
+            operator_name=first["operator_name"],
+            store_name=first["store_name"],
+            partition_id=first["partition_id"],
+            key=first["key"],
+            event=event,
+            clock_ms=clock_ms,
+            threshold_ms=threshold,
+            what=what,
+        )
+
     for at in range(min(by_version, default=version), version + 1):
         clock = checkpoint.clock(at)
         appended = clock is not None and clock.appended
@@ -231,22 +235,10 @@ def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[di
         events = by_version.get(at, [])
         for event in events:
             what = narrator.event(event, clock, threshold)
-            yield _line(at, event["event"], narrator.clock_ms, threshold, what)
+            yield line(at, event["event"], narrator.clock_ms, threshold, what)
         if not events and (silent := narrator.silence(threshold)):
-            yield _line(at, "-", narrator.clock_ms, threshold, silent)
-    yield _line(version, "judged", narrator.clock_ms, None, _verdict(story, alive=narrator.alive))
-
-
-def _line(
-    version: int, event: str, clock_ms: int | None, threshold: int | None, what: str
-) -> dict[str, Any]:
-    return {
-        "batch_id": version - 1,
-        "event": event,
-        "clock_ms": clock_ms,
-        "threshold_ms": threshold,
-        "what": what,
-    }
+            yield line(at, "-", narrator.clock_ms, threshold, silent)
+    yield line(version, "judged", narrator.clock_ms, None, _verdict(story, alive=narrator.alive))
 
 
 def _verdict(story: KeyStory, *, alive: bool) -> str:
@@ -255,8 +247,8 @@ def _verdict(story: KeyStory, *, alive: bool) -> str:
         return "the key is gone"
     if found is None:
         return "no leftover: no batch that ran found it expired"
-    reason = f": {found['reason']}" if found["reason"] else ""
-    return f"{found['class']}, {found['certainty']}{reason}"
+    reason = f": {found.reason}" if found.reason else ""
+    return f"{found.class_}, {found.certainty}{reason}"
 
 
 class _Narrator:
@@ -298,8 +290,8 @@ class _Narrator:
         if clock is not None and clock.appended and event["event"] != "in_snapshot":
             return f"a tool {self._left(event)}"
         found = self._leftover
-        proven = found is not None and found["certainty"] == "proven"
-        last = found is not None and found["last_put_version"] == event["version"]
+        proven = found is not None and found.certainty == "proven"
+        last = found is not None and found.last_put_version == event["version"]
         cause = self._cause(due, was, threshold, clock, proven=proven and last)
         return f"{cause} {self._left(event)}"
 

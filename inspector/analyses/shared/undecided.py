@@ -3,40 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
-from inspector.analyses.shared.common import STORE, count, operator_names, size
-from inspector.analyses.shared.declare import TableSpec
-from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, WIDE, LeftoverWords
+from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK
 from inspector.model import Redact
-from inspector.render.report import Column, Table
+from inspector.render import tabular as t
+from inspector.render.report import Table
 
-UNDECIDED = TableSpec(
-    "undecided",
-    "keys of one store that may be leftovers, by what leaves it open",
-    (
-        *STORE,
-        Column("class"),
-        count("keys"),
-        size("row_bytes"),
-        Column("reason"),
-        Column("decided_by"),
-    ),
-    wide=frozenset(("operator_name", "store_name")),
-    important="class keys reason row_bytes operator_id decided_by",
-)
-UNDECIDED_KEYS = TableSpec(
-    "undecided_keys",
-    "a key that may be a leftover",
-    LEFTOVER_COLUMNS,
-    wide=WIDE,
-    important="key reason class value_bytes partition_id",
-)
+
+@dataclass(frozen=True, kw_only=True)
+class UndecidedRow(t.StoreRow, table="undecided"):
+    """Keys of one store that may be leftovers, by what leaves it open."""
+
+    store_name: Annotated[t.StoreName, t.WIDE]
+    class_: Annotated[t.LeftoverClassName, t.Rank(1)]
+    keys: Annotated[t.Keys, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+    reason: Annotated[t.Reason, t.Rank(3)]
+    decided_by: Annotated[
+        t.Text | None, "What would decide it, such as an option or an older version."
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndecidedKeyRow(LeftoverRow, table="undecided_keys"):
+    """A key that may be a leftover."""
+
+    operator_id: t.OperatorId
+    partition_id: Annotated[t.PartitionId, t.Rank(22)]
+    class_: Annotated[t.LeftoverClassName, t.Rank(3)]
+    expired_batch: t.ExpiredBatch | None
+    clock_ms: t.ClockMs
+    threshold_ms: t.ThresholdMs
+    last_put_batch: t.LastPutBatch | None
+
 
 _KIND = "--timeout-kind event or --timeout-kind processing, as the query has it"
 _HISTORY = "a longer history, which spark.sql.streaming.minBatchesToRetain keeps"
@@ -57,7 +64,6 @@ def decided_by(reason: str | None) -> str | None:
 
 def undecided_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     """How many keys are undecided, why, and what would decide them; nothing if none is."""
-    names = operator_names(checkpoint)
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
     for one in facts.undecided_totals:
         place = (*one.store.name, one.fact.leftover_class.value, one.fact.reason)
@@ -65,20 +71,18 @@ def undecided_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     if not groups:
         return []
     rows = [
-        {
-            "operator_id": operator_id,
-            "operator_name": names.get(operator_id),
-            "store_name": store,
-            "class": kind,
-            "keys": sum(one.rows for one in found),
-            "row_bytes": sum(one.row_bytes for one in found),
-            "reason": reason,
-            "decided_by": decided_by(reason),
-        }
+        UndecidedRow(
+            **store_ids(checkpoint, (operator_id, store)),
+            class_=kind,
+            keys=sum(one.rows for one in found),
+            row_bytes=sum(one.row_bytes for one in found),
+            reason=reason,
+            decided_by=decided_by(reason),
+        )
         for (operator_id, store, kind, reason), found in sorted(groups.items())
     ]
     title = "keys that may be leftovers: the files do not show whether they are"
-    return [UNDECIDED.table(title, rows)]
+    return [UndecidedRow.table(title, rows)]
 
 
 def undecided_keys(checkpoint: Checkpoint, facts: Facts, redact: Redact, limit: int) -> list[Table]:
@@ -86,8 +90,8 @@ def undecided_keys(checkpoint: Checkpoint, facts: Facts, redact: Redact, limit: 
     listed = facts.undecided[:limit] if limit else facts.undecided
     if not listed:
         return []
-    rows = LeftoverWords.of(checkpoint, redact).rows(listed)
-    return [UNDECIDED_KEYS.table("keys that may be leftovers, one by one", rows)]
+    rows = LeftoverWords.of(checkpoint, redact).rows(listed, UndecidedKeyRow)
+    return [UndecidedKeyRow.table("keys that may be leftovers, one by one", rows)]
 
 
 def notes(facts: Facts) -> list[str]:

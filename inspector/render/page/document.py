@@ -28,8 +28,8 @@ from inspector.render.first_screen import Line, first_screen
 from inspector.render.page.cells import Cell, number_cell, summary_cell
 from inspector.render.page.model import FailedCheckpoint, Scale, Section, Text
 from inspector.render.page.views import View, views_of
-from inspector.render.plain import PROBLEM_COLUMNS, problem_row
-from inspector.render.report import Report, Table
+from inspector.render.plain import ProblemRow, problem_row
+from inspector.render.report import Report
 from inspector.render.units import bytes_text
 
 if TYPE_CHECKING:
@@ -165,11 +165,8 @@ def _sections(report: Report) -> Iterator[SectionView]:
         nothing = [] if found else list(views_of([Text(("There are no findings.",))]))
         yield SectionView("findings", "Findings", nothing, found)
     if report.problems:
-        table = Table(
-            "problems",
-            "What could not be read as it should",
-            PROBLEM_COLUMNS,
-            [problem_row(problem) for problem in report.problems],
+        table = ProblemRow.table(
+            "What could not be read as it should", [problem_row(one) for one in report.problems]
         )
         yield SectionView("problems", "Problems", list(views_of([table])))
     if report.page is None:

@@ -153,7 +153,7 @@ def _view_of(block: Table | BarChart | Treemap | Text) -> View:
 
 def table_view(table: Table) -> TableView:
     """A table with the columns that are for people."""
-    columns = [column for column in table.columns if column.name not in table.wide]
+    columns = [column for column in table.columns if not column.wide]
     rows = list(islice(iter(table.rows), MOST_ROWS + 1))
     more = f"Only the first {MOST_ROWS:,} rows are on this page." if len(rows) > MOST_ROWS else ""
     return TableView(

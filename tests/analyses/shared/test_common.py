@@ -3,16 +3,9 @@
 import shutil
 from pathlib import Path
 
-from inspector.analyses.shared.common import (
-    count,
-    file_bytes,
-    identity,
-    operator_names,
-    size,
-)
+from inspector.analyses.shared.common import file_bytes, identity, operator_names
 from inspector.discovery.checkpoint import open_checkpoint, state_file_bytes
 from inspector.model import FileKind
-from inspector.render.report import Unit
 from tests.cli.support import checkpoint_of, copy_of, run
 
 
@@ -66,8 +59,3 @@ def test_bytes_are_those_on_disk_by_kind(tmp_path: Path) -> None:
 def test_operators_have_names() -> None:
     checkpoint = open_checkpoint(str(checkpoint_of("agg_two_levels")))
     assert operator_names(checkpoint) == {0: "stateStoreSave", 1: "stateStoreSave"}
-
-
-def test_counted_columns_are_exact() -> None:
-    assert (count("n").unit, count("n").exact) == (Unit.COUNT, True)
-    assert (size("n").unit, size("n").exact) == (Unit.BYTES, True)

@@ -15,7 +15,6 @@ from inspector.analyses.shared.declare import (
     Analysis,
     Option,
     Parameter,
-    TableSpec,
     analysis,
     parameter,
 )
@@ -23,7 +22,6 @@ from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.engines.choose import EngineOptions
 from inspector.model import Redact, TimeoutKind
-from inspector.render.report import Column
 from tests.cases import FIXTURES
 
 HELP = Option("Help.")
@@ -103,21 +101,6 @@ def test_a_function_is_its_declaration() -> None:
     assert [each.name for each in found.shared] == ["batch"]
     assert found.check({}) is None
     assert example("a", "p") == "a p None 5 strict"
-
-
-def test_a_spec_makes_its_table() -> None:
-    spec = TableSpec(
-        "t", "a thing", (Column("a"), Column("b")), (Column("c"),), "nothing", frozenset("b")
-    )
-    table = spec.table("Things", [])
-    assert (table.name, table.title, table.columns) == ("t", "Things", spec.columns)
-    assert (table.empty, table.wide) == ("nothing", frozenset("b"))
-    other = spec.table(
-        "x", [], columns=spec.with_raw(raw=True), empty="none here", wide=frozenset()
-    )
-    assert [column.name for column in other.columns] == ["a", "b", "c"]
-    assert (other.empty, other.wide) == ("none here", frozenset())
-    assert spec.with_raw(raw=False) == spec.columns
 
 
 UNLIKE_THE_DEFAULT: dict[str, Any] = {

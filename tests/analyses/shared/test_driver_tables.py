@@ -14,16 +14,18 @@ from inspector.analyses.shared.data_tables import TableOptions
 from inspector.analyses.shared.driver_tables import batch_spec, batch_specs, run_batches
 from inspector.analyses.shared.options import Options
 from inspector.render.as_arrow import columns_of
-from inspector.render.plain import FINDING_COLUMNS, PROBLEM_COLUMNS, problem_row
+from inspector.render.plain import FindingRow, ProblemRow, problem_row
 from inspector.render.report import Column
+from inspector.render.tabular import values
 from tests import cases
 from tests.cli.support import copy_of
 
-PROBLEMS = pa.schema(columns_of(PROBLEM_COLUMNS))
+COLUMNS = ProblemRow.columns()
+PROBLEMS = pa.schema(columns_of(COLUMNS))
 
 
 @pytest.mark.parametrize(
-    ("table", "columns"), [("findings", FINDING_COLUMNS), ("problems", PROBLEM_COLUMNS)]
+    ("table", "columns"), [("findings", FindingRow.columns()), ("problems", COLUMNS)]
 )
 def test_a_table_has_a_type_for_each_column(table: str, columns: tuple[Column, ...]) -> None:
     schema = data_tables()[table].schema("nowhere", Options(), TableOptions())
@@ -40,7 +42,7 @@ def tasks(specs: list[str]) -> list[pa.RecordBatch]:
 def test_rows_are_cut_into_tasks_and_come_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(driver_tables, "_ROWS", 3)
     rows = [{"problem": f"p{n}", "offset": n or None, "message": "m"} for n in range(7)]
-    specs = batch_specs(PROBLEMS, PROBLEM_COLUMNS, iter(rows))
+    specs = batch_specs(PROBLEMS, COLUMNS, iter(rows))
     assert len(specs) == 3
     found = cases.run(specs, run_batches)
     assert [(row["problem"], row["offset"]) for row in found] == [
@@ -50,7 +52,7 @@ def test_rows_are_cut_into_tasks_and_come_back(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_without_rows_there_are_no_tasks() -> None:
-    assert batch_specs(PROBLEMS, PROBLEM_COLUMNS, []) == []
+    assert batch_specs(PROBLEMS, COLUMNS, []) == []
 
 
 def test_any_batch_may_be_a_task() -> None:
@@ -62,5 +64,5 @@ def test_any_batch_may_be_a_task() -> None:
 def test_rows_of_problems_fit_their_columns(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/1/5.delta").write_bytes(b"junk")
-    rows = [problem_row(found) for found in api.verify(str(path)).problems]
-    assert cases.run(batch_specs(PROBLEMS, PROBLEM_COLUMNS, rows), run_batches) == rows != []
+    rows = [values(problem_row(found)) for found in api.verify(str(path)).problems]
+    assert cases.run(batch_specs(PROBLEMS, COLUMNS, rows), run_batches) == rows != []

@@ -15,7 +15,7 @@ from inspector.analyses import data_tables
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.fact_tables import FactTable, FactTableTask, run_fact_table
-from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.run import Run
 from inspector.exceptions import InspectorError
 from inspector.facts.timed_out import BY_BOTH
@@ -25,6 +25,7 @@ from inspector.merge.resolution import Resolution
 from inspector.model import Problem, Redact, StoreId
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.as_arrow import record_batch_of
+from inspector.render.tabular import values
 from tests import cases
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, copy_of
@@ -65,9 +66,9 @@ def in_order(rows: Iterable[Row]) -> list[str]:
 
 def leftovers_of(run: Run, facts: Facts) -> list[Row]:
     """By the driver, which has all facts at once."""
-    rows = LeftoverWords.of(run.checkpoint, Redact.NONE).rows(facts.leftovers)
+    rows = LeftoverWords.of(run.checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     schema = LEFTOVERS.batch_schema(ProblemMode.PERMISSIVE)
-    return list(record_batch_of(schema, LEFTOVER_COLUMNS, rows).to_pylist())
+    return list(record_batch_of(schema, LeftoverRow.columns(), map(values, rows)).to_pylist())
 
 
 def test_partitions_tell_the_leftovers_that_all_of_them_together_have() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.forward import EXPIRING, MOST_LINES, _rows, readable
+from inspector.analyses.shared.common import StoreIds
+from inspector.analyses.shared.forward import MOST_LINES, ExpiringRow, _rows, readable
 from inspector.facts.expiring import Expiring, Width
 from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
@@ -156,9 +157,10 @@ def test_hostile_clocks_are_shown_in_every_form(form: str) -> None:
     ends = (-(1 << 63), -1, 0, (1 << 63) - 1)
     found = Expiring(width=Width.ALL, rows=Counter({t // Width.ALL: 1 for t in ends}))
     rule = StoreRule(never="unused")
-    rows = list(_rows(found, rule, None))
-    assert rows[0]["expires_from_ms"] == -(1 << 63)
-    report = api.Report("timeline", "x", {}, (EXPIRING.table("hostile", rows),))
+    store: StoreIds = {"operator_id": 0, "operator_name": None, "store_name": "default"}
+    rows = list(_rows(store, found, rule, None))
+    assert rows[0].expires_from_ms == -(1 << 63)
+    report = api.Report("timeline", "x", {}, (ExpiringRow.table("hostile", rows),))
     assert list(api.render(report, form))
     assert report.to_arrow().num_rows == len(rows)
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from inspector import api
-from inspector.analyses.shared.ladder import LADDER
-from inspector.analyses.shared.off_heap import OFF_HEAP
+from inspector.analyses.shared.ladder import RungRow
+from inspector.analyses.shared.off_heap import OffHeapRow
 from tests.cases import rocksdb_cases
 
 CASE = next(case for case in rocksdb_cases("4.3.0") if case.name == "rocksdb_session_window")
@@ -13,8 +13,8 @@ CASE = next(case for case in rocksdb_cases("4.3.0") if case.name == "rocksdb_ses
 def test_there_is_no_heap_and_every_number_is_counted() -> None:
     report = api.memory(str(CASE / "checkpoint"))
     ladder, off_heap = report.tables
-    assert off_heap.name == OFF_HEAP.name
-    assert ladder.name == LADDER.name
+    assert off_heap.name == OffHeapRow.table_name
+    assert ladder.name == RungRow.table_name
     assert [row["rung"] for row in ladder.rows][-3:] == ["keys", "values", "rows"]
     assert {row["counted"] for row in ladder.rows} == {"exact"}
     assert not any("heap" in name for name in report.summary)

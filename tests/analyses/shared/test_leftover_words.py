@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared.leftover_words import LEFTOVER_COLUMNS, LeftoverWords
+from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.model import Certainty, Redact, StoreId, StoreName
+from inspector.render.tabular import values
 from tests import cases
 from tests.cases import USER, user
 from tests.cli.support import checkpoint_of
@@ -44,13 +45,13 @@ def words(redact: Redact = Redact.NONE) -> LeftoverWords:
 
 
 def row_of(redact: Redact = Redact.NONE, **more: Any) -> Row:
-    (row,) = words(redact).rows([fact(**more)])
-    return row
+    (row,) = words(redact).rows([fact(**more)], LeftoverRow)
+    return values(row)
 
 
 def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
     row = row_of()
-    assert list(row) == [column.name for column in LEFTOVER_COLUMNS]
+    assert list(row) == [column.name for column in LeftoverRow.columns()]
     expected = {
         "operator_name": "dedupe",
         "key": {"value": "ann"},
@@ -90,7 +91,7 @@ def test_what_is_not_known_is_null(more: Row, expected: Row) -> None:
 def test_keys_of_several_stores_come_back_in_order() -> None:
     names = ["ann", "bob", "cid", "dan"]
     facts = [fact(key=user(name), operator_id=i % 2) for i, name in enumerate(names)]
-    found = [row["key"] for row in words().rows(facts)]
+    found = [row.key for row in words().rows(facts, LeftoverRow)]
     assert found == [{"value": "ann"}, None, {"value": "cid"}, None]
 
 
@@ -116,8 +117,8 @@ def test_a_task_says_what_its_checkpoint_says(case: str) -> None:
             for store in task.stores
             for v in (1, task.version)
         ]
-        assert of_one.rows(told) == of_all.rows(told)
-        rows += sum(row["last_put_ms"] is not None for row in of_one.rows(told))
+        assert of_one.rows(told, LeftoverRow) == of_all.rows(told, LeftoverRow)
+        rows += sum(row.last_put_ms is not None for row in of_one.rows(told, LeftoverRow))
     assert rows
 
 
@@ -127,5 +128,5 @@ def test_a_store_without_a_schema_shows_its_keys_in_hex_only() -> None:
     (store,) = task.stores
     assert store.key_schema is not None
     bare = LeftoverWords({}, {}, {}, Redact.NONE)
-    (row,) = bare.rows([fact()])
-    assert (row["key"], row["key_hex"]) == (None, user("ann").hex())
+    (row,) = bare.rows([fact()], LeftoverRow)
+    assert (row.key, row.key_hex) == (None, user("ann").hex())

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.size_table import size_row
+from inspector.analyses.shared.size_table import size_columns
+from inspector.discovery.checkpoint import open_checkpoint
 from inspector.facts.versions import VersionFacts
 from tests.cli.support import checkpoint_of
 
@@ -14,7 +15,7 @@ JOIN = str(checkpoint_of("join_left_outer"))
 
 
 def test_nothing_has_no_quantiles() -> None:
-    row = size_row(VersionFacts())
+    row = size_columns(open_checkpoint(JOIN), (0, "", -1), 1, VersionFacts())
     assert row["rows"] == row["row_bytes"] == 0
     quantiles = {value for name, value in row.items() if name.split("_")[-1] in ("p50", "max")}
     assert quantiles == {None}

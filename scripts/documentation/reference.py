@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from inspector.analyses.shared.column_docs import doc_of
 from inspector.analyses.shared.data_tables import DataTable, TableOptions
-from inspector.analyses.shared.declare import Analysis, Parameter, TableSpec
+from inspector.analyses.shared.declare import Analysis, Parameter
 from inspector.analyses.shared.options import KEYS, Options
 from inspector.render.report import Column, Unit
+from inspector.render.tabular import Row
 
 UNITS = {
     Unit.TEXT: "text",
@@ -78,7 +78,7 @@ def _lines(analysis: Analysis, command_options: Iterable[CommandOption]) -> Iter
         yield from ("```text", _usage(analysis), "```", "")
     yield from ("## Options", "", *_options(analysis, command_options), "", *_call(analysis))
     for i, table in enumerate(analysis.tables):
-        same = [one.name for one in analysis.tables[:i] if one.columns == table.columns]
+        same = [one.table_name for one in analysis.tables[:i] if one.columns() == table.columns()]
         yield from _table(table, same[:1])
     for data in analysis.data_tables:
         yield from _data_table(data)
@@ -181,22 +181,23 @@ def _call(analysis: Analysis) -> Iterator[str]:
 # --- tables ----------------------------------------------------------------------------------
 
 
-def _table(table: TableSpec, same: list[str]) -> Iterator[str]:
-    yield from (f"## Table `{table.name}`", "", f"A row: {table.doc}.", "")
+def _table(table: type[Row], same: list[str]) -> Iterator[str]:
+    yield from (f"## Table `{table.table_name}`", "", f"A row: {table.row_meaning()}.", "")
     if same:
         yield from (f"It has the columns of `{same[0]}`.", "")
     else:
         yield from ("| column | unit | meaning |", "|---|---|---|")
-        yield from map(_column, (*table.columns, *_marked(table.raw)))
+        columns = table.columns()
+        yield from map(_column, (*columns, *_marked(table.columns(raw=True)[len(columns) :])))
         yield ""
-    hidden = [f"`{each.name}`" for each in table.columns if each.name in table.wide]
+    hidden = [f"`{each.name}`" for each in table.columns() if each.wide]
     if hidden:
         yield from (f"A terminal shows {', '.join(hidden)} with `--wide`.", "")
 
 
 def _marked(columns: Iterable[Column]) -> Iterator[Column]:
     for each in columns:
-        yield Column(each.name, each.unit, each.exact, f"With `--raw`: {_lower(doc_of(each))}")
+        yield Column(each.name, each.unit, each.exact, f"With `--raw`: {_lower(each.doc)}")
 
 
 def _lower(text: str) -> str:
@@ -205,7 +206,7 @@ def _lower(text: str) -> str:
 
 def _column(column: Column) -> str:
     unit = UNITS[column.unit] + ("" if column.exact else ", estimate")
-    return f"| `{column.name}` | {unit} | {_cell(doc_of(column))} |"
+    return f"| `{column.name}` | {unit} | {_cell(column.doc)} |"
 
 
 def _data_table(data: DataTable) -> Iterator[str]:

@@ -1,0 +1,258 @@
+"""Tables as they are declared: one frozen dataclass each, whose fields are the columns.
+
+::
+
+    @dataclass(frozen=True, kw_only=True)
+    class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version"):
+        '''How evenly the rows of one store are spread over its partitions.'''
+
+        partitions: Annotated[t.Count, "Partitions of the store.", t.Rank(11)]
+        max_rows: t.MaxRows
+        largest_heap_bytes: Annotated[t.Bytes, "Heap of the largest.", t.ESTIMATE, t.WIDE]
+
+The type of a field says its unit and, where many tables have the column, its meaning; what stands
+beside it says the rest. A name that Python keeps for itself ends in ``_`` as a field, and not in
+the table. What rows are in JSON, Arrow and text is made of the columns and of :func:`values`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Collection, Hashable, Iterable
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
+
+from inspector.render.report import Column, Table, Unit
+
+R = TypeVar("R", bound="Row")
+
+
+class Rank(int):
+    """How important a column is: a narrow terminal shows those of the lowest ranks.
+
+    The ranks of one table only have an order; columns without one follow in theirs.
+    """
+
+
+class Title(str):
+    """The head of a column in tables for people, where its name does not say it plainly."""
+
+    __slots__ = ()
+
+
+class Mark(enum.Enum):
+    """What else a column can be.
+
+    Members:
+        WIDE: tables for people leave it out, unless all columns are requested.
+        ESTIMATE: not counted from bytes.
+        RAW: there with ``--raw`` alone, behind all others.
+    """
+
+    WIDE = "wide"
+    ESTIMATE = "estimate"
+    RAW = "raw"
+
+
+class Row:
+    """The base of all rows; the class is the declaration of their table, its docstring of a row.
+
+    Attributes:
+        table_name: its name in JSON; "" of a base that several tables share.
+        when_empty: what to say when there are no rows.
+    """
+
+    table_name: ClassVar[str] = ""
+    when_empty: ClassVar[str] = "none"
+
+    def __init_subclass__(cls, *, table: str = "", empty: str = "none") -> None:
+        cls.table_name, cls.when_empty = table, empty
+
+    @classmethod
+    def row_meaning(cls) -> str:
+        """What a row stands for: the docstring of the class, as a part of a sentence."""
+        text = " ".join((cls.__doc__ or "").split()).removesuffix(".")
+        return text[:1].lower() + text[1:]
+
+    @classmethod
+    def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
+        """The columns of a report, with or without those of ``--raw`` and those that are named."""
+        plain, more = _columns(cast("Hashable", cls))
+        return tuple(each for each in (*plain, *(more if raw else ())) if each.name not in without)
+
+    @classmethod
+    def table(
+        cls: type[R],
+        title: str,
+        rows: Iterable[R],
+        *,
+        columns: Iterable[Column] | None = None,
+        empty: str | None = None,
+        shown: bool = True,
+    ) -> Table:
+        """The table with its rows.
+
+        Args:
+            title: what it shows, for people.
+            rows: read once, now if they are a list, else when the table is read.
+            columns: those of this report, if not all but those of ``--raw``.
+            empty: in place of the declared one.
+            shown: to people too.
+        """
+        own = cls.columns() if columns is None else tuple(columns)
+        listed = [values(row) for row in rows] if isinstance(rows, list) else map(values, rows)
+        return Table(
+            cls.table_name, title, own, listed, cls.when_empty if empty is None else empty, shown
+        )
+
+
+def values(row: Row) -> dict[str, Any]:
+    """The values of a row by the names of its columns."""
+    return {name.rstrip("_"): value for name, value in vars(row).items()}
+
+
+@cache
+def _columns(cls: Any) -> tuple[tuple[Column, ...], tuple[Column, ...]]:
+    """The columns of a class, and those that ``--raw`` adds."""
+    hints = get_type_hints(cls, include_extras=True)
+    declared = [_column(each.name.rstrip("_"), _marks(hints[each.name])) for each in fields(cls)]
+    plain = tuple(column for column, raw in declared if not raw)
+    return plain, tuple(column for column, raw in declared if raw)
+
+
+def _marks(hint: Any) -> tuple[Any, ...]:
+    """What stands beside a type; that of the type of an optional value first."""
+    if get_origin(hint) is Annotated:
+        return (*_marks(get_args(hint)[0]), *hint.__metadata__)
+    return next(filter(None, map(_marks, get_args(hint))), ())
+
+
+def _column(name: str, marks: Iterable[Any]) -> tuple[Column, bool]:
+    """The column, and whether ``--raw`` adds it; of marks of one kind the last counts."""
+    declared: dict[str, Any] = {}
+    others = set()
+    for mark in marks:
+        if isinstance(mark, Mark):
+            others.add(mark)
+        else:
+            declared[next(word for kind, word in _KINDS if isinstance(mark, kind))] = mark
+    wide, exact = Mark.WIDE in others, Mark.ESTIMATE not in others
+    return Column(name, exact=exact, wide=wide, **declared), Mark.RAW in others
+
+
+_KINDS = ((Unit, "unit"), (Title, "title"), (str, "doc"), (Rank, "rank"))
+"""Kind of mark -> the attribute of :class:`Column` that it is."""
+
+WIDE, ESTIMATE, RAW = Mark
+
+# --- types of columns ------------------------------------------------------------------------
+
+Text = Annotated[str, Unit.TEXT]
+Count = Annotated[int, Unit.COUNT]
+Bytes = Annotated[int, Unit.BYTES]
+PerHour = Annotated[float, Unit.PER_HOUR]
+BytesPerHour = Annotated[float, Unit.BYTES_PER_HOUR]
+Share = Annotated[float, Unit.SHARE]
+Ratio = Annotated[float, Unit.RATIO]
+DurationMs = Annotated[int, Unit.DURATION_MS]
+TimeMs = Annotated[int, Unit.TIME_MS]
+Id = Annotated[int, Unit.ID]
+Json = Annotated[Any, Unit.VALUE]
+Flag = Annotated[bool, Unit.FLAG]
+
+# Columns of many tables. Bytes are UnsafeRow bytes unless the text says otherwise; times are epoch
+# milliseconds in JSON and timestamps in Arrow.
+OperatorId = Annotated[Id, "The stateful operator's number, the folder below `state/`."]
+OperatorName = Annotated[Text, "The operator's name in Spark."]
+StoreName = Annotated[Text, "The state store; `default` where the operator has one only."]
+PartitionId = Annotated[Id, "The partition of the operator's state."]
+Version = Annotated[Id, "The state version: batch id + 1."]
+BatchId = Annotated[Id, "The batch that made the version."]
+BatchTimestampMs = Annotated[TimeMs, "The processing time of the batch, from the offset log."]
+WatermarkMs = Annotated[
+    TimeMs, "The event-time watermark in force in the batch; null if there was none."
+]
+LagMs = Annotated[
+    DurationMs, "The batch's processing time less its watermark, in ms.", Title("watermark lag")
+]
+NewData = Annotated[Flag, "Whether the batch read new input; null where the log does not show it."]
+ClockMs = Annotated[
+    TimeMs, "When the key expires: its expiry field, or its timer.", Title("expiry time")
+]
+ThresholdMs = Annotated[
+    TimeMs,
+    "The batch's watermark or processing time, with which `clock_ms` was compared.",
+    Title("watermark or batch time"),
+]
+Rows = Annotated[Count, "Live rows."]
+Keys = Annotated[Count, "Number of keys."]
+KeyBytes = Annotated[Bytes, "Bytes of the key."]
+ValueBytes = Annotated[Bytes, "Bytes of the value."]
+OldValueBytes = Annotated[Bytes, "Bytes of the value before; null if there was none."]
+RowBytes = Annotated[Bytes, "Key and value bytes of these rows together."]
+HeapBytes = Annotated[
+    Bytes, "Bytes on the heap of executors for the two versions that Spark retains."
+]
+DeltaBytes = Annotated[Bytes, "File bytes of delta files."]
+SnapshotBytes = Annotated[Bytes, "File bytes of snapshot files."]
+MedianRowBytes = Annotated[Bytes, "Median of the partitions' row bytes."]
+MaxRowBytes = Annotated[Bytes, "Row bytes of the largest partition."]
+MaxRows = Annotated[Count, "Rows of the partition with the most rows."]
+LargestPartition = Annotated[Id, "The partition with the most row bytes."]
+KeyBytesMax = Annotated[Bytes, "Most key bytes of a row."]
+ValueBytesMax = Annotated[Bytes, "Most value bytes of a row."]
+RowBytesP50 = Annotated[Bytes, "Median of the row bytes of a row, by nearest rank."]
+RowBytesP90 = Annotated[Bytes, "90th percentile of the row bytes of a row, by nearest rank."]
+RowBytesP99 = Annotated[Bytes, "99th percentile of the row bytes of a row, by nearest rank."]
+RowBytesMax = Annotated[Bytes, "Most row bytes of a row."]
+Puts = Annotated[Count, "Records that put a row."]
+Inserts = Annotated[Count, "Puts of a key that was absent."]
+Updates = Annotated[Count, "Puts of a key that was there."]
+SameValuePuts = Annotated[Count, "Puts that wrote the value that was there already."]
+Removals = Annotated[Count, "Records that removed a key that was there."]
+EventName = Annotated[
+    Text,
+    "What the record did: `insert` (the key was absent), `update`, `same_value` (put again "
+    "with the value it had), `put` (what was there before is unknown), `removal`, "
+    "`absent_removal` (nothing was there), `in_snapshot` (the value in the oldest snapshot).",
+]
+Change = Annotated[Text, "How it differs: `added`, `removed` or `changed`."]
+KeyJson = Annotated[Json, "The decoded key; its hash, or null, where keys are redacted."]
+ValueJson = Annotated[Json, "The decoded value."]
+KeyHex = Annotated[Text, "The UnsafeRow bytes of the key in hex."]
+ValueHex = Annotated[Text, "The UnsafeRow bytes of the value in hex."]
+LastPutVersion = Annotated[
+    Id, "The version of the last put; null: before the oldest restorable one."
+]
+LastPutBatch = Annotated[
+    Id, "The batch of the last put; null: before the oldest restorable version."
+]
+LeftoverClassName = Annotated[Text, "How it outlived its expiry: a class of leftovers."]
+Certainty = Annotated[Text, "`proven` from the bytes, `inferred` by a rule, or `undecided`."]
+ExpiredBatch = Annotated[
+    Id, "The batch that found it expired; null: before the oldest restorable one."
+]
+Reason = Annotated[Text, "Why it is not proven; null if it is."]
+Expires = Annotated[
+    Text, "When a row expires: field, comparison and clock; or why that is not known."
+]
+What = Annotated[Text, "What happened, in words."]
+ReplayDeltas = Annotated[Count, "Deltas that a restart reads after the newest snapshot."]
+Meaning = Annotated[Text, "What the number says."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreRow(Row):
+    """A row about one store of an operator."""
+
+    operator_id: Annotated[OperatorId, Rank(20)]
+    operator_name: Annotated[OperatorName | None, WIDE]
+    store_name: Annotated[StoreName | None, Rank(10)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PartitionRow(StoreRow):
+    """A row about one partition of a store."""
+
+    partition_id: Annotated[PartitionId, Rank(15)]

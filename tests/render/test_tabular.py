@@ -1,0 +1,84 @@
+"""Tables as they are declared: a dataclass each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import pytest
+
+from inspector.exceptions import InspectorError
+from inspector.render import tabular as t
+from inspector.render.report import Column, Unit
+from inspector.render.streamed import StreamedRows
+
+Rows = Annotated[t.Count, "Live rows."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Base(t.Row):
+    """A row with a name."""
+
+    name: t.Text
+    rows: Annotated[Rows | None, t.Rank(7)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThingRow(Base, table="things", empty="nothing"):
+    """A thing of some kind."""
+
+    class_: Annotated[t.Text | None, "Which kind.", t.Title("kind"), t.WIDE] = None
+    rows: Annotated[Rows, "Those of the thing.", t.Rank(1), t.ESTIMATE]
+    key_hex: Annotated[t.Text | None, "In hex.", t.RAW] = None
+
+
+def shown(column: Column) -> tuple[object, ...]:
+    return (column.name, column.unit, column.exact, column.doc, column.head, column.wide)
+
+
+def test_fields_are_columns_in_the_order_of_the_bases() -> None:
+    assert [shown(column) for column in ThingRow.columns()] == [
+        ("name", Unit.TEXT, True, "", "name", False),
+        ("rows", Unit.COUNT, False, "Those of the thing.", "rows", False),
+        ("class", Unit.TEXT, True, "Which kind.", "kind", True),
+    ]
+    assert [column.rank for column in ThingRow.columns()] == [None, 1, None]
+    assert [(c.doc, c.rank) for c in Base.columns()] == [("", None), ("Live rows.", 7)]
+
+
+def test_some_columns_are_there_if_a_report_asks_for_them() -> None:
+    names = [column.name for column in ThingRow.columns(raw=True, without=("name",))]
+    assert names == ["rows", "class", "key_hex"]
+
+
+def test_the_docstring_says_what_a_row_is() -> None:
+    assert ThingRow.row_meaning() == "a thing of some kind"
+
+
+def test_a_class_makes_its_table() -> None:
+    row = ThingRow(name="a", class_="b", rows=1)
+    table = ThingRow.table("Things", [row])
+    assert (table.name, table.title, table.empty) == ("things", "Things", "nothing")
+    assert table.rows == [{"name": "a", "rows": 1, "class": "b", "key_hex": None}]
+    other = ThingRow.table("x", [], columns=ThingRow.columns(raw=True), empty="none here")
+    assert len(other.columns) == 4
+    assert other.empty == "none here"
+    wide = table.with_wide("name")
+    assert [column.name for column in wide.columns if column.wide] == ["name", "class"]
+
+
+def test_rows_of_a_generator_are_read_when_the_table_is() -> None:
+    made: list[str] = []
+
+    def rows() -> Iterator[ThingRow]:
+        for name in "ab":
+            made.append(name)
+            yield ThingRow(name=name, rows=1)
+
+    table = ThingRow.table("Things", rows())
+    assert isinstance(table.rows, StreamedRows)
+    assert not made
+    assert [row["name"] for row in table.rows] == ["a", "b"]
+    with pytest.raises(InspectorError, match="things"):
+        list(table.rows)
