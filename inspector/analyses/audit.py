@@ -137,7 +137,6 @@ def audit(
             "JSON report of an earlier audit: say what got better, worse, is new and gone, and "
             "exit with 1 only for what is new or worse.",
             metavar="FILE",
-            acts=True,
         ),
     ] = None,
     tolerance: Annotated[

@@ -16,7 +16,6 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import MORE_LOOKS
 from inspector.cli.by_executors import check_format
-from inspector.cli.config_file import ActingOption
 from inspector.cli.exits import Exit
 from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
 from inspector.cli.table_files import (
@@ -40,7 +39,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
     arguments = [each for each in parameters if isinstance(each, click.Argument)]
     return [
         *arguments,
-        ActingOption(
+        click.Option(
             ["-O", "--output-file"],
             required=True,
             type=click.Path(),
@@ -51,7 +50,7 @@ def export_options(parameters: Sequence[click.Parameter]) -> list[click.Paramete
             type=click.Choice(list(SUFFIXES)),
             help="Format.  [default: by the file's name, else parquet]",
         ),
-        ActingOption(["--force"], is_flag=True, help="Overwrite files that are there."),
+        click.Option(["--force"], is_flag=True, help="Overwrite files that are there."),
         *(each for each in parameters if each not in arguments),
         quiet_option(),
         no_progress_option(),

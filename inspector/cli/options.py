@@ -11,7 +11,7 @@ import click
 
 from inspector.analyses.shared.declare import Analysis, Parameter
 from inspector.analyses.shared.options import SHARED, Options
-from inspector.cli.config_file import ActingOption, config_option, verbose_option
+from inspector.cli.config_file import config_option
 from inspector.cli.progress import watch_of
 from inspector.cli.sizes_of import ByteSize
 from inspector.cli.terminal import display_options, echo_message
@@ -44,7 +44,6 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
     for group in analysis.uses:
         yield from map(_option, group)
     yield config_option()
-    yield verbose_option()
 
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
@@ -59,12 +58,12 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
         help="Format; ndjson and csv hold the command's own table only.  "
         "[default: by the end of the output file's name, else table]",
     )
-    yield ActingOption(
+    yield click.Option(
         ["-O", "--output-file"],
         type=click.Path(),
         help="Write the report to this file, whole or not at all.",
     )
-    yield ActingOption(["--force"], is_flag=True, help="Overwrite the output file.")
+    yield click.Option(["--force"], is_flag=True, help="Overwrite the output file.")
     yield from display_options()
     yield quiet_option()
     yield no_progress_option()
@@ -208,13 +207,12 @@ def _argument(each: Parameter, *, many: bool) -> click.Argument:
 
 
 def _option(each: Parameter) -> click.Option:
-    kind = ActingOption if each.option.acts else click.Option
     if each.kind is bool:
-        return kind([each.flag], is_flag=True, help=each.option.help)
+        return click.Option([each.flag], is_flag=True, help=each.option.help)
     default = each.default.value if isinstance(each.default, enum.Enum) else each.default
     if each.many or each.option.for_people is not None:
         default = None
-    return kind(
+    return click.Option(
         [each.flag],
         type=_type(each),
         default=default,

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.cli.config_file import ActingOption
 from inspector.cli.writing import destination, outside, write
 from inspector.render.page.model import FailedCheckpoint
 from inspector.render.report import Report
@@ -20,7 +19,7 @@ HTML = "html"
 def page_options(analysis: Analysis) -> Iterator[click.Option]:
     """The option of a command that makes a page of its own."""
     if analysis.page:
-        yield ActingOption(
+        yield click.Option(
             ["--html"],
             type=click.Path(),
             help="Write an HTML page with charts to this file too; it opens offline.",

@@ -9,7 +9,6 @@ from typing import Any
 import click
 
 from inspector.analyses.shared.declare import Analysis
-from inspector.cli.config_file import ActingOption
 from inspector.cli.exits import Exit
 from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
 from inspector.cli.terminal import display_of, display_options
@@ -30,7 +29,7 @@ def watch_options() -> Iterator[click.Option]:
         show_default=True,
         help="A line of text for each batch, or a JSON object.",
     )
-    yield ActingOption(
+    yield click.Option(
         ["--prometheus"],
         type=click.Path(dir_okay=False),
         metavar="FILE",

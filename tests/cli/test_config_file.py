@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
-import os
 from pathlib import Path
 
-import click
 import pytest
 
-from inspector.cli.config_file import ActingOption
-from inspector.cli.main import inspector
 from tests.cli.support import Outcome, checkpoint_of, run
 
 JOIN = checkpoint_of("join_left_outer")
@@ -135,90 +130,3 @@ def test_an_option_of_another_command_is_left_to_it(project: Path) -> None:
     project.write_text('[tool.inspector]\nfail-on = "never"\nretain = 3\n')
     assert run("audit", LEAK).code == 0
     assert run("memory", LEAK, "-o", "json").json["summary"]["retained_versions"] == 3
-
-
-# --- files that were found, and not named -------------------------------------------------------
-
-ACTING = {
-    *("--output-file", "--force", "--html", "--prometheus", "--baseline", "--storage-option"),
-    *("--engine", "--master", "--conf", "--io"),
-}
-SHOWN = {
-    *("--at-once", "--batch", "--by", "--capacity", "--color", "--config", "--cores", "--details"),
-    *("--event-time-field", "--executors", "--explain", "--fail-on", "--for", "--format"),
-    *("--from-batch", "--from-version", "--heap", "--interval", "--jdk", "--join-retention"),
-    *("--key", "--key-schema", "--last", "--limit", "--max", "--memory-limit", "--no-progress"),
-    *("--operator", "--operator-rule", "--output", "--partition", "--quiet", "--raw"),
-    *("--recursive", "--redact", "--retain", "--rocksdb-conf", "--spark", "--state-percent"),
-    *("--state-version", "--store", "--threshold", "--timeout-kind", "--to-batch"),
-    *("--to-version", "--tolerance", "--uncommitted", "--until", "--value-schema", "--verbose"),
-    *("--where", "--wide", "--workers"),
-}
-
-
-def test_every_option_either_acts_or_only_shows() -> None:
-    context, kinds = click.Context(inspector), dict[str, set[bool]]()
-    for name in inspector.list_commands(context):
-        command = inspector.get_command(context, name)
-        assert command is not None
-        for option in command.params:
-            if isinstance(option, click.Option):
-                flag = max(option.opts, key=len)
-                kinds.setdefault(flag, set()).add(isinstance(option, ActingOption))
-    assert {flag for flag, acts in kinds.items() if acts == {True}} == ACTING
-    assert {flag for flag, acts in kinds.items() if acts == {False}} == SHOWN
-
-
-def test_a_found_file_writes_and_connects_to_nothing(project: Path) -> None:
-    target = project.parent / "mine.txt"
-    target.write_text("mine")
-    project.write_text(
-        f'[tool.inspector]\noutput-file = "{target}"\nforce = true\nengine = "spark"\n'
-        'output = "json"\n'
-    )
-    outcome = run("audit", LEAK, "--fail-on", "never")
-    assert outcome.code == 0
-    assert outcome.json["command"] == "audit"
-    assert target.read_text() == "mine"
-    assert "--output-file, --force, --engine is ignored" in " ".join(outcome.err.split())
-
-
-def test_a_file_that_is_named_sets_everything(project: Path) -> None:
-    target = project.parent / "report.json"
-    project.write_text(f'[tool.inspector]\noutput-file = "{target}"\n')
-    assert run("audit", LEAK, "--fail-on", "never", "--config", project).code == 0
-    assert json.loads(target.read_text())["command"] == "audit"
-
-
-@pytest.mark.parametrize("place", ["file", "folder"])
-def test_a_file_that_others_can_write_to_is_not_read(place: str, project: Path) -> None:
-    project.write_text('[tool.inspector]\noutput = "json"\n')
-    path = project if place == "file" else project.parent
-    path.chmod(path.stat().st_mode | 0o002)
-    outcome = run("audit", LEAK, "--fail-on", "never")
-    assert outcome.out.startswith("Warning")
-    assert "is not read: others can write to" in " ".join(outcome.err.split())
-    assert run("audit", LEAK, "--fail-on", "never", "--config", project).json
-
-
-@pytest.mark.skipif(os.getuid() != 0, reason="only root gives a file to another user")
-@pytest.mark.parametrize("place", ["file", "folder", "link"])
-def test_a_file_of_another_user_is_not_read(place: str, project: Path, tmp_path: Path) -> None:
-    project.write_text('[tool.inspector]\noutput = "json"\n')
-    if place == "link":
-        (tmp_path / "theirs").mkdir()
-        project.rename(tmp_path / "theirs/x.toml")
-        project.symlink_to(tmp_path / "theirs/x.toml")
-        os.chown(tmp_path / "theirs", 65534, 65534)
-    else:
-        os.chown(project if place == "file" else project.parent, 65534, 65534)
-    outcome = run("audit", LEAK, "--fail-on", "never")
-    assert outcome.out.startswith("Warning")
-    assert "belongs to another user" in " ".join(outcome.err.split())
-
-
-def test_the_files_that_are_used_are_named(project: Path) -> None:
-    project.write_text("[tool.inspector]\nwide = true\n")
-    outcome = run("audit", LEAK, "--fail-on", "never", "-v")
-    assert f"options: {project}" in "".join(outcome.err.split("\n"))
-    assert "options:" not in run("audit", LEAK, "--fail-on", "never").err

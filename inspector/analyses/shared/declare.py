@@ -66,8 +66,6 @@ class Option:
         file: a text that may be spelled ``@FILE``.
         for_people: the default of formats that a person reads, where the command is more sparing
             than the function.
-        acts: it runs, writes or connects to something: a file of options that was found, and not
-            named, does not set it.
     """
 
     help: str
@@ -79,7 +77,6 @@ class Option:
     size: bool = False
     file: bool = False
     for_people: int | None = None
-    acts: bool = False
 
 
 @dataclass(frozen=True)

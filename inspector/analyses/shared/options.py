@@ -68,7 +68,6 @@ class Options:
             "Option of the storage's fsspec driver; repeatable.",
             metavar="KEY=VALUE",
             flag="--storage-option",
-            acts=True,
         ),
     ] = field(default_factory=dict, repr=False)
     batch: Annotated[
@@ -198,12 +197,7 @@ ENGINE: Group = (
     Parameter(
         "engine.name",
         str,
-        Option(
-            "Read in this process, or on Spark's executors.",
-            choices=NAMES,
-            flag="--engine",
-            acts=True,
-        ),
+        Option("Read in this process, or on Spark's executors.", choices=NAMES, flag="--engine"),
         AUTO,
     ),
     Parameter(
@@ -214,7 +208,6 @@ ENGINE: Group = (
             "Spark Connect.",
             metavar="URL",
             flag="--master",
-            acts=True,
         ),
     ),
     Parameter(
@@ -224,7 +217,6 @@ ENGINE: Group = (
             "Spark conf of the session that is started; repeatable.",
             metavar="KEY=VALUE",
             flag="--conf",
-            acts=True,
         ),
         many=True,
     ),
@@ -235,7 +227,6 @@ ENGINE: Group = (
             "How files are read: by fsspec, or by the file systems and credentials of Spark.",
             choices=IO,
             flag="--io",
-            acts=True,
         ),
         IO[0],
     ),
