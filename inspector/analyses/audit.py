@@ -16,7 +16,7 @@ from inspector.analyses.shared.common import (
     identity,
     size,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, View, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.gating import COMPARISON, GATES, HeldAgainst, wrong_options
 from inspector.analyses.shared.heap import heap_by_store
@@ -125,7 +125,7 @@ def audit(
     *,
     maximum: Annotated[
         Mapping[str, str | float],
-        Option(
+        View(
             "Exit with 1 if a number is above this, such as state.bytes=8GiB, heap.bytes=16GiB, "
             "leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
             metavar="METRIC=VALUE",
@@ -142,7 +142,7 @@ def audit(
     ] = None,
     tolerance: Annotated[
         str,
-        Option(
+        View(
             "By how much of its earlier value a number may differ from the baseline and count as "
             "the same.",
             metavar="PERCENT",

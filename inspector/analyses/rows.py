@@ -18,7 +18,7 @@ from inspector.analyses.shared.common import (
     operator_names,
     size,
 )
-from inspector.analyses.shared.declare import Option, TableSpec, analysis
+from inspector.analyses.shared.declare import TableSpec, View, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -96,7 +96,7 @@ def rows(
     path: str | Run,
     options: Options | None = None,
     *,
-    raw: Annotated[bool, Option("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
+    raw: Annotated[bool, View("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
     """The live rows of a version, decoded by the state schema.

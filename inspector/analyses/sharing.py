@@ -16,7 +16,7 @@ from inspector.analyses.shared.common import (
     operator_names,
     size,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, TableSpec, View, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
@@ -191,7 +191,7 @@ def sharing(
     path: str | Run,
     options: Options | None = None,
     *,
-    by: Annotated[str, Option("What a line stands for.", choices=tuple(PLACES))] = "store",
+    by: Annotated[str, View("What a line stands for.", choices=tuple(PLACES))] = "store",
 ) -> Report:
     """Per version: new, changed, same-value and removed rows, and what is shared."""
     run = Run.start(path, options)

@@ -16,7 +16,7 @@ from inspector.analyses.shared.common import (
     operator_names,
     size,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, TableSpec, analysis
+from inspector.analyses.shared.declare import FactRequest, TableSpec, View, analysis
 from inspector.analyses.shared.forward import EXPIRING, expiring_table, unknown_timers
 from inspector.analyses.shared.forward import FOOTNOTE as FORWARD_FOOTNOTE
 from inspector.analyses.shared.growth import StoreGrowth, growth_of, growth_together, store_points
@@ -129,10 +129,10 @@ def timeline(
     *,
     capacity: Annotated[
         int | None,
-        Option("Say when row bytes and heap will reach so many bytes (8GiB).", size=True),
+        View("Say when row bytes and heap will reach so many bytes (8GiB).", size=True),
     ] = None,
     last: Annotated[
-        int | None, Option("Only so many of the newest batches; growth is by all.", minimum=1)
+        int | None, View("Only so many of the newest batches; growth is by all.", minimum=1)
     ] = None,
 ) -> Report:
     """Per batch: clock, watermark, lag, rows, bytes, changes; growth; what will expire and when."""
