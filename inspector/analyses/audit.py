@@ -11,7 +11,7 @@ from inspector.analyses.shared.common import (
     coverage,
     identity,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.declare import FactRequest, Option, View, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
 from inspector.analyses.shared.growth import whole_stores
@@ -124,7 +124,7 @@ def audit(
     *,
     maximum: Annotated[
         Mapping[str, str | float],
-        Option(
+        View(
             "Exit with 1 if a number is above this, such as state.bytes=8GiB, heap.bytes=16GiB, "
             "leftovers.ratio=1% or growth.bytes_per_hour=100MiB; repeatable.",
             metavar="METRIC=VALUE",
@@ -141,7 +141,7 @@ def audit(
     ] = None,
     tolerance: Annotated[
         str,
-        Option(
+        View(
             "By how much of its earlier value a number may differ from the baseline and count as "
             "the same.",
             metavar="PERCENT",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from inspector.analyses.shared.change_rows import ChangeRow, ChangeRows
 from inspector.analyses.shared.common import identity
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options
 from inspector.analyses.shared.part import part_of
@@ -39,8 +39,8 @@ def changes(
     path: str | Run,
     options: Options | None = None,
     *,
-    from_batch: Annotated[int, Option("Leave out changes of older batches.", minimum=0)] = 0,
-    raw: Annotated[bool, Option("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
+    from_batch: Annotated[int, View("Leave out changes of older batches.", minimum=0)] = 0,
+    raw: Annotated[bool, View("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
 ) -> Report:
     """Every record of every delta that can be replayed, with what it did to its key."""
     run = Run.start(path, options)

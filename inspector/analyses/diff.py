@@ -13,7 +13,7 @@ from inspector.analyses.shared.common import (
     identity,
     operator_names,
 )
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import Option, View, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
 from inspector.analyses.shared.part import part_of
@@ -136,14 +136,14 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     options: Options | None = None,
     *,
     from_batch: Annotated[
-        int | None, Option("Compare the state that this batch made ...", minimum=0)
+        int | None, View("Compare the state that this batch made ...", minimum=0)
     ] = None,
     to_batch: Annotated[
-        int | None, Option("... with the state that this batch made.", minimum=0)
+        int | None, View("... with the state that this batch made.", minimum=0)
     ] = None,
-    from_version: Annotated[int | None, Option(_END, minimum=0)] = None,
-    to_version: Annotated[int | None, Option(_END, minimum=0)] = None,
-    raw: Annotated[bool, Option("Add the UnsafeRow bytes in hex.")] = False,
+    from_version: Annotated[int | None, View(_END, minimum=0)] = None,
+    to_version: Annotated[int | None, View(_END, minimum=0)] = None,
+    raw: Annotated[bool, View("Add the UnsafeRow bytes in hex.")] = False,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
     """Rows added, removed and changed between two versions.

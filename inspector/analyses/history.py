@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from inspector.analyses.shared.change_rows import ChangeRows, EventRow
 from inspector.analyses.shared.common import identity
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -96,9 +96,9 @@ def history(
     options: Options | None = None,
     *,
     uncommitted: Annotated[
-        bool, Option("Also read the files of versions whose batch was not committed.")
+        bool, View("Also read the files of versions whose batch was not committed.")
     ] = False,
-    raw: Annotated[bool, Option("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
+    raw: Annotated[bool, View("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
     """Every put and removal of a key, with the clocks of its batch.

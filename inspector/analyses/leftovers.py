@@ -21,7 +21,7 @@ from inspector.analyses.shared.age_tables import (
     retention_tables,
 )
 from inspector.analyses.shared.common import identity
-from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.declare import FactRequest, View, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
 from inspector.analyses.shared.leftover_filter import looked_for
@@ -185,7 +185,7 @@ def leftovers(
     *,
     explain: Annotated[
         str | None,
-        Option(
+        View(
             "Tell the story of a key, in any form of --key, or of a class, batch by batch.",
             metavar="KEY|CLASS",
         ),

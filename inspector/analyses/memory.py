@@ -12,7 +12,7 @@ from inspector.analyses.shared.common import (
     identity,
     store_ids,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.declare import FactRequest, View, analysis
 from inspector.analyses.shared.heap import (
     NEWEST,
     MemoryOptions,
@@ -117,30 +117,31 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     *,
     retain: Annotated[
         int,
-        Option("Versions in memory: spark.sql.streaming.maxBatchesToRetainInMemory.", minimum=1),
+        View("Versions in memory: spark.sql.streaming.maxBatchesToRetainInMemory.", minimum=1),
     ] = 2,
     executors: Annotated[
-        int | None, Option("Executors that share the partitions.", minimum=1)
+        int | None, View("Executors that share the partitions.", minimum=1)
     ] = None,
-    cores: Annotated[int, Option("Tasks that an executor runs at a time.", minimum=1)] = 1,
+    cores: Annotated[int, View("Tasks that an executor runs at a time.", minimum=1)] = 1,
     heap: Annotated[
-        int | None, Option("Heap of an executor: spark.executor.memory (8GiB).", size=True)
+        int | None, View("Heap of an executor: spark.executor.memory (8GiB).", size=True)
     ] = None,
     state_percent: Annotated[
         int | None,
-        Option(
+        View(
             "Percent of a heap that the state may fill.  "
             "[default: what Spark's memory manager leaves]",
             minimum=1,
         ),
     ] = None,
-    jdk: Annotated[int, Option("Java of the executors.", minimum=8)] = 17,
+    jdk: Annotated[int, View("Java of the executors.", minimum=8)] = 17,
     spark: Annotated[
-        str | None, Option("Spark that runs the query.  [default: as the checkpoint shows]")
+        str | None,
+        View("Spark that runs the query.  [default: as the checkpoint shows]"),
     ] = None,
     rocksdb_confs: Annotated[
         Mapping[str, str],
-        Option(
+        View(
             "Conf of the query below spark.sql.streaming.stateStore.rocksdb, such as "
             "writeBufferSizeMB=32 or boundedMemoryUsage=true; repeatable.  [default: Spark's own]",
             metavar="CONF=VALUE",

@@ -13,7 +13,7 @@ from inspector.analyses.shared.common import (
     identity,
     operator_names,
 )
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -92,7 +92,7 @@ def rows(
     path: str | Run,
     options: Options | None = None,
     *,
-    raw: Annotated[bool, Option("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
+    raw: Annotated[bool, View("Add key_hex and value_hex: the UnsafeRow bytes.")] = False,
     limit: Annotated[int, LIMIT] = 0,
 ) -> Report:
     """The live rows of a version, decoded by the state schema.

@@ -11,7 +11,7 @@ from inspector.analyses.shared.common import (
     store_ids,
     values_of_fields,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.declare import FactRequest, View, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
@@ -225,7 +225,7 @@ def sharing(
     path: str | Run,
     options: Options | None = None,
     *,
-    by: Annotated[str, Option("What a line stands for.", choices=tuple(PLACES))] = "store",
+    by: Annotated[str, View("What a line stands for.", choices=tuple(PLACES))] = "store",
 ) -> Report:
     """Per version: new, changed, same-value and removed rows, and what is shared."""
     run = Run.start(path, options)

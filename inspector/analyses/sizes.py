@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from inspector.analyses.shared.common import coverage, identity
-from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.declare import FactRequest, View, analysis
 from inspector.analyses.shared.fields import FieldRow, fields_report
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
@@ -37,7 +37,7 @@ def sizes(
     path: str | Run,
     options: Options | None = None,
     *,
-    by: Annotated[str, Option("What a line stands for.", choices=(*PLACES, FIELD))] = "store",
+    by: Annotated[str, View("What a line stands for.", choices=(*PLACES, FIELD))] = "store",
 ) -> Report:
     """Rows, key and value bytes with their quantiles; or what each field takes. All exact."""
     run = Run.start(path, options)

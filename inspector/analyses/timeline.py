@@ -13,7 +13,7 @@ from inspector.analyses.shared.common import (
     store_ids,
     values_of_fields,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.declare import FactRequest, View, analysis
 from inspector.analyses.shared.forward import FOOTNOTE as FORWARD_FOOTNOTE
 from inspector.analyses.shared.forward import ExpiringRow, expiring_table, unknown_timers
 from inspector.analyses.shared.growth import (
@@ -168,10 +168,10 @@ def timeline(
     *,
     capacity: Annotated[
         int | None,
-        Option("Say when row bytes and heap will reach so many bytes (8GiB).", size=True),
+        View("Say when row bytes and heap will reach so many bytes (8GiB).", size=True),
     ] = None,
     last: Annotated[
-        int | None, Option("Only so many of the newest batches; growth is by all.", minimum=1)
+        int | None, View("Only so many of the newest batches; growth is by all.", minimum=1)
     ] = None,
 ) -> Report:
     """Per batch: clock, watermark, lag, rows, bytes, changes; growth; what will expire and when."""

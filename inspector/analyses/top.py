@@ -10,7 +10,7 @@ from inspector.analyses.shared.common import (
     identity,
     store_ids,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, analysis
+from inspector.analyses.shared.declare import FactRequest, View, analysis
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, redacting
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
@@ -105,8 +105,8 @@ def top(
     path: str | Run,
     options: Options | None = None,
     *,
-    limit: Annotated[int, Option("Keys by each ranking.", minimum=1)] = KEYS_BY_RANK.top,
-    by: Annotated[TopBy | None, Option("Only this ranking.  [default: all]")] = None,
+    limit: Annotated[int, View("Keys by each ranking.", minimum=1)] = KEYS_BY_RANK.top,
+    by: Annotated[TopBy | None, View("Only this ranking.  [default: all]")] = None,
 ) -> Report:
     """Biggest keys by bytes, hottest by puts, oldest by last put; skew of partitions."""
     run = Run.start(path, options)

@@ -13,6 +13,7 @@ from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet import means_many
 from inspector.analyses.shared.run import Run
 from inspector.cli.command import code_of, failing_on, write_report
+from inspector.cli.config_file import say_files
 from inspector.cli.options import (
     NEVER,
     api_options,
@@ -49,6 +50,7 @@ def command_of(analysis: Analysis) -> click.Command:
         run, params = _reports, [*params, *many_options()]
 
     def callback(**parsed: Any) -> None:
+        say_files(click.get_current_context(), verbose=parsed.pop("verbose"), quiet=parsed["quiet"])
         if "output" in parsed and "output_file" in parsed:
             parsed["output"] = output_format(parsed, formats)
         message = analysis.check(parsed)

@@ -4,11 +4,17 @@ Of an option the command line counts most, then the environment, the file of ``-
 ``[tool.inspector]`` of the nearest ``pyproject.toml`` from the working folder upwards, and the
 default. A name at the top is for every command that has such an option; a table with a command's
 name is for that command alone.
+
+A ``pyproject.toml`` is merely found, and may be anybody's. It is read only where nobody but the
+user and root can have written it, and sets only how things are shown and judged: the
+:class:`ViewOption`. What is run, written, opened or connected to, the user says.
 """
 
 from __future__ import annotations
 
 import difflib
+import os
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,6 +23,8 @@ from typing import Any
 import click
 
 from inspector import analyses
+from inspector.cli.terminal import ViewOption
+from inspector.plain_text import escape
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,15 +35,20 @@ PROJECT = "pyproject.toml"
 LARGEST_BYTES = 1 << 20
 """Of a file of options."""
 
-_NOT_IN_FILES = frozenset({"config", "help"})
+_NOT_IN_FILES = frozenset({"config", "help", "verbose"})
+_MESSAGES = "inspector.config_file"
+"""Where a context keeps what is to be said about its files: (it is a warning, the text)."""
+
+_MOST_LINKS = 40
+"""Symbolic links that lead to a file at the most, as Linux has it."""
 
 
-def config_option() -> click.Option:
-    """The option that names a file; every command has it, as its options about rules may be long.
+def config_options() -> Iterator[click.Option]:
+    """The option that names a file, and the one that says which were read; every command has them.
 
-    It is looked at before the others, whether it is given or not: it makes their defaults.
+    The first is looked at before the others, whether it is given or not: it makes their defaults.
     """
-    return click.Option(
+    yield click.Option(
         ["--config"],
         type=click.Path(dir_okay=False),
         is_eager=True,
@@ -43,8 +56,18 @@ def config_option() -> click.Option:
         callback=_config,
         metavar="FILE",
         help="TOML file with values for the options of this command, under their names; "
-        "[tool.inspector] of the nearest pyproject.toml is read in any case.",
+        "what [tool.inspector] of the nearest pyproject.toml says about the view is used too.",
     )
+    yield click.Option(
+        ["-v", "--verbose"], is_flag=True, help="Say on stderr which files of options are used."
+    )
+
+
+def say_files(context: click.Context, *, verbose: bool, quiet: bool) -> None:
+    """Say on stderr which files were refused and, if that is asked for, which are used."""
+    for warning, text in context.meta.pop(_MESSAGES, ()):
+        if (warning and not quiet) or (verbose and not warning):
+            click.echo(text, err=True)
 
 
 def project_file(folder: Path) -> Path | None:
@@ -59,8 +82,12 @@ def _config(context: click.Context, parameter: click.Parameter, value: str | Non
     file = PROJECT
     try:
         for place, content in _contents(context, parameter, value):
-            file = str(place)
-            defaults |= _defaults(context.command, content)
+            file = escape(str(place))
+            values = _defaults(context.command, content)
+            if value is None or place != Path(value):
+                values = _views(context, file, values)
+            defaults |= values
+            _add_message(context, f"options: {file}", warning=False)
     except ValueError as error:
         raise click.BadParameter(f"{file}: {error}", context, parameter) from None
     if defaults:
@@ -72,28 +99,111 @@ def _contents(
 ) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     """The tables of the files, what counts more after what counts less."""
     project = project_file(Path.cwd())
-    for file in (project, None if value is None else Path(value)):
-        if file is None:
-            continue
+    if project is not None and (value is None or not _is_same(project, Path(value))):
         try:
-            content = _parsed(file)
+            data, fault = _found(project)
+            if fault is None:
+                yield project, _own_table(_parsed(data))
+            elif b"inspector" in data:
+                _add_message(
+                    context,
+                    f"warning: {escape(str(project))} is not used: {escape(fault)}; --config uses "
+                    "it in any case",
+                    warning=True,
+                )
+        except (OSError, _NoOptionsError):
+            pass  # It is for other tools, and one of these will say what is wrong with it.
+    if value is not None:
+        file = Path(value)
+        try:
+            with file.open("rb") as source:
+                content = _parsed(source.read(LARGEST_BYTES + 1))
         except (OSError, ValueError) as error:
-            if file is project and value != str(project):
-                # It is for other tools, and one of these will say what is wrong with it.
-                continue
-            raise click.BadParameter(f"{file}: {error}", context, parameter) from None
+            raise click.BadParameter(f"{escape(value)}: {error}", context, parameter) from None
         yield file, _own_table(content) if file.name == PROJECT else content
 
 
-def _parsed(file: Path) -> dict[str, Any]:
-    with file.open("rb") as source:
-        data = source.read(LARGEST_BYTES + 1)
+class _NoOptionsError(ValueError):
+    """The content of a file is no TOML that is read here."""
+
+
+def _is_same(file: Path, other: Path) -> bool:
+    try:
+        return file.samefile(other)
+    except OSError:
+        return False
+
+
+def _found(file: Path) -> tuple[bytes, str | None]:
+    """The content of a file that was found, and why it must not be used; None if it may be.
+
+    What is looked at is the file that is open: another may get its name in between.
+    """
+    number = os.open(file, os.O_RDONLY | os.O_NONBLOCK)  # of a pipe no writer is waited for
+    with open(number, "rb") as source:
+        status = os.fstat(number)
+        fault = None if stat.S_ISREG(status.st_mode) else "it is no regular file"
+        fault = fault or _others(status, str(file)) or _others_on_way(file)
+        return source.read(LARGEST_BYTES + 1) if stat.S_ISREG(status.st_mode) else b"", fault
+
+
+def _others_on_way(file: Path) -> str | None:
+    """Who else may choose the file that a name leads to: its folder, links, and their folders."""
+    for _ in range(_MOST_LINKS):
+        fault = _others(os.stat(file.parent), str(file.parent))
+        if fault is not None or not file.is_symlink():
+            return fault
+        owner = os.lstat(file).st_uid
+        if owner not in (0, os.geteuid()):
+            return f"user {owner} owns the link {file}"
+        file = file.parent / file.readlink()
+    return f"too many links lead to {file}"
+
+
+def _others(status: os.stat_result, name: str) -> str | None:
+    """Who else can write to a file or a folder, in words; None if nobody but the user and root.
+
+    A sticky folder such as ``/tmp`` is no exception: there everybody can put a file.
+    """
+    if status.st_uid not in (0, os.geteuid()):
+        return f"user {status.st_uid} owns {name}"
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        return f"others than its owner can write to {name}"
+    return None
+
+
+def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[str, Any]:
+    """The values that a file which was merely found may set; of the others a warning."""
+    views = {each.name for each in context.command.params if isinstance(each, ViewOption)}
+    refused = sorted(name.replace("_", "-") for name in values.keys() - views)
+    if refused:
+        _add_message(
+            context,
+            f"warning: {file} does not set {', '.join(refused)}: a file that --config does not "
+            "name sets only how things are shown and judged",
+            warning=True,
+        )
+    return {name: setting for name, setting in values.items() if name in views}
+
+
+def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
+    context.meta.setdefault(_MESSAGES, []).append((warning, text))
+
+
+def _parsed(data: bytes) -> dict[str, Any]:
+    """The content of a file of options.
+
+    Raises:
+        _NoOptionsError: it is too large or no TOML.
+    """
     if len(data) > LARGEST_BYTES:
-        raise ValueError(f"it has more than {LARGEST_BYTES:,} bytes")
+        raise _NoOptionsError(f"it has more than {LARGEST_BYTES:,} bytes")
     try:
         return tomllib.loads(data.decode("utf-8"))
     except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+        raise _NoOptionsError("it is nested too deeply") from None
+    except ValueError as error:
+        raise _NoOptionsError(str(error)) from None
 
 
 def _own_table(content: Mapping[str, Any]) -> Mapping[str, Any]:

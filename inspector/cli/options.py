@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from inspector.analyses.shared.declare import Analysis, Parameter
+from inspector.analyses.shared.declare import Analysis, Parameter, View
 from inspector.analyses.shared.options import SHARED, Options
-from inspector.cli.config_file import config_option
+from inspector.cli.config_file import config_options
 from inspector.cli.progress import watch_of
 from inspector.cli.sizes_of import ByteSize
-from inspector.cli.terminal import display_options, echo_message
+from inspector.cli.terminal import ViewOption, display_options, echo_message
 from inspector.engines.choose import EngineOptions
 from inspector.findings.finding import Severity
 from inspector.findings.thresholds import Thresholds
@@ -34,7 +34,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
         yield _argument(each, many=analysis.many and each.name == "path")
     yield from map(_option, analysis.options)
     if analysis.fail_on is not None:
-        yield click.Option(
+        yield ViewOption(
             ["--fail-on"],
             type=click.Choice(FAIL_ON),
             default=analysis.fail_on,
@@ -43,7 +43,7 @@ def parameters(analysis: Analysis) -> Iterator[click.Parameter]:
         )
     for group in analysis.uses:
         yield from map(_option, group)
-    yield config_option()
+    yield from config_options()
 
 
 def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
@@ -52,7 +52,7 @@ def report_options(formats: tuple[str, ...]) -> Iterator[click.Option]:
     Args:
         formats: of files, besides those of all reports.
     """
-    yield click.Option(
+    yield ViewOption(
         ["-o", "--output"],
         type=click.Choice([*FORMATS, *formats]),
         help="Format; ndjson and csv hold the command's own table only.  "
@@ -82,7 +82,7 @@ def many_options() -> Iterator[click.Option]:
         metavar="N",
         help="Checkpoints read at the same time: 4 by default, 64 on Spark.",
     )
-    yield click.Option(
+    yield ViewOption(
         ["--details"],
         is_flag=True,
         help="Of several checkpoints show the whole report of each.",
@@ -120,12 +120,12 @@ def output_format(parsed: Mapping[str, Any], formats: tuple[str, ...]) -> str:
 
 def quiet_option() -> click.Option:
     """Whether anything but errors is said on stderr."""
-    return click.Option(["-q", "--quiet"], is_flag=True, help="Say nothing on stderr but errors.")
+    return ViewOption(["-q", "--quiet"], is_flag=True, help="Say nothing on stderr but errors.")
 
 
 def no_progress_option() -> click.Option:
     """Whether progress is shown where stderr is a terminal."""
-    return click.Option(
+    return ViewOption(
         ["--no-progress"],
         is_flag=True,
         help="Show no progress; there is some only if stderr is a terminal.",
@@ -207,12 +207,13 @@ def _argument(each: Parameter, *, many: bool) -> click.Argument:
 
 
 def _option(each: Parameter) -> click.Option:
+    kind = ViewOption if isinstance(each.option, View) else click.Option
     if each.kind is bool:
-        return click.Option([each.flag], is_flag=True, help=each.option.help)
+        return kind([each.flag], is_flag=True, help=each.option.help)
     default = each.default.value if isinstance(each.default, enum.Enum) else each.default
     if each.many or each.option.for_people is not None:
         default = None
-    return click.Option(
+    return kind(
         [each.flag],
         type=_type(each),
         default=default,

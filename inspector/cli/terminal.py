@@ -17,14 +17,21 @@ DUMB = ("dumb", "unknown")
 """Values of TERM that mean a terminal without colours."""
 
 
+class ViewOption(click.Option):
+    """An option that says how things are shown and judged: a file that was found may set it.
+
+    An option of any other class runs, writes, opens or connects to something.
+    """
+
+
 def display_options() -> Iterator[click.Option]:
     """How text for people is shown."""
-    yield click.Option(
+    yield ViewOption(
         ["--wide"],
         is_flag=True,
         help="Show every column of tables, even if the terminal is narrower.",
     )
-    yield click.Option(
+    yield ViewOption(
         ["--color"],
         type=click.Choice([AUTO, ALWAYS, NEVER]),
         default=AUTO,

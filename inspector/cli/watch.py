@@ -11,7 +11,7 @@ import click
 from inspector.analyses.shared.declare import Analysis
 from inspector.cli.exits import Exit
 from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
-from inspector.cli.terminal import display_of, display_options
+from inspector.cli.terminal import ViewOption, display_of, display_options
 from inspector.cli.writing import destination, outside, write
 from inspector.plain_text import escape
 from inspector.render.formats import render
@@ -22,7 +22,7 @@ from inspector.render.watch_lines import batch_lines, head_line
 
 def watch_options() -> Iterator[click.Option]:
     """How the batches are written."""
-    yield click.Option(
+    yield ViewOption(
         ["-o", "--output"],
         type=click.Choice(["table", "ndjson"]),
         default="table",

@@ -79,6 +79,14 @@ class Option:
     for_people: int | None = None
 
 
+class View(Option):
+    """An option that says how what is read is shown and judged, and nothing else.
+
+    A file of options that was merely found may set these. What is run, written, opened or connected
+    to is no view, and a new option is none unless it is declared as one.
+    """
+
+
 @dataclass(frozen=True)
 class Parameter:
     """An option, or an argument, with its name and type.
@@ -315,4 +323,4 @@ def _one(kind: Any) -> tuple[Any, bool]:
 
 def _with_choices(option: Option, choices: Sequence[str]) -> Option:
     values = {each.name: getattr(option, each.name) for each in fields(option)}
-    return Option(**values | {"choices": tuple(choices)})
+    return type(option)(**values | {"choices": tuple(choices)})

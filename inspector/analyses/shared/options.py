@@ -6,14 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Annotated, get_type_hints
 
-from inspector.analyses.shared.declare import Group, Option, Parameter, parameter
+from inspector.analyses.shared.declare import Group, Option, Parameter, View, parameter
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.model import Redact, TimeoutKind
 
 FOR_PEOPLE = 100
 """Rows in a table for people unless told otherwise; machine formats get all."""
 
-LIMIT = Option(
+LIMIT = View(
     f"At most so many rows; 0: all.  [default: {FOR_PEOPLE} in table, markdown and html, else 0]",
     minimum=0,
     for_people=FOR_PEOPLE,
@@ -72,21 +72,21 @@ class Options:
     ] = field(default_factory=dict, repr=False)
     batch: Annotated[
         int | None,
-        Option(
+        View(
             "Judge the state that this batch made; by default the last committed one.",
             minimum=0,
             source="batchId",
         ),
     ] = None
     state_version: Annotated[
-        int | None, Option("Judge this state version (batch + 1).", minimum=0)
+        int | None, View("Judge this state version (batch + 1).", minimum=0)
     ] = None
     operator_id: Annotated[
-        int | None, Option("Only this operator id.", minimum=0, flag="--operator")
+        int | None, View("Only this operator id.", minimum=0, flag="--operator")
     ] = None
     store_name: Annotated[
         str | None,
-        Option(
+        View(
             "Only this store, such as left-keyToNumValues; left or right for the rows of that side "
             "of a join.",
             flag="--store",
@@ -94,10 +94,10 @@ class Options:
     ] = None
     partition_id: Annotated[
         int | None,
-        Option("Only this partition.", minimum=0, flag="--partition", source="snapshotPartitionId"),
+        View("Only this partition.", minimum=0, flag="--partition", source="snapshotPartitionId"),
     ] = None
     redact: Annotated[
-        Redact | None, Option("Show keys and values, their hash, or nothing of them.")
+        Redact | None, View("Show keys and values, their hash, or nothing of them.")
     ] = None
     workers: Annotated[
         int | None,
@@ -117,11 +117,11 @@ class Options:
     engine: EngineOptions = field(default_factory=lambda: EngineOptions(LOCAL))
     timeout_kind: Annotated[
         TimeoutKind | None,
-        Option("Clock of group-state timeouts, where the bytes do not show it."),
+        View("Clock of group-state timeouts, where the bytes do not show it."),
     ] = None
     event_time_fields: Annotated[
         tuple[str, ...],
-        Option(
+        View(
             "Field that carries the watermark, where the schema does not mark it: "
             "key.ts or value.ts.",
             metavar="[OP=]FIELD",
@@ -130,7 +130,7 @@ class Options:
     ] = ()
     operator_rules: Annotated[
         tuple[str, ...],
-        Option(
+        View(
             "Rule of an operator: never, or a comparison such as 'key.ts<=watermark', "
             "'key.window<=watermark-1h' or 'value.expires<processing'.",
             metavar="OP[:STORE]=RULE",
@@ -139,14 +139,14 @@ class Options:
     ] = ()
     join_retention: Annotated[
         tuple[str, ...],
-        Option(
+        View(
             "How far behind the watermark a join's side keeps its rows, such as left=1h.",
             metavar="[OP:]SIDE=DURATION",
         ),
     ] = ()
     key: Annotated[
         str | tuple[str, ...],
-        Option(
+        View(
             "Only this key: a field and its value (user=a, window.end=2024-01-01T00:00:10Z; "
             'repeatable), a JSON object (\'{"user": "a"}\'), its bytes (hex:...), or the hash of '
             "a redacted key (sha256:...).",
@@ -155,7 +155,7 @@ class Options:
     ] = ()
     where: Annotated[
         tuple[str, ...],
-        Option(
+        View(
             "Only rows whose field compares so, with = != < <= > or >=: of the key (user=a) or of "
             "the value ('value.count>10', in quotes for the shell); a dot leads into a struct, "
             "null is null; repeatable.",
@@ -166,7 +166,7 @@ class Options:
     value_schemas: Annotated[tuple[str, ...], _schema("value")] = ()
     thresholds: Annotated[
         Mapping[str, str | float],
-        Option(
+        View(
             "From which number on something is a finding, such as skew_ratio=5, "
             "heap_bytes=8GiB, or SS202=100 for at least 100 rows; repeatable. The page of "
             "findings lists all.",
