@@ -12,14 +12,14 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.checksums import side_files
 from inspector.discovery.placement import has_partition, hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.discovery.unknown_watermarks import held_back, recorded
+from inspector.discovery.unknown_watermarks import UNSEEN, held_back, recorded, sees_watermark
 from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.families import is_list
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
-from inspector.operators.join import COUNT, COUNT_STORES
+from inspector.operators.join import COUNT, COUNT_STORES, time_fields
 from inspector.operators.physical import fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
@@ -267,8 +267,9 @@ def _certainty(
 ) -> tuple[Certainty, str]:
     """How sure it is that a row which the rule covers should be gone, and why.
 
-    Since Spark 3.5 an operator downstream of a join or of group state sees a watermark that lags
-    by an amount which is not stored (``WatermarkPropagator``); before, all saw that of the query.
+    Spark itself leaves no row that the watermark of the operator has passed, but in complete mode:
+    one that stays shows that this is not the watermark of the query, or that something else put
+    it. So it proves nothing (premise ``one-watermark``).
     """
     if rule.user_supplied:
         return Certainty.PROVEN, rule.source
@@ -278,6 +279,11 @@ def _certainty(
     if rule.doubt:
         warns = INFERENCES["complete-mode"].warns
         return Certainty.INFERRED if warns else Certainty.UNDECIDED, rule.doubt
+    clock = rule.expiry.clock if rule.expiry is not None else None
+    if clock is Clock.WATERMARK or (
+        clock is Clock.TIMEOUT and not sees_watermark(checkpoint, operator, version)
+    ):
+        return Certainty.UNDECIDED, UNSEEN
     return Certainty.PROVEN, ""
 
 
@@ -290,14 +296,26 @@ def _cross_checks(
     checks += ["updates"] if dedup else []
     if rule.expiry is None or rule.user_supplied:
         return tuple(checks)
-    # Below a join or group state the watermark lags, so that more rows and timers pass.
-    lags = held_back(checkpoint, operator, version) is not None
     if _has_timers(rule):
-        checks += [] if lags else ["timers"]
-    elif dedup or operator.name in AGGREGATIONS:
+        checks += ["timers"] if sees_watermark(checkpoint, operator, version) else []
+    elif operator.name in deduplicate_within_watermark.NAMES:
+        # A row without an event time expires at 0 + delay, and is not too late.
         checks.append("removals")
-        checks += [] if lags else ["late" if dedup else "late-where-evicted"]
+    elif (dedup or operator.name in AGGREGATIONS) and _one_time(operator):
+        # Below a join or group state the watermark lags, so that more rows pass.
+        checks.append("removals")
+        checks += [] if held_back(checkpoint, operator, version) else ["late"]
     return tuple(checks)
+
+
+def _one_time(operator: Operator) -> bool:
+    """Whether the key has one time alone, so that no other can be the one that rows go by.
+
+    With two columns of a watermark the first of the input counts, in whatever order the key has
+    them (``WatermarkSupport.findEventTimeColumn``); and a restart may choose another, while the
+    schema file stays.
+    """
+    return all(len(time_fields(schema.key)) == 1 for schema in operator.schemas.values())
 
 
 def _has_timers(rule: StoreRule) -> bool:

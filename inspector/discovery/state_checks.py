@@ -20,7 +20,8 @@ from inspector.checkpoint.logfile import UNSEEN
 from inspector.checkpoint.roots import STATE, Selection
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.placement import partition_count, partition_counts, was_left
-from inspector.model import LIMITS, BatchId, Problem
+from inspector.discovery.unknown_watermarks import batches_for_state_alone
+from inspector.model import LIMITS, Problem
 
 MISSING_OPERATOR = "missing-operator"
 MISSING_PARTITION = "missing-partition"
@@ -79,26 +80,12 @@ def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
     elif checkpoint.layout.has_state:
         message = "got no operator in it, expected the state of at least one"
         yield Problem(MISSING_OPERATOR, message, state)
-    elif (batch := _batch_for_state_alone(checkpoint)) is not None:
+    elif (batch := next(batches_for_state_alone(checkpoint), None)) is not None:
         message = (
             f"it is missing, though the query has state: batch {batch} ran without new data, "
             "which Spark does for stateful operators alone"
         )
         yield Problem(MISSING_OPERATOR, message, state)
-
-
-def _batch_for_state_alone(checkpoint: Checkpoint) -> int | None:
-    """A batch that ran for no other reason than a watermark that rose since the batch before.
-
-    ``MicroBatchExecution.constructNextBatch``: without new data only
-    ``lastExecution.shouldRunAnotherBatch`` makes one, which asks the stateful operators.
-    """
-    for clock in checkpoint.logs.clocks.values():
-        before = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
-        rose = before is not None and (before.watermark_ms or 0) < (clock.watermark_ms or 0)
-        if clock.committed and clock.has_new_data is False and rose and not clock.appended:
-            return clock.batch_id
-    return None
 
 
 def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Iterator[Problem]:

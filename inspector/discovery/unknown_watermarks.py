@@ -9,12 +9,18 @@ nothing for long.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.operators.physical import PhysicalOperator, holds_watermark_back
+from inspector.model import BatchId
+from inspector.operators.physical import Asks, PhysicalOperator, holds_watermark_back
 from inspector.operators.rule import Clock, StoreRule
 
+UNSEEN = (
+    "the files do not show that a watermark reaches the operator, and a column that carries one is "
+    "no proof: a branch of the query without withWatermark has none, wherever its columns come from"
+)
 SINCE_3_5 = "optimizer.pruneFiltersCanPruneStreamingSubplan"
 
 
@@ -28,6 +34,36 @@ def held_back(checkpoint: Checkpoint, operator: Operator, version: int) -> Physi
     if not recorded(checkpoint, version, SINCE_3_5):
         return None
     return holds_watermark_back(operator.upstream)
+
+
+def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> bool:
+    """Whether the log shows that the operator sees the watermark of the query.
+
+    That one of its columns carries a watermark does not: the metadata comes with a schema too, as
+    that of a Parquet file, and on a branch without ``withWatermark`` there is none. But a batch
+    that ran without data because the watermark rose was asked for by an operator that sees it
+    (``IncrementalExecution.shouldRunAnotherBatch``). Until Spark 3.4 all see it.
+    """
+    if not recorded(checkpoint, version, SINCE_3_5):
+        return True
+    if held_back(checkpoint, operator, version) is not None:
+        return False
+    others = (one for one in checkpoint.query if one.operator_id != operator.operator_id)
+    alone = all(other.physical.asks is Asks.NEVER for other in others)
+    return alone and any(batch < version for batch in batches_for_state_alone(checkpoint))
+
+
+def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
+    """Batches that ran for no other reason than a watermark that rose since the batch before.
+
+    ``MicroBatchExecution.constructNextBatch``: without new data only
+    ``lastExecution.shouldRunAnotherBatch`` makes one, which asks the stateful operators.
+    """
+    for clock in checkpoint.logs.clocks.values():
+        before = checkpoint.logs.clocks.get(BatchId(clock.batch_id - 1))
+        rose = before is not None and (before.watermark_ms or 0) < (clock.watermark_ms or 0)
+        if clock.committed and clock.has_new_data is False and rose and not clock.appended:
+            yield clock.batch_id
 
 
 def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:

@@ -252,7 +252,7 @@ class _TimedOut:
         fired, first = self._runs_of(ids, step)
         over = state.put_over_clock[ids]
         ours, other = self._due_at[step], self._other_due_at[step]
-        if self._lags:
+        if self._lags and not (sure and self._view.premises.all_or_nothing):
             ours = np.full(len(ids), NO_CLOCK)
         return Leftovers(
             LeftoverClass.KEPT_WITHOUT_TIMEOUT if kept else LeftoverClass.REARMED,

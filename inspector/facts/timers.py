@@ -34,11 +34,14 @@ class TimerPremises(NamedTuple):
             (premise ``only-data-calls``).
         exact_watermark: the operator sees the watermark of the query, not one that lags behind it.
         clears_timers: no timer that has run out outlives its batch (premise ``clears-timers``).
+        all_or_nothing: where the watermark is not exact, the operator may see none, but never one
+            that lags: one by which a timer fired is that of the query.
     """
 
     fed_by_sources: bool = True
     exact_watermark: bool = True
     clears_timers: bool = False
+    all_or_nothing: bool = False
 
     def lags(self, kind: TimeoutKind) -> bool:
         """Whether the query's clock no more than bounds the one that the operator sees."""

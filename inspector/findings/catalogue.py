@@ -325,7 +325,8 @@ FOREIGN_RECORDS = Kind(
     means="A delta holds records that no release of Spark writes in the batch whose number it has: "
     "a deduplication puts a key that is there already, the watermark evicts a row that it has not "
     "reached, a row comes in that was too late, a timer is set in the past. The file was exchanged "
-    "with another version, copied from another partition or query, or changed.",
+    "with another version, copied from another partition or query, or changed. Each of these rests "
+    "on a premise of the topic `proofs`; where the query may refute it, nothing is reported.",
     to_do="compare the partition's deltas with a backup; Spark loads them as they lie here, "
     "whatever they hold",
     source="StreamingDeduplicateExec, StreamingDeduplicateWithinWatermarkExec, StateStoreSaveExec, "
@@ -640,11 +641,15 @@ UNDECIDED = Kind(
     "GroupState",
     (Certainty.UNDECIDED,),
     means="Keys of a group state whose bytes allow both: that a timeout left them behind, and that "
-    "a call for data did. The tables `undecided` and `undecided_keys` have the reasons.",
+    "a call for data did. Or rows, and timers, that the watermark of the query has passed and that "
+    "stay: Spark removes those in the same batch, so that most likely no watermark reaches the "
+    "operator. The tables `undecided` and `undecided_keys` have the reasons.",
     to_do="see the table undecided of inspector leftovers for what would decide them: often "
-    "--timeout-kind, or a longer history (spark.sql.streaming.minBatchesToRetain)",
+    "--timeout-kind, or a longer history (spark.sql.streaming.minBatchesToRetain). Of rows that "
+    "the watermark has passed: look whether withWatermark stands on the branch of the query that "
+    "leads to the operator",
     source="FlatMapGroupsWithStateExec (2.4 to 4.3), FlatMapGroupsInPandasWithStateExec (3.4 to "
-    "4.3)",
+    "4.3), WatermarkPropagator (3.5 to 4.3)",
     cause="The files do not show whether these keys were left behind by a timeout.",
     command="leftovers",
 )

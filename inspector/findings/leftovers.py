@@ -122,11 +122,20 @@ def judge_undecided(
             place.store_name,
             rows,
             sum(total.bytes for total in found),
-            f"The time of {what} has come, and the next batch will show whether "
-            f"{'it fires' if rows == 1 else 'they fire'}."
-            if timers
-            else f"The files do not show whether a timeout left {what} behind.",
+            _undecided_cause(what, found, timers=timers),
         )
+
+
+def _undecided_cause(what: str, found: Sequence[LeftoverTotal], *, timers: bool) -> str:
+    if timers:
+        they = "it fires" if what.startswith("1 ") else "they fire"
+        return f"The time of {what} has come, and the next batch will show whether {they}."
+    if all(total.kind is LeftoverClass.PAST_WATERMARK for total in found):
+        return (
+            f"The watermark of the query has passed {what}, and the files do not show whether it "
+            "reaches the operator."
+        )
+    return f"The files do not show whether a timeout left {what} behind."
 
 
 def _severity(total: LeftoverTotal) -> Severity:

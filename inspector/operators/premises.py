@@ -58,11 +58,14 @@ _PREMISES = (
     ),
     Premise(
         "set-after-clock",
-        "a timer is set after the processing time of its batch, or at or after the watermark",
-        "GroupStateImpl.setTimeoutDuration (a positive duration on the batch's processing time), "
-        ".setTimeoutTimestamp (refuses what is before the watermark); pyspark.sql.streaming.state",
+        "a timer that is not negative is set after the processing time of its batch, or at or "
+        "after the watermark that the operator sees",
+        "GroupStateImpl.setTimeoutDuration (a positive duration on the batch's processing time, "
+        "which may overflow), .setTimeoutTimestamp (refuses what is before the watermark); "
+        "pyspark.sql.streaming.state",
         "2.4 to 4.3",
-        "a state file that something else than Spark wrote",
+        "setTimeoutDuration of Long.MaxValue, whose timer is negative; an operator that sees no "
+        "watermark (premise one-watermark)",
     ),
     Premise(
         "clears-timers",
@@ -87,11 +90,56 @@ _PREMISES = (
     ),
     Premise(
         "one-watermark",
-        "an operator that no join and no group state stands above sees the watermark of the query",
-        "WatermarkPropagator, StateStoreWriter.produceOutputWatermark",
+        "an operator sees the watermark of the query if no operator above it keeps the watermark "
+        "from it, and a batch ran without data because the watermark rose, in a query in which "
+        "nothing else asks for such a batch",
+        "WatermarkPropagator, StateStoreWriter.produceOutputWatermark (inspector.operators."
+        "physical), IncrementalExecution.shouldRunAnotherBatch",
         "all; until 3.4 every operator does",
-        "a join or group state above the operator (3.5 and later), for which the premise is not "
-        "used",
+        "a join, group state, or transformWithState in processing time above the operator (3.5 and "
+        "later); a branch without withWatermark, whose columns have the metadata of one by their "
+        "schema (that of a Parquet file that such a query wrote, outputStructType=df.schema); a "
+        "restart without withWatermark, which leaves the schema file as it is: rows that the "
+        "watermark has passed therefore prove nothing",
+    ),
+    Premise(
+        "removes-what-is-there",
+        "a delta of the HDFS-backed provider removes only keys that the version before it has",
+        "HDFSBackedStateStore.remove (RocksDB's provider writes a removal without a look)",
+        "2.3 to 4.3",
+        "nothing that one attempt of a batch does; of two attempts whose function gives different "
+        "rows, over a file system that keeps the first file, the files are of no one chain either",
+    ),
+    Premise(
+        "puts-once",
+        "a deduplication puts a key only if the version before does not have it",
+        "BaseStreamingDeduplicateExec.doExecute (keyExists, before anything is evicted)",
+        "2.3 to 4.3",
+        "as of removes-what-is-there",
+    ),
+    Premise(
+        "evicts-what-is-covered",
+        "a deduplication and an aggregation remove only rows whose time the watermark of their "
+        "batch has reached: that of the operator is never above it",
+        "WatermarkSupport.removeKeysOlderThanWatermark, StateStoreSaveExec, "
+        "StreamingDeduplicateWithinWatermarkExec.evictDupInfoFromState",
+        "2.3 to 4.3",
+        "a second time in the key, by which the rows go (two columns with a watermark and "
+        "statefulOperator.allowMultiple=false, or another column after a restart), so that only "
+        "keys with one time are checked",
+    ),
+    Premise(
+        "drops-late-rows",
+        "in a batch in which it evicts a row of a time after 1970, a deduplication by the event "
+        "time and an aggregation put no row that the watermark of the batch and of the one before "
+        "it had reached",
+        "WatermarkSupport.watermarkPredicateForDataForLateEvents (one expression for both), "
+        "PropagateWatermarkSimulator.getInputWatermarkForLateEvents (the watermark of the batch "
+        "before, in the plan of this one)",
+        "2.3 to 4.3",
+        "a null event time in dropDuplicatesWithinWatermark, which reads as 0 and is not late, so "
+        "that the premise is not used there; complete mode, and an operator that sees no "
+        "watermark, neither of which evicts; a second time in the key; a join or group state above",
     ),
     Premise(
         "one-clock",

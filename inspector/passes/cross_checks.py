@@ -1,25 +1,21 @@
 """Records that the batch of their delta cannot have written: the file belongs elsewhere.
 
-Each check follows from what an operator does in every release of Spark that was read (2.4 to 4.3),
-costs a comparison a version, and is silent on every checkpoint that Spark wrote:
+Each check rests on a premise of :mod:`inspector.operators.premises`, which names the Spark source
+and what would refute it; where that may be so, the check is silent. It costs a comparison for each
+version.
 
 ``absent``
-    A removal is written only for a key that is there (``HDFSBackedStateStore.remove``); RocksDB's
-    provider writes it without a look.
+    No removal of a key that is not there (premise ``removes-what-is-there``).
 ``updates``
-    A deduplication puts a key only if it is not there (``StreamingDeduplicateExec``,
-    ``StreamingDeduplicateWithinWatermarkExec``), so that it never puts one again.
+    No put of a key that is there, by a deduplication (premise ``puts-once``).
 ``removals``
-    What the watermark evicts lies at or below the watermark of the batch
-    (``StateStoreSaveExec``, and both deduplications), which is that of ``offsets/N``.
+    No removal of a row that the watermark of the batch has not reached (premise
+    ``evicts-what-is-covered``).
 ``late``
-    Rows at or below the watermark for late events, which is that of the batch or of the one before
-    it, are dropped before they reach the state (``WatermarkSupport``).
-``late-where-evicted``
-    The same of an aggregation. Complete mode drops none; but what removes is not complete mode.
+    No put of a row that was too late, in a batch that evicted one (premise ``drops-late-rows``).
+    A batch that evicts nothing does not show that the operator sees a watermark.
 ``timers``
-    A timer is set at or after the watermark, or after the time, of its batch (premise
-    ``set-after-clock``).
+    No timer before the watermark and the time of its batch (premise ``set-after-clock``).
 
 Batches whose clocks are not known, or contradict each other, are not checked, nor are those that a
 tool appended (premise ``appended-batch``).
@@ -124,8 +120,8 @@ class CrossChecks:
     def _late(
         self, change: Change, batch: BatchClock, before: BatchClock | None
     ) -> Iterator[Wrong]:
-        evicted = "late-where-evicted" in self._checks and change.counts.removals > 0
-        if not evicted and "late" not in self._checks:
+        # Without a watermark an operator evicts what lies before 1970, and drops no more.
+        if "late" not in self._checks or (change.latest_removal or 0) <= 0:
             return
         if before is None or before.watermark_ms is None or batch.watermark_ms is None:
             return
@@ -143,7 +139,8 @@ class CrossChecks:
             return
         self._note("timers", change.earliest_put is not None)
         bound = min(batch.watermark_ms or 0, batch.timestamp_ms or 0)
-        if change.earliest_put is not None and change.earliest_put < bound:
+        # The sum of a time and a duration that is too long for it is negative.
+        if change.earliest_put is not None and 0 <= change.earliest_put < bound:
             yield Wrong(
                 FOREIGN_RECORDS,
                 f"got a timer of {change.earliest_put}, expected none before {bound}, the earlier "

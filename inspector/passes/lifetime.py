@@ -42,6 +42,8 @@ class Lifetime:
             store.fed_by_sources,
             store.certainty is Certainty.PROVEN,
             store.timers_always_clear,
+            # What is inferred is that the watermark lags.
+            store.certainty is not Certainty.INFERRED,
         )
         self._runs = TimerRuns(store.timeout_kinds, self._premises)
         self._calls: dict[int, Calls] = {}

@@ -84,3 +84,10 @@ def test_a_batch_is_one_less_than_its_version() -> None:
     for row in api.leftovers(str(checkpoint_of("fmgws_event_ignore"))).primary.rows:
         assert row["expired_batch"] == row["expired_version"] - 1
         assert row["last_put_batch"] == row["last_put_version"] - 1
+
+
+def test_a_timer_that_fired_by_the_watermark_shows_which_one_it_was() -> None:
+    # No batch ran without data, so that only the calls show that one reaches the operator.
+    rows = api.leftovers(str(checkpoint_of("fmgws_nodata_off"))).primary.rows
+    assert {row["certainty"] for row in rows} == {"proven"}
+    assert all(row["clock_ms"] < row["threshold_ms"] for row in rows)

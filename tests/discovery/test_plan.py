@@ -13,8 +13,9 @@ from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.discovery.unknown_watermarks import SINCE_3_5, UNSEEN
 from inspector.model import Certainty, TimeoutKind
-from inspector.sparktypes import parse_ddl, to_json
+from inspector.sparktypes import StructField, StructType, parse_ddl, to_json
 from tests import cases
 from tests.cases import Batch, small_checkpoint
 
@@ -85,15 +86,16 @@ def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
     cases.write_operator(root, 0, "dedupe", "default")
     recorded_since_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
     cases.write_logs(root, [Batch(3000, 4000, 3)], recorded_since_3_5, first=3)
-    assert {s.certainty for t in planned(root) for s in t.stores} == {Certainty.PROVEN}
+    judged = [s for t in planned(root) for s in t.stores if s.expiry is not None]
+    assert {store.certainty for store in judged} == {Certainty.UNDECIDED}
     cases.write_operator(root, 1, name, "default")
     found = {t.operator_id: (t.stores[0].certainty, t.stores[0].reason) for t in planned(root)}
     assert found == {
         0: (Certainty.INFERRED, f"downstream of {name} the watermark lags"),
         1: (Certainty.PROVEN, ""),
     }
-    before = {t.operator_id: t.stores[0].certainty for t in planned(root, TaskRequest(3))}
-    assert before == dict.fromkeys((0, 1), Certainty.PROVEN)
+    before = {s.reason for t in planned(root, TaskRequest(3)) for s in t.stores}
+    assert not any("downstream" in reason for reason in before)
 
 
 def test_where_the_output_mode_decides_leftovers_are_inferred(tmp_path: Path) -> None:
@@ -230,3 +232,68 @@ def test_a_query_without_timeouts_has_no_clock_to_read(tmp_path: Path) -> None:
     cases.write_schema(root / "state/0/0", cases.USER, parse_ddl("groupState struct<a: int>"))
     (task,) = planned(root, TaskRequest(1))
     assert (task.stores[0].timeout_kinds, task.stores[0].expiry) == ((), None)
+
+
+RISES_ALONE = (Batch(5, 1, 1), Batch(6, 2, 1), Batch(6, 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("batches", "beside", "version", "sees"),
+    [
+        (RISES_ALONE, (), 3, True),
+        (RISES_ALONE, ("globalLimit",), 3, True),
+        # The other operator may have asked for the batch.
+        (RISES_ALONE, ("dedupe",), 3, False),
+        # The batch is newer than the judged version.
+        (RISES_ALONE, (), 1, False),
+        ((Batch(5, 1, 1), Batch(6, 2, 2), Batch(7, 3, 3)), (), 3, False),
+        # A processing-time timeout asks for such a batch, whatever the operator sees.
+        ((Batch(5, 1, 1), Batch(5, 2, 1), Batch(6, 3, 2)), (), 3, False),
+    ],
+)
+def test_timers_follow_the_watermark_of_the_query_where_it_alone_made_a_batch(
+    tmp_path: Path, batches: tuple[Batch, ...], beside: tuple[str, ...], version: int, sees: bool
+) -> None:
+    for number, name in enumerate(beside, 1):
+        cases.write_operator(tmp_path, number, name, "default")
+        cases.write_schema(tmp_path / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
+        cases.write_store(tmp_path / f"state/{number}/0", {1: []})
+    store = group_state_store(tmp_path, batches, version=version)
+    # Until Spark 3.4 every operator saw it.
+    assert (store.certainty, store.reason) == (Certainty.PROVEN, "")
+    cases.write_logs(tmp_path, batches, {SINCE_3_5: "true"})
+    found = planned(tmp_path, TaskRequest(version))[0].stores[0]
+    expected = (Certainty.PROVEN, "") if sees else (Certainty.UNDECIDED, UNSEEN)
+    assert (found.certainty, found.reason) == expected
+    assert ("timers" in found.cross_checks) is sees
+
+
+(MARKED,) = cases.EVENT_TIME.fields
+SECOND_TIME = replace(MARKED, name="t2", metadata={})
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "checks"),
+    [
+        ("dedupe", (MARKED,), cases.USER, {"updates", "removals", "late"}),
+        ("stateStoreSave", (MARKED,), cases.USER, {"removals", "late"}),
+        # Which of the two is the first of the input is not in the checkpoint.
+        ("dedupe", (MARKED, SECOND_TIME), cases.USER, {"updates"}),
+        ("stateStoreSave", (MARKED, SECOND_TIME), cases.USER, set()),
+        # A null event time reads as 0, and is not late.
+        ("dedupeWithinWatermark", (MARKED,), cases.EXPIRES_AT, {"updates", "removals"}),
+    ],
+)
+def test_a_store_is_held_against_its_batches_where_nothing_refutes_the_premise(
+    tmp_path: Path,
+    name: str,
+    key: tuple[StructField, ...],
+    value: StructType,
+    checks: set[str],
+) -> None:
+    cases.write_logs(tmp_path, [Batch(5, 1, 1)])
+    cases.write_operator(tmp_path, 0, name, "default")
+    cases.write_schema(tmp_path / "state/0/0", StructType(key), value)
+    cases.write_store(tmp_path / "state/0/0", {1: []})
+    (store,) = planned(tmp_path, TaskRequest(1))[0].stores
+    assert set(store.cross_checks) - {"absent"} == checks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,23 @@ def test_what_the_user_said_of_an_operator_counts(tmp_path: Path) -> None:
     # To name the field is not to name its lag.
     named = with_rules(found, UserRules.parse(event_time_fields=[f"0={field}"]))
     assert rule_of(with_unknown_watermarks(named, 1)).expiry is None
+
+
+@pytest.mark.parametrize(
+    ("mode", "arrives"), [("EventTime", True), ("NoTime", True), ("ProcessingTime", False)]
+)
+def test_below_transform_with_state_a_watermark_arrives_unless_it_follows_processing_time(
+    tmp_path: Path, mode: str, arrives: bool
+) -> None:
+    name = "transformWithStateInPySparkExec"
+    chain(tmp_path, "dedupe", name)
+    written = tmp_path / "state/1/_metadata/metadata"
+    content = json.loads(written.read_text().split("\n")[1])
+    content["operatorPropertiesJson"] = json.dumps({"timeMode": mode})
+    written.unlink()
+    (written.parent / "v2").mkdir()
+    (written.parent / "v2/0").write_text(f"v2\n{json.dumps(content)}")
+    found = open_checkpoint(str(tmp_path))
+    above = held_back(found, found.operators[0], 1)
+    assert (above is None) is arrives
+    assert (rule_of(with_unknown_watermarks(found, 1)).expiry is not None) is arrives

@@ -179,3 +179,15 @@ def test_timers_that_wait_for_the_next_batch_are_undecided() -> None:
         "The time of 1 timer has come, and the next batch will show whether it fires."
     )
     assert found.evidence == "1 timer: so"
+
+
+def test_rows_that_the_watermark_has_passed_may_be_where_none_arrives() -> None:
+    two = LeftoverTotal(LeftoverClass.PAST_WATERMARK, UNDECIDED, 2, 80, 5, reason="so")
+    (found,) = judge_undecided(PLACE, [two], said=False)
+    assert found.cause == (
+        "The watermark of the query has passed 2 keys, and the files do not show whether it "
+        "reaches the operator."
+    )
+    kept = replace(two, kind=KEPT)
+    (mixed,) = judge_undecided(PLACE, [two, kept], said=False)
+    assert "whether a timeout left 4 keys behind" in mixed.cause

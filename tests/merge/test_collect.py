@@ -202,7 +202,7 @@ def test_what_the_tasks_of_a_checkpoint_emit_is_collected_whole(tmp_path: Path) 
     found = observed_in(small_checkpoint(tmp_path))
     facts = collect(fact_batches(found))
     assert len(facts.versions) == len(facts_of_type(found, VersionFacts))
-    assert len(facts.leftovers) == len(facts_of_type(found, Leftover)) > 0
+    assert len(facts.undecided) == len(facts_of_type(found, Leftover)) > 0
     assert facts.problems == [
         one.fact.problem(one.store) for one in found if isinstance(one.fact, ReadProblem)
     ]

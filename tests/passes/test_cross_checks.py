@@ -55,17 +55,25 @@ def test_the_watermark_evicts_what_it_has_reached(time: int, wrong: list[str]) -
 
 
 @pytest.mark.parametrize(("time", "wrong"), [(100_000, [FOREIGN_RECORDS]), (100_001, [])])
-def test_late_rows_never_reach_the_state(time: int, wrong: list[str]) -> None:
-    assert said("late", put=time, puts=1) == wrong
-    assert said("late-where-evicted", put=time, puts=1, removals=1) == wrong
-    assert said("late-where-evicted", put=time, puts=1) == []  # may be complete mode
-    assert said("late", version=4, put=time, puts=1) == []  # the batch before is not known
+def test_late_rows_never_reach_the_state_of_an_operator_that_evicts(
+    time: int, wrong: list[str]
+) -> None:
+    assert said("late", put=time, puts=1, removal=1, removals=1) == wrong
+    # It may be complete mode, or see no watermark.
+    assert said("late", put=time, puts=1) == []
+    assert said("late", put=time, puts=1, removal=0, removals=1) == []
+    # The batch before is not known.
+    assert said("late", version=4, put=time, puts=1, removal=1, removals=1) == []
 
 
 @pytest.mark.parametrize(("time", "wrong"), [(199, [FOREIGN_RECORDS]), (200, [])])
 def test_a_timer_is_never_set_in_the_past(time: int, wrong: list[str]) -> None:
     assert said("timers", expiry=TIMER, put=time, puts=1) == wrong
     assert said("timers", version=6, expiry=TIMER, put=time, puts=1) == []
+
+
+def test_the_timer_of_a_duration_that_is_too_long_is_negative() -> None:
+    assert said("timers", expiry=TIMER, put=-(2**63) + 900, puts=1) == []
 
 
 def test_it_says_how_often_it_could_speak() -> None:
