@@ -195,8 +195,8 @@ def _file(item: object, folder: str, key: str) -> TableFile:
     if escape(name) != name or size_of_name > _LONGEST_NAME:
         shown = escape(name if len(name) <= _SHOWN_OF_NAME else f"{name[:_SHOWN_OF_NAME]}...")
         raise DecodeError(
-            f"got the file name '{shown}', {size_of_name:,} byte{'s' * (size_of_name != 1)}, in "
-            f"the snapshot, expected at most {_LONGEST_NAME} bytes without control characters"
+            f"got the file name '{shown}', {size_of_name:,} byte{'s' * (size_of_name != 1)}, "
+            f"expected at most {_LONGEST_NAME} bytes without control characters"
         )
     known = isinstance(size, int) and not isinstance(size, bool) and size >= 0
     return TableFile(f"{folder}/{name}", size if known else None)
