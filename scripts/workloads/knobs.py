@@ -393,6 +393,7 @@ def failing(random: Random) -> Knobs:
     at = random.randint(4, 8)
     knobs = maker(random) | {"failAt": at, "failHow": "sink", "ticks": 13, "nodata": "true"}
     knobs |= {"timeout": random.choice(["event", "processing"]), "wm": "true"}
+    knobs["ahead"] = random.choice([0, DAY, 365 * DAY])  # a clock that is behind is warned of
     if str(knobs["profile"]).startswith("lapse"):
         knobs["profile"] = "healthy"
     if maker is group_state:
