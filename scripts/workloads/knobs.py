@@ -277,7 +277,7 @@ def store(random: Random, release: tuple[int, int], knobs: Knobs) -> Knobs:
     return found
 
 
-SHAPES = ["{top}.{below}", "{top}.{below}", "u({below}|{other})", "{low}.u({below}|{beside})"]
+SHAPES = ["{top}.{below}", "{top}.{below}", "u({below}|{other})", "{low}.u({beside}|{below})"]
 SHAPES += ["{low}.{top}.{below}", "{below}", "join({below}|{beside})", "dedup.u({below}|self)"]
 
 
