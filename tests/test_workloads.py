@@ -152,7 +152,7 @@ def drawn() -> list[str]:
     [
         r" plan=(fm|dedup|ddw)\.tws\.\S* timeMode1=processing",  # no watermark comes down
         r" emit=meta timeout=event .*plan=pd\.twsp",
-        r" plan=fm\.u\(tws\.\S*second\) timeMode1=processing",  # an idle batch is another's
+        r" plan=fm\.u\(\S*second\|tws\.\S* timeMode\d=processing",  # an idle batch is another's
         r" op=ddw .*pNull=[1-9]",
         r" timeout=processing .*huge=[1-9]",
         r" plan=twice .*multiple=false",

@@ -101,7 +101,7 @@ class Workload(spark: ThisSpark.Session, root: String, line: String) {
   private def repartition(partitions: Int): Unit = {
     Stages.repartition(spark, checkpoint, partitions)
     val (last, line) = batches.last
-    batches(last + 1) = line.replaceFirst("\"b\":\\d+", s"\"b\":${last + 1},\"repartitioned\":$partitions")
+    batches(last + 1) = line.replaceFirst("""b":\d+""", s"""b":${last + 1},"repartitioned":$partitions""")
     StateStore.stop()
   }
 

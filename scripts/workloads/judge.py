@@ -134,11 +134,11 @@ def is_damage(finding: Finding) -> bool:
 def is_healthy(workload: Workload) -> bool:
     """Whether its function removes whatever fires, has a timeout that can fire, and a watermark.
 
-    A source that is idle holds the watermark back, which is worth a warning; a plan may have
-    operators without a watermark, which is, too.
+    A source that is idle holds the watermark back, and times of the far future bring it there,
+    which is worth a warning; a plan may have operators without a watermark, which is, too.
     """
     spec = workload.spec
-    idle = "idle" in spec or "idleFrom" in spec
+    idle = "idle" in spec or "idleFrom" in spec or "pMax" in spec
     functions = spec.get("profile") == HEALTHY and spec.get("then", HEALTHY) == HEALTHY
     return functions and spec.get("timeout") != "none" and not idle and "plan" not in spec
 

@@ -214,8 +214,8 @@ def join(random: Random) -> Knobs:
         knobs["how"] = random.choice(hows)
     elif random.random() < 0.3 and condition == "one":
         knobs |= {"wmRight": "false"}
-    if random.random() < 0.2:
-        knobs["joinFmt"] = 1
+    if random.random() < 0.2 and knobs["how"] == "inner":
+        knobs["joinFmt"] = 1  # in which Spark refuses outer joins
     return knobs | _whole(knobs) | ({"idle": "true"} if random.random() < 0.1 else {})
 
 
@@ -277,7 +277,7 @@ def store(random: Random, release: tuple[int, int], knobs: Knobs) -> Knobs:
     return found
 
 
-SHAPES = ["{top}.{below}", "{top}.{below}", "u({below}|{other})", "{low}.u({below}|{beside})"]
+SHAPES = ["{top}.{below}", "{top}.{below}", "u({below}|{other})", "{low}.u({beside}|{below})"]
 SHAPES += ["{low}.{top}.{below}", "{below}", "join({below}|{beside})", "dedup.u({below}|self)"]
 
 
@@ -377,7 +377,7 @@ def changed(random: Random) -> Knobs:
     """The function is another one from a restart on; what was before may be purged."""
     maker = random.choice([group_state, group_state, pandas_state])
     knobs = maker(random) | {"ticks": random.randint(12, 18), "restarts": random.choice([5, 7])}
-    knobs["timeout"] = random.choice(["event", "processing"])
+    knobs |= {"timeout": random.choice(["event", "processing"]), "wm": "true"}
     knobs["profile"] = random.choice(["keep", "arm", "mixed", "healthy", "datamix", "ignore"])
     knobs["then"] = random.choice(["keep", "arm", "mixed", "healthy", "datamix", "ignore"])
     if maker is group_state:
@@ -393,6 +393,7 @@ def failing(random: Random) -> Knobs:
     at = random.randint(4, 8)
     knobs = maker(random) | {"failAt": at, "failHow": "sink", "ticks": 13, "nodata": "true"}
     knobs |= {"timeout": random.choice(["event", "processing"]), "wm": "true"}
+    knobs["ahead"] = random.choice([0, DAY, 365 * DAY])  # a clock that is behind is warned of
     if str(knobs["profile"]).startswith("lapse"):
         knobs["profile"] = "healthy"
     if maker is group_state:
@@ -432,7 +433,7 @@ def odd_marks(random: Random) -> Knobs:
         "fm.u(dedup.meta|one)",
         "u(fm.meta|dedup.one)",
     ]
-    plans += ["dedup.wm.fm.one", "ddw.wm.dedup.one", "agg.wm.fm.one", "fm.dedup.self"]
+    plans += ["dedup.wm.fm.nowm", "ddw.wm.dedup.nowm", "agg.wm.fm.nowm", "fm.dedup.self"]
     plans += [
         "u(self|dedup.second)",
         "agg.dedup.self",
@@ -444,6 +445,8 @@ def odd_marks(random: Random) -> Knobs:
     knobs |= functions(random) | {"wm": "true"}
     if str(knobs["profile"]).startswith("lapse"):
         knobs["profile"] = "mixed"
+    if "fm.nowm" in str(knobs["plan"]):
+        knobs["timeout"] = "processing"
     if knobs["plan"] == "twice":
         knobs |= {"multiple": "false", "gap2": random.choice([15, 40, 90])}
     return knobs | _trouble(random, task=True)
