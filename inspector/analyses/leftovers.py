@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated, Any
@@ -118,7 +118,7 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
         request.task, request.operator_name, request.redact, decoded=request.key_schema is None
     )
 
-    def rows(facts: Facts) -> list[dict[str, Any]]:
+    def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
         resolved = request.resolution.resolved(facts.of(Leftover))
         found = [one for one in resolved if one.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:

@@ -18,7 +18,7 @@ the table. What rows are in JSON, Arrow and text is made of the columns and of :
 from __future__ import annotations
 
 import enum
-from collections.abc import Collection, Hashable, Iterable
+from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
 from typing import Annotated, Any, ClassVar, TypeVar, cast, get_args, get_origin, get_type_hints
@@ -61,13 +61,16 @@ class Row:
     Attributes:
         table_name: its name in JSON; "" of a base that several tables share.
         when_empty: what to say when there are no rows.
+        renames: a field has another name than its column.
     """
 
     table_name: ClassVar[str] = ""
     when_empty: ClassVar[str] = "none"
+    renames: ClassVar[bool] = False
 
     def __init_subclass__(cls, *, table: str = "", empty: str = "none") -> None:
         cls.table_name, cls.when_empty = table, empty
+        cls.renames = cls.renames or any(name.endswith("_") for name in cls.__annotations__)
 
     @classmethod
     def row_meaning(cls) -> str:
@@ -107,9 +110,12 @@ class Row:
         )
 
 
-def values(row: Row) -> dict[str, Any]:
-    """The values of a row by the names of its columns."""
-    return {name.rstrip("_"): value for name, value in vars(row).items()}
+def values(row: Row) -> Mapping[str, Any]:
+    """The values of a row by the names of its columns; rows are many, so that few are copied."""
+    found = vars(row)
+    if not type(row).renames:
+        return found
+    return {name.rstrip("_"): value for name, value in found.items()}
 
 
 @cache

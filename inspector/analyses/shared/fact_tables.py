@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -98,7 +98,7 @@ def _of_task(request: FactTableTask) -> Iterator[pa.RecordBatch]:
 
 
 def _batch(
-    table: FactTable, schema: pa.Schema, rows: list[dict[str, Any]], key_schema: str | None
+    table: FactTable, schema: pa.Schema, rows: Sequence[Mapping[str, Any]], key_schema: str | None
 ) -> pa.RecordBatch:
     """Rows as a batch; their ``key_hex`` under the schema, if there is one."""
     if key_schema is None:
@@ -122,7 +122,7 @@ def _declared(request: FactTableTask) -> FactTable:
     return next(t for t in tables if isinstance(t, FactTable) and t.name == request.table)
 
 
-RowsOfFacts = Callable[[Facts], list[dict[str, Any]]]
+RowsOfFacts = Callable[[Facts], Sequence[Mapping[str, Any]]]
 
 
 @dataclass(frozen=True)

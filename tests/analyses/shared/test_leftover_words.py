@@ -46,7 +46,7 @@ def words(redact: Redact = Redact.NONE) -> LeftoverWords:
 
 def row_of(redact: Redact = Redact.NONE, **more: Any) -> Row:
     (row,) = words(redact).rows([fact(**more)], LeftoverRow)
-    return values(row)
+    return dict(values(row))
 
 
 def test_a_row_has_all_columns_and_what_follows_from_the_fact() -> None:
