@@ -30,8 +30,8 @@ from inspector.facts.versions import VersionFacts, measure_version
 from inspector.kernel.loader import ENVIRONMENT, kernel
 from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.operators.rule import Clock, ExpiryField, RowPart
-from inspector.passes.observe import tracking
 from inspector.passes.run import run_tasks
+from inspector.passes.tracked import tracking
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import (
     LONG,

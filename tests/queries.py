@@ -18,7 +18,7 @@ from inspector.facts.timers import Calls, TimerPremises, TimerRecords, calls_of
 from inspector.merge.collect import Facts, collect
 from inspector.model import NO_TIMEOUT, BatchClock, BatchId, Certainty, StoreId, TimeoutKind
 from inspector.passes.lifetime import Lifetime
-from inspector.passes.observe import tracking
+from inspector.passes.tracked import tracking
 from inspector.sparktypes import to_json
 from inspector.state.replay import StateMap
 from tests import cases

@@ -25,6 +25,8 @@ from inspector.discovery.tasks import Task
 from inspector.findings.finding import Group
 from inspector.model import Redact
 from inspector.render.report import Report
+from tests import cases
+from tests.cases import Batch
 
 SHOWN = Options(redact=Redact.NONE)
 NEWEST = {"agg-4": 7, "agg-4-to-7": 8, "agg-4-to-7-to-3": 9} | {
@@ -214,3 +216,49 @@ def test_partitions_that_the_log_does_not_explain_are_still_too_many(
     assert list(entries(root, {r'(shuffle\.partitions":")\d+': r"\g<1>3"}))
     slugs = {problem.slug for problem in api.audit(str(root)).problems}
     assert "extra-partition" in slugs
+
+
+PARTITIONS = "shuffle.partitions"
+
+
+@pytest.fixture
+def given_up(tmp_path: Path) -> Path:
+    """A repartitioning that gave up a failed batch, as ``skipUncommittedBatches`` does.
+
+    Batch 2 failed when one partition had written its version. Batch 3 has the entry of batch 1 with
+    another number of partitions, and batch 2 an empty commit.
+    """
+    root = tmp_path / "given_up"
+    before = [Batch(0, 1000, 1), Batch(5000, 2000, 2), Batch(9000, 3000, 3)]
+    cases.write_logs(root, before, {PARTITIONS: "2"})
+    cases.write_logs(root, [Batch(5000, 2000, 2)], {PARTITIONS: "3"}, first=3)
+    cases.write_logs(root, [Batch(9000, 4000, 4)], {PARTITIONS: "3"}, first=4)
+    for batch, watermark in ((0, 5000), (1, 9000), (2, 0), (3, 9000), (4, 9000)):
+        (root / f"commits/{batch}").write_text(f'v1\n{{"nextBatchWatermarkMs":{watermark}}}')
+    cases.write_operator(root, 0, "dedupe", "default", partitions=2)
+    cases.write_schema(root / "state/0/0", cases.EVENT_TIME, cases.EXPIRES_AT)
+    rows = [(cases.micros(1000 * ms), bytes(16)) for ms in (6000, 20_000, 30_000)]
+    cases.write_store(root / "state/0/0", {1: rows[:1], 2: rows[1:2], 3: []})
+    cases.write_store(root / "state/0/1", {1: rows[2:], 2: []})
+    for partition, row in enumerate(rows):
+        cases.write_store(root / f"state/0/{partition}", {5: []}, {4: [row]})
+    return root
+
+
+def test_a_batch_that_a_repartitioning_gave_up_made_no_version(given_up: Path) -> None:
+    logs = open_checkpoint(str(given_up)).logs
+    assert (dict(logs.repartitions), logs.given_up) == ({3: 1}, {2})
+    assert [clock.appended for clock in logs.clocks.values()] == [False] * 3 + [True, False]
+    report = api.verify(str(given_up))
+    assert (report.findings, report.problems) == ((), ())
+    # It was there before the watermark of batch 4 passed it, and is there behind it.
+    leftovers = rows_of(api.leftovers(str(given_up), SHOWN))
+    assert [(row["expired_batch"], row["last_put_batch"]) for row in leftovers] == [(4, 0)]
+
+
+def test_a_row_that_no_older_partition_had_has_no_history(given_up: Path) -> None:
+    """A tool changed the state on the way: then nothing is made up."""
+    other = [(cases.micros(7_000_000), bytes(16))]
+    cases.write_store(given_up / "state/0/0", {}, {4: other})
+    leftovers = rows_of(api.leftovers(str(given_up), SHOWN))
+    assert [(row["expired_batch"], row["last_put_batch"]) for row in leftovers] == [(4, None)]

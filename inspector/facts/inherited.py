@@ -90,12 +90,14 @@ class Inherited:
             runs: of the timers of the map.
             batches: with their clocks.
         """
-        state, own = self._state, [*self._state.versions]
-        versions = [*sorted({*own[:-1], *self._versions}), own[-1]]
+        state, last = self._state, max(self._versions)
+        # What an attempt wrote that the repartitioning gave up is no version of the state.
+        own = {step: v for step, v in enumerate(state.versions) if v <= last}
+        versions = [*sorted({*own.values(), *self._versions}), state.versions[-1]]
         place = {version: step for step, version in enumerate(versions)}
         state.versions[:] = versions
         state.base_step, state.inherited = place[self._base], len(versions) - 1
-        runs.renumber([place[version] for version in own], versions, batches)
+        runs.renumber({step: place[v] for step, v in own.items()}, versions, batches)
         steps = np.full(max(versions) + 2, BEFORE_WINDOW, np.int64)
         steps[list(place)] = list(place.values())
         ids = np.flatnonzero(self._found)

@@ -132,12 +132,12 @@ class TimerRuns:
         self.ever_armed[put[records.after[records.put] != NO_TIMEOUT]] = True
 
     def renumber(
-        self, steps: Sequence[int], versions: Sequence[int], batches: Mapping[int, BatchClock]
+        self, steps: Mapping[int, int], versions: Sequence[int], batches: Mapping[int, BatchClock]
     ) -> None:
         """Put steps of other partitions before the last one, and among those before it.
 
         Args:
-            steps: the new number of each step so far.
+            steps: the new number of each step before the last one that stays.
             versions: of all steps.
             batches: with their clocks.
         """
@@ -145,7 +145,8 @@ class TimerRuns:
             times = (batches[v - 1].time_ms(kind) if v - 1 in batches else None for v in versions)
             self.thresholds[kind] = [NO_CLOCK if time is None else time for time in times]
             standing, run.standing = run.standing, np.zeros(len(versions), np.bool_)
-            run.standing[list(steps[: len(standing)])] = standing[: len(steps)]
+            for old, new in steps.items():
+                run.standing[new] = old < len(standing) and standing[old]
 
     def inherit(self, state: StateMap, ids: Int64s, fired: Mapping[TimeoutKind, Runs]) -> None:
         """Go on with the runs that some keys had in other partitions, and with their last puts.

@@ -16,7 +16,7 @@ from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedIn
 from inspector.facts.joins import compare_index, compare_side
 from inspector.model import JOIN_TIMED_ROW_STORES
 from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times
-from inspector.passes.observe import schemas
+from inspector.passes.tracked import schemas
 from inspector.sparktypes import StructType
 from inspector.state.replay import StateMap
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import astuple, replace
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
-from inspector.arrays import Int64s
-from inspector.decode.key_order import KeyOrder
 from inspector.decode.records import RecordBlock
-from inspector.decode.rows import Int64Path, fixed_slot_offset
-from inspector.decode.spark_hash import RowHash
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
-from inspector.facts.inherited import Inherited
-from inspector.facts.misplaced import MisplacedKeys, Placement
+from inspector.facts.misplaced import MisplacedKeys
 from inspector.facts.registry import observers_of
 from inspector.facts.rehashed import Rehashed
 from inspector.facts.sizes import LiveSizes
@@ -28,16 +22,15 @@ from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
-from inspector.operators.rule import Clock, ExpiryField, RowPart
 from inspector.passes.ahead import is_large, made_ahead
 from inspector.passes.cross_checks import CrossChecks
-from inspector.passes.fit import Fit, puts_of
+from inspector.passes.fit import Fit
 from inspector.passes.lifetime import Lifetime
-from inspector.passes.ranges import range_filter
+from inspector.passes.origins import inherit, origins_of
 from inspector.passes.shown_keys import shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.passes.tracked import placement_of, schemas, task_tracking
 from inspector.providers.chain import Step, replay_steps
-from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
 from inspector.state.change import Change
 from inspector.state.compare import (
     SnapshotDifference,
@@ -45,7 +38,7 @@ from inspector.state.compare import (
     compare_delta,
     compare_snapshot,
 )
-from inspector.state.replay import NO_CLOCK, StateMap, Tracking
+from inspector.state.replay import StateMap
 
 
 def audit_stores(
@@ -135,7 +128,7 @@ class StorePass:
         self._fit = Fit(*schemas(store), reader) if task.fit and task.speaks_for_files else None
         self._applied: list[StoreFile] = []
         hashed = not exact and not task.origins and shows_few(task, store)
-        self.state = StateMap(_tracking(task, store, hashed=hashed))
+        self.state = StateMap(task_tracking(task, store, hashed=hashed))
         self.whole = True
         self._raw_bytes = 0
         self._since: list[StoreFile] = []  # a snapshot, or the empty version, and deltas after it
@@ -300,39 +293,16 @@ class StorePass:
             observer.update(change, self.state)
         yield from self.life.update(change)
         if change.rebased and change.version == self._task.repartitioned:
-            self._inherit()
+            inherit(self.state, self.life, self._origins())
 
-    def _inherit(self) -> None:
-        """Go on with the history that the keys had in the partitions that they came from.
-
-        One after the other is replayed, and forgotten but for these keys. Where one of them cannot
-        be, or the rows are not those that it had, history begins here.
-        """
-        found, lives = Inherited(self.state), list[Lifetime]()
-        for origin in map(Task.from_json, self._task.origins):
-            store = next((s for s in origin.stores if s.store_name == self._store.store_name), None)
-            pass_ = None if store is None else self._replayed(origin, store)
-            if pass_ is None:
-                return
-            found.add(pass_.state, pass_.life.runs, pass_.life.calls())
-            lives.append(pass_.life)
-        if found.whole:
-            self.life.inherit(lives, found)
-
-    def _replayed(self, origin: Task, store: StoreTask) -> StorePass | None:
-        """A store of another partition at the version of its task; None if that cannot be made."""
-        task = replace(
-            origin,
-            clocks=tuple(c for c in self._task.clocks if c.batch_id < origin.version),
-            codecs=self._task.codecs,
-        )
-        reader = StoreReader(task, self._reader.storage, replace(store, side_files=()))
-        pass_ = StorePass(task, store, reader, confirm=False)
-        for step in replay_steps(reader.provider.files_of(store.files), task.version):
-            change = pass_.advance(step)
-            for _ in pass_.emit_version(change, step) if change is not None else ():
-                pass
-        return pass_ if pass_.reached else None
+    def _origins(self) -> Iterator[tuple[StateMap, Lifetime] | None]:
+        """The partitions that the rows came from, one after the other; None for one unreadable."""
+        for task, store, reader in origins_of(self._task, self._store, self._reader):
+            pass_ = StorePass(task, store, reader, confirm=False)
+            for step in replay_steps(reader.provider.files_of(store.files), task.version):
+                change = pass_.advance(step)
+                deque(pass_.emit_version(change, step) if change is not None else (), maxlen=0)
+            yield (pass_.state, pass_.life) if pass_.reached else None
 
     @property
     def reached(self) -> bool:
@@ -364,7 +334,7 @@ class StorePass:
         store, version = self._reader.store, self._task.version
         for observer in self._observers:
             yield Observed(store, version, observer.observe(self.state))
-        placement = _placement(self._task, self._store)
+        placement = placement_of(self._task, self._store)
         if placement is not None and self._task.fit:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
         if placement is not None and self._task.rehashed:
@@ -373,68 +343,3 @@ class StorePass:
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.top):
                     yield Observed(store, version, top)
-
-
-def _tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
-    placement = _placement(task, store) if hashed and task.fit else None
-    return replace(
-        tracking(store),
-        keys=range_filter(task, store),
-        mark=None if placement is None else placement.marks,
-        hashed=hashed,
-        most_bytes=task.key_memory,
-    )
-
-
-def _placement(task: Task, store: StoreTask) -> Placement | None:
-    key, _ = schemas(store)
-    if key is None or not task.partitions:
-        return None
-    hashed = RowHash.of(key, store.hashed_fields)
-    return None if hashed is None else Placement(hashed, task.partitions, task.partition_id)
-
-
-def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
-    """Key and value schema of a store as its rows are laid out, None where unknown.
-
-    A group state of format 1 declares its timer ``integer`` and stores 64 bits.
-    """
-    key = None if store.key_schema is None else parse_schema_json(store.key_schema)
-    value = None if store.value_schema is None else parse_schema_json(store.value_schema)
-    return key, None if value is None else widen_timeout(value)
-
-
-def tracking(store: StoreTask) -> Tracking:
-    """What has to be read from every record to judge it by the store's rule."""
-    expiry = store.expiry or store.event_time or store.number
-    key, value = schemas(store)
-    schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
-    if expiry is None or schema is None:
-        return Tracking()
-    clock = _clock_reader(expiry, schema)
-    if expiry.clock is not Clock.TIMEOUT:
-        return Tracking(clock)
-    descends = None if key is None else KeyOrder(key).descends
-    return Tracking(clock, fixed_slot_offset(schema, expiry.path[0]), descends)
-
-
-def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
-    field = Int64Path(schema, expiry.path)
-    of_key = expiry.part is RowPart.KEY
-
-    def read(block: RecordBlock) -> Int64s:
-        rows, offsets, lengths = puts_of(block)
-        if of_key:
-            offsets, lengths = block.key_offset, block.key_length
-            if rows is not None:
-                offsets, lengths = offsets[rows], lengths[rows]
-        values, valid = field.read(block.buffer, offsets, lengths)
-        if not valid.all():
-            values[~valid] = NO_CLOCK
-        if rows is None:
-            return values
-        clocks = np.full(block.count, NO_CLOCK)
-        clocks[rows] = values
-        return clocks
-
-    return read

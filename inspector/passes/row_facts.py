@@ -20,8 +20,8 @@ from inspector.facts.row_bytes import FieldSizes
 from inspector.operators.join import VALUE_STORES, matched_field
 from inspector.operators.rule import RowPart
 from inspector.passes.live_rows import live_rows
-from inspector.passes.observe import schemas
 from inspector.passes.store_reader import StoreReader
+from inspector.passes.tracked import schemas
 from inspector.schemas import spans_of
 
 

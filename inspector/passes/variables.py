@@ -14,7 +14,7 @@ from inspector.facts.fact import Observed
 from inspector.facts.grouping_keys import GroupingKeys, KeyPlace
 from inspector.facts.variables import entries_of, timers_without_state
 from inspector.operators.transform_with_state import Family
-from inspector.passes.observe import schemas
+from inspector.passes.tracked import schemas
 from inspector.state.replay import StateMap
 
 _PLACES = {

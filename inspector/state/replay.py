@@ -89,9 +89,8 @@ def id_of(placeholder: bytes) -> int:
 class StateMap:
     """The live keys of one store at the version that was replayed last.
 
-    The columns are views into one table of :data:`~inspector.kernel.layout.ROW`, so that what
-    is known of a key lies in one place: the kernel meets keys in any order. One value per key id
-    (``[:len(state)]`` of each is valid):
+    The columns are views into one table of :data:`~inspector.kernel.layout.ROW`: what is known of
+    a key lies in one place. One value per key id (``[:len(state)]`` of each is valid):
 
     * ``live``: the key is in the map.
     * ``key_size``, ``value_size``: UnsafeRow bytes; of a removed key, its last.
@@ -105,11 +104,8 @@ class StateMap:
     * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, as it was
       in the version before; ``put_same_state``: that put left the rest of the value as it was.
 
-    The first ``inherited`` steps are of other partitions, which had the keys before a
-    repartitioning: ``record`` of a key that was last put then is what
-    :mod:`inspector.passes.origins` says of it.
-
-    ``records`` is how many the version has that was begun last, also of keys that are not kept.
+    ``records`` is how many the version has that was begun last, kept or not. The first
+    ``inherited`` steps are of other partitions (:mod:`inspector.facts.inherited`).
     """
 
     live: Bools
@@ -132,7 +128,6 @@ class StateMap:
         self.key_bytes = 0
         self.value_bytes = 0
         self.base_step = 0
-        self.inherited = 0
         self.records = 0
         self._touched: list[npt.NDArray[Any]] = []
         self._kernel = kernel()
@@ -147,7 +142,7 @@ class StateMap:
         return self._keys
 
     def _clear(self) -> None:
-        self._passed = self._passed_before = 0
+        self.inherited = self._passed = self._passed_before = 0
         self._appeared: Int64s = np.empty(0, np.int64)
         self.interner: Interner = self._kernel.Interner(self.tracking.hashed)
         self._keys = 0
@@ -200,7 +195,6 @@ class StateMap:
         """Start a version; with ``rebase`` from nothing, for a snapshot to be loaded."""
         if rebase:
             self._clear()
-            self.inherited = 0
             self.base_step = len(self.versions)
         self.versions.append(version)
         self._flags = REBASED * rebase | TIMED * (self.tracking.clock_slot >= 0)

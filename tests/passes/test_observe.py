@@ -16,7 +16,7 @@ from inspector.facts.leftover_facts import Leftover, LeftoverCount
 from inspector.facts.timers import EVENT, PROCESSING, ClockEvidence
 from inspector.facts.versions import VersionFacts
 from inspector.model import NO_TIMEOUT, Certainty, TimeoutKind
-from inspector.passes.observe import schemas, tracking
+from inspector.passes.tracked import schemas, tracking
 from inspector.sparktypes import LONG, parse_ddl, to_json
 from tests import cases, encode
 from tests.cases import Batch, Seen, facts_of_type, group_state, observed_in, problems_in, user

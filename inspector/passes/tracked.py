@@ -1,0 +1,88 @@
+"""What a pass reads from every record of a store, by the schemas and rules of its task."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.key_order import KeyOrder
+from inspector.decode.records import RecordBlock
+from inspector.decode.rows import Int64Path, fixed_slot_offset
+from inspector.decode.spark_hash import RowHash
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.misplaced import Placement
+from inspector.operators.rule import Clock, ExpiryField, RowPart
+from inspector.passes.fit import puts_of
+from inspector.passes.ranges import range_filter
+from inspector.sparktypes import StructType, parse_schema_json, widen_timeout
+from inspector.state.replay import NO_CLOCK, Tracking
+
+
+def task_tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
+    """What a task reads from every record of a store: also which keys, and how they are kept."""
+    placement = placement_of(task, store) if hashed and task.fit else None
+    return replace(
+        tracking(store),
+        keys=range_filter(task, store),
+        mark=None if placement is None else placement.marks,
+        hashed=hashed,
+        most_bytes=task.key_memory,
+    )
+
+
+def placement_of(task: Task, store: StoreTask) -> Placement | None:
+    """Where the keys of a store belong; None where that cannot be said."""
+    key, _ = schemas(store)
+    if key is None or not task.partitions:
+        return None
+    hashed = RowHash.of(key, store.hashed_fields)
+    return None if hashed is None else Placement(hashed, task.partitions, task.partition_id)
+
+
+def schemas(store: StoreTask) -> tuple[StructType | None, StructType | None]:
+    """Key and value schema of a store as its rows are laid out, None where unknown.
+
+    A group state of format 1 declares its timer ``integer`` and stores 64 bits.
+    """
+    key = None if store.key_schema is None else parse_schema_json(store.key_schema)
+    value = None if store.value_schema is None else parse_schema_json(store.value_schema)
+    return key, None if value is None else widen_timeout(value)
+
+
+def tracking(store: StoreTask) -> Tracking:
+    """What has to be read from every record to judge it by the store's rule."""
+    expiry = store.expiry or store.event_time or store.number
+    key, value = schemas(store)
+    schema = None if expiry is None else (key if expiry.part is RowPart.KEY else value)
+    if expiry is None or schema is None:
+        return Tracking()
+    clock = _clock_reader(expiry, schema)
+    if expiry.clock is not Clock.TIMEOUT:
+        return Tracking(clock)
+    descends = None if key is None else KeyOrder(key).descends
+    return Tracking(clock, fixed_slot_offset(schema, expiry.path[0]), descends)
+
+
+def _clock_reader(expiry: ExpiryField, schema: StructType) -> Any:
+    field = Int64Path(schema, expiry.path)
+    of_key = expiry.part is RowPart.KEY
+
+    def read(block: RecordBlock) -> Int64s:
+        rows, offsets, lengths = puts_of(block)
+        if of_key:
+            offsets, lengths = block.key_offset, block.key_length
+            if rows is not None:
+                offsets, lengths = offsets[rows], lengths[rows]
+        values, valid = field.read(block.buffer, offsets, lengths)
+        if not valid.all():
+            values[~valid] = NO_CLOCK
+        if rows is None:
+            return values
+        clocks = np.full(block.count, NO_CLOCK)
+        clocks[rows] = values
+        return clocks
+
+    return read
