@@ -13,12 +13,14 @@ from typing import Any
 
 import pytest
 
+from inspector.analyses.shared import following
 from inspector.analyses.shared.second_look import OUTPACED
 from inspector.checkpoint.storage import Storage
 from inspector.model import NO_FAULT
 from tests.cli.support import run
 from tests.faults import before_each_read
 from tests.growing import Endless
+from tests.profiles import crossed
 
 CASES: dict[str, Callable[[Path], Endless]] = {
     "deltas": lambda root: Endless("trouble_future_watermark", 11, root),
@@ -66,9 +68,9 @@ def faults(report: dict[str, Any]) -> list[Any]:
     return problems + [f for f in findings if f["id"] < "SS2" and f["id"] != "SS108"]
 
 
-@pytest.mark.parametrize("batches", [SLOW, TOO_SLOW], ids=["slow", "too slow"])
-@pytest.mark.parametrize("command", REPORTS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "command", "batches"), crossed(tuple(CASES), REPORTS, (SLOW, TOO_SLOW))
+)
 def test_no_report_takes_a_query_for_damage(
     case: str, command: str, batches: Fraction, tmp_path: Path
 ) -> None:
@@ -85,9 +87,9 @@ def test_no_report_takes_a_query_for_damage(
         assert faults(told.json) == []
 
 
-@pytest.mark.parametrize("form", ["parquet", "csv"])
-@pytest.mark.parametrize("what", ["rows", "changes"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    ("case", "what", "form"), crossed(tuple(CASES), ("rows", "changes"), ("parquet", "csv"))
+)
 def test_an_export_is_of_one_batch_or_not_there(
     case: str, what: str, form: str, tmp_path: Path
 ) -> None:
@@ -107,17 +109,20 @@ def test_a_batch_that_was_named_is_no_longer_there(case: str, tmp_path: Path) ->
     for command in ("rows", "audit"):
         query = begun(case, tmp_path / command)
         with before_each_read(slowed(query, TOO_SLOW)):
-            told = run(command, query.root, "--batch", query.batch, "-o", "json")
+            told = run(command, query.root, "--batch", str(query.batch), "-o", "json")
         assert told.code == 4
         assert "is no longer there: the query removed its files" in told.out + told.err
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_whoever_watches_passes_over_what_is_gone(case: str, tmp_path: Path) -> None:
+def test_whoever_watches_passes_over_what_is_gone(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     query = begun(case, tmp_path)
+    monkeypatch.setattr(following, "sleep", lambda _seconds: query.go_on())
     last = query.batch + 12
     with before_each_read(slowed(query, Fraction(1, 10))):
-        told = run("watch", query.root, "--interval", "0.001", "--until", last, "-o", "ndjson")
+        told = run("watch", query.root, "--interval", "0.001", "--until", str(last), "-o", "ndjson")
     assert (told.code, "problem: " in told.err) == (0, False)
     shown = [row["batch_id"] for row in told.ndjson]
     assert shown == sorted(set(shown))
