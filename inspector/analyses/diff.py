@@ -185,6 +185,8 @@ def diff(  # noqa: PLR0913 - each is an option of the command
             new.note(version_moved(before, new.version))
 
     def differences() -> Iterator[pa.RecordBatch]:
+        for run in (old, new):
+            run.check_lasting()
         units, told = _units(old, new, limit)
         notes[:] = told
         return new.stream(_looking(old, new), [unit.to_json() for unit in units])

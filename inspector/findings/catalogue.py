@@ -168,8 +168,9 @@ CHANGED_DURING_SCAN = Kind(
     "reading. They are listed and read again, and where the judged batch can no longer be restored "
     "the newest one is judged in its place: then the report is whole, and this is information. "
     "Where the cleanup is faster than two looks, the last ones leave out the versions before that. "
-    "A warning is what was gone at every look: what hangs on it is not in the report. Nothing is "
-    "wrong with the checkpoint.",
+    "A warning is what was gone at every look, or a query that removes versions faster than they "
+    "can be read at all: what hangs on that is not in the report. Nothing is wrong with the "
+    "checkpoint.",
     to_do="run this again; where a large checkpoint loses files each time, inspect a copy of it, "
     "or one partition at a time",
     source="HDFSBackedStateStoreProvider.doMaintenance, cleanup (2.3 to 4.3): files older than "

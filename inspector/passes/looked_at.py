@@ -48,7 +48,7 @@ def looked_at(
     for batch in read(task):
         doubtful = _is_doubtful(batch)
         if doubtful and (given or not looks):
-            again(task, list(filter(None, batch.column("path").to_pylist())))
+            again(task, [path for path in batch.column("path").to_pylist() if path is not None])
         elif doubtful:
             other = again(task, ())
             left = looks - 1 if other != task else 0

@@ -64,8 +64,14 @@ def test_a_run_without_trouble_says_nothing_on_stderr(command: str, output: str)
 @pytest.mark.parametrize(
     ("output", "quiet", "said"),
     [
-        ("ndjson", False, "problem: /ck/1.delta: byte 7: message\nnote: say more\n"),
-        ("csv", False, "problem: /ck/1.delta: byte 7: message\nnote: say more\n"),
+        *(
+            (
+                output,
+                False,
+                "problem: /ck/1.delta: byte 7: message\nnote: no deltas\nnote: say more\n",
+            )
+            for output in ("ndjson", "csv")
+        ),
         ("ndjson", True, "problem: /ck/1.delta: byte 7: message\n"),
         *((output, False, "") for output in ("table", "json", "markdown")),
     ],
@@ -75,7 +81,8 @@ def test_where_a_format_has_no_place_problems_and_notes_go_to_stderr(
 ) -> None:
     table = Table("rows", "rows", (Column("a"),), [{"a": 1}])
     problem = Problem("truncated", "message", "/ck/1.delta", 7)
-    report = Report("rows", "/ck", {}, (table,), problems=[problem], notes=("say more",))
+    fact = Problem("compared", "no deltas")
+    report = Report("rows", "/ck", {}, (table,), problems=[problem, fact], notes=("say more",))
     given = {"output": output, "output_file": None, "force": False, "quiet": quiet}
     write_report(report, given)
     captured = capsys.readouterr()

@@ -223,10 +223,15 @@ class Run:
         self.checkpoint, self.listed = again.checkpoint, again.listed
         return self.listings.add(self.listed, whole=restores(checkpoint, self.version))
 
-    @property
-    def was_restorable(self) -> bool:
-        """Whether the version is there, or was, as far as the query let it be seen."""
-        return self.listings.whole or any(one.slug == OUTPACED_SLUG for one in self.listed)
+    def check_lasting(self) -> None:
+        """Refuse to begin with a version that went while it was listed.
+
+        Raises:
+            OutpacedError: no listing was whole.
+        """
+        for problem in self.listed:
+            if problem.slug == OUTPACED_SLUG:
+                raise OutpacedError(problem.message, problem.path)
 
     def begin_anew(self, error: OutpacedError) -> None:
         """Go over to the newest version, because the query has removed this one.
@@ -243,7 +248,8 @@ class Run:
     def outpaced(self) -> Problem:
         """That the query was faster than every look; of a version that is gone, that it is."""
         batch = self.version - 1
-        if self.is_of_chosen_version and self.listings.whole:
+        was_there = self.listings.whole or not restores(self.checkpoint, self.version)
+        if self.is_of_chosen_version and was_there:
             message = (
                 f"batch {batch} is no longer there: the query removed its files while they were "
                 "being read"

@@ -196,9 +196,7 @@ class Listings:
 
 
 def _identity(problem: Problem) -> object:
-    """By what a doubt is known again: the text on a version names what else there was."""
-    is_version = problem.slug == MissingVersionError.slug and problem.version is not None
-    return problem.slug, problem.path, problem.version if is_version else problem.message
+    return problem.slug, problem.path, problem.message
 
 
 def newest_whole(checkpoint: Checkpoint) -> int | None:

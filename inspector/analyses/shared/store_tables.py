@@ -148,6 +148,7 @@ def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:
     file_bytes = sum(each.task.file_bytes for each in tasks)
 
     def batches() -> Iterator[pa.RecordBatch]:
+        run.check_lasting()
         read = partial(run_typed, look=looking(run))
         for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):
             rows = batch

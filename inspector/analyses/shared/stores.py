@@ -106,7 +106,7 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     """
     store = task.stores[0]
     checkpoint = run.reopened()
-    purged = run.was_restorable and not restores(checkpoint, run.version)
+    purged = run.listings.whole and not restores(checkpoint, run.version)
     if purged or gone_from(checkpoint, paths):
         raise OutpacedError(run.outpaced().message, run.checkpoint.root)
     for other in plan(checkpoint, TaskRequest(task.version, history=False)):
@@ -120,6 +120,7 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
 def _stream(
     run: Run, tasks: Sequence[Task], read: Callable[[Task], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
+    run.check_lasting()
     look = looking(run)
 
     def function(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -150,8 +151,9 @@ def held_batches(
         OutpacedError: the query was faster at every attempt, or its user chose the version.
     """
     for left in range(MORE_LOOKS, -1, -1):
-        batches, held, held_rows, held_bytes = batches_of(), list[pa.RecordBatch](), 0, 0
+        held, held_rows, held_bytes = list[pa.RecordBatch](), 0, 0
         try:
+            batches = batches_of()
             for batch in batches:
                 held.append(batch)
                 held_rows, held_bytes = held_rows + batch.num_rows, held_bytes + batch.nbytes

@@ -1,0 +1,133 @@
+"""A reader so slow that the query commits batches, and removes old ones, between its requests.
+
+Nothing is damaged: no command may say so, or end as if it were. Each request moves the query on by
+a share of a batch, so that every run is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector.analyses.shared import following
+from inspector.analyses.shared.second_look import OUTPACED
+from inspector.checkpoint.storage import Storage
+from inspector.model import NO_FAULT
+from tests.cli.support import run
+from tests.faults import before_each_read
+from tests.growing import Endless
+from tests.profiles import crossed
+
+CASES: dict[str, Callable[[Path], Endless]] = {
+    "deltas": lambda root: Endless("trouble_future_watermark", 11, root),
+    "changelogs": lambda root: Endless("rocksdb_agg_update_snapshots", 3, root),
+    "zips": lambda root: Endless("rocksdb_agg_update_zips_one", 8, root, deltas=False),
+    "transformWithState": lambda root: Endless(
+        "rocksdb_tws_processing_snapshots", 1, root, deltas=False
+    ),
+}
+REPORTS = (
+    *("audit", "verify", "info", "files", "sizes", "sharing", "memory", "leftovers"),
+    *("timeline", "top", "rows", "diff"),
+)
+SLOW = Fraction(1, 40)
+"""Batches that pass with each request: most commands meet a few."""
+TOO_SLOW = Fraction(3, 1)
+"""More than are retained: what was listed is gone before the first file is read."""
+
+
+def slowed(query: Endless, batches: Fraction) -> Callable[[Storage, str], None]:
+    """What moves a query on before each read."""
+    passed = Fraction(0)
+
+    def act(_storage: Storage, _path: str) -> None:
+        nonlocal passed
+        passed += batches
+        while passed >= 1:
+            passed -= 1
+            query.go_on()
+
+    return act
+
+
+def begun(case: str, folder: Path) -> Endless:
+    query = CASES[case](folder / "checkpoint")
+    for _ in range(6):
+        query.go_on()
+    return query
+
+
+def faults(report: dict[str, Any]) -> list[Any]:
+    """What a report says of files that is not so."""
+    problems = [row for row in report["problems"] if row["problem"] not in (*NO_FAULT, "outpaced")]
+    findings = report.get("findings", ())
+    return problems + [f for f in findings if f["id"] < "SS2" and f["id"] != "SS108"]
+
+
+@pytest.mark.parametrize(
+    ("case", "command", "batches"), crossed(tuple(CASES), REPORTS, (SLOW, TOO_SLOW))
+)
+def test_no_report_takes_a_query_for_damage(
+    case: str, command: str, batches: Fraction, tmp_path: Path
+) -> None:
+    query = begun(case, tmp_path)
+    quiet = run(command, query.root, "-o", "json")
+    with before_each_read(slowed(query, batches)):
+        told = run(command, query.root, "-o", "json")
+    if told.code == 4:
+        assert batches is TOO_SLOW
+        assert OUTPACED in told.out + told.err
+    else:
+        assert told.code == quiet.code
+    if told.out:
+        assert faults(told.json) == []
+
+
+@pytest.mark.parametrize(
+    ("case", "what", "form"), crossed(tuple(CASES), ("rows", "changes"), ("parquet", "csv"))
+)
+def test_an_export_is_of_one_batch_or_not_there(
+    case: str, what: str, form: str, tmp_path: Path
+) -> None:
+    for batches in (SLOW, TOO_SLOW):
+        folder = tmp_path / str(batches.numerator)
+        query = begun(case, folder)
+        with before_each_read(slowed(query, batches)):
+            told = run("export", what, query.root, "-O", f"{folder}/out/", "--format", form)
+        assert "problem: " not in told.err
+        assert told.code == 0 or (told.code == 4 and batches is TOO_SLOW)
+        assert (folder / "out").exists() == (told.code == 0)
+        assert (OUTPACED in told.err) == (told.code == 4)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_batch_that_was_named_is_no_longer_there(case: str, tmp_path: Path) -> None:
+    for command in ("rows", "audit"):
+        query = begun(case, tmp_path / command)
+        with before_each_read(slowed(query, TOO_SLOW)):
+            told = run(command, query.root, "--batch", str(query.batch), "-o", "json")
+        assert told.code == 4
+        assert "is no longer there: the query removed its files" in told.out + told.err
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_whoever_watches_passes_over_what_is_gone(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = begun(case, tmp_path)
+    monkeypatch.setattr(following, "sleep", lambda _seconds: query.go_on())
+    last = query.batch + 12
+    with before_each_read(slowed(query, Fraction(1, 10))):
+        told = run("watch", query.root, "--interval", "0.001", "--until", str(last), "-o", "ndjson")
+    assert (told.code, "problem: " in told.err) == (0, False)
+    shown = [row["batch_id"] for row in told.ndjson]
+    assert shown == sorted(set(shown))
+    assert shown[-1] >= last
+    assert {row["level"] for row in told.ndjson} <= {"ok", "info", "warning"}
+    with before_each_read(slowed(query, TOO_SLOW)):
+        told = run("watch", query.root, "--interval", "0.001", "-o", "ndjson")
+    assert (told.code, OUTPACED in told.err) == (4, True)
