@@ -28,7 +28,7 @@ from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, 
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.estimates.growth import Growth, sparkline
+from inspector.estimates.growth import TOO_SHORT, Growth, sparkline
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
@@ -231,6 +231,7 @@ def timeline_report(
         notes=(
             *appended_notes(checkpoint),
             *_capacity_notes(together, request.capacity, with_heap=bool(heaps)),
+            *_trend_notes(together),
             *unknown_timers(version, facts),
         ),
         footnotes=(FOOTNOTE, FORWARD_FOOTNOTE),
@@ -323,13 +324,15 @@ def _growth(
     for store, versions in merged.items():
         heap = heaps.get(store, {})
         found = growth_of(store_points(checkpoint, versions, heap))
-        of_bytes = None if found is None else found.bytes.line
-        of_heap = found.heap if found is not None and heaps else None
+        # Too few batches, or too short a time, say nothing about an hour.
+        known = found if found is not None and found.bytes.judged else None
+        of_bytes = None if known is None else known.bytes.line
+        of_heap = known.heap if known is not None and heaps else None
         rows.append(
             GrowthRow(
                 **store_ids(checkpoint, store),
                 row_bytes=sparkline([one.row_bytes for one in versions.values()]),
-                rows_per_hour=None if found is None else round(found.rows.per_hour),
+                rows_per_hour=None if known is None else round(known.rows.per_hour),
                 bytes_per_hour=None if of_bytes is None else round(of_bytes.per_hour),
                 heap_bytes_per_hour=None if of_heap is None else round(of_heap.per_hour),
                 **_reaches("rows", of_bytes, capacity),
@@ -358,7 +361,7 @@ def _all_reach(
     found: StoreGrowth | None, capacity: int | None, *, with_heap: bool
 ) -> dict[str, Any]:
     """The same of all stores together, for the summary."""
-    if found is None or capacity is None:
+    if found is None or not found.bytes.judged or capacity is None:
         return {}
     lines = {"rows": found.bytes.line} | ({"heap": found.heap} if with_heap else {})
     each = (_reaches(what, line, capacity) for what, line in lines.items())
@@ -374,6 +377,9 @@ def _capacity_notes(
     size = bytes_text(capacity)
     if found is None:
         yield f"Whether the state will reach {size} is not known: its versions span no time."
+        return
+    if not found.bytes.judged:
+        yield f"Whether the state will reach {size} is not known."
         return
     lines = [("The row bytes", found.bytes.line, ""), ("The heap estimate", found.heap, "~")]
     for what, line, about in lines if with_heap else lines[:1]:
@@ -396,6 +402,11 @@ def _capacity_notes(
             "The batches seen here do not show that the state grows for good: while it fills, or "
             "as rows come and expire, it looks the same."
         )
+
+
+def _trend_notes(found: StoreGrowth | None) -> Iterator[str]:
+    if found is not None and not found.bytes.judged:
+        yield f"{TOO_SHORT[0].upper()}{TOO_SHORT[1:]}."
 
 
 def _watermark_moves(checkpoint: Checkpoint) -> dict[str, int]:

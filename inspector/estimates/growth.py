@@ -71,6 +71,12 @@ def growth(times_ms: Sequence[int], values: Sequence[int]) -> Growth | None:
 FEWEST = 6
 """Points that a trend is judged by at the least: fewer may be one tooth of a saw."""
 
+SHORTEST_MS = 30_000
+"""Time that a trend is judged by at the least: the burst of a start makes any rate per hour."""
+
+TOO_SHORT = (
+    "the batches that can be read are too few, or too close in time, to see whether the state grows"
+)
 
 _RECORDS = 2
 _RISE = 1.1
@@ -86,11 +92,22 @@ class Trend:
         line: the robust line from ``start`` on.
         start: index of the first point of the line.
         growing: that the series still goes up, by more than what one step explains.
+        judged: that there are enough points, over enough time, to see a trend; if not, ``growing``
+            is False.
     """
 
     line: Growth
     start: int
     growing: bool
+    judged: bool
+
+    def rate(self, per_hour: float) -> float:
+        """The rate of a line over the same points, as it may be reported.
+
+        Any line through a sawtooth has a slope. What does not grow has none to report, to hold
+        against a limit or to sound an alarm for.
+        """
+        return min(per_hour, 0.0) if self.judged and not self.growing else per_hour
 
 
 def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
@@ -113,17 +130,16 @@ def trend(times_ms: Sequence[int], values: Sequence[int]) -> Trend | None:
         times_ms: batch clocks, oldest first.
         values: one for each.
     """
-    growing = _grows(np.asarray(values, np.float64))
+    judged = len(values) >= FEWEST and times_ms[-1] - times_ms[0] >= SHORTEST_MS
+    growing = judged and _grows(np.asarray(values, np.float64))
     start = _last_bottom(values) if growing else 0
     line = growth(times_ms[start:], values[start:])
     if line is None:
         start, line = 0, growth(times_ms, values)
-    return None if line is None else Trend(line, start, growing and line.per_hour > 0)
+    return None if line is None else Trend(line, start, growing and line.per_hour > 0, judged)
 
 
 def _grows(values: _Floats) -> bool:
-    if len(values) < FEWEST:
-        return False
     cut = len(values) - max(2, len(values) // 3)
     before, newest = values[:cut], values[cut:]
     half = len(values) // 2 - 1

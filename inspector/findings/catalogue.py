@@ -191,10 +191,14 @@ PARTITION_COUNT = Kind(
     "one partition (`limit`, an aggregation without keys) have partition 0 alone. Or the state of "
     "an operator is missing: operators are numbered from 0 without a gap, and a query that ran "
     "batches for its state alone has at least one.",
-    to_do="compare the folders in state/ with a backup: Spark reads a missing partition or "
-    "operator as empty, without a word, and never reads one too many",
+    to_do="compare the folders in state/ with a backup: the next batch of the query fails where "
+    "the files of a partition are missing, and never reads a partition too many. Spark's "
+    "`statestore` data source leaves out missing partitions behind the last one that is there, "
+    "without an error",
     source="OffsetSeqMetadata (`spark.sql.shuffle.partitions` in every entry), "
-    "OperatorStateMetadata (numPartitions), StatePartitionReader (4.0 to 4.3)",
+    "OperatorStateMetadata (numPartitions), HDFSBackedStateStoreProvider.loadMap (2.3 to 4.3: a "
+    "delta that does not exist is an exception, in 4.x CANNOT_READ_DELTA_FILE_NOT_EXISTS), "
+    "StateScan.planInputPartitions (4.0 to 4.3: the folders that are there, without a gap)",
     cause="The operators or partitions in state/ are not those that the query has.",
     command="verify",
 )

@@ -53,7 +53,8 @@ class StateGrowth:
         since_oldest: the line begins with the oldest version that can be read, and may have begun
             before it.
         versions: through which the line is drawn.
-        judged: that there are enough versions to tell a trend; if not, ``growing`` is False.
+        judged: that there are enough versions, over enough time, to see a trend; if not,
+            ``growing`` is False.
         new_rows_per_hour, removed_rows_per_hour: keys that came and keys that went over those
             versions, by exact counts; None if what the versions changed is unknown.
     """

@@ -55,8 +55,9 @@ COUNT = ExpiryField(Clock.WATERMARK, RowPart.VALUE, (0,), 1, True, "value")
 """Where a counter's number lies."""
 
 _ADVICE = (
-    "add withWatermark on both sides and a time range to the join condition, "
-    "such as rightTime BETWEEN leftTime AND leftTime + INTERVAL 1 HOUR"
+    "bound the event times of both sides, each with withWatermark, by a time range in the join "
+    "condition, such as rightTime BETWEEN leftTime AND leftTime + INTERVAL 1 HOUR: a watermark "
+    "on a column that the condition does not use removes no row"
 )
 
 
@@ -76,7 +77,9 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
         return StoreRule(unknown=reason, source=SOURCE, needs_none=True)
     if not any(_has_watermark(shape, name) for name in value_stores(shape.schemas)):
         return StoreRule(
-            never="neither side carries a watermark, so no row is ever removed",
+            # Columns that nothing above the join uses are pruned from its state, event times too.
+            never="no column of either side that is in the state carries a watermark, so no row "
+            "is ever removed",
             advice=_ADVICE,
             source=SOURCE,
         )
@@ -84,8 +87,8 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
     event_time = watermark_field(value, RowPart.VALUE)
     if event_time is None and not time_fields(key):
         return StoreRule(
-            never="this side carries no watermark and the join key holds no time, "
-            "so none of its rows is ever removed",
+            never="no column of this side that is in the state carries a watermark and the join "
+            "key holds no time, so none of its rows is ever removed",
             advice=_ADVICE,
             source=SOURCE,
         )

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from inspector.estimates.growth import TOO_SHORT
 from inspector.findings.gates import Passed
 from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.render.report import Part, Report
@@ -192,7 +193,7 @@ def _standing(growth: StateGrowth | None, size: StateSize) -> str:
     if not size.rows:
         return "the state is empty"
     if growth is None or not growth.judged:
-        return f"too few batches can be read to see whether it grows ({_held(size)})"
+        return f"{TOO_SHORT} ({_held(size)})"
     return f"the state does not grow ({_held(size)})"
 
 
@@ -219,7 +220,7 @@ def _growth(growth: StateGrowth | None, size: StateSize, level: Level) -> str:
         return "The state is empty."
     holds = f"It holds {_held(size)} now{read}."
     if growth is None or not growth.judged:
-        return f"Too few batches can be read to see whether the state grows. {holds}"
+        return f"{TOO_SHORT[0].upper()}{TOO_SHORT[1:]}. {holds}"
     if not growth.growing:
         return f"The state does not grow. {holds}"
     since = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"

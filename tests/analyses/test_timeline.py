@@ -77,8 +77,11 @@ def test_versions_that_not_every_partition_can_restore_are_told_and_are_no_growt
     ]
     report = api.timeline(str(FIXTURES / "snapshots_cleaned" / "checkpoint"))
     (growth,) = growth_of(report)
-    # The median slope between 150, 200, 150 and 200 rows, 10 s apart; none from 80 rows on.
-    assert growth["rows_per_hour"] == 3000
+    # Seven of its batches are whole, and four of these have a clock: too few for a trend.
+    clocks = [row["batch_timestamp_ms"] for row in told.values()]
+    assert (len(whole), sum(clock is not None for clock in clocks)) == (7, 4)
+    assert growth["rows_per_hour"] is None
+    assert "too few, or too close in time" in report.notes[-1]
     assert min(whole) > int(str(told[5]["rows"]))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from inspector.estimates.growth import TOO_SHORT
 from inspector.findings.gates import judged_gates, parse_gates
 from inspector.findings.verdict import Level, StateGrowth, StateSize, Verdict
 from inspector.render.first_screen import Line, command_line, first_screen
@@ -71,11 +72,11 @@ def test_what_is_judged_by_nothing_has_no_first_screen() -> None:
         (growth(growing=False), StateSize(4, 2048, 0), "the state does not grow (4 rows, 2.0 KiB)"),
         (growth(growing=False), StateSize(1, 100, 0), "the state does not grow (1 row, 100 B)"),
         (growth(growing=False), StateSize(0, 0, 0), "the state is empty"),
-        (None, StateSize(2, 64, 0), "too few batches can be read to see whether it grows (2 rows"),
+        (None, StateSize(2, 64, 0), f"{TOO_SHORT} (2 rows"),
         (
             growth(growing=False, judged=False),
             StateSize(2, 64, 0),
-            "too few batches can be read to see whether it grows (2 rows",
+            f"{TOO_SHORT} (2 rows",
         ),
     ],
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from inspector.analyses.shared.heap import HeapByVersion
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
-from inspector.estimates.growth import FEWEST, MS_PER_HOUR, Growth, Trend, growth, trend
+from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import StateGrowth, StateSize
 from inspector.merge.collect import Facts
@@ -47,7 +47,7 @@ class Point:
 
 @dataclass(frozen=True)
 class StoreGrowth:
-    """The lines through what a store, or several, held.
+    """The lines through what stores held; where the state does not grow, none goes up.
 
     Attributes:
         points: the versions, oldest first.
@@ -119,8 +119,11 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
     of_rows = growth([point.time_ms for point in since], [point.rows for point in since])
     assert of_rows is not None  # the same times as those of the bytes
     newest = points[-1]
-    per_hour = of_bytes.line.per_hour * _per_byte(newest.heap_bytes, newest.bytes)
-    of_heap = replace(of_bytes.line, per_hour=per_hour, newest=newest.heap_bytes)
+    of_rows = replace(of_rows, per_hour=of_bytes.rate(of_rows.per_hour))
+    line = replace(of_bytes.line, per_hour=of_bytes.rate(of_bytes.line.per_hour))
+    of_bytes = replace(of_bytes, line=line)
+    per_hour = line.per_hour * _per_byte(newest.heap_bytes, newest.bytes)
+    of_heap = replace(line, per_hour=per_hour, newest=newest.heap_bytes)
     return StoreGrowth(points, of_bytes, of_rows, of_heap)
 
 
@@ -155,25 +158,18 @@ def state_growth(checkpoint: Checkpoint, facts: Facts, size: StateSize) -> State
     first = found.points[found.bytes.start]
     since = found.points[found.bytes.start :]
     hours = (since[-1].time_ms - first.time_ms) / MS_PER_HOUR
-    judged = len(found.points) >= FEWEST
-
-    def rate(per_hour: float) -> float:
-        # Any line through a sawtooth has a slope. A state that does not grow has none to report,
-        # to hold against a limit or to sound an alarm for.
-        return min(per_hour, 0.0) if judged and not found.bytes.growing else per_hour
-
     return StateGrowth(
-        rows_per_hour=rate(found.rows.per_hour),
-        bytes_per_hour=rate(found.bytes.line.per_hour),
+        rows_per_hour=found.rows.per_hour,
+        bytes_per_hour=found.bytes.line.per_hour,
         heap_bytes_per_hour=None
         if size.heap_bytes is None
-        else rate(found.bytes.line.per_hour) * _per_byte(size.heap_bytes, size.bytes),
+        else found.bytes.line.per_hour * _per_byte(size.heap_bytes, size.bytes),
         since_batch=first.version - 1,
         since_ms=first.time_ms,
         growing=found.bytes.growing,
         since_oldest=found.bytes.start == 0 and first.version > 1,
         versions=len(since),
-        judged=judged,
+        judged=found.bytes.judged,
         new_rows_per_hour=_per_hour((p.new_rows for p in since[1:]), hours),
         removed_rows_per_hour=_per_hour((p.removed_rows for p in since[1:]), hours),
     )

@@ -74,9 +74,9 @@ def test_a_state_that_does_not_grow_has_no_rate_to_alarm_anybody() -> None:
     assert found.rows_per_hour <= 0
     assert found.heap_bytes_per_hour is not None
     assert found.heap_bytes_per_hour <= 0
-    # The line itself goes up: the state filled, and the window is too short to level it.
+    # The line itself goes up, as the state filled: a timeline reports no rate of it either.
     growths = api.arrow_table(api.timeline(str(path)), "growth").to_pylist()
-    assert max(row["bytes_per_hour"] for row in growths) > 0
+    assert max(row["bytes_per_hour"] for row in growths) <= 0
 
 
 def test_versions_that_some_partition_cannot_restore_are_no_growth() -> None:
@@ -124,3 +124,40 @@ def test_partitions_that_are_added_up_on_the_way_grow_alike(
     apart = certain(path)
     monkeypatch.setattr(combine, "MANY", 0)
     assert certain(path) == apart
+
+
+def points(times_ms: range) -> list[Point]:
+    return [
+        Point(n + 1, t, 100 * n + 1, 3200 * n + 32, 0, None, None) for n, t in enumerate(times_ms)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "judged"),
+    [
+        (range(0, 50_000, 10_000), False),  # five batches
+        (range(0, 8_000, 1_000), False),  # eight batches in eight seconds
+        (range(0, 80_000, 10_000), True),
+    ],
+)
+def test_few_batches_and_seconds_say_nothing_about_an_hour(
+    times_ms: range, *, judged: bool
+) -> None:
+    found = growth_of(points(times_ms))
+    assert found is not None
+    assert (found.bytes.judged, found.bytes.growing) == (judged, judged)
+
+
+@pytest.mark.parametrize("case", sorted(path.parent.name for path in FIXTURES.glob("*/checkpoint")))
+def test_an_audit_and_a_timeline_judge_growth_alike(case: str) -> None:
+    """All stores together go up in a timeline only where the audit says that they do."""
+    path = checkpoint_of(case)
+    found, told = growth(path), api.timeline(str(path), capacity=1 << 40)
+    text = "".join(api.render(told, "table"))
+    rows = api.arrow_table(told, "growth").to_pylist()
+    if found is None or not found.judged:
+        assert "reaches_capacity_ms" not in str(told.summary)
+        assert found is None or "too close in time, to see whether the state grows" in text
+    elif not found.growing:
+        assert told.summary["rows_reach_capacity_ms"] is None
+        assert len(rows) > 1 or (rows[0]["bytes_per_hour"] or 0) <= 0
