@@ -119,9 +119,9 @@ def facts_of(
 
 
 def idle_versions(clocks: Sequence[BatchClock]) -> tuple[int, ...]:
-    """Versions whose batches only a processing-time timeout can have called for."""
+    """Versions whose batches were followed by one that only their timeout can have called for."""
     return tuple(
-        after.batch_id + 1
+        before.batch_id + 1
         for before, after in pairwise(clocks)
         if after.has_new_data is False and after.watermark_ms == before.watermark_ms
     )

@@ -17,6 +17,7 @@ from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.families import is_list
+from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES, time_fields
@@ -327,18 +328,17 @@ def _timeout_kinds(request: TaskRequest) -> tuple[TimeoutKind, ...]:
 
 
 def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, ...]:
-    """Versions whose batches ran for no other reason than a processing-time timeout.
+    """Versions whose batches a processing-time timeout made Spark follow with an idle one.
 
-    Two batches in a row with the same offsets and the same watermark (premise ``idle-batch``). That
-    it is the timeout of this operator is known only if no other has, or may have, one.
+    Two batches in a row with the same offsets and the same watermark (premise ``idle-batch``): the
+    first followed processing time, whereas a restart may have run the second again by the other
+    clock. That it is the timeout of this operator is known only if no other may ask for batches.
     """
-    rules = [rule for o in checkpoint.query for rule in o.rules.values()]
-    known = all(o.schemas for o in checkpoint.query)
-    if sum(map(_has_timers, rules)) != 1 or not known:
+    if sum(map(_may_ask_always, checkpoint.query)) != 1:
         return ()
     clocks = list(checkpoint.logs.clocks.values())
     return tuple(
-        after.batch_id + 1
+        before.batch_id + 1
         for before, after in pairwise(clocks)
         if after.batch_id == before.batch_id + 1 < request.version
         and before.committed
@@ -347,3 +347,14 @@ def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, .
         and after.watermark_ms is not None
         and after.watermark_ms == before.watermark_ms
     )
+
+
+def _may_ask_always(operator: Operator) -> bool:
+    """Whether an operator may ask for batches whatever the watermark does.
+
+    Group state whose schema has no timer has no timeout, and asks for none.
+    """
+    rules = operator.rules.values()
+    if operator.name in GROUP_STATE and operator.schemas:
+        return any(_has_timers(rule) or rule.user_supplied for rule in rules)
+    return operator.physical.may_ask_always

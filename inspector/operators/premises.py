@@ -79,14 +79,18 @@ _PREMISES = (
     ),
     Premise(
         "idle-batch",
-        "a batch with the offsets and the watermark of the batch before ran because an operator "
-        "has a processing-time timeout",
-        "MicroBatchExecution.constructNextBatch, FlatMapGroupsWithStateExecBase."
-        "shouldRunAnotherBatch (true for ProcessingTimeTimeout; all others ask for a newer "
-        "watermark)",
+        "a batch that another follows with its offsets and its watermark ran with a "
+        "processing-time timeout of the one operator that can ask for batches whatever the "
+        "watermark does; of the clock of the second nothing is said, as a restart may have run it again by the other",
+        "MicroBatchExecution.constructNextBatch (without new data, only the batch that the run "
+        "executed before asks for another: lastExecution, since 4.0 previousContext), "
+        "populateStartOffsets (only the last batch is run again); "
+        "FlatMapGroupsWithStateExecBase.shouldRunAnotherBatch; the others: Asks in "
+        "inspector.operators.physical",
         "2.4 to 4.3",
-        "real-time mode, whose batches run for a time; a second operator with timers, with which "
-        "the premise is not used",
+        "real-time mode, whose batches run for a time; a second operator that may ask, such as a "
+        "transformWithState in processing time or one that is not known, with which the premise is "
+        "not used",
     ),
     Premise(
         "one-watermark",

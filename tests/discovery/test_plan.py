@@ -144,16 +144,17 @@ def group_state_store(
 @pytest.mark.parametrize(
     ("batches", "idle"),
     [
-        ([Batch(5, 1, 1), Batch(5, 2, 1)], (2,)),
-        ([Batch(5, 1, 1), Batch(5, 2, 1), Batch(5, 3, 2), Batch(5, 4, 2)], (2, 4)),
+        ([Batch(5, 1, 1), Batch(5, 2, 1)], (1,)),
+        ([Batch(5, 1, 1), Batch(5, 2, 1), Batch(5, 3, 2), Batch(5, 4, 2)], (1, 3)),
+        ([Batch(5, 1, 1), Batch(5, 2, 1), Batch(5, 3, 1)], (1, 2)),
         ([Batch(5, 1, 1), Batch(6, 2, 1)], ()),  # the watermark moved
         ([Batch(5, 1, 1), Batch(5, 2, 2)], ()),  # there was data
-        ([Batch(5, 1, 1, committed=False), Batch(5, 2, 1)], (2,)),  # its commit is lost
+        ([Batch(5, 1, 1, committed=False), Batch(5, 2, 1)], (1,)),  # its commit is lost
         ([Batch(5, 1, 1)], ()),
         ([Batch(0, 1, 1), Batch(0, 2, 2)], ()),  # no watermark: an idle source has none
     ],
 )
-def test_a_batch_without_data_and_with_the_old_watermark_ran_for_processing_time(
+def test_a_batch_behind_which_an_idle_one_ran_followed_processing_time(
     tmp_path: Path, batches: list[Batch], idle: tuple[int, ...]
 ) -> None:
     store = group_state_store(tmp_path, batches, version=len(batches))
@@ -170,20 +171,63 @@ def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_pat
         name = "stateStoreSave" if other is cases.EXPIRES_AT else "flatMapGroupsWithState"
         cases.write_operator(root, 1, name, "default")
         store = group_state_store(root, batches, version=2)
-        assert store.processing_versions == ((2,) if other is cases.EXPIRES_AT else ())
+        assert store.processing_versions == ((1,) if other is cases.EXPIRES_AT else ())
         # One that is not selected has its timers all the same.
         alone = open_checkpoint(str(root), selection=Selection(operator_id=0))
         (task,) = plan(alone, TaskRequest(2))
         assert task.stores[0].processing_versions == store.processing_versions
-    # Nor is it, where an operator's schema is gone.
+    # Nor is it, where nothing says what an operator is.
     shutil.rmtree(tmp_path / "1/state/1/0/_metadata")
+    shutil.rmtree(tmp_path / "1/state/1/_metadata")
     (task, _) = planned(tmp_path / "1", TaskRequest(2))
+    assert task.stores[0].processing_versions == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "asks"),
+    [
+        ("transformWithStateExec", "ProcessingTime", True),
+        ("transformWithStateInPandasExec", "ProcessingTime", True),
+        ("transformWithStateExec", "EventTime", False),
+        ("transformWithStateExec", "NoTime", False),
+        ("transformWithStateExec", "", True),
+        ("someNewOperator", "", True),
+    ],
+)
+def test_beside_an_operator_that_may_ask_for_batches_an_idle_one_shows_no_clock(
+    tmp_path: Path, name: str, mode: str, asks: bool
+) -> None:
+    group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)], version=2)
+    checkpoint = open_checkpoint(str(tmp_path))
+    (group,) = checkpoint.query
+    properties = {"timeMode": mode} if mode else {}
+    beside = replace(
+        group,
+        name=name,
+        rules={},
+        metadata=replace(group.metadata, properties=properties) if group.metadata else None,
+    )
+    (task,) = plan(replace(checkpoint, query=(group, beside)), TaskRequest(2))
+    assert task.stores[0].processing_versions == (() if asks else (1,))
+
+
+def test_beside_group_state_without_timers_an_idle_batch_shows_the_clock(tmp_path: Path) -> None:
+    group_state_store(tmp_path, [Batch(5, 1, 1), Batch(5, 2, 1)], version=2)
+    checkpoint = open_checkpoint(str(tmp_path))
+    (group,) = checkpoint.query
+    without = replace(
+        group, rules={name: replace(rule, expiry=None) for name, rule in group.rules.items()}
+    )
+    (task,) = plan(replace(checkpoint, query=(group, without)), TaskRequest(2))
+    assert task.stores[0].processing_versions == (1,)
+    unread = replace(without, schemas={})
+    (task,) = plan(replace(checkpoint, query=(group, unread)), TaskRequest(2))
     assert task.stores[0].processing_versions == ()
 
 
 def test_what_came_after_the_judged_batch_says_nothing_of_it(tmp_path: Path) -> None:
     batches = [Batch(5, 1, 1), Batch(5, 2, 2), Batch(5, 3, 2)]
-    assert group_state_store(tmp_path, batches, version=3).processing_versions == (3,)
+    assert group_state_store(tmp_path, batches, version=3).processing_versions == (2,)
     assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
     for version in (1, 2, 3):
         (task,) = planned(tmp_path, TaskRequest(version))
