@@ -42,6 +42,10 @@ def test_every_command_has_a_page(command: str) -> None:
     assert outcome.out.endswith("</html>\n")
 
 
+def test_the_page_of_a_command_says_what_its_columns_mean() -> None:
+    assert "<dd>Live rows.</dd>" in run("sharing", HEALTHY, "-o", "html").out
+
+
 def test_several_checkpoints_are_one_page(tmp_path: Path) -> None:
     file = tmp_path / "fleet.html"
     gone = tmp_path / "gone"

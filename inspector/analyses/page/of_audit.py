@@ -78,13 +78,9 @@ def _schemas(run: Run, problems: Sequence[Problem]) -> Iterator[Block]:
         for row in stores
         for side, name in _SCHEMAS.items()
     ]
-    yield Table(
-        "schemas",
-        "schemas",
-        (*t.StoreRow.columns(), *_SCHEMA_COLUMNS),
-        rows,
-        tables["stores"].empty,
-    )
+    columns = [replace(column, wide=False) for column in t.StoreRow.columns()]
+    columns += _SCHEMA_COLUMNS
+    yield Table("schemas", "schemas", columns, rows, tables["stores"].empty)
     yield tables["formats"]
     yield tables["confs"]
 
