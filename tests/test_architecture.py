@@ -67,6 +67,7 @@ TESTED_ELSEWHERE = {
 """Modules without a test file of their own, each with the place of its tests."""
 
 OF_NO_MODULE = {
+    "spark/test_claims.py": "what findings say that Spark does, held against a Spark",
     "test_architecture.py": "the rules of the house",
     "test_collection.py": "every test file is run, and by whom",
     "test_fixtures.py": "the fixtures, and all layers together on them",
