@@ -10,6 +10,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from inspector import analyses, api
+from inspector.analyses.shared import stores
 from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
 from inspector.exceptions import CheckpointError, NotACheckpointError
@@ -117,7 +118,10 @@ def test_keys_are_shown_unless_an_audit_judges_them() -> None:
     assert next(row["key"]["value"] for row in examples.rows) == "once-000"
 
 
-def test_rows_are_read_when_they_are_asked_for(tmp_path: Path) -> None:
+def test_rows_behind_those_that_are_held_back_are_read_when_they_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stores, "HELD_BYTES", 1)
     path = copy_of("agg_append", tmp_path)
     report = api.rows(str(path))
     for delta in path.glob("state/0/1/*.delta"):

@@ -6,6 +6,7 @@ import re
 import shutil
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -147,21 +148,22 @@ def test_a_snapshot_that_a_tool_wrote_goes_on_with_the_history_of_its_rows(tmp_p
     assert not kinds(root) & {"SS101", "SS105"}
 
 
-def told(root: Path) -> list[dict[str, Any]]:
-    return [dict(row) for row in api.leftovers(str(root), SHOWN).primary.rows]
+def told(root: Path, options: Options = SHOWN) -> list[dict[str, Any]]:
+    return [dict(row) for row in api.leftovers(str(root), options).primary.rows]
 
 
 def test_an_expired_row_that_a_tool_put_outlived_no_batch(tmp_path: Path) -> None:
     """Until a query has run a batch with it."""
     root = copy(DEDUP, tmp_path)
-    assert told(root) == []
+    by_rule = replace(SHOWN, operator_rules=("0=key.ts<=watermark",))
+    assert told(root, by_rule) == []
     checkpoint = api.info(str(root))
     assert checkpoint.findings == ()
     old = old_row(root)
     append(root, old)
-    assert (told(root), kinds(root) & {"SS118", "SS202"}) == ([], set())
+    assert (told(root, by_rule), kinds(root) & {"SS118", "SS202"}) == ([], set())
     append(root, {}, later_ms=10_000)
-    assert len(told(root)) == 1
+    assert len(told(root, by_rule)) == 1
 
 
 def old_row(root: Path) -> dict[int, list[Record]]:

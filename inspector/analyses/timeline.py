@@ -28,8 +28,9 @@ from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, 
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.estimates.growth import TOO_SHORT, Growth, sparkline
+from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.versions import VersionFacts
+from inspector.findings.verdict import TOO_SHORT
 from inspector.merge.collect import Facts
 from inspector.model import Problem, StoreName
 from inspector.render import tabular as t

@@ -74,10 +74,6 @@ FEWEST = 6
 SHORTEST_MS = 30_000
 """Time that a trend is judged by at the least: the burst of a start makes any rate per hour."""
 
-TOO_SHORT = (
-    "the batches that can be read are too few, or too close in time, to see whether the state grows"
-)
-
 _RECORDS = 2
 _RISE = 1.1
 _STANDARD_ERRORS = 3

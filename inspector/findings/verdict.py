@@ -9,6 +9,11 @@ from dataclasses import dataclass
 from inspector.findings.finding import Finding, Severity
 from inspector.model import READABLE, Problem
 
+TOO_SHORT = (
+    "the batches that can be read are too few, or too close in time, to see whether the state grows"
+)
+"""What is said of growth where no trend is judged."""
+
 
 class Level(enum.Enum):
     """How much a checkpoint needs a person, from least to most."""

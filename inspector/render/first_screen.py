@@ -9,9 +9,8 @@ import shlex
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from inspector.estimates.growth import TOO_SHORT
 from inspector.findings.gates import Passed
-from inspector.findings.verdict import Cause, Level, StateGrowth, StateSize, Verdict
+from inspector.findings.verdict import TOO_SHORT, Cause, Level, StateGrowth, StateSize, Verdict
 from inspector.render.report import Part, Report
 from inspector.render.units import (
     bytes_rate_text,

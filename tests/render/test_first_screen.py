@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-from inspector.estimates.growth import TOO_SHORT
 from inspector.findings.gates import judged_gates, parse_gates
-from inspector.findings.verdict import Level, StateGrowth, StateSize, Verdict
+from inspector.findings.verdict import TOO_SHORT, Level, StateGrowth, StateSize, Verdict
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.report import Part, Report
 from inspector.render.text import render_markdown, render_text
