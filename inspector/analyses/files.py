@@ -15,6 +15,7 @@ from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.second_look import MORE_LOOKS, doubts
 from inspector.analyses.shared.shared_tables import (
     NOT_HERE,
     Shared,
@@ -24,6 +25,7 @@ from inspector.analyses.shared.shared_tables import (
     snapshot_rows,
 )
 from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.logfile import VANISHED_SLUG
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import reader_of
 from inspector.model import FileKind, Problem, StoreFile
@@ -126,6 +128,15 @@ def files(path: str | Run, options: Options | None = None) -> Report:
         listed = files_report(run.checkpoint, run.version, run.listed, {})
         return replace(listed, footnotes=(NOT_HERE,))
     shared, problems = shared_by_folder(run.checkpoint)
+    for _ in range(MORE_LOOKS if run.can_look_again else 0):
+        if not doubts(problems):
+            break
+        run.look_again()
+        shared, problems = shared_by_folder(run.checkpoint)
+    else:
+        vanished = [problem for problem in problems if problem.slug == VANISHED_SLUG]
+        if vanished:
+            problems = (*(p for p in problems if p not in vanished), run.outpaced())
     return files_report(run.checkpoint, run.version, (*run.listed, *problems), shared)
 
 
