@@ -78,7 +78,8 @@ _PREMISES = (
         "idle-batch",
         "a batch that another follows with its offsets and its watermark ran with a "
         "processing-time timeout of the one operator that can ask for batches whatever the "
-        "watermark does; of the clock of the second nothing is said, as a restart may have run it again by the other",
+        "watermark does; of the clock of the second nothing is said, as a restart may have run it "
+        "again by the other",
         "MicroBatchExecution.constructNextBatch (without new data, only the batch that the run "
         "executed before asks for another: lastExecution, since 4.0 previousContext), "
         "populateStartOffsets (only the last batch is run again); "
