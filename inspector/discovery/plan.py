@@ -344,6 +344,7 @@ def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, .
         and before.committed
         and after.has_new_data is False
         and not after.appended
+        and not before.appended
         and after.watermark_ms is not None
         and after.watermark_ms == before.watermark_ms
     )

@@ -115,11 +115,13 @@ class TimerRuns:
             self._put, self.ever_armed = np.zeros(0, np.int32), np.zeros(0, np.bool_)
         step = len(state.versions) - 1
         self._reserve(len(state), rebased)
-        timed = records.was_timed
+        timed, again = records.was_timed, records.ids[records.again]
+        self._put[again] = step
         put_before = np.maximum(self._put[records.ids[timed]], state.base_step - 1).astype(np.int64)
         for kind, run in self.by_kind.items():
             known = None if clock is None else clock.time_ms(kind)
             times = self.thresholds[kind]
+            run.fired[again] = 0
             times += [NO_CLOCK if known is None else known] * (step + 1 - len(times))
             if rebased:
                 continue

@@ -61,6 +61,9 @@ class TimerRecords:
         same_state: puts that left the state as it was, but for the timer.
         was_timed: places of the keys that had a timer.
         fresh: the key had no timer before: no timeout can have called for it.
+        again: places of the keys whose record replaced one of the same version, which had put the
+            timer in ``before``: a call for data whose timer had run out as it was set, such as one
+            of ``Long.MaxValue`` milliseconds, which overflows.
     """
 
     change: Change
@@ -72,12 +75,15 @@ class TimerRecords:
     same_state: Bools
     was_timed: Int64s
     fresh: Bools
+    again: Int64s
 
     @classmethod
     def of(cls, change: Change, state: StateMap) -> TimerRecords:
         """Of one version's change; ``state`` is the map after it."""
         touched = state.touched_keys()
         ids, before, put = touched.ids, touched.was_clock, touched.written
+        absent = ~touched.was_live
+        absent[touched.again] = False
         return cls(
             change,
             ids,
@@ -87,7 +93,8 @@ class TimerRecords:
             np.where(put, state.clock[ids], NO_CLOCK),
             touched.same_state,
             np.flatnonzero(is_timer(before)),
-            ~touched.was_live | (before == NO_TIMEOUT),
+            absent | (before == NO_TIMEOUT),
+            touched.again,
         )
 
 

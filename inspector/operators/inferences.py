@@ -75,9 +75,10 @@ _INFERENCES = (
     Inference(
         "kept-before-window",
         "a key without a timer since before the oldest version that can be restored lost it to a "
-        "timeout, by the same habits",
-        31,
-        31,
+        "timeout, by the same habits; a restart may have changed the function since (wrong in 10 "
+        "of 52 where one had)",
+        73,
+        83,
         "a longer history (spark.sql.streaming.minBatchesToRetain)",
     ),
     Inference(

@@ -106,6 +106,8 @@ class TouchedKeys:
         reborn: absent at some moment before its put, so that the key object is new too.
         same_state: live before and after, was written, and its value is equal but for the clock
             slot. same_value: its clock is too.
+        again: places of the keys whose last record replaced one of the same version, with a clock
+            slot only: of those ``was_clock`` is the clock that the record before had put.
     """
 
     ids: Int64s
@@ -119,6 +121,7 @@ class TouchedKeys:
     reborn: Bools
     same_state: Bools
     same_value: Bools
+    again: Int64s = field(default_factory=lambda: np.empty(0, np.int64))
 
     @classmethod
     def of(

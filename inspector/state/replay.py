@@ -12,7 +12,7 @@ Identity is Spark's: a put of a present key keeps the *key object* and replaces 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -101,8 +101,9 @@ class StateMap:
     * ``clock``: the expiry field, NO_CLOCK if the tracking reads none.
     * ``record``: position of the last record, put or removal, in its delta.
     * ``mark``: what the tracking's says of the key.
-    * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, as it was
-      in the version before; ``put_same_state``: that put left the rest of the value as it was.
+    * ``put_over_clock``, with a clock slot only: the clock that the last put replaced, of the
+      version before or of an earlier record of its own; ``put_same_state``: the version left the
+      rest of the value as it was.
 
     ``records`` is how many the version has that was begun last, kept or not. The first
     ``inherited`` steps are of other partitions (:mod:`inspector.facts.inherited`).
@@ -204,6 +205,7 @@ class StateMap:
         self._earliest_put: int | None = None
         self._latest_removal: int | None = None
         self._touched = []
+        self._again: dict[int, int] = {}
         self._touched_keys: TouchedKeys | None = None
         self._adder.clear()
 
@@ -224,6 +226,8 @@ class StateMap:
         ids, hashes, clocks = self._read(block)
         if clocks is not None:
             self._note_clocks(block, ids, clocks)
+        timed = self.tracking.clock_slot >= 0
+        earlier = self._clocks_put(ids) if timed and self._touched else None
         touched = np.empty(block.count, TOUCH)
         count, largest = self._kernel.apply(
             self._table[: self._keys],
@@ -243,6 +247,8 @@ class StateMap:
         if block.chosen is not None:
             self.record[ids] = block.ordinals & _MOST_RECORD
         self._adder.reached(largest)
+        if clocks is not None and timed and count < block.count:
+            self._note_again(ids, np.where(block.value_length < 0, NO_CLOCK, clocks), earlier)
         self._touched.append(touched if count == block.count else touched[:count].copy())
 
     def end(self) -> Change:
@@ -274,7 +280,12 @@ class StateMap:
         """What became of each key that the version touched which was ended last."""
         if self._touched_keys is None:
             table, step = self._table[: self._keys], len(self.versions) - 1
-            self._touched_keys = TouchedKeys.of(table, self._touched, step, self._flags)
+            touched = TouchedKeys.of(table, self._touched, step, self._flags)
+            if self._again:
+                again = np.flatnonzero(np.isin(touched.ids, list(self._again)))
+                touched.was_clock[again] = [self._again[key] for key in touched.ids[again].tolist()]
+                touched = replace(touched, again=again)
+            self._touched_keys = touched
         return self._touched_keys
 
     def keys(self, ids: Int64s) -> list[bytes]:
@@ -382,6 +393,29 @@ class StateMap:
                 most = int(removed.max())
                 known = self._latest_removal
                 self._latest_removal = most if known is None else max(known, most)
+
+    def _clocks_put(self, ids: Int64s) -> Int64s:
+        """The clocks that earlier blocks of the version put for some keys; NO_CLOCK for none."""
+        put = self._table["touched"][ids] == len(self.versions)
+        clocks: Int64s = np.where(put & self.live[ids], self.clock[ids], NO_CLOCK)
+        return clocks
+
+    def _note_again(self, ids: Int64s, clocks: Int64s, earlier: Int64s | None) -> None:
+        """Note of the keys that had a record of the version before what the last one replaced.
+
+        Args:
+            ids: of the keys of a block's records.
+            clocks: that each puts; NO_CLOCK for a removal.
+            earlier: what :meth:`_clocks_put` gave before the block; None for the first one.
+        """
+        if earlier is not None:
+            before = np.flatnonzero(earlier != NO_CLOCK)
+            self._again |= zip(ids[before].tolist(), earlier[before].tolist(), strict=True)
+        order = np.argsort(ids, kind="stable")
+        first, second = order[:-1], order[1:]
+        several = (ids[first] == ids[second]) & (clocks[first] != NO_CLOCK)
+        keys, replaced = ids[second[several]], clocks[first[several]]
+        self._again |= zip(keys.tolist(), replaced.tolist(), strict=True)
 
     def _add_again(self) -> None:
         """Add up what became of the keys by the whole version, not by the first record of each."""

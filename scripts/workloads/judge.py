@@ -32,7 +32,7 @@ from workloads.account import (
 from fixtures import state_from_calls
 from inspector import api
 from inspector.facts.expired import LeftoverClass, Needs
-from inspector.facts.timed_out import AMONG_DATA, BEFORE
+from inspector.facts.timed_out import AMONG_DATA, BEFORE, NO_LOG_ENTRY
 from inspector.findings.finding import Finding
 from inspector.merge.resolution import NEIGHBOURS
 from inspector.model import Certainty
@@ -346,7 +346,7 @@ def _inference(row: Mapping[str, Any]) -> str:
     """The inference that a claim rests on, by its name; empty for a proof."""
     if row["certainty"] != Certainty.INFERRED.value:
         return ""
-    if row["reason"] == AMONG_DATA:
+    if row["reason"] in (AMONG_DATA, NO_LOG_ENTRY):
         kept = row["class"] == LeftoverClass.KEPT_WITHOUT_TIMEOUT.value
         return str((Needs.KEPT_BY_HABIT if kept else Needs.REARMED_BY_HABIT).value)
     return _BY_REASON[row["reason"]]

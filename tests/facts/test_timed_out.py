@@ -148,6 +148,45 @@ def test_a_quiet_batch_that_arms_a_due_timer_anew_kept_the_key(visits: int) -> N
     assert found == {Found(A, REARMED, PROVEN, 2, 10, 20, 1)}
 
 
+@pytest.mark.parametrize("premises", [PANDAS, SCALA])
+@pytest.mark.parametrize("cuts", [(), (1,)])
+@pytest.mark.parametrize("first", [[], [put(A, 99), put(B, 99)]])
+def test_a_timer_that_ran_out_as_it_was_set_is_answered_in_the_same_delta(
+    premises: TimerPremises, cuts: Sequence[int], first: list[cases.Record]
+) -> None:
+    """Data sets A's timer to a duration that overflows, and the timeout of the batch answers it."""
+    records = [put(A, -5, 2), put(B, 99, 2), put(A, NO_TIMER, 2)]
+    steps = [Step(first), Step([]), Step(records, cuts=cuts)]
+    clocks = [clock(1, now=5), clock(2, now=10), clock(3, now=20)]
+    assert judge(steps, clocks, [PROCESSING], premises) == {Found(A, KEPT, PROVEN, 3, -5, 20, 1)}
+    rearmed = [Step(first), Step([]), Step([*records[:2], put(A, 99, 2)], cuts=cuts)]
+    assert judge(rearmed, clocks, [PROCESSING], premises) == {
+        Found(A, REARMED, PROVEN, 3, -5, 20, 1)
+    }
+    removed = [Step(first), Step([]), Step([*records[:2], (A, None)], cuts=cuts)]
+    assert judge(removed, clocks, [PROCESSING], premises) == set()
+
+
+@pytest.mark.parametrize("cuts", [(), (1,), (2,), (3,), (1, 2), (1, 3), (2, 3), (1, 2, 3)])
+def test_the_last_of_several_records_replaced_the_timer_of_the_one_before(
+    cuts: Sequence[int],
+) -> None:
+    records = [put(A, -5), put(B, 99), put(A, -4), put(A, NO_TIMER)]
+    steps = [Step([put(A, 70), put(B, 80)]), Step(records, cuts=cuts)]
+    state, _, _ = follow(steps, [clock(1), clock(2)], PANDAS, BOTH)
+    touched = state.touched_keys()
+    over = dict(zip(state.keys(touched.ids), touched.was_clock.tolist(), strict=True))
+    assert over == {A: -4, B: 80}
+    assert state.keys(touched.ids[touched.again]) == [A]
+    assert state.put_over_clock[touched.ids].tolist() == touched.was_clock.tolist()
+
+
+def test_a_key_whose_first_record_of_a_batch_left_no_timer_was_called_for_data() -> None:
+    """As Spark 3.2 and later put an initial state before the first call of its key."""
+    steps = [Step([put(A, NO_TIMER), put(B, 99), put(A, NO_TIMER, 2)])]
+    assert judge(steps, [clock(1, now=20)], [PROCESSING]) == set()
+
+
 def test_a_timer_armed_anew_that_ran_out_again_is_told_once_as_ignored() -> None:
     steps = [Step([put(A, 10)]), Step([put(A, 30)]), Step([])]
     found = judge(steps, [clock(1), clock(2, 20, data=False), clock(3, 40)])

@@ -259,13 +259,13 @@ def test_a_removal_has_its_place_in_the_delta_too() -> None:
     }
 
 
-def test_a_timer_that_a_version_sets_twice_replaces_that_of_the_version_before() -> None:
+def test_a_timer_that_a_version_sets_twice_replaces_the_one_that_it_set_first() -> None:
     key = cases.user("a")
     state = timed(
         [(key, cases.group_state(1, 50))],
         [(key, cases.group_state(2, 60)), (key, cases.group_state(1, 70))],
     )
-    assert (state.clock[0], state.put_over_clock[0]) == (70, 50)
+    assert (state.clock[0], state.put_over_clock[0]) == (70, 60)
     assert state.put_same_state[0]
     assert state.record[0] == 1
 
