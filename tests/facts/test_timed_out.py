@@ -24,6 +24,7 @@ from inspector.model import BatchClock, Certainty, TimeoutKind
 from inspector.state.replay import NO_CLOCK, StateMap
 from tests import cases
 from tests.cases import Step, put, replay
+from tests.encode import Record
 from tests.queries import (
     EVENT,
     LAGS,
@@ -152,7 +153,7 @@ def test_a_quiet_batch_that_arms_a_due_timer_anew_kept_the_key(visits: int) -> N
 @pytest.mark.parametrize("cuts", [(), (1,)])
 @pytest.mark.parametrize("first", [[], [put(A, 99), put(B, 99)]])
 def test_a_timer_that_ran_out_as_it_was_set_is_answered_in_the_same_delta(
-    premises: TimerPremises, cuts: Sequence[int], first: list[cases.Record]
+    premises: TimerPremises, cuts: Sequence[int], first: list[Record]
 ) -> None:
     """Data sets A's timer to a duration that overflows, and the timeout of the batch answers it."""
     records = [put(A, -5, 2), put(B, 99, 2), put(A, NO_TIMER, 2)]
