@@ -107,7 +107,8 @@ def read(folder: Path) -> Workload:
         name,
         dict(word.split("=", 1) for word in words),
         "" if problem == "ok" else problem,
-        _lines(folder / "calls.jsonl"),
+        # Calls without an operator are of a transformWithState, as corpora of others have them.
+        [call for call in _lines(folder / "calls.jsonl") if "op" in call],
         {batch["b"]: batch for batch in _lines(folder / "batches.jsonl")},
         _lines(folder / "store.jsonl"),
         _lines(folder / "variables.jsonl"),
