@@ -12,7 +12,13 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.checksums import side_files
 from inspector.discovery.placement import has_partition, hashed_fields, partition_count
 from inspector.discovery.tasks import StoreTask, Task
-from inspector.discovery.unknown_watermarks import UNSEEN, held_back, recorded, sees_watermark
+from inspector.discovery.unknown_watermarks import (
+    UNSEEN,
+    has_branches,
+    held_back,
+    recorded,
+    sees_watermark,
+)
 from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
@@ -277,6 +283,8 @@ def _certainty(
     above = held_back(checkpoint, operator, version)
     if above is not None:
         return Certainty.INFERRED, f"downstream of {above.name} the watermark lags"
+    if rule.doubt and has_branches(checkpoint, version):
+        return Certainty.UNDECIDED, UNSEEN
     if rule.doubt:
         warns = INFERENCES["complete-mode"].warns
         return Certainty.INFERRED if warns else Certainty.UNDECIDED, rule.doubt

@@ -53,6 +53,15 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
     return alone and any(batch < version for batch in batches_for_state_alone(checkpoint))
 
 
+def has_branches(checkpoint: Checkpoint, version: int) -> bool:
+    """Whether the query reads several sources, one of which may bring the watermark alone.
+
+    An operator that is fed by another one then sees none (``PropagateWatermarkSimulator``, 3.5 on).
+    """
+    sources = checkpoint.logs.sources.get(BatchId(version - 1), ())
+    return len(sources) > 1 and recorded(checkpoint, version, SINCE_3_5)
+
+
 def batches_for_state_alone(checkpoint: Checkpoint) -> Iterator[int]:
     """Batches that ran for no other reason than a watermark that rose since the batch before.
 

@@ -76,6 +76,9 @@ def test_codec_and_row_checksum_are_those_that_the_log_records_for_a_version(
     assert not planned(root, TaskRequest(3))[0].row_checksum
 
 
+RECORDED_SINCE_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
+
+
 @pytest.mark.parametrize(
     "name", ["symmetricHashJoin", "flatMapGroupsWithState", "applyInPandasWithState"]
 )
@@ -84,8 +87,7 @@ def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
 ) -> None:
     root = small_checkpoint(tmp_path)
     cases.write_operator(root, 0, "dedupe", "default")
-    recorded_since_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
-    cases.write_logs(root, [Batch(3000, 4000, 3)], recorded_since_3_5, first=3)
+    cases.write_logs(root, [Batch(3000, 4000, 3)], RECORDED_SINCE_3_5, first=3)
     judged = [s for t in planned(root) for s in t.stores if s.expiry is not None]
     assert {store.certainty for store in judged} == {Certainty.UNDECIDED}
     cases.write_operator(root, 1, name, "default")
@@ -104,6 +106,14 @@ def test_where_the_output_mode_decides_leftovers_are_inferred(tmp_path: Path) ->
     (store,) = planned(root)[-1].stores
     assert store.certainty is Certainty.INFERRED
     assert "complete mode" in store.reason
+    # Of several sources another one may have brought the watermark.
+    cases.write_logs(root, [Batch(3000, 4000, 3)], RECORDED_SINCE_3_5, first=3)
+    (store,) = planned(root)[-1].stores
+    assert store.certainty is Certainty.INFERRED
+    with (root / "offsets/3").open("a") as entry:
+        entry.write("\n3")
+    (store,) = planned(root)[-1].stores
+    assert store.certainty is Certainty.UNDECIDED
 
 
 @pytest.mark.parametrize(
