@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -65,7 +66,7 @@ class RocksDbReader(FramedReader):
         snapshot = file.kind is FileKind.SNAPSHOT
         if self._lists is not None:
             self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
-        encoding = self._how()
+        encoding = self._how(file)
         records = 0
         for found in self._in_turn(file, encoding.family):
             block = decode_block(found, records, encoding, self._lists)
@@ -141,8 +142,8 @@ class RocksDbReader(FramedReader):
 
     # -- encoding ----------------------------------------------------------------------------
 
-    def _how(self) -> Encoding:
-        """How entries are encoded.
+    def _how(self, file: StoreFile) -> Encoding:
+        """How the entries of a file are encoded.
 
         Raises:
             DecodeError: in a way that is not read here, or no snapshot says which column family
@@ -154,13 +155,13 @@ class RocksDbReader(FramedReader):
                 raise NoSchemaError("column families cannot be read: the state schema is missing")
             self._encoding = Encoding(
                 KeyDecoder(form.key, form.key_encoder),
-                self._family(form.column_family),
+                None,
                 options.row_checksum,
                 form.several_values,
                 int(options.merge_delimiter),
                 self._avro(),
             )
-        return self._encoding
+        return replace(self._encoding, family=self._family(file))
 
     def _avro(self) -> AvroEntries | None:
         """What reads the rows, where they are Avro."""
@@ -191,27 +192,47 @@ class RocksDbReader(FramedReader):
                 return bool(self._snapshot(file).families)
         return False
 
-    def _family(self, name: str | None) -> int | None:
-        """The number of a column family, which only snapshots say; it never changes.
+    def _family(self, file: StoreFile) -> int | None:
+        """The number of the store's column family in a file, which only snapshots say.
 
         Spark writes a snapshot with the version that makes a family
-        (``RocksDB.createColFamilyIfAbsent``): one that snapshots do not name has no rows yet.
+        (``RocksDB.createColFamilyIfAbsent``), and the number stays until a repartition, which
+        begins with a snapshot of its own numbers. So the newest snapshot up to the file says it;
+        others do where that one cannot be read, or where it has no such family and no number that
+        contradicts them: the family was deleted with that version (``deleteIfExists``).
         """
+        name, version = self._options.form.column_family, file.version or 0
         if name is None:
             return None
-        snapshots = [file for file in self._files if file.kind is FileKind.SNAPSHOT]
+        snapshots = [each for each in self._files if each.kind is FileKind.SNAPSHOT]
         error: DecodeError | OSError | None = None
-        for file in sorted(snapshots, key=lambda each: each.version or 0, reverse=True):
+        nearest: Mapping[str, int] | None = None
+        for snapshot in sorted(snapshots, key=lambda each: _distance(each.version or 0, version)):
             try:
-                number = self._snapshot(file).families.get(name)
+                families = self._snapshot(snapshot).families
             except (DecodeError, OSError) as failed:
                 error = failed
                 continue
-            if number is not None:
-                return number
+            nearest = families if nearest is None else nearest
+            if name in families and _agree(families, nearest):
+                return families[name]
         if error is None and snapshots:
-            # Deleted since (deleteIfExists), or never made (the row counter of a list with TTL).
+            # Deleted since, or never made (the row counter of a list with TTL).
             return NO_FAMILY
         raise error or DecodeError(
             f"no snapshot says which entries belong to the column family {name[:80]!r}"
         )
+
+
+def _distance(snapshot: int, version: int) -> tuple[bool, int]:
+    """What orders snapshots for a file: up to its version the newest first, then those above."""
+    return snapshot > version, abs(version - snapshot)
+
+
+def _agree(families: Mapping[str, int], others: Mapping[str, int]) -> bool:
+    """Whether two snapshots number their column families alike: no repartition lies between."""
+    numbers = {number: name for name, number in others.items()}
+    return all(
+        others.get(name, number) == number and numbers.get(number, name) == name
+        for name, number in families.items()
+    )

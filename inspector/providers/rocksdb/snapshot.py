@@ -1,6 +1,6 @@
 """Snapshots: a zip that says which table files a version consists of.
 
-The entry ``metadata`` of the zip is a line ``v1`` and a JSON object
+The entry ``metadata`` of the zip is a line ``v1`` or ``v2`` and a JSON object
 (``RocksDBCheckpointMetadata``); the rest is RocksDB's own bookkeeping, which is not needed to find
 the rows. A zip is read by its directory at the end, and of it this one entry.
 """
@@ -23,7 +23,9 @@ from inspector.plain_text import escape
 from inspector.providers.rocksdb.names import LOGS, TABLES
 from inspector.providers.rocksdb.ranges import StorageSource
 
-_NEWEST_METADATA = 1
+# Spark 4.0 takes this number from spark.sql.streaming.stateStore.checkpointFormatVersion, once for
+# each JVM (RocksDBCheckpointMetadata.VERSION of 4.0.5); what follows is the same. 4.1 writes v1.
+_NEWEST_METADATA = 2
 _METADATA = "metadata"
 _MAX_FAMILY = (1 << 15) - 1
 _LONGEST_NAME = 255  # bytes of a file's name, on every file system that Spark writes to

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+import zipfile
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
@@ -14,16 +15,22 @@ from typing import Any
 import pytest
 import xxhash
 
+from inspector.checkpoint.storage import Storage
 from inspector.decode.sst.live import live_entries
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.discovery.tasks import Task
 from inspector.facts.checks import ChecksPassed
+from inspector.model import FileKind, StoreFile, Version
 from inspector.passes.follow import Followed
 from inspector.passes.run import run_rows
 from inspector.providers import task_files
+from inspector.providers.provider import ReadOptions, StoreForm
 from inspector.providers.rocksdb import tables
+from inspector.providers.rocksdb.reader import RocksDbReader
+from inspector.providers.task_files import TaskFiles
 from inspector.providers.turns import Turns
+from tests import encode
 from tests.cases import (
     facts_of_type,
     observed,
@@ -34,6 +41,7 @@ from tests.cases import (
     tasks_of,
 )
 from tests.profiles import sampled
+from tests.rocks import PUT, TEXT, changelog, encoded, family, struct_of, write_zip
 
 CASES = [case for case in rocksdb_cases() if not case.name.endswith("_hdfs")]
 NAMES = [f"{case.parent.name}-{case.name}" for case in CASES]
@@ -214,6 +222,55 @@ def test_without_any_snapshot_the_families_are_not_known(join: Path) -> None:
     found = problems_in(observed_in(join))
     assert found
     assert all("no snapshot says which entries belong" in p.message for p in found)
+
+
+def test_after_a_repartition_older_changelogs_keep_the_numbers_of_their_families(
+    join: Path,
+) -> None:
+    for store in (join / "state/0").glob("[01]"):
+        with zipfile.ZipFile(store / "1.zip") as archive:
+            numbers = json.loads(archive.read("metadata").split(b"\n")[1])["columnFamilyMapping"]
+        moved = dict(zip(numbers, [*numbers.values()][1:] + [*numbers.values()][:1], strict=True))
+        for path in [*store.glob("8.changelog"), *store.glob(".8.changelog.crc")]:
+            path.unlink()
+        write_zip(store / "8.zip", {"sstFiles": [], "columnFamilyMapping": moved})
+    assert problems_in(observed_in(join, fit=True)) == []
+    whole = plan(open_checkpoint(str(JOIN / "checkpoint")), TaskRequest(7))
+    assert read(plan(open_checkpoint(str(join)), TaskRequest(7))) == read(whole)
+
+
+@pytest.mark.parametrize(
+    ("version", "keys"),
+    [
+        pytest.param(2, [b"two"], id="the snapshot before says it"),
+        pytest.param(3, [b"two"], id="deleted with this version"),
+        pytest.param(5, [], id="made anew since, and the number is another family's"),
+        pytest.param(6, [b"three"], id="after the repartition"),
+    ],
+)
+def test_the_number_of_a_family_is_that_of_the_snapshots_around_the_file(
+    tmp_path: Path, version: int, keys: list[bytes]
+) -> None:
+    numbers = {1: {"a": 1, "b": 2}, 3: {"a": 1}, 4: {"a": 2, "c": 1}, 6: {"a": 1, "b": 3}}
+    entries = {1: b"one", 2: b"two", 3: b"three"}
+    raw = changelog([(PUT, family(i) + encoded(key), encoded(b"")) for i, key in entries.items()])
+    (tmp_path / f"{version}.changelog").write_bytes(encode.lz4(raw))
+    files = []
+    for each, families in numbers.items():
+        write_zip(tmp_path / f"{each}.zip", {"sstFiles": [], "columnFamilyMapping": families})
+        size = (tmp_path / f"{each}.zip").stat().st_size
+        files.append(StoreFile(f"{each}.zip", FileKind.SNAPSHOT, Version(each), size))
+    delta = StoreFile(f"{version}.changelog", FileKind.DELTA, Version(version), len(raw))
+    options = ReadOptions(form=StoreForm("b", struct_of(TEXT)))
+    storage = TaskFiles(Storage(str(tmp_path)))
+    reader = RocksDbReader(storage, options, [*files, delta], (), lambda *_: None)
+    reader.expect([delta])
+    found = [
+        block.buffer[at : at + size]
+        for block in reader.blocks(delta)
+        for at, size in zip(block.key_offset, block.key_length, strict=True)
+    ]
+    assert found == keys
 
 
 def test_rows_of_another_encoding_are_refused_by_name(join: Path) -> None:

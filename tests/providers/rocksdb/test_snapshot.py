@@ -55,6 +55,11 @@ def test_a_snapshot_names_its_tables(tmp_path: Path) -> None:
     assert read(tmp_path / "1.zip") == FOUND
 
 
+def test_a_snapshot_of_checkpoint_format_2_of_spark_4_0_is_read_as_any(tmp_path: Path) -> None:
+    write_zip(tmp_path / "1.zip", "v2\n" + json.dumps(JOIN))
+    assert read(tmp_path / "1.zip") == FOUND
+
+
 def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:
     data = b'v1\n{"sstFiles":[],"logFiles":[{"localFileName":"a","dfsLogFileName":"4-u.log"}]}'
     found = parse_snapshot(data)
@@ -65,7 +70,7 @@ def test_a_snapshot_of_spark_3_5_has_no_column_families() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        *(b"", b"{}", b"v2\n{}", b"v1\n[]", b'v1\n{"sstFiles":5}', b'v1\n{"sstFiles":[5]}'),
+        *(b"", b"{}", b"v3\n{}", b"v1\n[]", b'v1\n{"sstFiles":5}', b'v1\n{"sstFiles":[5]}'),
         b'v1\n{"sstFiles":[{"dfsSstFileName":"../../secret"}]}',
         b'v1\n{"sstFiles":[{"dfsSstFileName":".."}]}',
         b'v1\n{"columnFamilyMapping":{"a":-1}}',
