@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inspector.facts.ages import Ages
@@ -18,7 +18,7 @@ from inspector.findings.leftovers import (
 )
 from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import Certainty
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
 
 
@@ -41,6 +41,7 @@ class StoreLifetime:
         data_batches: batches that brought new data, up to the judged one.
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
+        provable: keys that naming a clock of a group state's timers would prove to be left.
     """
 
     operator_id: int
@@ -58,6 +59,7 @@ class StoreLifetime:
     ages: Ages | None = None
     data_batches: int = DEFAULTS.data_batches
     doubt: str = ""
+    provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -69,7 +71,9 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     advice = life.rule.advice if life.rule.expiry is not None else ""
     place = Place(life.operator_id, life.store_name, advice, life.rule.row_kind)
     yield from judge_leftovers(place, life.leftovers)
-    yield from judge_undecided(place, life.leftovers, said=bool(never_armed))
+    yield from judge_undecided(
+        place, life.leftovers, said=bool(never_armed), provable=life.provable
+    )
     yield from _grows(life, thresholds)
     yield from _no_watermark(life, thresholds)
 
