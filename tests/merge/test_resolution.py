@@ -422,6 +422,16 @@ def test_a_batch_that_only_processing_time_can_have_called_for_shows_it() -> Non
     assert said(facts_of([steps], clocks, idle)) == {A: (IGNORED, PROVEN, PROCESSING, None)}
 
 
+def test_without_a_watermark_only_a_timer_that_fired_shows_the_clock() -> None:
+    """A source without data keeps the watermark at 0, whatever comes from another."""
+    steps = [Step([put(A, 1500), put(B, 1600)]), Step([]), Step([])]
+    clocks = [clock(1, 0), clock(2, 0), clock(3, 0)]
+    assert said(facts_of([steps], clocks))[A] == (IGNORED, UNDECIDED, PROCESSING, UNKNOWN_CLOCK)
+    fired = [*steps[:2], Step([put(B, NO_TIMER)])]
+    idle = [*clocks[:2], clock(3, 0, data=False)]
+    assert said(facts_of([fired], idle))[A] == (IGNORED, PROVEN, PROCESSING, None)
+
+
 def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
     """Processing time first, then event time: what stands is held against the watermark."""
     steps = [
