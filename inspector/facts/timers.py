@@ -235,8 +235,8 @@ def _against(
 ) -> list[TimeoutKind]:
     """The clocks that the timers of a batch cannot follow.
 
-    A timer that fired had run out; one that was set lies at or after the watermark, and after the
-    processing time (premise ``set-after-clock``).
+    A timer that fired had run out (premise ``due-by-clock``); one that was set lies at or after the
+    watermark, and after the processing time (premise ``set-after-clock``).
     """
     found = []
     fired = records.before[is_timer(records.before) & (records.positions >= sure_from)]

@@ -648,7 +648,12 @@ UNDECIDED = Kind(
     means="Keys of a group state whose bytes allow both: that a timeout left them behind, and that "
     "a call for data did. Or rows, and timers, that the watermark of the query has passed and that "
     "stay: Spark removes those in the same batch, so that most likely no watermark reaches the "
-    "operator. The tables `undecided` and `undecided_keys` have the reasons.",
+    "operator. The tables `undecided` and `undecided_keys` have the reasons, and the finding "
+    "says how many keys `--timeout-kind` would prove to be left behind. It is a warning where no "
+    "clock lets a key of the store go: by processing time all are left behind, and by event time "
+    "none can expire, as there is no watermark, and no batch of the window has removed a key.",
+    thresholds=f"For the warning at least {_AT.data_batches} batches with new data "
+    "(`data_batches`).",
     to_do="see the table undecided of inspector leftovers for what would decide them: often "
     "--timeout-kind, or a longer history (spark.sql.streaming.minBatchesToRetain). Of rows that "
     "the watermark has passed: look whether withWatermark stands on the branch of the query that "

@@ -76,7 +76,7 @@ class Finding:
         rows, bytes: rows concerned and their UnsafeRow bytes, exact; None where none are counted.
         cause: what is the matter, in one plain sentence; that of the kind if none is given.
         severity: how much it matters here; that of the kind if none is given, but what is undecided
-            is never more than information.
+            is then no more than information.
     """
 
     kind: Kind

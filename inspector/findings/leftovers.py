@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.catalogue import (
@@ -15,7 +16,7 @@ from inspector.findings.catalogue import (
 )
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.quantities import counted
-from inspector.model import Certainty
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
 
 PAST = (LeftoverClass.PAST_WATERMARK, LeftoverClass.PAST_PROCESSING_TIME)
@@ -92,7 +93,11 @@ def judge_leftovers(place: Place, leftovers: Sequence[LeftoverTotal]) -> Iterato
 
 
 def judge_undecided(
-    place: Place, leftovers: Sequence[LeftoverTotal], *, said: bool
+    place: Place,
+    leftovers: Sequence[LeftoverTotal],
+    *,
+    said: bool,
+    provable: Mapping[TimeoutKind, int] = MappingProxyType({}),
 ) -> Iterator[Finding]:
     """Keys that may be stuck; one that has a new timer is judged again when that runs out.
 
@@ -100,6 +105,7 @@ def judge_undecided(
         place: where they are.
         leftovers: of the store.
         said: that keys without a timer since before the window can never expire is a finding.
+        provable: keys that naming a clock of the timers would prove to be left.
     """
     found = [
         total
@@ -117,13 +123,23 @@ def judge_undecided(
             UNDECIDED,
             Certainty.UNDECIDED,
             f"{what}: {reasons}",
-            UNDECIDED.to_do,
+            f"{_by_option(provable)}{UNDECIDED.to_do}",
             place.operator_id,
             place.store_name,
             rows,
             sum(total.bytes for total in found),
             _undecided_cause(what, found, timers=timers),
         )
+
+
+def _by_option(provable: Mapping[TimeoutKind, int]) -> str:
+    """What each value of ``--timeout-kind`` would prove; empty if none does."""
+    options = [
+        f"if the query uses {kind.value}-time timeouts, with --timeout-kind {kind.value} "
+        f"{counted(keys, 'key')} {'is' if keys == 1 else 'are'} proven to be left behind; "
+        for kind, keys in provable.items()
+    ]
+    return "".join(options)
 
 
 def _undecided_cause(what: str, found: Sequence[LeftoverTotal], *, timers: bool) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from inspector.facts.ages import Ages
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
 from inspector.findings.catalogue import NEVER_EXPIRES, NO_REMOVES, NO_WATERMARK
-from inspector.findings.finding import Finding, Kind
+from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.leftovers import (
     LeftoverTotal,
     Place,
@@ -18,7 +18,7 @@ from inspector.findings.leftovers import (
 )
 from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import Certainty
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import Clock, StoreRule
 
 
@@ -41,6 +41,7 @@ class StoreLifetime:
         data_batches: batches that brought new data, up to the judged one.
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
+        provable: keys that naming a clock of a group state's timers would prove to be left.
     """
 
     operator_id: int
@@ -58,6 +59,7 @@ class StoreLifetime:
     ages: Ages | None = None
     data_batches: int = DEFAULTS.data_batches
     doubt: str = ""
+    provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
@@ -69,7 +71,11 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     advice = life.rule.advice if life.rule.expiry is not None else ""
     place = Place(life.operator_id, life.store_name, advice, life.rule.row_kind)
     yield from judge_leftovers(place, life.leftovers)
-    yield from judge_undecided(place, life.leftovers, said=bool(never_armed))
+    undecided = judge_undecided(
+        place, life.leftovers, said=bool(never_armed), provable=life.provable
+    )
+    either = _stay_either_way(life, thresholds)
+    yield from (_warning(life, found) if either else found for found in undecided)
     yield from _grows(life, thresholds)
     yield from _no_watermark(life, thresholds)
 
@@ -102,6 +108,34 @@ def _no_watermark(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findi
             life.newest.row_bytes,
             cause=f"There is no watermark yet, so none of the {counted(rows, 'row')} can expire.",
         )
+
+
+def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
+    """Whether no row of a group state goes, whichever clock its timers follow.
+
+    By processing time each is proven to be left behind. By event time no timer can fire while the
+    watermark is 0 (premise ``due-by-clock``), as of rows of other operators SS207 warns.
+    """
+    return (
+        life.watermark_ms == 0
+        and not life.removals
+        and life.data_batches >= thresholds.data_batches
+        and 0 < life.newest.rows <= life.provable.get(TimeoutKind.PROCESSING_TIME, 0)
+    )
+
+
+def _warning(life: StoreLifetime, found: Finding) -> Finding:
+    keys = counted(life.newest.rows, "key")
+    them = "it" if life.newest.rows == 1 else "them"
+    return replace(
+        found,
+        severity=Severity.WARNING,
+        evidence=f"{found.evidence}; by processing time they are left behind, and by event time "
+        f"none can expire, as the judged batch has no watermark after "
+        f"{counted(life.data_batches, 'batch', 'batches')} with data",
+        cause=f"The store holds {keys}, and no timeout removes {them}, whether the timeouts follow "
+        "processing time or event time.",
+    )
 
 
 def _never(life: StoreLifetime) -> Iterator[Finding]:

@@ -43,6 +43,7 @@ def store_lifetimes(
             puts=sum(one.puts for one in known),
             window=len(known),
             leftovers=_totals(facts, name),
+            provable=facts.provable(name),
             watermark_ms=None if clock is None else _watermark(clock),
             first=_first(versions),
             calls=_calls(facts, name),

@@ -42,7 +42,7 @@ class Thresholds:
     )
     data_batches: int = _at(
         3,
-        "SS206 SS207 SS211",
+        "SS206 SS207 SS210 SS211",
         "Batches with new data without which a watermark that does not move is no surprise.",
     )
     replay_deltas: int = _at(

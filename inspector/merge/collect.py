@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 
 from inspector.decode.field_sizes import RowBytes
 from inspector.facts.ages import Ages, OldestEventTime
+from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Fact, FactT, Observed
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows, RowsTimedByKey
@@ -260,6 +262,20 @@ class Facts:
         """The same of keys that may be leftovers or not."""
         return [one for one in self._counts if _is_open(one)]
 
+    def provable(self, name: StoreName) -> dict[TimeoutKind, int]:
+        """How many more keys of a store are proven to be left if the user names its timers' clock.
+
+        A clock that a batch contradicts is not named. By any other whatever is proven stays so.
+        """
+        if all(one.store.name != name for one in self.undecided_totals):
+            return {}
+        found = {}
+        for kind in TimeoutKind:
+            if self.resolution.may_name(name, kind):
+                named = replace(self.resolution, user_clock=kind).resolved(self.of(LeftoverCount))
+                found[kind] = _stuck(named, name) - _stuck(self.totals, name)
+        return {kind: keys for kind, keys in found.items() if keys}
+
     @cached_property
     def leftover_ages(self) -> list[Observed[LeftoverAge]]:
         """How many leftovers of each judgement expired at each version."""
@@ -268,6 +284,17 @@ class Facts:
 
 def _is_open(one: Observed[LeftoverT]) -> bool:
     return one.fact.certainty is Certainty.UNDECIDED
+
+
+def _stuck(counts: Iterable[Observed[LeftoverCount]], name: StoreName) -> int:
+    """Keys that are proven to be left; a timer that was set again may be what is meant."""
+    return sum(
+        one.fact.rows
+        for one in counts
+        if one.store.name == name
+        and one.fact.certainty is Certainty.PROVEN
+        and one.fact.leftover_class is not LeftoverClass.REARMED
+    )
 
 
 def _problem_order(problem: Problem) -> tuple[Any, ...]:

@@ -75,6 +75,11 @@ class Resolution(Message):
         kinds = {_left(against) for against in self.against.get(name, {}).values()}
         return kinds.pop() if len(kinds) == 1 else None
 
+    def may_name(self, name: StoreName, kind: TimeoutKind) -> bool:
+        """Whether the user has named no clock, and no batch shows that a store's is not this."""
+        against = self.against.get(name, {}).values()
+        return self.user_clock is None and not any(kind in of_batch for of_batch in against)
+
     def _nearest(self, name: StoreName, version: int) -> Iterable[frozenset[TimeoutKind]]:
         of_store = self.against.get(name, {})
         before = max((at for at in of_store if at < version), default=None)

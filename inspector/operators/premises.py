@@ -68,6 +68,19 @@ _PREMISES = (
         "watermark (premise one-watermark)",
     ),
     Premise(
+        "due-by-clock",
+        "a timeout calls only for a key whose timer lies before the watermark of the batch, or "
+        "before its processing time: by event time for none as long as the watermark is 0. That "
+        "the watermark stays at 0 though data comes does not show by itself which clock it is",
+        "FlatMapGroupsWithStateExecBase.InputProcessor.processTimedOutState; "
+        "WatermarkTracker.updateWatermark (the least of all sources, of which one without data "
+        "counts as 0)",
+        "2.4 to 4.3",
+        "nothing of the first; of a watermark that moves as soon as data comes: a second source "
+        "without data, null event times, or event times no later after 1970 than the delay",
+        "records of a batch that contradict both clocks",
+    ),
+    Premise(
         "clears-timers",
         "in Scala and Java no timer that has run out outlives its batch: the call removes the key, "
         "or writes it with the timer that it set, or with none",

@@ -16,7 +16,7 @@ from inspector.findings.leftovers import (
     judge_leftovers,
     judge_undecided,
 )
-from inspector.model import Certainty
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import RowKind
 
 PROVEN, INFERRED, UNDECIDED = Certainty
@@ -145,6 +145,18 @@ def test_what_is_undecided_never_warns(kind: LeftoverClass) -> None:
     assert "4 keys" in found.cause
     assert "undecided" in found.next_step
     assert not list(judge_undecided(PLACE, [replace(open_, rows=0)], said=False))
+
+
+def test_what_an_option_would_prove_is_said_of_undecided_keys() -> None:
+    open_ = replace(total(KEPT, UNDECIDED), reason="because")
+    provable = {TimeoutKind.EVENT_TIME: 1, TimeoutKind.PROCESSING_TIME: 252}
+    (plain,) = judge_undecided(PLACE, [open_], said=False)
+    (found,) = judge_undecided(PLACE, [open_], said=False, provable=provable)
+    assert found.next_step == (
+        "if the query uses event-time timeouts, with --timeout-kind event 1 key is proven to be "
+        "left behind; if the query uses processing-time timeouts, with --timeout-kind processing "
+        f"252 keys are proven to be left behind; {plain.next_step}"
+    )
 
 
 def test_what_was_set_again_with_a_changed_state_waits_for_its_timer() -> None:

@@ -13,7 +13,7 @@ from inspector.findings.finding import Finding, Severity
 from inspector.findings.leftovers import LeftoverTotal
 from inspector.findings.lifetime import StoreLifetime, judge
 from inspector.findings.thresholds import DEFAULTS, Thresholds
-from inspector.model import Certainty
+from inspector.model import Certainty, TimeoutKind
 from inspector.operators.rule import StoreRule
 from tests.cases import KEY_TIME, TIMER
 
@@ -91,6 +91,35 @@ def test_what_hangs_on_a_lost_entry_is_not_proven() -> None:
     assert (found.kind.id, found.certainty, found.severity) == ("SS207", UNDECIDED, Severity.INFO)
     assert "entry 7 of the offset log is missing" in found.evidence
     assert judged(watermark_ms=None) == []  # removed by Spark
+
+
+def test_keys_that_no_clock_lets_go_are_a_warning_though_undecided() -> None:
+    """By processing time all are left behind, by event time there is no watermark."""
+    ignored = replace(total(LeftoverClass.IGNORED_TIMEOUT, UNDECIDED, 1200), reason="because")
+    life: dict[str, object] = {
+        "rule": StoreRule(expiry=TIMER),
+        "leftovers": (ignored,),
+        "watermark_ms": 0,
+        "provable": {TimeoutKind.PROCESSING_TIME: 1200},
+    }
+    (found,) = judged(**life)
+    assert (found.kind.id, found.certainty) == ("SS210", UNDECIDED)
+    assert found.severity is Severity.WARNING
+    assert found.evidence.startswith("1,200 keys: because; by processing time ")
+    assert "no watermark after 3 batches with data" in found.evidence
+    assert found.cause.startswith("The store holds 1,200 keys, and no timeout removes them")
+    healthy: list[dict[str, object]] = [
+        {"watermark_ms": 5000},  # by event time they may still go
+        {"watermark_ms": None},
+        {"removals": 1},
+        {"data_batches": DEFAULTS.data_batches - 1},
+        {"provable": {TimeoutKind.PROCESSING_TIME: 1199}},
+        {"provable": {TimeoutKind.EVENT_TIME: 1200}},
+        {"provable": {}},
+    ]
+    for change in healthy:
+        (found,) = judged(**life | change)
+        assert (found.kind.id, found.severity) == ("SS210", Severity.INFO)
 
 
 # --- what did not happen ---------------------------------------------------------------------

@@ -12,6 +12,7 @@ from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.rule_inputs import join_lifetime, newest_times, store_lifetimes
+from inspector.model import TimeoutKind
 from tests.cases import FIXTURES
 
 
@@ -25,6 +26,16 @@ def test_a_store_knows_its_window_its_timers_and_its_leftovers() -> None:
     (total,) = life.leftovers
     assert (total.rows, total.fired, total.by_change["untouched"]) == (68, 1, 68)
     assert newest_times(run.checkpoint, facts) == []
+
+
+def test_a_store_knows_what_naming_the_clock_of_its_timers_would_prove() -> None:
+    root = str(FIXTURES / "pandas_event_remove" / "checkpoint")
+    run = Run.start(root, Options(state_version=4))
+    (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], 4, run.facts())
+    named = Run.start(root, Options(state_version=4, timeout_kind=TimeoutKind.PROCESSING_TIME))
+    proven = sum(one.fact.rows for one in named.facts().totals)
+    assert life.provable == {TimeoutKind.PROCESSING_TIME: proven}
+    assert proven
 
 
 def test_a_join_knows_how_far_each_side_reaches() -> None:

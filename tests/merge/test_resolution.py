@@ -380,11 +380,56 @@ def test_the_clock_that_is_given_leaves_nothing_open(kind: Any) -> None:
     assert found == ({A: (IGNORED, PROVEN, PROCESSING, None)} if kind is PROCESSING else {})
 
 
+def test_what_naming_a_clock_would_prove_is_counted() -> None:
+    clocks = [clock(1, 10), clock(2, 20)]
+    leftover = [Step([put(A, 1500)]), Step([])]
+    assert facts_of([leftover, leftover], clocks).provable(NAME) == {PROCESSING: 2}
+    # A batch that contradicts a clock: the user cannot name it.
+    not_processing = [Step([]), Step([put(B, 1900)])]
+    assert facts_of([leftover, not_processing], clocks).provable(NAME) == {}
+    for kind in (EVENT, PROCESSING):
+        store = replace(STORE, timeout_kinds=(kind,))
+        assert facts_of([leftover], clocks, store).provable(NAME) == {}
+
+
+@given(workloads(), st.sampled_from([0, 0, 1, 2]))
+def test_naming_a_clock_proves_what_was_said(workload: Workload, base: int) -> None:
+    queries = workload.partitions
+    for version in workload.run():
+        if version <= base:
+            continue
+        partitions = [query.on_disk(base)[max(base, 1) - 1 :] for query in queries]
+        clocks, store = queries[0].clocks, workload.store
+        facts = facts_of(partitions, clocks, store, base)
+        provable = facts.provable(NAME)
+        for kind in store.timeout_kinds:
+            if facts.undecided_totals and facts.resolution.may_name(NAME, kind):
+                named = facts_of(partitions, clocks, replace(store, timeout_kinds=(kind,)), base)
+                assert provable.get(kind, 0) == _proven_to_stay(named) - _proven_to_stay(facts)
+            else:
+                assert kind not in provable
+
+
+def _proven_to_stay(facts: Facts) -> int:
+    counts = [one.fact for one in facts.totals if one.fact.certainty is PROVEN]
+    return sum(one.rows for one in counts if one.leftover_class is not REARMED)
+
+
 def test_a_batch_that_only_processing_time_can_have_called_for_shows_it() -> None:
     steps, clocks = [Step([put(A, 1500)]), Step([])], [clock(1, 10), clock(2, 10, data=False)]
     idle = replace(STORE, processing_versions=(2,))
     assert said(facts_of([steps], clocks))[A][:2] == (IGNORED, UNDECIDED)
     assert said(facts_of([steps], clocks, idle)) == {A: (IGNORED, PROVEN, PROCESSING, None)}
+
+
+def test_without_a_watermark_only_a_timer_that_fired_shows_the_clock() -> None:
+    """A source without data keeps the watermark at 0, whatever comes from another."""
+    steps = [Step([put(A, 1500), put(B, 1600)]), Step([]), Step([])]
+    clocks = [clock(1, 0), clock(2, 0), clock(3, 0)]
+    assert said(facts_of([steps], clocks))[A] == (IGNORED, UNDECIDED, PROCESSING, UNKNOWN_CLOCK)
+    fired = [*steps[:2], Step([put(B, NO_TIMER)])]
+    idle = [*clocks[:2], clock(3, 0, data=False)]
+    assert said(facts_of([fired], idle))[A] == (IGNORED, PROVEN, PROCESSING, None)
 
 
 def test_a_switch_of_the_clock_in_the_middle_is_seen() -> None:
