@@ -210,8 +210,10 @@ class Query:
         before = self.clocks[-1] if self.clocks else clock(0, 0, now=100)
         if trigger.switch:
             self.kind = OTHER[self.kind]
-        # Spark runs no batch without data, and with the old watermark, for event time.
-        idle = trigger.data is None and not trigger.watermark and self.kind is EVENT
+        # Spark plans no batch without data, and with the old watermark, after one that followed
+        # event time; one that processing time asked for may be run again by the other clock.
+        asking = self.kinds[-1] if self.kinds else self.kind
+        idle = trigger.data is None and not trigger.watermark and asking is EVENT
         watermark = (before.watermark_ms or 0) + trigger.watermark + idle
         now = (before.timestamp_ms or 0) + trigger.time
         version = len(self.deltas) + 1
