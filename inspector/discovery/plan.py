@@ -21,6 +21,7 @@ from inspector.discovery.unknown_watermarks import (
 )
 from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
+from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
 from inspector.operators.families import is_list
 from inspector.operators.group_state import NAMES as GROUP_STATE
@@ -283,7 +284,7 @@ def _certainty(
     above = held_back(checkpoint, operator, version)
     if above is not None:
         return Certainty.INFERRED, f"downstream of {above.name} the watermark lags"
-    if rule.doubt and has_branches(checkpoint, version):
+    if rule.doubt == COMPLETE and has_branches(checkpoint, version):
         return Certainty.UNDECIDED, UNSEEN
     if rule.doubt:
         warns = INFERENCES["complete-mode"].warns
