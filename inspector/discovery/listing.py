@@ -85,6 +85,10 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     known = [v for v in sorted({*files.deltas, *alone, *none}) if oldest <= v <= version]
     points = [*([] if restorable else [0]), *known, version + 1]
     holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
+    # A repartitioning whose log entry is purged may have left the partition out for a while.
+    logged = min(checkpoint.logs.confs, default=0)
+    if files.compares:
+        holes = [(a, b) for a, b in holes if b + 1 not in files.snapshots or b > logged]
     lost = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in holes)
     single = len(holes) == 1 and holes[0][0] == holes[0][1]
     if lost:

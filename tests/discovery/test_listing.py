@@ -117,3 +117,18 @@ def test_a_store_that_one_partition_lacks_is_missed(tmp_path: Path) -> None:
     (missing,) = problems(root)
     assert (missing.slug, missing.path) == ("missing-version", str(root / "state/0/1"))
     assert repr(cases.JOIN_STORES[0]) in missing.message
+
+
+def test_a_partition_may_have_been_left_out_before_the_log_begins(tmp_path: Path) -> None:
+    """Spark repartitions RocksDB's state: fewer partitions for a while, and then more again."""
+    root = tmp_path / "checkpoint"
+    shutil.copytree(cases.FIXTURES / "rocksdb_agg_update_snapshots/checkpoint", root)
+    for version in (4, 5):
+        (root / f"state/0/0/{version}.changelog").unlink()
+    slugs = {problem.slug for problem in listing_problems(open_checkpoint(str(root)), 8)}
+    assert "missing-delta" in slugs
+    for batch in range(5):
+        (root / f"offsets/{batch}").unlink()
+        (root / f"commits/{batch}").unlink()
+    slugs = {problem.slug for problem in listing_problems(open_checkpoint(str(root)), 8)}
+    assert "missing-delta" not in slugs
