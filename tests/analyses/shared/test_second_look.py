@@ -261,7 +261,11 @@ def test_rows_that_are_given_away_are_looked_at_before_the_first(
             if not made and living.batch == 11:
                 living.go_on()
 
-        with before_each_read(go_on), mock.patch.multiple(stores, MORE_LOOKS=looks):
+        with (
+            before_each_read(go_on),
+            mock.patch.multiple(stores, MORE_LOOKS=looks),
+            mock.patch.multiple("inspector.analyses.diff", MORE_LOOKS=looks),
+        ):
             if looks:
                 found = read(living.root)
             else:
