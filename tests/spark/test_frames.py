@@ -166,7 +166,7 @@ def test_a_frame_is_read_when_it_is_computed_and_nothing_is_written(
     assert frame.count() > 0
     assert tree_of(path) == before
     delta = path / "state/0/1/5.delta"
-    delta.write_bytes(b"junk")
+    delta.write_bytes(b"junk".ljust(delta.stat().st_size))  # the file that was listed, damaged
     with pytest.raises(Exception, match=r"state/0/1/5\.delta: byte 0: "):
         frame.collect()
 
