@@ -40,6 +40,9 @@ _CODECS: Mapping[str, _Codec] = {
 CODECS = tuple(_CODECS)
 """Short names, as in the conf."""
 
+DEFAULT_CODEC = "lz4"
+"""What Spark assumes where no codec is recorded (``StateStoreConf``, all versions)."""
+
 _CLASS_PREFIX = "org.apache.spark.io."
 _CLASSES: Mapping[str, str] = {codec.spark_class: name for name, codec in _CODECS.items()}
 

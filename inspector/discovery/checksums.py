@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from inspector.checkpoint.layout import StoreLayout
-from inspector.decode.frames import codec_of, has_checksums
+from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
-from inspector.providers.codecs import DEFAULT_CODEC
 from inspector.providers.common_names import main_path
 
 

@@ -42,7 +42,7 @@ def settled(storage: Storage, layout: Layout, provider: Provider, logs: Logs) ->
         return {item.version: item.unique_id for item in found.lineage}
 
     def files(store: StoreLayout) -> tuple[StoreFile, ...]:
-        found = provider.settled(store.files, _committed(logs, store.store), lineage)
+        found = provider.resolve_attempts(store.files, _committed(logs, store.store), lineage)
         return tuple(_with_origin(file, logs) for file in found) if has_appended else found
 
     has_appended = any(clock.appended for clock in logs.clocks.values())

@@ -15,7 +15,7 @@ from inspector.checkpoint.state_schema import (
 from inspector.checkpoint.storage import Storage
 from inspector.model import Problem, StoreName
 from inspector.operators.families import has_several_values
-from inspector.providers.provider import INDEX_COLUMN
+from inspector.providers.options import INDEX_COLUMN
 from inspector.sparktypes import LONG, StructField, StructType
 
 

@@ -146,7 +146,7 @@ class StorePass:
         The stores' rules and schemas are those of the task before; what the log says of the
         batches, and the files, may have become more.
         """
-        reader.goes_on_from(self._reader)
+        reader.resume_from(self._reader)
         self._task, self._store, self._reader = task, store, reader
         self.life.resume(task, store)
         self._crossed.resume(task, store)

@@ -13,7 +13,7 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile
-from inspector.providers.provider import ReadOptions, StoreForm
+from inspector.providers.options import ReadOptions, StoreForm
 from inspector.providers.registry import provider_named
 from inspector.providers.side_checks import SLUG as SIDE_SLUG
 from inspector.providers.task_files import TaskFiles
@@ -73,9 +73,9 @@ class StoreReader:
         """Note that a snapshot holds what these files make, itself included."""
         self._confirmed.update(file.path for file in files)
 
-    def goes_on_from(self, other: StoreReader) -> None:
+    def resume_from(self, other: StoreReader) -> None:
         """Take over what another reader of the store knows of the version that it read last."""
-        self._files.goes_on_from(other._files)
+        self._files.resume_from(other._files)
 
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
@@ -95,14 +95,14 @@ class StoreReader:
         self._begun.add(file.path)
         return self._files.blocks(file)
 
-    def rows_told(self, file: StoreFile) -> int | None:
+    def snapshot_rows(self, file: StoreFile) -> int | None:
         """How many rows a snapshot says that it has, with those of stores that share it.
 
         Raises:
             DecodeError: it cannot be decoded.
             OSError: it cannot be read.
         """
-        return self._files.rows_told(file)
+        return self._files.snapshot_rows(file)
 
     def decode_rest(self, files: Iterable[StoreFile]) -> None:
         """Decode those files that no version needed: a delta that a snapshot has replaced."""

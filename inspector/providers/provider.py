@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.chain import StoreFiles
-from inspector.sparktypes import StructType
-from inspector.sparktypes.key_encoders import KeyEncoder
+from inspector.providers.chain import FileNames, StoreFiles
+from inspector.providers.options import ReadOptions, Report
+from inspector.providers.shared_files import SharedFiles
+from inspector.providers.task_files import TaskFiles
 
-if TYPE_CHECKING:
-    from inspector.decode.records import RecordBlock
-    from inspector.providers.shared_files import SharedFiles
-    from inspector.providers.task_files import TaskFiles
-
-Report = Callable[[str, str, "StoreFile | None", "int | None"], None]
-"""Takes slug, message, file and offset of a problem."""
+if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start without it
+    from inspector.providers.file_reader import FileReader
 
 Lineage = Callable[["StoreFile"], Mapping[int, str]]
 """Reads of a delta which versions it is based on, each with the unique id of its checkpoint; empty
@@ -39,150 +35,43 @@ class Listing:
     files: tuple[StoreFile, ...]
 
 
-@dataclass(frozen=True)
-class StoreForm:
-    """How a store keeps its rows, where that is not the same for all stores of a provider.
-
-    Attributes:
-        column_family: the part of the files that is this store; None if they are its own.
-        key: schema of its keys, as operators put them; None if it is not known.
-        key_encoder: how the keys are arranged.
-        several_values: a value holds several rows; each is a record, and its key has one more
-            column, the place of the row (:data:`INDEX_COLUMN`).
-        value: schema of its values; None if it is not known.
-        written_values: schemas by which rows say that they were written, by number (Avro).
-    """
-
-    column_family: str | None = None
-    key: StructType | None = None
-    key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
-    several_values: bool = False
-    value: StructType | None = None
-    written_values: Mapping[int, StructType] = field(default_factory=dict)
-
-
-INDEX_COLUMN = "index"
-"""Name of the column that the key of each row has if a value holds several: as in the keys of a
-join's rows, where Spark itself numbers them."""
-
-
-@dataclass(frozen=True)
-class ReadOptions:
-    """How the state files were written, as far as the offset log records it.
-
-    Attributes:
-        codecs: compression by version; a version that is not there has Spark's default.
-        row_checksum: each record carries a checksum.
-        merge_delimiter: rows that were merged into one value are parted by a byte.
-        encoding: of rows; ``unsaferow`` or ``avro``.
-        form: of the store.
-    """
-
-    codecs: Mapping[int, str] = field(default_factory=dict)
-    row_checksum: bool = False
-    merge_delimiter: bool = True
-    encoding: str = "unsaferow"
-    form: StoreForm = field(default_factory=StoreForm)
-
-
-@dataclass(frozen=True)
-class Checked:
-    """What a reader has read to its end and found to be as it should.
-
-    Attributes:
-        files: that could be decoded. file_checksums: checksum files beside them.
-        row_checksums: of records.
-    """
-
-    files: int
-    file_checksums: int
-    row_checksums: int
-
-
-class FileReader(Protocol):
-    """Reads the state files of one store.
-
-    Attributes:
-        raw_bytes: decompressed bytes of the file read last; 0 of one that another store's reader
-            has decompressed.
-    """
-
-    raw_bytes: int
-
-    @property
-    def checked(self) -> Checked:
-        """What was right so far, each file once."""
-
-    @property
-    def unsummed(self) -> frozenset[str]:
-        """Paths of the files that were decoded to their end and that hold no checksum.
-
-        Neither their blocks nor their rows do, nor a file beside them.
-        """
-
-    def expect(self, files: Sequence[StoreFile]) -> None:
-        """Announce which files will be read next, and in which order."""
-
-    def goes_on_from(self, other: object) -> None:
-        """Take over what another reader of the store knows of the version that it read last."""
-
-    def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
-        """The records of a file, block by block; the last block only after its end was verified.
-
-        Raises:
-            DecodeError: the file is not what its format says; carries path and offset.
-            OSError: it cannot be read.
-        """
-
-    def rows_told(self, file: StoreFile) -> int | None:
-        """How many rows a snapshot says that it has, with those of stores that share it.
-
-        None if it does not say it, as where it has them in itself.
-
-        Raises:
-            DecodeError: it cannot be decoded.
-            OSError: it cannot be read.
-        """
-
-    def unchecked(self, files: Iterable[StoreFile]) -> Iterator[StoreFile]:
-        """Those files that have checksums and that nobody has read to their end."""
-
-    def check(self, file: StoreFile) -> None:
-        """Hold a file against its checksums without decoding it.
-
-        Raises:
-            OSError: it cannot be read.
-        """
-
-
 class Provider(ABC):
     """Recognises the checkpoints of one state store provider, and reads their state.
 
+    A provider has a ``spark_class``, spells its files by ``names``, and has the methods
+    :meth:`classify` and :meth:`reader`; everything else says how it differs from that.
+
     Attributes:
+        name: of its folder here; tasks carry it to the workers.
         spark_class: name of the class in Spark, without its package.
+        names: how it spells the files of a version.
+        rank: providers of a lower rank are asked first; the one that takes what is left comes last.
         has_column_families: several stores may share files, which some operators need.
         keeps_maps: an executor keeps the rows of versions as maps on its heap.
         shares_files: its snapshots consist of files that they share.
         sums_snapshots: they hold checksums of their own, whatever codec is set.
+        writes_snapshots_alone: a version may have a snapshot and no delta: what it changed is then
+            how its snapshot differs from the one before.
         reads_each_file_whole: its reader requests each file of a step once and whole, so that it
             can be requested before its task begins.
+        removes_what_it_has: a removal is written only for a key that is there.
     """
 
     spark_class: str
+    names: FileNames
+    rank = 0
     has_column_families = False
     keeps_maps = True
     shares_files = False
     sums_snapshots = False
+    writes_snapshots_alone = False
     reads_each_file_whole = False
+    removes_what_it_has = True
 
-    name: str
-    """Name of its folder here; tasks carry it to the workers."""
-
-    removes_what_it_has: bool = True
-    """Whether a removal is written only for a key that is there."""
-
-    rank: int = 0
-    """Providers of a lower rank are asked first; the one that takes what is left comes last."""
+    @property
+    def name(self) -> str:
+        """The folder below this one in which its class is defined."""
+        return type(self).__module__.removeprefix(f"{__package__}.").partition(".")[0]
 
     @abstractmethod
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
@@ -192,10 +81,35 @@ class Provider(ABC):
         """
 
     @abstractmethod
-    def detect(self, listing: Listing) -> bool:
-        """Whether this provider wrote the checkpoint."""
+    def reader(
+        self,
+        storage: TaskFiles,
+        options: ReadOptions,
+        files: Iterable[StoreFile],
+        side_files: Iterable[StoreFile],
+        report: Report,
+    ) -> FileReader:
+        """A reader for one store.
 
-    def settled(
+        Args:
+            storage: opened at the checkpoint's root, as the task reads it.
+            options: how the files were written.
+            files: all state files of the store.
+            side_files: checksum files that their main files are compared with.
+            report: takes the problems of files that can be read all the same.
+        """
+
+    def detect(self, listing: Listing) -> bool:
+        """Whether this provider wrote the checkpoint: by the recorded class, or else by its files.
+
+        By its files only where no class is recorded, and any delta or snapshot is named as its own.
+        """
+        if listing.provider_class is not None:
+            return self.spark_class in listing.provider_class
+        names = (file.path.rpartition("/")[2] for file in listing.files)
+        return any(self.classify(name)[0] in (FileKind.DELTA, FileKind.SNAPSHOT) for name in names)
+
+    def resolve_attempts(
         self, files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
     ) -> tuple[StoreFile, ...]:
         """The files of one store, those that no version is read from as what they are.
@@ -221,9 +135,9 @@ class Provider(ABC):
             return file
         return replace(file, kind=kind, version=version)
 
-    @abstractmethod
     def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
         """The state files of one store by version; which of them make one is in ``chain``."""
+        return StoreFiles.of(files, self.names, compares=self.writes_snapshots_alone)
 
     def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles | None:
         """What the snapshots in one folder share; None if each has its rows for itself.
@@ -234,22 +148,3 @@ class Provider(ABC):
         """
         del storage, files
         return None
-
-    @abstractmethod
-    def reader(
-        self,
-        storage: TaskFiles,
-        options: ReadOptions,
-        files: Iterable[StoreFile],
-        side_files: Iterable[StoreFile],
-        report: Report,
-    ) -> FileReader:
-        """A reader for one store.
-
-        Args:
-            storage: opened at the checkpoint's root, as the task reads it.
-            options: how the files were written.
-            files: all state files of the store.
-            side_files: checksum files that their main files are held against.
-            report: takes the problems of files that can be read all the same.
-        """

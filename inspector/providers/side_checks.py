@@ -9,7 +9,7 @@ from inspector.decode.side_sums import HadoopSum, SideSum, SparkSum
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.common_names import main_path
-from inspector.providers.provider import Report
+from inspector.providers.options import Report
 
 SLUG = "file-checksum"
 """A checksum file that does not match; the file itself may well be readable."""

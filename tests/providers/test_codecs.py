@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from inspector.exceptions import DecodeError
-from inspector.providers.codecs import inflated
-from inspector.providers.provider import ReadOptions
+from inspector.providers.file_reader import inflated
+from inspector.providers.options import ReadOptions
 from tests import encode
 from tests.cases import state_file
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector import providers
 from inspector.checkpoint.names import MAX_BATCH
 from inspector.checkpoint.storage import Storage
+from inspector.cli.main import inspector
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import TaskRequest, plan
 from inspector.exceptions import UnsupportedProviderError
@@ -151,22 +154,17 @@ def test_a_task_for_a_provider_that_is_not_here_is_an_error() -> None:
 
 
 TOY = """
+import re
 import numpy as np
 from inspector.decode.records import RecordBlock
 from inspector.model import FileKind, Version
-from inspector.providers.chain import FileNames, StoreFiles
-from inspector.providers.provider import Checked, Provider
+from inspector.providers.chain import FileNames
+from inspector.providers.file_reader import FileReader
+from inspector.providers.provider import Provider
 
-class Reader:
-    raw_bytes = 0
-    checked = Checked(0, 0, 0)
-    def __init__(self, storage): self.storage = storage
-    def expect(self, files): pass
-    def goes_on_from(self, other): pass
-    def unchecked(self, files): return iter(())
-    def check(self, file): pass
-    def blocks(self, file):
-        data = self.storage.read(self.storage.relative(file.path))
+class Reader(FileReader):
+    def decode(self, file):
+        data = b"".join(self.chunks(file))
         self.raw_bytes = len(data)
         lines = data.split()
         starts = np.cumsum([0] + [len(line) + 1 for line in lines[:-1]])
@@ -175,18 +173,15 @@ class Reader:
         yield RecordBlock(data, 0, 0, starts, one, starts + 1, np.where(put, 8, -1))
 
 class Toy(Provider):
-    name = "toy"
     spark_class = "ToyProvider"
+    names = FileNames("toy-{}", "toy-{}-all")
     def classify(self, name, *, is_dir=False):
-        if is_dir or not name.startswith("toy-"):
+        match = re.fullmatch("toy-([0-9]+)", name)
+        if is_dir or not match:
             return FileKind.OTHER, None
-        return FileKind.DELTA, Version(int(name[4:]))
-    def detect(self, listing):
-        return any("toy-" in file.path for file in listing.files)
-    def files_of(self, files):
-        return StoreFiles.of(files, FileNames("toy-{}", "toy-{}-all"))
+        return FileKind.DELTA, Version(int(match[1]))
     def reader(self, storage, options, files, side_files, report):
-        return Reader(storage)
+        return Reader(storage, options, side_files, report)
 
 PROVIDER = Toy()
 """
@@ -202,7 +197,9 @@ def toy(tmp_path: Path) -> Iterator[Path]:
     for log in ("offsets", "commits"):
         (root / log).mkdir(parents=True)
     for batch in range(3):
-        (root / "offsets" / str(batch)).write_text('v1\n{"batchWatermarkMs":0}\n{}')
+        (root / "offsets" / str(batch)).write_text(
+            'v1\n{"batchWatermarkMs":0,"batchTimestampMs":1}\n{}'
+        )
         (root / "commits" / str(batch)).write_text("v1\n{}")
     (root / "metadata").write_text('{"id":"22963bf4-bb40-4fc3-855e-7fd5ef06d3d7"}')
     store = root / "state/0/0"
@@ -237,6 +234,27 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
     assert (state.rows, state.key_bytes, state.value_bytes) == (2, 2, 16)
     live = [fact.rows for fact in facts_of_type(observed_in(toy), VersionFacts)]
     assert live == [2, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("command", "table", "shown"),
+    [
+        ("audit", "sizes", {"rows": 2, "value_bytes": 16}),
+        ("verify", "checks", {"files_that_passed": 3, "files_without_checksum": 3}),
+        ("info", "stores", {"partitions": 1}),
+        ("files", "chains", {"oldest_restorable": 1, "newest_restorable": 3}),
+        ("rows", "rows", {"key_bytes": 1, "value_bytes": 8}),
+    ],
+)
+def test_commands_read_what_a_folder_added(
+    toy: Path, command: str, table: str, shown: dict[str, int]
+) -> None:
+    done = CliRunner().invoke(inspector, [command, str(toy), "-o", "json"])
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    rows = report["rows"] if report["table"] == table else report["tables"][table]
+    assert {name: rows[0][name] for name in shown} == shown
+    assert report["problems"] == []
 
 
 def test_it_is_gone_with_its_folder() -> None:

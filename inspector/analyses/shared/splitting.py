@@ -205,7 +205,7 @@ def _told(task: Task) -> int:
     stores = tuple(replace(store, side_files=()) for store in task.stores if store.counts_files)
     for store, reader in open_stores(replace(task, stores=stores)):
         found = [each for each in replayed_files(task, store) if not _has_rows(task, each)]
-        rows += max((reader.rows_told(each) or 0 for each in found[:1] + found[-1:]), default=0)
+        rows += max((reader.snapshot_rows(each) or 0 for each in found[:1] + found[-1:]), default=0)
     return rows
 
 

@@ -6,20 +6,21 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.chain import StoreFiles
 from inspector.providers.common_names import classify_side_file
 from inspector.providers.hdfs.names import SPELLED, classify_state_file, is_state_name
-from inspector.providers.provider import FileReader, Listing, Provider, ReadOptions, Report
+from inspector.providers.options import ReadOptions, Report
+from inspector.providers.provider import Listing, Provider
+from inspector.providers.task_files import TaskFiles
 
-if TYPE_CHECKING:
-    from inspector.providers.task_files import TaskFiles
+if TYPE_CHECKING:  # it imports what decodes rows
+    from inspector.providers.file_reader import FileReader
 
 
 class HdfsProvider(Provider):
     """Spark's default: it takes every checkpoint that no other provider claims."""
 
-    name = "hdfs"
     spark_class = "HDFSBackedStateStoreProvider"
+    names = SPELLED
     rank = 100
     reads_each_file_whole = True
 
@@ -33,10 +34,6 @@ class HdfsProvider(Provider):
         """Always: also of a query without state, and of a provider class that nobody knows."""
         del listing
         return True
-
-    def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
-        """Deltas and snapshots by version; whatever is neither is left out, as in Spark."""
-        return StoreFiles.of(files, SPELLED)
 
     def reader(
         self,

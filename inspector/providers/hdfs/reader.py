@@ -6,20 +6,18 @@ from collections.abc import Iterator
 
 from inspector.decode.records import RecordBlock, read_records
 from inspector.model import FileKind, StoreFile
-from inspector.providers.framed_reader import FramedReader
+from inspector.providers.file_reader import FileReader
 
 
-class HdfsReader(FramedReader):
+class HdfsReader(FileReader):
     """Reads the deltas and snapshots of one store."""
 
     other_cause = ", or spark.sql.streaming.stateStore.rowChecksum.enabled was"
 
-    def goes_on_from(self, other: object) -> None:
-        """Nothing has to be known: each file says all of itself."""
-
-    def _records(self, file: StoreFile) -> Iterator[RecordBlock]:
+    def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
+        """The records of a delta or a snapshot."""
         return read_records(
-            self._raw(file),
+            self.raw_blocks(file),
             snapshot=file.kind is FileKind.SNAPSHOT,
             row_checksum=self._options.row_checksum,
         )

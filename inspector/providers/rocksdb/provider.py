@@ -7,22 +7,16 @@ from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.chain import StoreFiles
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.provider import (
-    FileReader,
-    Lineage,
-    Listing,
-    Provider,
-    ReadOptions,
-    Report,
-)
+from inspector.providers.options import ReadOptions, Report
+from inspector.providers.provider import Lineage, Listing, Provider
 from inspector.providers.rocksdb.attempts import without_abandoned
 from inspector.providers.rocksdb.names import SPELLED, folder_kind, parse_name
+from inspector.providers.shared_files import SharedFiles
+from inspector.providers.task_files import TaskFiles
 
-if TYPE_CHECKING:
-    from inspector.providers.shared_files import SharedFiles
-    from inspector.providers.task_files import TaskFiles
+if TYPE_CHECKING:  # it imports what decodes rows
+    from inspector.providers.file_reader import FileReader
 
 _CLASS = "RocksDB"
 
@@ -30,13 +24,14 @@ _CLASS = "RocksDB"
 class RocksDbProvider(Provider):
     """Recognised by the recorded class or, where none is recorded, by its files."""
 
-    name = "rocksdb"
     removes_what_it_has = False  # RocksDB.remove writes it without a look at the key
     spark_class = "RocksDBStateStoreProvider"
+    names = SPELLED
     has_column_families = True
     keeps_maps = False
     shares_files = True
     sums_snapshots = True
+    writes_snapshots_alone = True
 
     def classify(self, name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
         """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
@@ -52,18 +47,16 @@ class RocksDbProvider(Provider):
         names = (file.path.rsplit("/", 1)[-1] for file in listing.files)
         return any(parse_name(name) for name in names)
 
-    def settled(
+    def resolve_attempts(
         self,
         files: Sequence[StoreFile],
         committed: Mapping[int, frozenset[str]],
         lineage: Lineage,
     ) -> tuple[StoreFile, ...]:
         """The files with those of attempts that were not committed as abandoned."""
-        return without_abandoned(super().settled(files, committed, lineage), committed, lineage)
-
-    def files_of(self, files: Iterable[StoreFile]) -> StoreFiles:
-        """Changelogs and snapshots by version."""
-        return StoreFiles.of(files, SPELLED, compares=True)
+        return without_abandoned(
+            super().resolve_attempts(files, committed, lineage), committed, lineage
+        )
 
     def shared_files(self, storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
         """How the snapshots in one folder share table files."""

@@ -14,8 +14,8 @@ from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
 from inspector.decode.records import RecordBlock, Scanned
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
-from inspector.providers.framed_reader import FramedReader
-from inspector.providers.provider import ReadOptions, Report
+from inspector.providers.file_reader import FileReader
+from inspector.providers.options import ReadOptions, Report
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
 from inspector.providers.rocksdb.ranges import PIECE_BYTES
@@ -27,7 +27,7 @@ from inspector.providers.task_files import TaskFiles
 UNSAFE_ROW, AVRO = "unsaferow", "avro"
 
 
-class RocksDbReader(FramedReader):
+class RocksDbReader(FileReader):
     """Reads the changelogs and snapshots of one store.
 
     A store that is one of several column families reads the files that it shares with them, and
@@ -57,12 +57,13 @@ class RocksDbReader(FramedReader):
         """Announce which files will be read next: of a snapshot only parts are."""
         super().expect([file for file in files if file.kind is FileKind.DELTA])
 
-    def goes_on_from(self, other: object) -> None:
+    def resume_from(self, other: FileReader) -> None:
         """Take over what another reader of the store knows of the version that it read last."""
         if isinstance(other, RocksDbReader):
             self._lists = other._lists
 
-    def _records(self, file: StoreFile) -> Iterator[RecordBlock]:
+    def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
+        """The records of the store among those of a changelog or a snapshot."""
         snapshot = file.kind is FileKind.SNAPSHOT
         if self._lists is not None:
             self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
@@ -78,7 +79,7 @@ class RocksDbReader(FramedReader):
         if self._lists is not None:
             self._lists.end(file.path, file.version or 0)
 
-    def rows_told(self, file: StoreFile) -> int | None:
+    def snapshot_rows(self, file: StoreFile) -> int | None:
         """How many rows a snapshot says that it has, or else its tables: at most so many."""
         if file.kind is not FileKind.SNAPSHOT:
             return None
@@ -105,7 +106,7 @@ class RocksDbReader(FramedReader):
         return turns.blocks(file.path, read, again)
 
     def _changelog(self, file: StoreFile) -> Iterator[Scanned]:
-        head, found = read_changelog(self._raw(file))
+        head, found = read_changelog(self.raw_blocks(file))
         self._check_lineage(file, head)
         yield from found
 
@@ -133,7 +134,7 @@ class RocksDbReader(FramedReader):
         if file.path not in known:
             content = None
             if file.size <= PIECE_BYTES:  # as many bytes as one request of a part has
-                content = b"".join(self._chunks(file))
+                content = b"".join(self.chunks(file))
             elif self._checks.sides_of(file):
                 self.check(file)
             known[file.path] = read_snapshot(self._storage, file, content)

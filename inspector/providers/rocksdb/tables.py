@@ -11,7 +11,7 @@ from inspector.decode.sst.live import DELIMITER, LiveBlock, live_entries
 from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile
-from inspector.providers.provider import ReadOptions
+from inspector.providers.options import ReadOptions
 from inspector.providers.rocksdb.ranges import StorageSource
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile
 

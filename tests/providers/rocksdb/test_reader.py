@@ -25,7 +25,7 @@ from inspector.model import FileKind, StoreFile, Version
 from inspector.passes.follow import Followed
 from inspector.passes.run import run_rows
 from inspector.providers import task_files
-from inspector.providers.provider import ReadOptions, StoreForm
+from inspector.providers.options import ReadOptions, StoreForm
 from inspector.providers.rocksdb import tables
 from inspector.providers.rocksdb.reader import RocksDbReader
 from inspector.providers.task_files import TaskFiles

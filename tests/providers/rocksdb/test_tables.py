@@ -11,7 +11,7 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.provider import ReadOptions
+from inspector.providers.options import ReadOptions
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
 from inspector.providers.rocksdb.tables import live_blocks
 from tests.cases import rocksdb_cases

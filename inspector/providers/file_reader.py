@@ -4,16 +4,78 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar
 
 from inspector.checkpoint.storage import Storage
+from inspector.decode.frames import DEFAULT_CODEC, codec_of, has_checksums, inflate, sniff
 from inspector.decode.records import RecordBlock
 from inspector.exceptions import DecodeError
 from inspector.model import StoreFile
-from inspector.providers.codecs import inflated
-from inspector.providers.provider import Checked, ReadOptions, Report
+from inspector.providers.options import ReadOptions, Report
 from inspector.providers.read_ahead import ReadAhead
 from inspector.providers.side_checks import SideChecks
+
+
+def inflated(
+    file: StoreFile,
+    chunks: Iterator[bytes],
+    options: ReadOptions,
+    report: Report,
+    summed: set[str],
+) -> Iterator[bytes]:
+    """The raw bytes of a file; by its first bytes where the log says something else.
+
+    Args:
+        file: what is read.
+        chunks: its bytes.
+        options: with the codec that the log records.
+        report: takes the problem that the bytes are of another codec.
+        summed: gets the path of a file whose blocks hold checksums.
+
+    Raises:
+        DecodeError: as :func:`inspector.decode.frames.inflate`.
+    """
+    head = next(chunks, b"")
+    recorded = options.codecs.get(file.version or 0, DEFAULT_CODEC)
+    seen = sniff(head)
+    codec = _codec(recorded, seen)
+    if seen is not None and seen != codec:
+        report(
+            "codec-mismatch",
+            f"the bytes are {seen}, though the offset log records {codec}; read as {seen}",
+            file,
+            0,
+        )
+        codec = seen
+    if has_checksums(codec):
+        summed.add(file.path)
+    return inflate(chain([head] if head else [], chunks), codec)
+
+
+def _codec(recorded: str, seen: str | None) -> str:
+    """The codec that a conf means; for a class that is not Spark's own the bytes decide."""
+    try:
+        return codec_of(recorded)
+    except DecodeError:
+        if seen is None:
+            raise
+        return seen
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a reader has read to its end and found to be as it should.
+
+    Attributes:
+        files: that could be decoded. file_checksums: checksum files beside them.
+        row_checksums: of records.
+    """
+
+    files: int
+    file_checksums: int
+    row_checksums: int
 
 
 def check_listed(storage: Storage, file: StoreFile) -> None:
@@ -32,12 +94,18 @@ def check_listed(storage: Storage, file: StoreFile) -> None:
         raise FileNotFoundError(f"{file.path}: it was written anew while it was read")
 
 
-class FramedReader(ABC):
-    """Reads the state files of one store, whose records a provider decodes by :meth:`_records`.
+class FileReader(ABC):
+    """Reads the state files of one store, whose records a provider decodes by :meth:`decode`.
+
+    Args:
+        storage: opened at the checkpoint's root, as the task reads it.
+        options: how the files were written.
+        side_files: checksum files that their main files are compared with.
+        report: takes the problems of files that can be read all the same.
 
     Attributes:
-        raw_bytes: decompressed bytes of the file read last; 0 of one that another store's reader
-            has decompressed.
+        raw_bytes: decompressed bytes of the file read last, counted by :meth:`raw_blocks` or else
+            by :meth:`decode`; 0 of one that another store's reader has decompressed.
         other_cause: what else than a change of the file may make checksums of rows differ.
     """
 
@@ -88,7 +156,7 @@ class FramedReader(ABC):
         self.raw_bytes = records = 0
         wrong: list[tuple[int, int]] = []
         try:
-            for block in self._records(file):
+            for block in self.decode(file):
                 mismatches = block.checksum_mismatches
                 records += block.count
                 wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
@@ -108,8 +176,21 @@ class FramedReader(ABC):
                 place,
             )
 
-    def rows_told(self, file: StoreFile) -> int | None:
-        """How many rows a snapshot says that it has; None if it does not say it."""
+    def resume_from(self, other: FileReader) -> None:  # noqa: B027 - most have nothing to take over
+        """Take over what another reader of the store knows of the version that it read last.
+
+        By default nothing: each file says all of itself.
+        """
+
+    def snapshot_rows(self, file: StoreFile) -> int | None:
+        """How many rows a snapshot says that it has, with those of stores that share it.
+
+        By default None: it does not say it.
+
+        Raises:
+            DecodeError: it cannot be decoded.
+            OSError: it cannot be read.
+        """
         del file
         return None
 
@@ -118,26 +199,27 @@ class FramedReader(ABC):
         return self._checks.rest(files)
 
     def check(self, file: StoreFile) -> None:
-        """Hold a file against its checksums without decoding it.
+        """Compare a file with its checksums without decoding it.
 
         Raises:
             OSError: it cannot be read.
         """
-        for _ in self._chunks(file):
+        for _ in self.chunks(file):
             pass
 
     # -- for the readers of a provider -------------------------------------------------------
 
     @abstractmethod
-    def _records(self, file: StoreFile) -> Iterator[RecordBlock]:
+    def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, in its order; :class:`DecodeError` may lack the path."""
 
-    def _raw(self, file: StoreFile) -> Iterator[bytes]:
-        """The decompressed blocks of a file, held against its checksums and counted."""
-        blocks = inflated(file, self._chunks(file), self._options, self._report, self._summed)
+    def raw_blocks(self, file: StoreFile) -> Iterator[bytes]:
+        """The decompressed blocks of a file in one of Spark's codecs: :meth:`chunks`, inflated."""
+        blocks = inflated(file, self.chunks(file), self._options, self._report, self._summed)
         for block in blocks:
             self.raw_bytes += len(block)
             yield block
 
-    def _chunks(self, file: StoreFile) -> Iterator[bytes]:
+    def chunks(self, file: StoreFile) -> Iterator[bytes]:
+        """The bytes of a file as it lies there, compared with its checksum files."""
         return self._checks.watch(file, self._ahead.chunks(file))

@@ -11,21 +11,21 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.records import RecordBlock, read_records
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.framed_reader import FramedReader
-from inspector.providers.provider import Checked, ReadOptions
+from inspector.providers.file_reader import Checked, FileReader
+from inspector.providers.options import ReadOptions
 from tests import encode
 
 ROWS = [(b"key 0001", b"value 01"), (b"key 0002", None)]
 
 
-class PlainReader(FramedReader):
+class PlainReader(FileReader):
     """Reads a file as it lies there."""
 
     other_cause = ", or the moon was full"
 
-    def _records(self, file: StoreFile) -> Iterator[RecordBlock]:
+    def decode(self, file: StoreFile) -> Iterator[RecordBlock]:
         sums = self._options.row_checksum
-        yield from read_records(self._chunks(file), snapshot=False, row_checksum=sums)
+        yield from read_records(self.chunks(file), snapshot=False, row_checksum=sums)
 
 
 class Read:
