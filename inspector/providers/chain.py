@@ -16,10 +16,15 @@ from inspector.model import FileKind, StoreFile
 
 @dataclass(frozen=True)
 class FileNames:
-    """How a provider spells the files of a version, for messages; ``{}`` is the version."""
+    """How a provider spells the files of a version, for messages; ``{}`` is the version.
+
+    Attributes:
+        delta, snapshot: their names. absent: Spark's error class where a delta is not there.
+    """
 
     delta: str
     snapshot: str
+    absent: str = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
 
 
 @dataclass(frozen=True)

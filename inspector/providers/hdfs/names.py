@@ -14,7 +14,11 @@ from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.model import FileKind, Version
 from inspector.providers.chain import FileNames
 
-SPELLED = FileNames(delta="{}.delta", snapshot="{}.snapshot")
+SPELLED = FileNames(
+    delta="{}.delta",
+    snapshot="{}.snapshot",
+    absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
+)
 """How messages name a file that is not there."""
 
 _STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)

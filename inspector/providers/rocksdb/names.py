@@ -21,7 +21,11 @@ from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.model import FileKind, Version
 from inspector.providers.chain import FileNames
 
-SPELLED = FileNames(delta="{}.changelog", snapshot="{}.zip")
+SPELLED = FileNames(
+    delta="{}.changelog",
+    snapshot="{}.zip",
+    absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_STREAMING_STATE_FILE",
+)
 """How messages name a file that is not there."""
 
 TABLES, LOGS = "SSTs", "logs"

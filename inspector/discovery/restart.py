@@ -1,0 +1,297 @@
+"""Whether a query restarts from a checkpoint: which batch runs first, and from which files.
+
+* The newest entries of the logs decide (``MicroBatchExecution.populateStartOffsets``, 2.3 to 4.3):
+  batch N + 1 where N is committed, else N once more, which also reads the entry of N - 1.
+* Batch N loads state version N of every store of every partition: the newest snapshot at or below
+  it and each delta after that (``HDFSBackedStateStoreProvider.loadMap``, ``RocksDB.load``). What
+  lies below that snapshot, or is a delta that it covers, is not read.
+* Where that snapshot cannot be read, Spark 4.2 and later load an older one, or begin with the empty
+  version 0 (``AutoSnapshotLoader``, on by default); older releases fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from inspector.checkpoint.logfile import UNSEEN, VANISHED_SLUG
+from inspector.checkpoint.logs import COMMITS, OFFSETS
+from inspector.discovery.checkpoint import CONF, Checkpoint, Operator
+from inspector.discovery.placement import partition_count, was_left
+from inspector.discovery.state_checks import UNFINISHED_ERROR
+from inspector.exceptions import LimitError, NoSchemaError, RowError
+from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
+from inspector.providers.chain import StoreFiles
+
+REPAIRS = "4.2"
+"""The first release that goes back to an older snapshot where the newest cannot be read."""
+
+RECORDED_SINCE_4_2 = f"{CONF}stateStore.rowChecksum.enabled"
+
+_LOG_ERROR = "IllegalStateException"
+_UNREADABLE = "CANNOT_LOAD_STATE_STORE.UNCATEGORIZED"
+_ABSENT = (VANISHED_SLUG, "log-entry-lost")
+_NO_VERDICT = (*UNSEEN, LimitError.slug, RowError.slug)
+"""Slugs of files of which Spark may read more than was read here, or less."""
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """A file that Spark reads to restart, and that is missing or unreadable.
+
+    Attributes:
+        name: of the file: ``3.delta``, ``offsets/12``. error: Spark's error class.
+        store: whose file it is; None for an entry of the logs.
+        instead_of: the snapshot that cannot be read, so that the file is needed; or no text.
+        missing: it is not there, rather than unreadable.
+    """
+
+    name: str
+    error: str
+    store: StoreId | None = None
+    instead_of: str = ""
+    missing: bool = True
+
+    def __str__(self) -> str:
+        """``partition 1 needs 1.delta (CANNOT_READ_DELTA_FILE_NOT_EXISTS)``."""
+        who = "it" if self.store is None else f"partition {self.store.partition_id}"
+        state = "" if self.missing else ", which cannot be read"
+        reason = f", as {self.instead_of} cannot be read" if self.instead_of else ""
+        return f"{who} needs {self.name}{reason}{state} ({self.error.rpartition('.')[2]})"
+
+
+@dataclass(frozen=True)
+class Load:
+    """What one store is loaded from.
+
+    Attributes:
+        store: which. base: version of the snapshot; 0 for the empty state. deltas: after it.
+        skipped: name of a newer snapshot that cannot be read; Spark before 4.2 fails at it.
+    """
+
+    store: StoreId
+    base: int
+    deltas: int
+    skipped: str = ""
+
+
+@dataclass(frozen=True)
+class Restart:
+    """How a query restarts.
+
+    Attributes:
+        batch: the one that runs first; it loads the state version of the same number.
+        again: it was planned before, and has no commit.
+        planned_ms: when it was planned, epoch ms; None if it was not, or no clock is recorded.
+        committed: newest committed batch; None if there is none.
+        loads: of the stores that Spark can load. obstacles: what keeps it from the others.
+        unknown: files that it reads and that could not be judged here.
+        snapshot_name: how the provider spells a snapshot, ``{}`` for the version.
+        repairs: the release that ran the newest batch goes back to older snapshots.
+    """
+
+    batch: int
+    again: bool
+    planned_ms: int | None
+    committed: int | None
+    loads: tuple[Load, ...]
+    obstacles: tuple[Obstacle, ...]
+    unknown: int
+    snapshot_name: str
+    repairs: bool = False
+
+    @property
+    def possible(self) -> bool | None:
+        """Whether Spark of the newest release restarts; None where a file could not be judged."""
+        if self.obstacles:
+            return False
+        return None if self.unknown else True
+
+    @property
+    def needs_repair(self) -> tuple[Load, ...]:
+        """Stores that only releases from :data:`REPAIRS` on load, if an older one may run it."""
+        return () if self.repairs else tuple(load for load in self.loads if load.skipped)
+
+    @property
+    def sentence(self) -> str:
+        """``Restarts from batch 12: yes, from 12.snapshot.``; and what stands in its way."""
+        begin = f"Restarts from batch {self.batch}"
+        if self.again:
+            begin += ", which is run again because it has no commit"
+        if self.obstacles:
+            more = len(self.obstacles) - 1
+            rest = f", and {more:,} more {'file' if more == 1 else 'files'}" if more else ""
+            return f"{begin}: no, {self.obstacles[0]}{rest}."
+        if self.unknown:
+            files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
+            return f"{begin}: unknown, because {files} that it loads could not be read here."
+        if self.needs_repair:
+            load = self.needs_repair[0]
+            return (
+                f"{begin}: with Spark {REPAIRS} or later, which goes back to an older version as "
+                f"{load.skipped} of partition {load.store.partition_id} cannot be read; older "
+                "releases fail."
+            )
+        return f"{begin}: yes{self._files()}."
+
+    def loads_without(self, problem: Problem) -> bool:
+        """Whether every release loads the partition of a problem all the same."""
+        if problem.store is None:
+            return False
+        place = problem.store.operator_id, problem.store.partition_id
+        stores = [o.store for o in self.obstacles if o.store is not None]
+        stores += [load.store for load in self.needs_repair]
+        blocked = {(store.operator_id, store.partition_id) for store in stores}
+        loaded = {(load.store.operator_id, load.store.partition_id) for load in self.loads}
+        return place in loaded and place not in blocked
+
+    def _files(self) -> str:
+        """The snapshot and the number of deltas that the stores are loaded from."""
+        if not self.loads:
+            return ", with an empty state"
+        bases = {load.base for load in self.loads}
+        counts = {load.deltas for load in self.loads}
+        most = max(counts)
+        upto = "up to " if len(counts) > 1 else ""
+        deltas = f"{upto}{most:,} {'delta' if most == 1 else 'deltas'}" if most else ""
+        snapshot = self.snapshot_name.format(max(bases)) if len(bases) == 1 else "snapshots"
+        return ", from " + " and ".join(filter(None, ("" if bases == {0} else snapshot, deltas)))
+
+
+def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Restart:
+    """How the query restarts from the newest entries of the logs.
+
+    Args:
+        checkpoint: what was found; of a part of one the answer is about that part.
+        problems: what could not be read, of the state too where it was; without those of the state
+            the answer goes by the names of its files.
+    """
+    problems = tuple({*checkpoint.problems, *problems})
+    logs = checkpoint.logs
+    planned = -1 if logs.last_offset is None else int(logs.last_offset)
+    again = planned >= 0 and logs.last_committed != planned
+    batch = planned if again else planned + 1
+    clock = logs.clocks.get(BatchId(planned)) if again else None
+    damage = _Damage.of(problems)
+    stores = [
+        result
+        for operator in (checkpoint.operators if batch else ())
+        for result in _stores(checkpoint, operator, batch, damage)
+    ]
+    obstacles = [
+        *_in_logs(checkpoint, planned, again=again, damage=damage),
+        *(result for result in stores if isinstance(result, Obstacle)),
+    ]
+    return Restart(
+        batch=batch,
+        again=again,
+        planned_ms=clock.timestamp_ms if clock else None,
+        committed=logs.last_committed,
+        loads=tuple(result for result in stores if isinstance(result, Load)),
+        obstacles=tuple(obstacles),
+        unknown=damage.doubted,
+        snapshot_name=checkpoint.provider.files_of(()).names.snapshot,
+        repairs=logs.conf_for(planned, RECORDED_SINCE_4_2).origin == "recorded",
+    )
+
+
+@dataclass
+class _Damage:
+    """What cannot be read, by path; and by partition and version, for files that are shared."""
+
+    paths: Mapping[str, Problem]
+    versions: Mapping[tuple[int, int, int], Problem]
+    doubted: int = 0
+
+    @classmethod
+    def of(cls, problems: Collection[Problem]) -> _Damage:
+        read = [p for p in problems if p.slug not in (*READABLE, NoSchemaError.slug)]
+        paths = {p.path: p for p in read if p.path is not None}
+        shared = {
+            (p.store.operator_id, p.store.partition_id, p.version): p
+            for p in read
+            if p.store is not None and p.version is not None and p.slug != "missing-version"
+        }
+        return cls(paths, shared)
+
+    def spoils(self, file: StoreFile, store: StoreId) -> bool:
+        """Whether Spark cannot read a file; one of which that is not known counts as doubted."""
+        problem = self.paths.get(file.path)
+        if problem is None and file.kind is FileKind.SNAPSHOT:
+            place = (store.operator_id, store.partition_id, file.version or 0)
+            shared = self.versions.get(place)
+            problem = shared if shared and not _is_state_file(shared.path) else None
+        if problem is not None and problem.slug in _NO_VERDICT:
+            self.doubted += 1
+            return False
+        return problem is not None
+
+
+def _is_state_file(path: str | None) -> bool:
+    return path is not None and path.endswith((".delta", ".changelog", ".snapshot", ".zip"))
+
+
+def _in_logs(
+    checkpoint: Checkpoint, planned: int, *, again: bool, damage: _Damage
+) -> Iterator[Obstacle]:
+    """Entries that Spark reads first and cannot."""
+    logs = checkpoint.logs
+    needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
+    if again and planned:
+        needed.append(f"{OFFSETS}/{planned - 1}")
+        if planned - 1 not in logs.confs and planned - 1 not in logs.clocks:
+            yield Obstacle(needed.pop(), _LOG_ERROR)
+    if logs.last_committed is not None:
+        needed.append(f"{COMMITS}/{logs.last_committed}")
+    for name in needed:
+        problem = damage.paths.get(checkpoint.storage.full_path(name))
+        if problem is None:
+            continue
+        if problem.slug in _NO_VERDICT:
+            damage.doubted += 1
+        else:
+            yield Obstacle(name, _LOG_ERROR, missing=problem.slug in _ABSENT)
+    if any(problem.slug == "unfinished-repartition" for problem in damage.paths.values()):
+        yield Obstacle(f"{COMMITS}/{planned}", UNFINISHED_ERROR)
+
+
+def _stores(
+    checkpoint: Checkpoint, operator: Operator, version: int, damage: _Damage
+) -> Iterator[Load | Obstacle]:
+    """Each store of an operator, and the partitions that it should have."""
+    names = checkpoint.provider.files_of(()).names
+    present = {partition.partition_id for partition in operator.layout.partitions}
+    count = 1 if operator.single_partition else partition_count(checkpoint, version)
+    selected = checkpoint.selection.partition_id is not None
+    for partition_id in () if selected else sorted(set(range(count)) - present):
+        store = StoreId(operator.operator_id, "", partition_id)
+        yield Obstacle(names.delta.format(1), names.absent, store)
+    for partition in operator.layout.partitions:
+        if was_left(checkpoint, partition, version):
+            continue
+        stores = {store.directory: store for store in reversed(partition.stores)}
+        for directory, layout in stores.items():
+            yield _store(checkpoint.store_files[directory], layout.store, version, damage)
+        if len(stores) > 1 or not partition.stores:
+            have = {store.store.store_name for store in partition.stores}
+            for name in sorted({*operator.layout.expected_stores} - have):
+                store = StoreId(operator.operator_id, name, partition.partition_id)
+                yield Obstacle(names.delta.format(1), names.absent, store)
+
+
+def _store(files: StoreFiles, store: StoreId, version: int, damage: _Damage) -> Load | Obstacle:
+    """What a version of a store is loaded from, or the first file that Spark does not get."""
+    skipped = ""
+    for base in (*sorted((v for v in files.snapshots if v <= version), reverse=True), 0):
+        snapshot = files.snapshots.get(base)
+        if snapshot is not None and damage.spoils(snapshot, store):
+            skipped = skipped or files.names.snapshot.format(base)
+            continue
+        break
+    for delta in range(base + 1, version + 1):
+        name = files.names.delta.format(delta)
+        if delta not in files.deltas:
+            return Obstacle(name, files.names.absent, store, skipped)
+        if damage.spoils(files.deltas[delta], store):
+            return Obstacle(name, _UNREADABLE, store, skipped, missing=False)
+    return Load(store, base, version - base, skipped)

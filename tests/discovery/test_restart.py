@@ -1,0 +1,125 @@
+"""What a restart reads, and what keeps Spark from it."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from inspector import api
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.restart import Restart, restart_of
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+PLAIN, CLEANED = "3.5.9/agg_append", "3.5.9/snapshots_cleaned"
+ROCKSDB = "3.5.9/rocksdb_agg_update_snapshots"
+ABSENT = "CANNOT_READ_DELTA_FILE_NOT_EXISTS"
+
+
+def copy(tmp_path: Path, case: str, *gone: str, cut: tuple[str, ...] = ()) -> Path:
+    root = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / case / "checkpoint", root)
+    for name in gone:
+        path = root / name
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    for name in cut:
+        path = root / name
+        path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+        path.write_bytes(path.read_bytes()[:-7])
+    return root
+
+
+def restart(root: Path) -> Restart:
+    """By the files' contents too."""
+    return restart_of(open_checkpoint(str(root)), api.verify(str(root)).problems)
+
+
+def newest(case: str, suffix: str, partition: int = 0) -> str:
+    folder = FIXTURES / case / f"checkpoint/state/0/{partition}"
+    version = max(int(path.stem) for path in folder.glob(f"*.{suffix}"))
+    return f"state/0/{partition}/{version}.{suffix}"
+
+
+@pytest.mark.parametrize(
+    ("case", "sentence"),
+    [
+        (PLAIN, "Restarts from batch 10: yes, from 10 deltas."),
+        ("3.5.9/fmgws_snapshots_cleaned", "yes, from 12.snapshot and 1 delta."),
+        ("3.5.9/rocksdb_agg_update_zips_cleaned_one", "batch 8: yes, from 8.zip."),
+        ("4.3.0/agg_row_checksum", "batch 10: yes, from snapshots and up to 4 deltas."),
+        ("3.5.9/uncommitted", "from batch 4, which is run again because it has no commit: yes"),
+    ],
+)
+def test_a_sound_checkpoint_restarts_from_its_files(case: str, sentence: str) -> None:
+    found = restart(FIXTURES / case / "checkpoint")
+    assert sentence in found.sentence
+    assert found.possible is True
+
+
+def test_the_batch_that_has_no_commit_runs_again_since_it_was_planned() -> None:
+    found = restart(FIXTURES / "3.5.9/uncommitted/checkpoint")
+    assert (found.batch, found.again, found.committed) == (4, True, 3)
+    assert found.planned_ms is not None
+
+
+def test_a_missing_delta_above_the_newest_snapshot_stops_spark(tmp_path: Path) -> None:
+    found = restart(copy(tmp_path, PLAIN, "state/0/1/3.delta"))
+    assert found.sentence == f"Restarts from batch 10: no, partition 1 needs 3.delta ({ABSENT})."
+
+
+def test_a_missing_delta_below_the_newest_snapshot_does_not(tmp_path: Path) -> None:
+    snapshot = newest(CLEANED, "snapshot")
+    below = f"state/0/0/{int(Path(snapshot).stem)}.delta"
+    assert restart(copy(tmp_path, CLEANED, below)).possible is True
+
+
+def test_a_cut_delta_stops_spark_unless_a_snapshot_covers_it(tmp_path: Path) -> None:
+    found = restart(copy(tmp_path / "above", PLAIN, cut=("state/0/1/10.delta",)))
+    assert "partition 1 needs 10.delta, which cannot be read (UNCATEGORIZED)" in found.sentence
+    snapshot = newest(CLEANED, "snapshot")
+    beside = f"state/0/0/{int(Path(snapshot).stem)}.delta"
+    assert restart(copy(tmp_path / "below", CLEANED, cut=(beside,))).possible is True
+
+
+def test_a_snapshot_that_cannot_be_read_is_skipped_by_new_releases(tmp_path: Path) -> None:
+    case = "3.5.9/rocksdb_agg_update_snapshots"
+    broken = restart(copy(tmp_path / "a", case, cut=(newest(case, "zip"),)))
+    assert broken.possible is True
+    assert broken.needs_repair
+    assert "with Spark 4.2 or later" in broken.sentence
+    assert "older releases fail" in broken.sentence
+
+
+def test_a_broken_snapshot_without_the_deltas_below_it_names_the_delta(tmp_path: Path) -> None:
+    snapshot = newest(CLEANED, "snapshot")
+    found = restart(copy(tmp_path, CLEANED, "state/0/0/8.snapshot", cut=(snapshot,)))
+    name = Path(snapshot).name
+    assert not found.possible
+    assert f"as {name} cannot be read" in found.sentence
+    assert ABSENT in found.sentence
+
+
+def test_a_partition_that_is_gone_is_not_read_as_empty(tmp_path: Path) -> None:
+    found = restart(copy(tmp_path, PLAIN, "state/0/1"))
+    assert found.sentence == f"Restarts from batch 10: no, partition 1 needs 1.delta ({ABSENT})."
+
+
+def test_a_join_needs_all_its_stores(tmp_path: Path) -> None:
+    found = restart(copy(tmp_path, "3.5.9/join_left_outer", "state/0/1/left-keyToNumValues"))
+    assert f"partition 1 needs 1.delta ({ABSENT})" in found.sentence
+
+
+def test_a_batch_that_runs_again_needs_the_entry_before_it(tmp_path: Path) -> None:
+    found = restart(copy(tmp_path, "3.5.9/uncommitted", "offsets/3"))
+    assert "no, it needs offsets/3 (IllegalStateException)" in found.sentence
+
+
+def test_an_entry_that_cannot_be_read_stops_spark(tmp_path: Path) -> None:
+    found = restart(copy(tmp_path, PLAIN, cut=("commits/9",)))
+    assert "no, it needs commits/9, which cannot be read" in found.sentence
+
+
+def test_a_store_of_rocksdb_needs_its_changelogs(tmp_path: Path) -> None:
+    found = restart(copy(tmp_path, ROCKSDB, newest(ROCKSDB, "changelog", 1)))
+    assert "CANNOT_READ_STREAMING_STATE_FILE" in found.sentence
