@@ -214,21 +214,21 @@ class _Damage:
         }
         return cls(paths, shared)
 
-    def spoils(self, file: StoreFile, store: StoreId) -> bool:
-        """Whether Spark cannot read a file; one of which that is not known counts as doubted."""
+    def spoils(self, file: StoreFile, store: StoreId, beside: Collection[str]) -> bool:
+        """Whether Spark cannot read a file; one of which that is not known counts as doubted.
+
+        A snapshot cannot be read either where a file is damaged that it shares with others, which
+        is none of those beside it.
+        """
         problem = self.paths.get(file.path)
         if problem is None and file.kind is FileKind.SNAPSHOT:
             place = (store.operator_id, store.partition_id, file.version or 0)
             shared = self.versions.get(place)
-            problem = shared if shared and not _is_state_file(shared.path) else None
+            problem = shared if shared and shared.path not in beside else None
         if problem is not None and problem.slug in _NO_VERDICT:
             self.doubted += 1
             return False
         return problem is not None
-
-
-def _is_state_file(path: str | None) -> bool:
-    return path is not None and path.endswith((".delta", ".changelog", ".snapshot", ".zip"))
 
 
 def _in_logs(
@@ -282,9 +282,10 @@ def _stores(
 def _store(files: StoreFiles, store: StoreId, version: int, damage: _Damage) -> Load | Obstacle:
     """What a version of a store is loaded from, or the first file that Spark does not get."""
     skipped = ""
+    beside = {file.path for file in (*files.deltas.values(), *files.snapshots.values())}
     for base in (*sorted((v for v in files.snapshots if v <= version), reverse=True), 0):
         snapshot = files.snapshots.get(base)
-        if snapshot is not None and damage.spoils(snapshot, store):
+        if snapshot is not None and damage.spoils(snapshot, store, beside):
             skipped = skipped or files.names.snapshot.format(base)
             continue
         break
@@ -292,6 +293,6 @@ def _store(files: StoreFiles, store: StoreId, version: int, damage: _Damage) -> 
         name = files.names.delta.format(delta)
         if delta not in files.deltas:
             return Obstacle(name, files.names.absent, store, skipped)
-        if damage.spoils(files.deltas[delta], store):
+        if damage.spoils(files.deltas[delta], store, beside):
             return Obstacle(name, _UNREADABLE, store, skipped, missing=False)
     return Load(store, base, version - base, skipped)
