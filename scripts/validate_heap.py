@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
@@ -210,7 +210,7 @@ def model(case: Case, checkpoint: Path, layout: Layout) -> Heap:
     """What the inspector says of a checkpoint's newest version."""
     found = open_checkpoint(str(checkpoint))
     # Not the recorded codecs: the cases `working` have one of their own, which writes plain LZ4.
-    tasks = [replace(t, codecs={}) for t in plan(found, TaskRequest(found.newest_version))]
+    tasks = [replace(t, codecs={}) for t in plan(found, found.newest_version)]
     facts = collect(
         LocalEngine().map(run_tasks, facts_schema(), [Work(task.to_json()) for task in tasks])
     )

@@ -9,7 +9,7 @@ import struct
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ import numpy as np
 
 from inspector.decode.records import RecordBlock
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
-from inspector.discovery.tasks import StoreTask, Task
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask, Task
 from inspector.engines.engine import BatchFunction
 from inspector.facts.fact import FactT, Observed
 from inspector.facts.problems import ReadProblem
@@ -425,7 +425,7 @@ def problems_in(found: Iterable[Seen]) -> list[Problem]:
 def tasks_of(root: Path, version: int | None = None, *, fit: bool = False) -> list[Task]:
     """The tasks of a checkpoint."""
     checkpoint = open_checkpoint(str(root))
-    return plan(checkpoint, TaskRequest(checkpoint.version_of(None, version), fit))
+    return plan(checkpoint, checkpoint.version_of(None, version), replace(ALL_LEFTOVERS, fit=fit))
 
 
 def run(specs: Sequence[str], function: BatchFunction) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from documentation.reference import CommandOption, reference
 
 from inspector import analyses, api
 from inspector.analyses.shared.data_tables import TableOptions, plan_table
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
 from inspector.engines.local import LocalEngine
 from inspector.merge.collect import Facts
 from inspector.render.report import Column, Report
@@ -236,10 +236,10 @@ def test_the_facts_that_are_read_are_the_declared_ones(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = analyses.load(name)
-    read: list[FactRequest] = []
+    read: list[Request] = []
     facts = Run.facts
 
-    def recorded(run: Run, request: FactRequest) -> Facts:
+    def recorded(run: Run, request: Request) -> Facts:
         read.append(request)
         return facts(run, request)
 

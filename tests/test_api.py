@@ -11,8 +11,8 @@ import pytest
 
 from inspector import analyses, api
 from inspector.analyses.shared import stores
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, NotACheckpointError
 from inspector.model import Redact
 from inspector.render.formats import FORMATS, render
@@ -100,7 +100,7 @@ def test_a_limit_holds_back_rows_and_changes_no_total() -> None:
 def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
     path = str(checkpoint_of("join_left_outer"))
     (retention,) = (table for table in api.leftovers(path).tables if table.name == "retention")
-    found = Run.start(path, None).facts(FactRequest(matched=True)).matched
+    found = Run.start(path, None).facts(Request(matched=True)).matched
     shown = {
         row["store_name"]: (row["matched_rows"], row["unmatched_rows"]) for row in retention.rows
     }

@@ -121,14 +121,14 @@ def test_two_repartitionings_of_no_common_divisor_change_no_judgement(folder: Pa
 
 def test_a_task_reads_the_partitions_that_its_keys_can_come_from(folder: Path) -> None:
     """Those whose number is equal modulo the greatest common divisor of both counts."""
-    tasks = planning.plan(open_checkpoint(str(folder / "group-4-to-6")), planning.TaskRequest(10))
+    tasks = planning.plan(open_checkpoint(str(folder / "group-4-to-6")), 10)
     origins = [[Task.from_json(each) for each in task.origins] for task in tasks]
     assert [[each.partition_id for each in of_task] for of_task in origins] == [[0, 2], [1, 3]] * 3
     assert {(each.version, each.origins) for of_task in origins for each in of_task} == {(7, ())}
 
 
 def test_several_repartitionings_are_followed_one_behind_the_other(folder: Path) -> None:
-    tasks = planning.plan(open_checkpoint(str(folder / "agg-4-to-7-to-3")), planning.TaskRequest(9))
+    tasks = planning.plan(open_checkpoint(str(folder / "agg-4-to-7-to-3")), 9)
     there = [task for task in tasks if task.present]
     assert [len(task.origins) for task in there] == [7] * 3
     assert [len(task.origins) for task in tasks if not task.present] == [0] * 4

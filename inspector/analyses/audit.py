@@ -11,7 +11,7 @@ from inspector.analyses.shared.common import (
     coverage,
     identity,
 )
-from inspector.analyses.shared.declare import FactRequest, Option, View, analysis
+from inspector.analyses.shared.declare import Option, View, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
 from inspector.analyses.shared.growth import whole_stores
@@ -35,6 +35,7 @@ from inspector.analyses.shared.undecided import UndecidedRow, notes, undecided_t
 from inspector.analyses.shared.verdict import verdict_of
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
+from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
 from inspector.findings.judge import judge
@@ -80,12 +81,12 @@ class ExampleRow(t.Row, table="leftovers"):
     value_bytes: Annotated[t.ValueBytes, t.Rank(8)]
 
 
-FACTS = FactRequest(fit=True, leftover_limit=AUDIT_KEYS)
+FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS)
 
 
 def finding_rows(run: Run) -> Iterator[FindingRow]:
     """The findings of an audit."""
-    facts = run.facts(FactRequest(fit=True))
+    facts = run.facts(Request(fit=True))
     for found in _findings(run, facts):
         yield finding_row(found)
 

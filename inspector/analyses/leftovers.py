@@ -21,7 +21,7 @@ from inspector.analyses.shared.age_tables import (
     retention_tables,
 )
 from inspector.analyses.shared.common import identity
-from inspector.analyses.shared.declare import FactRequest, View, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
 from inspector.analyses.shared.leftover_filter import looked_for
@@ -54,7 +54,7 @@ from inspector.analyses.shared.undecided import (
 from inspector.analyses.shared.verdict import leftover_count
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import Request, Task
 from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover
@@ -109,7 +109,7 @@ class RuleRow(t.StoreRow, table="rules"):
     ]
 
 
-FACTS = FactRequest(leftover_limit=0, matched=True)
+FACTS = Request(leftover_limit=0, matched=True)
 
 
 def leftover_rows(request: FactTableTask) -> RowsOfFacts:
@@ -150,7 +150,7 @@ LEFTOVERS_DATA = fact_table(
     """,
     LeftoverRow.columns(),
     leftover_rows,
-    request=FactRequest(leftover_limit=0),
+    request=Request(leftover_limit=0),
     resolution=_resolution,
     options=("timeout_kind",),
     by_key=True,
@@ -221,7 +221,7 @@ def leftovers(
 def _explained(run: Run, what: str) -> Report:
     """The story of a class of leftovers, or of the keys with some fields, batch by batch."""
     _check_explain(what)
-    facts = run.facts(FactRequest(leftover_limit=0))
+    facts = run.facts(Request(leftover_limit=0))
     problems = run.problems(facts)
     if what in _CLASSES:
         return explain_class(run.checkpoint, run.version, facts, what, problems)

@@ -12,7 +12,7 @@ from inspector.analyses.shared.common import (
     identity,
     store_ids,
 )
-from inspector.analyses.shared.declare import FactRequest, View, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.heap import (
     NEWEST,
     MemoryOptions,
@@ -39,6 +39,7 @@ from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.sizing import ExecutorRow, ShapeRow, Sizing
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.tasks import Request
 from inspector.estimates.heap import Heap, HeapFacts, distinct, held, of_rows
 from inspector.estimates.heap_layout import Layout
 from inspector.exceptions import CheckpointError
@@ -86,7 +87,7 @@ class WhatIfRow(t.Row, table="what_ifs"):
     how: Annotated[t.Text, "What to do for it."]
 
 
-FACTS = FactRequest(partitions=True, rehashed=True)
+FACTS = Request(partitions=True, rehashed=True)
 
 
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:

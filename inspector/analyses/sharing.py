@@ -11,7 +11,7 @@ from inspector.analyses.shared.common import (
     store_ids,
     values_of_fields,
 )
-from inspector.analyses.shared.declare import FactRequest, View, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
@@ -24,8 +24,8 @@ from inspector.analyses.shared.size_table import (
     size_columns,
 )
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
-from inspector.facts.rewrites import RewriteRuns
 from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem
@@ -208,10 +208,10 @@ VERSIONS_DATA = fact_table(
     "Sizes, changes and sharing of each version, one row for each store and partition.",
     VERSION_COLUMNS,
     version_rows,
-    request=FactRequest(),
+    request=Request(),
 )
 
-FACTS = FactRequest(observed=(RewriteRuns.kind,))
+FACTS = Request(rewrites=True)
 
 
 @analysis(

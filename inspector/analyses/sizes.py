@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from inspector.analyses.shared.common import coverage, identity
-from inspector.analyses.shared.declare import FactRequest, View, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.fields import FieldRow, fields_report
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
 from inspector.analyses.shared.part import part_of
@@ -14,6 +14,7 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import PLACES, SizeRow, size_table
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
+from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import Problem
@@ -27,7 +28,7 @@ SIZES_NOTE = (
     "map node for each row."
 )
 FIELD = "field"
-FACTS = FactRequest()
+FACTS = Request()
 
 
 @analysis(

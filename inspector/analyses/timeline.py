@@ -13,7 +13,7 @@ from inspector.analyses.shared.common import (
     store_ids,
     values_of_fields,
 )
-from inspector.analyses.shared.declare import FactRequest, View, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.forward import FOOTNOTE as FORWARD_FOOTNOTE
 from inspector.analyses.shared.forward import ExpiringRow, expiring_table, unknown_timers
 from inspector.analyses.shared.growth import (
@@ -28,6 +28,7 @@ from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, 
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.tasks import Request
 from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import TOO_SHORT
@@ -154,7 +155,7 @@ _ASKED = (
 
 _WHEN = {"rows": "rows_reach_capacity_ms", "heap": "heap_reaches_capacity_ms"}
 
-FACTS = FactRequest(partitions=True, expiring=True)
+FACTS = Request(partitions=True, expiring=True)
 
 
 @analysis(

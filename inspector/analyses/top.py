@@ -10,12 +10,13 @@ from inspector.analyses.shared.common import (
     identity,
     store_ids,
 )
-from inspector.analyses.shared.declare import FactRequest, View, analysis
+from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, redacting
 from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.tasks import Request
 from inspector.estimates.skew import skew
 from inspector.facts.fact import Observed
 from inspector.facts.top import TopBy, TopKey, merge_top
@@ -92,7 +93,7 @@ class SkewRow(t.StoreRow, table="skew", empty="no store has rows of this version
     max_rows: t.MaxRows
 
 
-KEYS_BY_RANK = FactRequest(top=5)
+KEYS_BY_RANK = Request(top=5)
 
 
 @analysis(

@@ -10,7 +10,7 @@ from inspector.analyses.shared.common import (
     coverage,
     identity,
 )
-from inspector.analyses.shared.declare import FactRequest, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -27,6 +27,7 @@ from inspector.analyses.shared.vouching import vouching, vouching_notes
 from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.checksums import is_state
+from inspector.discovery.tasks import Request
 from inspector.facts.checks import ChecksPassed
 from inspector.findings.finding import Finding
 from inspector.findings.judge import judge_integrity
@@ -65,7 +66,7 @@ FOOTNOTE = (
     "can be decoded to its end; a checksum that is wrong is a problem, whether its file passes or "
     "not."
 )
-FACTS = FactRequest(fit=True)
+FACTS = Request(fit=True)
 
 
 def problem_rows(run: Run) -> Iterator[ProblemRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 from math import gcd
 
@@ -11,7 +11,7 @@ from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.checksums import side_files
 from inspector.discovery.placement import has_partition, hashed_fields, partition_count
-from inspector.discovery.tasks import StoreTask, Task
+from inspector.discovery.tasks import ALL_LEFTOVERS, Request, StoreTask, Task
 from inspector.discovery.unknown_watermarks import (
     UNSEEN,
     has_branches,
@@ -44,55 +44,34 @@ FEW_READS = 1_000
 """As many may be read in any case."""
 
 
-@dataclass(frozen=True)
-class TaskRequest:
-    """What the tasks of a run are to find: the facts of an analysis, at a version and by a clock.
+def plan(
+    checkpoint: Checkpoint, version: int, request: Request = ALL_LEFTOVERS, *, history: bool = True
+) -> list[Task]:
+    """The tasks of a run, by operator and partition.
 
-    Attributes:
+    Args:
+        checkpoint: what is read.
         version: the state version that is judged.
-        fit: hold every row against its schema, and every file against its checksums.
-        leftover_limit: leftover keys listed per store and class; 0 for all.
-        timeout_kind: which clock the timers follow, if the user said so.
-        top: keys listed by each ranking; 0 for none.
-        observed: kinds of facts whose observers follow every version.
-        matched: count the rows of a join that have found a partner.
-        fields: measure what each field of the live rows takes.
-        expiring: count the live rows by when they expire.
-        rehashed: count them by the partition that they had if there were more.
+        request: the facts that are needed.
         history: follow the keys through repartitionings.
     """
-
-    version: int
-    fit: bool = False
-    leftover_limit: int = 0
-    timeout_kind: TimeoutKind | None = None
-    top: int = 0
-    observed: tuple[str, ...] = ()
-    matched: bool = False
-    fields: bool = False
-    expiring: bool = False
-    rehashed: bool = False
-    history: bool = True
-
-
-def plan(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
-    """The tasks of a run, by operator and partition."""
-    tasks = _tasks(checkpoint, request)
+    tasks = _tasks(checkpoint, version, request)
     batches = checkpoint.logs.repartitions
-    batch = max((b for b in batches if b < request.version), default=None)
-    if batch is None or not request.history:
+    batch = max((b for b in batches if b < version), default=None)
+    if batch is None or not history:
         return tasks
-    older = plan(checkpoint, TaskRequest(batches[batch] + 1, timeout_kind=request.timeout_kind))
+    without_facts = replace(ALL_LEFTOVERS, timeout_kind=request.timeout_kind)
+    older = plan(checkpoint, batches[batch] + 1, without_facts)
     return _with_origins(checkpoint, tasks, [task for task in older if task.present], batch + 1)
 
 
-def _tasks(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
-    codecs, row_checksum = _confs(checkpoint, request.version)
-    merge_operator = checkpoint.conf(request.version, "stateStore.rocksdb.mergeOperatorVersion")
-    encoding = checkpoint.conf(request.version, "stateStore.encodingFormat")
-    partitions = partition_count(checkpoint, request.version)
+def _tasks(checkpoint: Checkpoint, version: int, request: Request) -> list[Task]:
+    codecs, row_checksum = _confs(checkpoint, version)
+    merge_operator = checkpoint.conf(version, "stateStore.rocksdb.mergeOperatorVersion")
+    encoding = checkpoint.conf(version, "stateStore.encodingFormat")
+    partitions = partition_count(checkpoint, version)
     # What came later says nothing of the judged version.
-    clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < request.version)
+    clocks = tuple(c for c in checkpoint.logs.clocks.values() if c.batch_id < version)
     return [
         Task(
             url=checkpoint.storage.url,
@@ -100,25 +79,18 @@ def _tasks(checkpoint: Checkpoint, request: TaskRequest) -> list[Task]:
             options=checkpoint.storage.options,
             operator_id=operator.operator_id,
             partition_id=partition.partition_id,
-            version=request.version,
+            version=version,
             provider=checkpoint.provider.name,
-            stores=_store_tasks(checkpoint, operator, partition, request),
+            stores=_store_tasks(checkpoint, operator, partition, version, request),
             clocks=clocks,
             codecs=codecs,
             row_checksum=row_checksum,
             merge_delimiter=merge_operator in (None, "1"),
             encoding=encoding or "unsaferow",
-            fit=request.fit,
-            leftover_limit=request.leftover_limit,
-            top=request.top,
-            observed=request.observed,
-            matched=request.matched,
-            fields=request.fields,
-            expiring=request.expiring,
-            rehashed=request.rehashed,
+            request=request,
             partitions=partitions,
             present=operator.single_partition
-            or has_partition(checkpoint, partition.partition_id, request.version),
+            or has_partition(checkpoint, partition.partition_id, version),
         )
         for operator in checkpoint.operators
         for partition in operator.layout.partitions
@@ -179,12 +151,16 @@ def _confs(checkpoint: Checkpoint, version: int) -> tuple[dict[int, str], bool]:
 
 
 def _store_tasks(
-    checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout, request: TaskRequest
+    checkpoint: Checkpoint,
+    operator: Operator,
+    partition: PartitionLayout,
+    version: int,
+    request: Request,
 ) -> tuple[StoreTask, ...]:
     found = []
     counted: set[str] = set()
     for layout in partition.stores:
-        task = _store_task(checkpoint, operator, layout, request)
+        task = _store_task(checkpoint, operator, layout, version, request)
         if layout.directory in counted:  # a family's: whose files these are holds them against sums
             task = replace(task, counts_files=False, side_files=())
         found.append(task)
@@ -193,16 +169,16 @@ def _store_tasks(
 
 
 def _store_task(
-    checkpoint: Checkpoint, operator: Operator, layout: StoreLayout, request: TaskRequest
+    checkpoint: Checkpoint, operator: Operator, layout: StoreLayout, version: int, request: Request
 ) -> StoreTask:
     name = layout.store.store_name
     schema = operator.schemas.get(name)
     rule = operator.rules[name]
-    certainty, reason = _certainty(checkpoint, operator, rule, request.version)
+    certainty, reason = _certainty(checkpoint, operator, rule, version)
     expiry = rule.expiry
     by_watermark = expiry is not None and expiry.clock is Clock.WATERMARK
     if expiry is not None and by_watermark and operator.physical.evicts_later:
-        stepwise = recorded(checkpoint, request.version, SINCE_4_3)
+        stepwise = recorded(checkpoint, version, SINCE_4_3)
         expiry = replace(expiry, previous_bound=stepwise)
     return StoreTask(
         store_name=name,
@@ -217,18 +193,18 @@ def _store_task(
         by_key_time=bool(rule.key_times)
         and not rule.user_supplied
         and rule.expiry is None
-        and held_back(checkpoint, operator, request.version) is None,
+        and held_back(checkpoint, operator, version) is None,
         number=COUNT if name in COUNT_STORES and schema and _counts(schema) else None,
         timeout_kinds=_timeout_kinds(request) if _has_timers(rule) else (),
-        processing_versions=_idle_versions(checkpoint, request) if _has_timers(rule) else (),
+        processing_versions=_idle_versions(checkpoint, version) if _has_timers(rule) else (),
         fed_by_sources=fed_by_sources(operator.upstream),
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
         empty_size=-1 if schema is None else empty_size(schema.value),
-        hashed_fields=hashed_fields(checkpoint, operator, name, request.version)
+        hashed_fields=hashed_fields(checkpoint, operator, name, version)
         if request.fit or request.rehashed
         else 0,
-        cross_checks=_cross_checks(checkpoint, operator, rule, request.version),
+        cross_checks=_cross_checks(checkpoint, operator, rule, version),
         session_fields=len(schema.key.fields) if schema and operator.name in SESSION else 0,
         family=operator.family(name),
         written_values=_written_values(schema),
@@ -332,11 +308,11 @@ def _has_timers(rule: StoreRule) -> bool:
     return rule.expiry is not None and rule.expiry.clock is Clock.TIMEOUT
 
 
-def _timeout_kinds(request: TaskRequest) -> tuple[TimeoutKind, ...]:
+def _timeout_kinds(request: Request) -> tuple[TimeoutKind, ...]:
     return tuple(TimeoutKind) if request.timeout_kind is None else (request.timeout_kind,)
 
 
-def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, ...]:
+def _idle_versions(checkpoint: Checkpoint, version: int) -> tuple[int, ...]:
     """Versions whose batches a processing-time timeout made Spark follow with an idle one.
 
     Two batches in a row with the same offsets and the same watermark (premise ``idle-batch``): the
@@ -349,7 +325,7 @@ def _idle_versions(checkpoint: Checkpoint, request: TaskRequest) -> tuple[int, .
     return tuple(
         before.batch_id + 1
         for before, after in pairwise(clocks)
-        if after.batch_id == before.batch_id + 1 < request.version
+        if after.batch_id == before.batch_id + 1 < version
         and before.committed
         and after.has_new_data is False
         and not after.appended

@@ -17,6 +17,40 @@ SMALL_FILE_BYTES = 32 << 10
 
 
 @dataclass(frozen=True)
+class Request:
+    """The facts that an analysis needs besides those of each version.
+
+    Attributes:
+        fit: compare every row with its schema, and every file with its checksums, also those that
+            no version needs.
+        leftover_limit: leftover keys listed per store and class; 0 for all.
+        top: keys listed by each ranking; 0 for none.
+        rewrites: count the live rows by how many versions in a row put them.
+        matched: count the rows of a join that have found a partner.
+        fields: measure what each field of the live rows takes.
+        expiring: count the live rows by when they expire.
+        rehashed: count them by the partition that they had if there were more.
+        partitions: facts of single partitions are needed for older versions too, not only sums.
+        timeout_kind: which clock the timers of group state follow, if the user said so.
+    """
+
+    fit: bool = False
+    leftover_limit: int = 1
+    top: int = 0
+    rewrites: bool = False
+    matched: bool = False
+    fields: bool = False
+    expiring: bool = False
+    rehashed: bool = False
+    partitions: bool = False
+    timeout_kind: TimeoutKind | None = None
+
+
+ALL_LEFTOVERS = Request(leftover_limit=0)
+"""A request for no more than what every version has, which lists all leftover keys."""
+
+
+@dataclass(frozen=True)
 class StoreTask:
     """One store of a task.
 
@@ -94,14 +128,7 @@ class Task(Message):
         codecs: compression by version, where it is recorded; ``row_checksum``: values carry one.
         merge_delimiter: rows that the provider merges into one value are parted by a byte.
         encoding: of the provider's rows.
-        fit: hold every row against its schema.
-        leftover_limit: leftover keys listed per store and class; 0 for all.
-        top: keys listed by each ranking; 0 for none.
-        observed: kinds of facts whose observers follow every version.
-        matched: count the rows of a join that have found a partner.
-        fields: measure what each field of the live rows takes.
-        expiring: count the live rows by when they expire.
-        rehashed: count them by the partition that they had if there were more.
+        request: the facts that are requested of it.
         key, where: only these rows (:class:`inspector.passes.key_filter.KeyFilter`), where a
             task is about rows.
         partitions: how many the version's state has, by the offset log; 0 where that is not
@@ -129,14 +156,7 @@ class Task(Message):
     row_checksum: bool = False
     merge_delimiter: bool = True
     encoding: str = "unsaferow"
-    fit: bool = False
-    leftover_limit: int = 0
-    top: int = 0
-    observed: tuple[str, ...] = ()
-    matched: bool = False
-    fields: bool = False
-    expiring: bool = False
-    rehashed: bool = False
+    request: Request = ALL_LEFTOVERS
     key: tuple[str, ...] = ()
     where: tuple[str, ...] = ()
     partitions: int = 0

@@ -10,15 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
 from inspector.sums import Sums
-
-if TYPE_CHECKING:
-    from inspector.state.change import Change
-    from inspector.state.replay import StateMap
 
 ALL_PARTITIONS = -1
 """The partition of facts that are sums over partitions."""
@@ -89,33 +85,6 @@ def fact(kind: str) -> Callable[[type[FactT]], type[FactT]]:
             raise ValueError(f"the kind {kind!r} of {cls.__name__} is taken")
         cls.kind = kind
         FACT_TYPES[kind] = cls
-        return cls
-
-    return declare
-
-
-class Observer(Protocol):
-    """Follows one store through its versions, for a fact on the one that is judged."""
-
-    def update(self, change: Change, state: StateMap) -> None:
-        """Apply one version's change; ``state`` is the map after it."""
-
-    def observe(self, state: StateMap) -> Fact:
-        """The fact, from the map of the judged version."""
-        ...
-
-
-ObserverT = TypeVar("ObserverT", bound=type[Observer])
-
-OBSERVERS: dict[str, Callable[[], Observer]] = {}
-"""Kind of fact -> what observes it, made anew for each store of a task that requests the kind."""
-
-
-def observes(kind: type[Fact]) -> Callable[[ObserverT], ObserverT]:
-    """Declare a class, made without arguments, as what observes a fact."""
-
-    def declare(cls: ObserverT) -> ObserverT:
-        OBSERVERS[kind.kind] = cls
         return cls
 
     return declare

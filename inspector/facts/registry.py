@@ -18,7 +18,7 @@ import pyarrow as pa
 import inspector.facts
 from inspector.exceptions import UnknownFactError
 from inspector.facts.columns import struct_of
-from inspector.facts.fact import FACT_TYPES, OBSERVERS, Fact, Observed, Observer
+from inspector.facts.fact import FACT_TYPES, Fact, Observed
 from inspector.model import StoreId
 from inspector.schemas import STORE_COLUMNS, array_of
 
@@ -31,23 +31,6 @@ BATCH_ROWS = 4096
 
 BATCH_BYTES = 4 << 20
 """Key bytes per batch of facts."""
-
-
-def observers_of(kinds: Iterable[str]) -> list[Observer]:
-    """New observers of some kinds of facts.
-
-    Raises:
-        UnknownFactError: nothing observes facts of this kind.
-    """
-    return [_observer(kind) for kind in kinds]
-
-
-def _observer(kind: str) -> Observer:
-    if kind not in OBSERVERS:
-        raise UnknownFactError(
-            f"got a request for {kind!r}, expected one of {', '.join(sorted(OBSERVERS))}"
-        )
-    return OBSERVERS[kind]()
 
 
 def facts_schema() -> pa.Schema:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from inspector.arrays import longer
-from inspector.facts.fact import StoreSum, fact, observes
+from inspector.facts.fact import StoreSum, fact
 from inspector.facts.sizes import SizeCounts
 from inspector.state.change import Change
 from inspector.state.replay import StateMap
@@ -26,7 +26,6 @@ class RewriteRuns(StoreSum):
     lengths: SizeCounts = field(default_factory=SizeCounts)
 
 
-@observes(RewriteRuns)
 class Rewrites:
     """Follows, per key, in how many versions in a row it was put; 8 bytes a key."""
 

@@ -93,7 +93,7 @@ class Lifetime:
     def emit(self) -> Iterator[Observed[Any]]:
         """Everything about the version that was replayed last."""
         yield self._observed(self._ages())
-        if self._task.expiring and self._state.tracking.clock is not None:
+        if self._task.request.expiring and self._state.tracking.clock is not None:
             yield from self._expiring()
         expiry = self._store.expiry
         if expiry is None or self._state.tracking.clock is None:
@@ -109,7 +109,7 @@ class Lifetime:
             certainty, reason = self._store.certainty, self._store.reason
             found = past_clock(self._state, expiry, clocks, certainty, reason)
         for leftovers in found:
-            for one in observe_leftovers(self._state, leftovers, self._task.leftover_limit):
+            for one in observe_leftovers(self._state, leftovers, self._task.request.leftover_limit):
                 yield self._observed(one)
 
     def _expiring(self) -> Iterator[Observed[Any]]:

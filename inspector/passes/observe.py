@@ -15,8 +15,8 @@ from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.misplaced import MisplacedKeys
-from inspector.facts.registry import observers_of
 from inspector.facts.rehashed import Rehashed
+from inspector.facts.rewrites import Rewrites
 from inspector.facts.sizes import LiveSizes
 from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
@@ -125,7 +125,9 @@ class StorePass:
     ) -> None:
         self._task, self._store, self._reader = task, store, reader
         self._confirm = confirm
-        self._fit = Fit(*schemas(store), reader) if task.fit and task.speaks_for_files else None
+        self._fit = (
+            Fit(*schemas(store), reader) if task.request.fit and task.speaks_for_files else None
+        )
         self._applied: list[StoreFile] = []
         hashed = not exact and not task.origins and shows_few(task, store)
         self.state = StateMap(task_tracking(task, store, hashed=hashed))
@@ -136,7 +138,7 @@ class StorePass:
         self._sizes = LiveSizes()
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
-        self._observers = observers_of(task.observed)
+        self._rewrites = Rewrites() if task.request.rewrites else None
         self.life = Lifetime(task, store, reader.store, self.state)
         self._crossed = CrossChecks(task, store)
 
@@ -242,7 +244,7 @@ class StorePass:
 
         The lists of a store are not known from which that delta went on.
         """
-        if not self._task.fit or not self._confirm or self._store.several_values:
+        if not self._task.request.fit or not self._confirm or self._store.several_values:
             return
         try:
             difference = compare_delta(self.state, self._reader.blocks(delta))
@@ -289,8 +291,8 @@ class StorePass:
         if self._prefixes is not None:
             found = self._prefixes.update(change, self.state)
             yield Observed(self._reader.store, change.version, found)
-        for observer in self._observers:
-            observer.update(change, self.state)
+        if self._rewrites is not None:
+            self._rewrites.update(change, self.state)
         yield from self.life.update(change)
         if change.rebased and change.version == self._task.repartitioned:
             inherit(self.state, self.life, self._origins())
@@ -330,16 +332,16 @@ class StorePass:
         return self.state
 
     def _emit_keys(self) -> Iterator[Observed[Any]]:
-        """What the task requests of its version: what was observed, and the top keys."""
+        """What the task requests of its version: rewrites, places, and the top keys."""
         store, version = self._reader.store, self._task.version
-        for observer in self._observers:
-            yield Observed(store, version, observer.observe(self.state))
+        if self._rewrites is not None:
+            yield Observed(store, version, self._rewrites.observe(self.state))
         placement = placement_of(self._task, self._store)
-        if placement is not None and self._task.fit:
+        if placement is not None and self._task.request.fit:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))
-        if placement is not None and self._task.rehashed:
+        if placement is not None and self._task.request.rehashed:
             yield Observed(store, version, Rehashed.observe(self.state, placement))
-        for by in TopBy if self._task.top else ():
+        for by in TopBy if self._task.request.top else ():
             if by is not TopBy.NUMBER or self._store.number is not None:
-                for top in top_keys(self.state, by, self._task.top):
+                for top in top_keys(self.state, by, self._task.request.top):
                     yield Observed(store, version, top)

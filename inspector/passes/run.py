@@ -60,7 +60,7 @@ def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _bounds(task: Task) -> Iterator[Observed[Any]]:
-    for store, reader in open_stores(replace(task, fit=False)):
+    for store, reader in open_stores(replace(task, request=replace(task.request, fit=False))):
         if store.timeout_kinds:
             yield from bounds_of(task, store, reader)
 
@@ -163,13 +163,13 @@ def _of_files(
     task: Task, store: StoreTask, reader: StoreReader, shared: _SharedProblems
 ) -> Iterator[Observed[Any]]:
     """What the files themselves show, those included that no version needed."""
-    if task.fit and task.speaks_for_files:
+    if task.request.fit and task.speaks_for_files:
         reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
         reader.check_rest(store.files)
     _check_doubts(task, reader)
     shared.leave_out(store, reader)
     yield from _problems(task, reader)
-    if task.fit and task.speaks_for_files:
+    if task.request.fit and task.speaks_for_files:
         checked = reader.checked
         if not store.counts_files:
             checked = ChecksPassed(row_checksums=checked.row_checksums)
@@ -179,11 +179,11 @@ def _of_files(
 def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
     """What takes another look at the live rows."""
     known = len(reader.problems)
-    if task.matched and task.present:
+    if task.request.matched and task.present:
         more = reader.again(task, store)
         yield from emit_matched(task, store, more)
         reader.add(more.problems)
-    if task.fields and task.present:
+    if task.request.fields and task.present:
         more = reader.again(task, store)
         yield from emit_fields(task, store, more)
         reader.add(more.problems)
@@ -210,7 +210,7 @@ class _SharedProblems:
 
 def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
     """Have the files kept that are read again after the pass, for the live rows themselves."""
-    if task.fields or (task.matched and store.store_name in VALUE_STORES):
+    if task.request.fields or (task.request.matched and store.store_name in VALUE_STORES):
         files = reader.provider.files_of(store.files)
         with suppress(MissingVersionError):
             reader.keep(chain_for(files, task.version).files)

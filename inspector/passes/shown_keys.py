@@ -43,8 +43,8 @@ def shows_few(task: Task, store: StoreTask) -> bool:
     if store.family is not None or store.several_values or _has_compared(task, store):
         return False
     by_fields = store.store_name in (*COUNT_STORES, *VALUE_STORES) or bool(store.session_fields)
-    lists_all = store.expiry is not None and not task.leftover_limit
-    if by_fields or lists_all or task.rehashed:
+    lists_all = store.expiry is not None and not task.request.leftover_limit
+    if by_fields or lists_all or task.request.rehashed:
         return False
     return is_local(task.url) or sum(file.size for file in store.files) > FAR_BYTES
 

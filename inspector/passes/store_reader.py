@@ -35,7 +35,7 @@ class StoreReader:
         self.storage = storage if isinstance(storage, TaskFiles) else TaskFiles(storage)
         self.store = task.store_id(store)
         self.problems: list[Problem] = []
-        self._fit = task.fit
+        self._fit = task.request.fit
         self._begun: set[str] = set()
         self._confirmed: set[str] = set()
         self.provider = provider_named(task.provider)

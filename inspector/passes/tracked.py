@@ -23,7 +23,7 @@ from inspector.state.replay import NO_CLOCK, Tracking
 
 def task_tracking(task: Task, store: StoreTask, *, hashed: bool) -> Tracking:
     """What a task reads from every record of a store: also which keys, and how they are kept."""
-    placement = placement_of(task, store) if hashed and task.fit else None
+    placement = placement_of(task, store) if hashed and task.request.fit else None
     return replace(
         tracking(store),
         keys=range_filter(task, store),

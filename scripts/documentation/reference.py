@@ -35,6 +35,7 @@ _FACTS = {
     "fit": "checks every row against its schema and every file against its checksums",
     "matched": "counts the rows of joins that have found a partner",
     "fields": "measures what each field takes",
+    "rewrites": "counts in how many versions in a row each key was put",
     "top": "ranks the keys",
     "partitions": "keeps the numbers of each partition apart",
 }
@@ -71,7 +72,6 @@ def _lines(analysis: Analysis, command_options: Iterable[CommandOption]) -> Iter
     yield from (f"# {analysis.name}", "", *_paragraphs(analysis.text))
     if analysis.facts is not None:
         extras = [text for name, text in _FACTS.items() if getattr(analysis.facts, name)]
-        extras += [f"observes `{kind}`" for kind in analysis.facts.observed]
         more = f", and {' and '.join(extras)}" if extras else ""
         yield from (f"It replays every version that the state files can restore{more}.", "")
     if analysis.command:

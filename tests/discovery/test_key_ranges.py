@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.key_ranges import (
     MOST_RANGES,
@@ -10,15 +12,15 @@ from inspector.discovery.key_ranges import (
     split_task,
     with_bounds,
 )
-from inspector.discovery.plan import TaskRequest, plan
-from inspector.discovery.tasks import Task
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import ALL_LEFTOVERS, Task
 from inspector.facts.timers import CallBounds
 from tests.cases import FIXTURES
 
 
 def tasks(name: str, *, fit: bool = False) -> list[Task]:
     checkpoint = open_checkpoint(str(FIXTURES / name / "checkpoint"))
-    return plan(checkpoint, TaskRequest(checkpoint.newest_version, fit=fit))
+    return plan(checkpoint, checkpoint.newest_version, replace(ALL_LEFTOVERS, fit=fit))
 
 
 def test_a_task_is_split_into_ranges_that_travel() -> None:

@@ -11,8 +11,8 @@ import pytest
 
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
-from inspector.discovery.tasks import StoreTask, Task
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import ALL_LEFTOVERS, Request, StoreTask, Task
 from inspector.discovery.unknown_watermarks import SINCE_3_5, UNSEEN
 from inspector.model import Certainty, TimeoutKind
 from inspector.sparktypes import StructField, StructType, parse_ddl, to_json
@@ -22,8 +22,8 @@ from tests.cases import Batch, small_checkpoint
 EVENT, PROCESSING = TimeoutKind.EVENT_TIME, TimeoutKind.PROCESSING_TIME
 
 
-def planned(root: Path, wanted: TaskRequest | None = None) -> list[Task]:
-    return plan(open_checkpoint(str(root)), wanted or TaskRequest(4))
+def planned(root: Path, version: int = 4, request: Request = ALL_LEFTOVERS) -> list[Task]:
+    return plan(open_checkpoint(str(root)), version, request)
 
 
 def test_a_task_is_one_partition_of_one_operator_with_all_its_stores(tmp_path: Path) -> None:
@@ -41,9 +41,9 @@ def test_a_task_holds_what_its_worker_needs(tmp_path: Path) -> None:
     root = small_checkpoint(tmp_path)
     (root / "state/1/1/.4.delta.0f-1.TID3.tmp").write_bytes(b"")
     (root / "state/1/1/4.delta.crc").write_bytes(b"")
-    wanted = TaskRequest(3, fit=True, leftover_limit=7, matched=True)
-    task = next(t for t in planned(root, wanted) if (t.operator_id, t.partition_id) == (1, 1))
-    assert (task.version, task.fit, task.leftover_limit, task.matched) == (3, True, 7, True)
+    request = Request(fit=True, leftover_limit=7, matched=True)
+    task = next(t for t in planned(root, 3, request) if (t.operator_id, t.partition_id) == (1, 1))
+    assert (task.version, task.request) == (3, request)
     (store,) = task.stores
     names = [Path(file.path).name for file in store.files]
     assert names == ["1.delta", "2.delta", "3.delta", "3.snapshot", "4.delta"]
@@ -72,8 +72,8 @@ def test_codec_and_row_checksum_are_those_that_the_log_records_for_a_version(
     conf |= {"streaming.stateStore.rowChecksum.enabled": "true"}
     cases.write_logs(root, [Batch(0, 4000, 4)], conf, first=3)
     assert planned(root)[0].codecs == {1: "lz4", 2: "lz4", 3: "zstd", 4: "zstd"}
-    assert planned(root, TaskRequest(4))[0].row_checksum
-    assert not planned(root, TaskRequest(3))[0].row_checksum
+    assert planned(root, 4)[0].row_checksum
+    assert not planned(root, 3)[0].row_checksum
 
 
 RECORDED_SINCE_3_5 = {"optimizer.pruneFiltersCanPruneStreamingSubplan": "true"}
@@ -96,7 +96,7 @@ def test_since_spark_3_5_the_watermark_lags_downstream_of_a_join_or_group_state(
         0: (Certainty.INFERRED, f"downstream of {name} the watermark lags"),
         1: (Certainty.PROVEN, ""),
     }
-    before = {s.reason for t in planned(root, TaskRequest(3)) for s in t.stores}
+    before = {s.reason for t in planned(root, 3) for s in t.stores}
     assert not any("downstream" in reason for reason in before)
 
 
@@ -147,7 +147,7 @@ def group_state_store(
         cases.write_operator(root, 0, name, "default")
     cases.write_schema(root / "state/0/0", cases.USER, cases.GROUP_STATE)
     cases.write_store(root / "state/0/0", {at + 1: [] for at in range(len(batches))})
-    task = planned(root, TaskRequest(version, timeout_kind=kind))[0]
+    task = planned(root, version, replace(ALL_LEFTOVERS, timeout_kind=kind))[0]
     return task.stores[0]
 
 
@@ -184,12 +184,12 @@ def test_which_of_two_operators_with_timers_a_batch_ran_for_is_not_known(tmp_pat
         assert store.processing_versions == ((1,) if other is cases.EXPIRES_AT else ())
         # One that is not selected has its timers all the same.
         alone = open_checkpoint(str(root), selection=Selection(operator_id=0))
-        (task,) = plan(alone, TaskRequest(2))
+        (task,) = plan(alone, 2)
         assert task.stores[0].processing_versions == store.processing_versions
     # Nor is it, where nothing says what an operator is.
     shutil.rmtree(tmp_path / "1/state/1/0/_metadata")
     shutil.rmtree(tmp_path / "1/state/1/_metadata")
-    (task, _) = planned(tmp_path / "1", TaskRequest(2))
+    (task, _) = planned(tmp_path / "1", 2)
     assert task.stores[0].processing_versions == ()
 
 
@@ -217,7 +217,7 @@ def test_beside_an_operator_that_may_ask_for_batches_an_idle_one_shows_no_clock(
         rules={},
         metadata=replace(group.metadata, properties=properties) if group.metadata else None,
     )
-    (task,) = plan(replace(checkpoint, query=(group, beside)), TaskRequest(2))
+    (task,) = plan(replace(checkpoint, query=(group, beside)), 2)
     assert task.stores[0].processing_versions == (() if asks else (1,))
 
 
@@ -228,10 +228,10 @@ def test_beside_group_state_without_timers_an_idle_batch_shows_the_clock(tmp_pat
     without = replace(
         group, rules={name: replace(rule, expiry=None) for name, rule in group.rules.items()}
     )
-    (task,) = plan(replace(checkpoint, query=(group, without)), TaskRequest(2))
+    (task,) = plan(replace(checkpoint, query=(group, without)), 2)
     assert task.stores[0].processing_versions == (1,)
     unread = replace(without, schemas={})
-    (task,) = plan(replace(checkpoint, query=(group, unread)), TaskRequest(2))
+    (task,) = plan(replace(checkpoint, query=(group, unread)), 2)
     assert task.stores[0].processing_versions == ()
 
 
@@ -240,7 +240,7 @@ def test_what_came_after_the_judged_batch_says_nothing_of_it(tmp_path: Path) -> 
     assert group_state_store(tmp_path, batches, version=3).processing_versions == (2,)
     assert group_state_store(tmp_path, batches, version=2).processing_versions == ()
     for version in (1, 2, 3):
-        (task,) = planned(tmp_path, TaskRequest(version))
+        (task,) = planned(tmp_path, version)
         assert [clock.batch_id for clock in task.clocks] == list(range(version))
 
 
@@ -284,7 +284,7 @@ def test_a_query_without_timeouts_has_no_clock_to_read(tmp_path: Path) -> None:
     root = tmp_path
     group_state_store(root, [Batch(5, 1, 1)])
     cases.write_schema(root / "state/0/0", cases.USER, parse_ddl("groupState struct<a: int>"))
-    (task,) = planned(root, TaskRequest(1))
+    (task,) = planned(root, 1)
     assert (task.stores[0].timeout_kinds, task.stores[0].expiry) == ((), None)
 
 
@@ -316,7 +316,7 @@ def test_timers_follow_the_watermark_of_the_query_where_it_alone_made_a_batch(
     # Until Spark 3.4 every operator saw it.
     assert (store.certainty, store.reason) == (Certainty.PROVEN, "")
     cases.write_logs(tmp_path, batches, {SINCE_3_5: "true"})
-    found = planned(tmp_path, TaskRequest(version))[0].stores[0]
+    found = planned(tmp_path, version)[0].stores[0]
     expected = (Certainty.PROVEN, "") if sees else (Certainty.UNDECIDED, UNSEEN)
     assert (found.certainty, found.reason) == expected
     assert ("timers" in found.cross_checks) is sees
@@ -349,5 +349,5 @@ def test_a_store_is_held_against_its_batches_where_nothing_refutes_the_premise(
     cases.write_operator(tmp_path, 0, name, "default")
     cases.write_schema(tmp_path / "state/0/0", StructType(key), value)
     cases.write_store(tmp_path / "state/0/0", {1: []})
-    (store,) = planned(tmp_path, TaskRequest(1))[0].stores
+    (store,) = planned(tmp_path, 1)[0].stores
     assert set(store.cross_checks) - {"absent"} == checks

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import open_checkpoint, state_file_bytes
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.model import JOIN_STORES, KINDS_OF_STATE
 from inspector.sparktypes.key_encoders import KeyEncoding
 from tests.cases import rocksdb_cases
@@ -31,7 +31,7 @@ def test_a_value_of_several_rows_gives_its_keys_a_column() -> None:
     (operator,) = open_checkpoint(str(FORMAT_4)).operators
     schema = operator.schemas["left-keyWithTsToValues"]
     assert [field.name for field in schema.key.fields][-2:] == ["__event_time", "index"]
-    (task, _) = plan(open_checkpoint(str(FORMAT_4)), TaskRequest(3))
+    (task, _) = plan(open_checkpoint(str(FORMAT_4)), 3)
     by_name = {store.store_name: store for store in task.stores}
     assert all(store.several_values for store in task.stores)
     assert by_name["left-tsWithKey"].key_encoder.kind is KeyEncoding.TIMESTAMP_FIRST
@@ -47,7 +47,7 @@ def test_shared_files_are_counted_once() -> None:
         p for p in FORMAT_3.glob("state/0/?/**/*") if p.suffix in (".zip", ".changelog", ".sst")
     ]
     assert state_file_bytes(checkpoint) == sum(path.stat().st_size for path in state)
-    for task in plan(checkpoint, TaskRequest(3)):
+    for task in plan(checkpoint, 3):
         assert [store.counts_files for store in task.stores] == [True, False, False, False]
         kinds = {file.kind for store in task.stores for file in store.files}
         assert kinds <= set(KINDS_OF_STATE)

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
 from inspector.checkpoint.logfile import MOVED_SLUG
+from inspector.discovery.tasks import Request
 from inspector.engines.bin_packing import partition_keys
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import Work
@@ -100,7 +100,7 @@ def test_facts_of_many_checkpoints_in_one_job(spark: Any, hadoop: api.Options) -
 
 
 def _work(run: Run) -> list[Work]:
-    return [Work(task.to_json(), task.file_bytes) for task in run.tasks(FactRequest(fit=True))]
+    return [Work(task.to_json(), task.file_bytes) for task in run.tasks(Request(fit=True))]
 
 
 def _facts(batches: list[Any]) -> list[str]:

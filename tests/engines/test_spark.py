@@ -12,6 +12,7 @@ import threading
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -21,19 +22,19 @@ import pytest
 
 from inspector import analyses
 from inspector.analyses.shared.data_tables import TableOptions
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.fleet import run_all
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tasks
 from inspector.api import Options
 from inspector.checkpoint.search import Found
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import ALL_LEFTOVERS, Request
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import BatchFunction, Measure, Work
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import EngineError, NotACheckpointError
-from inspector.facts.fact import FACT_TYPES, OBSERVERS
+from inspector.facts.fact import FACT_TYPES
 from inspector.facts.registry import facts_schema
 from inspector.passes.run import run_fields, run_tasks
 from inspector.passes.typed_rows import run_typed, typed_schema
@@ -57,7 +58,11 @@ def engine(spark: Any) -> Any:
 def work_of(paths: Iterable[Path], **wanted: Any) -> list[Work]:
     """The tasks of checkpoints, as an audit wants them."""
     opened = [open_checkpoint(str(path)) for path in paths]
-    tasks = [t for c in opened for t in plan(c, TaskRequest(c.newest_version, True, **wanted))]
+    tasks = [
+        t
+        for c in opened
+        for t in plan(c, c.newest_version, replace(ALL_LEFTOVERS, fit=True, **wanted))
+    ]
     return [Work(task.to_json(), task.file_bytes) for task in tasks]
 
 
@@ -81,7 +86,7 @@ def assert_same_facts(engine: Any, function: BatchFunction, work: Sequence[Work]
 
 def test_facts_of_every_second_fixture_of_every_spark_in_one_job(engine: Any) -> None:
     requested = {"matched": True, "expiring": True, "rehashed": True}
-    work = work_of(EVERY[::2], top=3, observed=tuple(OBSERVERS), **requested)
+    work = work_of(EVERY[::2], top=3, rewrites=True, **requested)
     assert len(EVERY) > 150
     facts = assert_same_facts(engine, run_tasks, work)
     # Of field sizes another function makes the facts; what is broken, and ranges of keys, have
@@ -369,7 +374,7 @@ def rounds_of_a_driver(path: str, folder: str, io: str) -> list[Round]:
     for _ in range(2):
         engine = SparkEngine.of(None, "local[2]", {}, io=io)
         run = Run.start(path, Options(engine=EngineOptions("spark", session=engine.session, io=io)))
-        work = [Work(task.to_json(), task.file_bytes) for task in run.tasks(FactRequest())]
+        work = [Work(task.to_json(), task.file_bytes) for task in run.tasks(Request())]
         facts = engine.map(run_tasks, facts_schema(), work)
         rows = sum(len(batch) for batch in facts)
         folders = len(list(Path(folder).glob("inspector-*")))

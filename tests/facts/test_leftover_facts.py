@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from inspector.discovery.tasks import Request
 from inspector.facts.clocks import Clocks
 from inspector.facts.expired import past_clock
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, observe_leftovers
@@ -24,7 +25,7 @@ def test_the_oldest_and_the_largest_leftovers_are_listed_and_all_are_counted(
     cases.write_store(root / "state/0/0", {1: rows, 2: [], 3: []})
     (task,) = cases.tasks_of(root)
     for limit, listed in ((1, {800, 1500}), (2, {800, 900, 1500}), (0, set(sizes))):
-        found = cases.observed([replace(task, leftover_limit=limit).to_json()])
+        found = cases.observed([replace(task, request=Request(leftover_limit=limit)).to_json()])
         clocks = [one.clock_ms for one in cases.facts_of_type(found, Leftover)]
         assert (set(clocks), len(clocks)) == (listed, len(listed))
         (total,) = cases.facts_of_type(found, LeftoverCount)

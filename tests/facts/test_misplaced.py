@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
 from inspector.facts.misplaced import MisplacedKeys
 from tests.cases import FIXTURES, hdfs_cases
 from tests.profiles import sampled
@@ -20,7 +20,7 @@ CASES = [path.name for path in hdfs_cases("4.3.0")]
 
 
 def found(path: Path) -> MisplacedKeys:
-    facts = Run.start(str(path), None).facts(FactRequest(fit=True))
+    facts = Run.start(str(path), None).facts(Request(fit=True))
     return sum((one.fact for one in facts.of(MisplacedKeys)), MisplacedKeys())
 
 

@@ -15,12 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.analyses.shared.declare import FactRequest
-from inspector.analyses.shared.run import Run
 from inspector.decode.field_sizes import FieldBytes, RowBytes
 from inspector.exceptions import UnknownFactError
 from inspector.facts.ages import Ages
-from inspector.facts.fact import FACT_TYPES, OBSERVERS, Fact, Observed, fact, observes
+from inspector.facts.fact import FACT_TYPES, Fact, Observed, fact
 from inspector.facts.joins import MatchedRows
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.facts.registry import (
@@ -30,17 +28,13 @@ from inspector.facts.registry import (
     fact_batches,
     facts_in,
     facts_schema,
-    observers_of,
 )
 from inspector.facts.top import TopBy, TopKey
 from inspector.merge.collect import Facts, collect
 from inspector.merge.combine import combining
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
-from inspector.state.change import Change
-from inspector.state.replay import StateMap
 from tests.cases import Seen
-from tests.cli.support import checkpoint_of
 from tests.profiles import costly, sampled
 
 STORE = StoreId(1, "default", 2)
@@ -204,7 +198,6 @@ def declared() -> Iterator[None]:
     yield
     for kind in FACT_TYPES.keys() - before.keys():
         del FACT_TYPES[kind]
-        OBSERVERS.pop(kind, None)
 
 
 @pytest.mark.usefixtures("declared")
@@ -230,42 +223,3 @@ def test_a_toy_fact_needs_no_other_file() -> None:
     facts = collect(combining(4)(fact_batches(found)))
     toys = {"ball": Toy("ball", 3), "kite": Toy("kite", 9)}
     assert facts.merged(Toy) == {StoreName(0, "s"): toys}
-
-
-@pytest.mark.usefixtures("declared")
-def test_what_observes_a_fact_needs_no_other_file() -> None:
-    @fact("toy_keys")
-    @dataclass(frozen=True)
-    class ToyKeys(Fact):
-        """How many keys each version of a store touched, all together."""
-
-        keys: int = 0
-
-        def __add__(self, other: ToyKeys) -> ToyKeys:
-            return ToyKeys(self.keys + other.keys)
-
-        def merge_key(self, _version: int) -> str:
-            return ""
-
-    @observes(ToyKeys)
-    class Touched:
-        def __init__(self) -> None:
-            self.keys = 0
-
-        def update(self, _change: Change, state: StateMap) -> None:
-            self.keys += len(state.touched_keys().ids)
-
-        def observe(self, _state: StateMap) -> ToyKeys:
-            return ToyKeys(self.keys)
-
-    run = Run.start(str(checkpoint_of("agg_complete")), None)
-    assert run.facts(FactRequest()).merged(ToyKeys) == {}
-    facts = run.facts(FactRequest(observed=("toy_keys",)))
-    ((toy,),) = (found.values() for found in facts.merged(ToyKeys).values())
-    puts = sum(one.puts + one.removals for one in facts.versions.values())
-    assert 0 < toy.keys <= puts
-
-
-def test_a_request_for_what_nothing_observes_is_an_error() -> None:
-    with pytest.raises(UnknownFactError, match="got a request for 'versions', expected one of"):
-        observers_of(("rewrites", "versions"))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
 from inspector.discovery.placement import partition_count
+from inspector.discovery.tasks import Request
 from inspector.facts.rehashed import TIMES, Rehashed
 from inspector.facts.versions import VersionFacts
 from tests.cases import FIXTURES, hdfs_cases
 from tests.profiles import sampled
 
-REHASHED = FactRequest(rehashed=True, partitions=True)
+REHASHED = Request(rehashed=True, partitions=True)
 CASES = [path.name for path in hdfs_cases("4.3.0")]
 UNKNOWN = ("agg_global", "wide_key")
 """One partition has all keys; a key that holds an array has a hash that is not computed here."""

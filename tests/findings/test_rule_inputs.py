@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
 from inspector.facts.expired import LeftoverClass
 from inspector.findings.rule_inputs import join_lifetime, newest_times, store_lifetimes
 from inspector.model import TimeoutKind
@@ -67,7 +67,7 @@ def test_the_first_timeout_of_keys_that_were_set_again_is_known() -> None:
     facts = run.facts()
     (life,) = store_lifetimes(run.checkpoint, run.checkpoint.operators[0], run.version, facts)
     (total,) = [one for one in life.leftovers if one.kind is LeftoverClass.REARMED]
-    listed = [one.fact for one in run.facts(FactRequest(leftover_limit=0)).leftovers]
+    listed = [one.fact for one in run.facts(Request(leftover_limit=0)).leftovers]
     firsts = [one.first_expired_version for one in listed if one.first_expired_version]
     assert total.first_version == min(firsts) < total.oldest_version
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.declare import FactRequest
+from inspector.discovery.tasks import Request
 from inspector.engines.engine import BatchFunction, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
@@ -99,12 +99,12 @@ def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
     path = checkpoint_of("agg_append")
     _, (few,) = merged(path, api.sizes, monkeypatch)
     run = api.Run.start(str(path), None)
-    assert few < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks(FactRequest())))
+    assert few < sum(batch.num_rows for batch in run.map(run_tasks, run.tasks(Request())))
 
 
 def test_merged_facts_may_be_merged_again() -> None:
     run = api.Run.start(str(checkpoint_of("agg_append")), None)
-    facts = list(run.map(run_tasks, run.tasks(FactRequest())))
+    facts = list(run.map(run_tasks, run.tasks(Request())))
     once = list(combine.combining(run.version)(facts))
     twice = list(combine.combining(run.version)(reversed(once)))
     assert all(batch.schema == facts_schema() for batch in once)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.discovery.user_rules import with_rules
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.merge.collect import Facts, collect
@@ -46,7 +46,7 @@ Key = tuple[int, str]
 def facts_of(root: Path, given_rules: UserRules | None = None) -> Facts:
     """The facts of a checkpoint's newest version, every leftover listed."""
     checkpoint = with_rules(open_checkpoint(str(root)), given_rules or UserRules())
-    tasks = plan(checkpoint, TaskRequest(checkpoint.newest_version))
+    tasks = plan(checkpoint, checkpoint.newest_version)
     specs = [{"task_id": n, "spec": task.to_json()} for n, task in enumerate(tasks)]
     return collect(run_tasks([batch_of(TASKS, specs)]))
 

@@ -11,7 +11,8 @@ import pytest
 
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import Request
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
@@ -35,8 +36,8 @@ from tests.profiles import sampled
 
 
 def specs_of(root: Path, version: int) -> list[str]:
-    request = TaskRequest(version, leftover_limit=3)
-    return [task.to_json() for task in plan(open_checkpoint(str(root)), request)]
+    tasks = plan(open_checkpoint(str(root)), version, Request(leftover_limit=3))
+    return [task.to_json() for task in tasks]
 
 
 def seen_by(followed: Callable[..., Any], root: Path, version: int) -> list[Seen]:

@@ -8,7 +8,7 @@ import numpy as np
 
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.key_ranges import split_task
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.passes.ranges import range_filter
 from tests.cases import FIXTURES
@@ -16,7 +16,7 @@ from tests.cases import FIXTURES
 
 def first_task(name: str) -> Task:
     checkpoint = open_checkpoint(str(FIXTURES / name / "checkpoint"))
-    return plan(checkpoint, TaskRequest(checkpoint.newest_version))[0]
+    return plan(checkpoint, checkpoint.newest_version)[0]
 
 
 def masks(name: str) -> dict[str, list[int]]:

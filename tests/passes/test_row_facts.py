@@ -56,7 +56,7 @@ def measured(schema: StructType, rows: list[bytes]) -> RowBytes:
 
 
 def matched(tasks: list[Task]) -> list[Task]:
-    return [replace(task, matched=True) for task in tasks]
+    return [replace(task, request=replace(task.request, matched=True)) for task in tasks]
 
 
 def facts_of(function: Any, tasks: list[Task], seed: int = 0) -> Facts:

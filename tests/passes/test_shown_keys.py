@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
-from inspector.discovery.tasks import Task
+from inspector.discovery.plan import plan
+from inspector.discovery.tasks import ALL_LEFTOVERS, Task
 from inspector.passes.observe import StorePass
 from inspector.passes.shown_keys import shows_few
 from inspector.passes.store_reader import StoreReader, open_stores
@@ -20,7 +21,7 @@ from tests.cases import FIXTURES
 
 def tasks_of(path: Path, **request: Any) -> list[Task]:
     checkpoint = open_checkpoint(str(path))
-    return plan(checkpoint, TaskRequest(checkpoint.newest_version, **request))
+    return plan(checkpoint, checkpoint.newest_version, replace(ALL_LEFTOVERS, **request))
 
 
 def judged(task: Task, *, exact: bool, remove: Path | None = None) -> tuple[list[str], StoreReader]:

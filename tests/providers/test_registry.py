@@ -17,7 +17,7 @@ from inspector.checkpoint.names import MAX_BATCH
 from inspector.checkpoint.storage import Storage
 from inspector.cli.main import inspector
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.exceptions import UnsupportedProviderError
 from inspector.facts.versions import VersionFacts
 from inspector.model import FileKind, StoreFile
@@ -221,7 +221,7 @@ def test_a_provider_is_one_folder(toy: Path) -> None:
     assert names[-1] == "hdfs", "it takes what is left"
     found = open_checkpoint(str(toy))
     assert (found.provider.name, found.newest_version) == ("toy", 3)
-    (task,) = plan(found, TaskRequest(found.newest_version))
+    (task,) = plan(found, found.newest_version)
     (store,) = task.stores
     reader = StoreReader(task, Storage(task.url), store)
     state = StateMap()

@@ -18,7 +18,6 @@ from inspector.analyses.page.charts import (
 from inspector.analyses.page.oldest import oldest_story
 from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
 from inspector.analyses.shared.age_tables import leftover_ages
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.fields import fields_report
 from inspector.analyses.shared.heap import MemoryOptions
 from inspector.analyses.shared.run import Run
@@ -26,7 +25,7 @@ from inspector.analyses.shared.size_table import size_table
 from inspector.analyses.sharing import sharing_report
 from inspector.analyses.timeline import TimelineRequest, timeline_report
 from inspector.discovery.formats import see_bytes
-from inspector.facts.rewrites import RewriteRuns
+from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.model import Problem, Redact
 from inspector.render import tabular as t
@@ -39,10 +38,9 @@ _HIDDEN = {
 }
 
 
-def page_request(request: FactRequest) -> FactRequest:
+def page_request(request: Request) -> Request:
     """The facts that a page shows, besides those of a request."""
-    observed = dict.fromkeys((*request.observed, RewriteRuns.kind))
-    return replace(request, observed=tuple(observed), partitions=True, fields=True, expiring=True)
+    return replace(request, rewrites=True, partitions=True, fields=True, expiring=True)
 
 
 def page_of(run: Run, facts: Facts, report: Report) -> Page:

@@ -2,7 +2,7 @@
 
 An analysis is a module of :mod:`inspector.analyses` with a function of the module's name::
 
-    @analysis(uses=(WORK, PART, VERSION), tables=(TopRow, SkewRow), facts=FactRequest(top=1))
+    @analysis(uses=(WORK, PART, VERSION), tables=(TopRow, SkewRow), facts=Request(top=1))
     def top(
         path: str | Run,
         options: Options | None = None,
@@ -40,6 +40,7 @@ from typing import (
     get_type_hints,
 )
 
+from inspector.discovery.tasks import Request
 from inspector.render.tabular import Row
 
 if TYPE_CHECKING:
@@ -134,34 +135,6 @@ Group = tuple[Parameter, ...]
 
 
 @dataclass(frozen=True)
-class FactRequest:
-    """The facts that an analysis needs; the fields are those of the plan of a run.
-
-    Attributes:
-        fit: hold every row against its schema, and every file against its checksums, also those
-            that no version needs.
-        leftover_limit: leftover keys listed per store and class; 0 for all.
-        observed: kinds of facts whose observers follow every version.
-        matched: count the rows of a join that have found a partner.
-        fields: measure what each field of the live rows takes.
-        expiring: count the live rows by when they expire.
-        rehashed: count them by the partition that they had if there were more.
-        top: keys listed by each ranking; 0 for none.
-        partitions: facts of single partitions are needed for older versions too, not only sums.
-    """
-
-    fit: bool = False
-    leftover_limit: int = 1
-    observed: tuple[str, ...] = ()
-    matched: bool = False
-    fields: bool = False
-    expiring: bool = False
-    rehashed: bool = False
-    top: int = 0
-    partitions: bool = False
-
-
-@dataclass(frozen=True)
 class Analysis:
     """A declared analysis.
 
@@ -190,7 +163,7 @@ class Analysis:
     function: Callable[..., Any]
     uses: tuple[Group, ...] = ()
     tables: tuple[type[Row], ...] = ()
-    facts: FactRequest | None = None
+    facts: Request | None = None
     data_tables: tuple[DataTable, ...] = ()
     fail_on: str | None = None
     formats: tuple[str, ...] = ()

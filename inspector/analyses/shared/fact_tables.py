@@ -18,14 +18,13 @@ from inspector.analyses.shared.data_tables import (
     listed_problems,
     table_work,
 )
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.driver_tables import batch_spec, run_batches
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
 from inspector.codec import Message
 from inspector.decode.rows import RowDecoder
-from inspector.discovery.tasks import Task
+from inspector.discovery.tasks import Request, Task
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
 from inspector.facts.registry import facts_in
@@ -152,7 +151,7 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
     columns: Sequence[Column],
     rows: Callable[[FactTableTask], RowsOfFacts],
     *,
-    request: FactRequest,
+    request: Request,
     resolution: Callable[[Run], Resolution] = lambda _: Resolution(),
     options: tuple[str, ...] = (),
     by_key: bool = False,

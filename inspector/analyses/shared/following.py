@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import monotonic, sleep
 
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run, work_of
 from inspector.analyses.shared.second_look import (
@@ -21,6 +20,7 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
 from inspector.discovery.remembered_files import RememberedFiles
+from inspector.discovery.tasks import Request
 from inspector.discovery.user_schemas import UserSchemas
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import OutpacedError
@@ -30,7 +30,7 @@ from inspector.passes.follow import Followed
 from inspector.providers.chain import restorable_versions
 from inspector.providers.registry import classify
 
-FACTS = FactRequest()
+FACTS = Request()
 
 PATIENCE = 5
 """Looks in a row at a storage that does not answer, or at a query that is too fast, until it is an

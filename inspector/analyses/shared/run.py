@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.refusals import folded
 from inspector.analyses.shared.second_look import (
@@ -34,6 +33,7 @@ from inspector.discovery.checkpoint import (
 )
 from inspector.discovery.listing import listing_problems
 from inspector.discovery.remembered_files import RememberedFiles
+from inspector.discovery.tasks import Request
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_schemas import UserSchemas
 from inspector.engines.engine import (
@@ -278,7 +278,7 @@ class Run:
             if self.listings.doubts and all(doubt in before for doubt in self.listings.doubts):
                 return
 
-    def facts(self, request: FactRequest = FactRequest()) -> Facts:  # noqa: B008 - frozen
+    def facts(self, request: Request = Request()) -> Facts:  # noqa: B008 - frozen
         """The facts of all versions."""
 
         def read(tasks: Sequence[Task]) -> Iterator[pa.RecordBatch]:
@@ -300,14 +300,12 @@ class Run:
 
         return Facts(observed(self, tasks_of, read))
 
-    def tasks(self, request: FactRequest) -> list[Task]:
+    def tasks(self, request: Request) -> list[Task]:
         """The tasks that make the facts of a request."""
-        from inspector.discovery.plan import TaskRequest, plan  # noqa: PLC0415 - as above
+        from inspector.discovery.plan import plan  # noqa: PLC0415 - as above
 
-        fields = asdict(request)
-        del fields["partitions"]
-        planned = TaskRequest(self.version, timeout_kind=self.options.timeout_kind, **fields)
-        return plan(self.checkpoint, planned)
+        request = replace(request, timeout_kind=self.options.timeout_kind)
+        return plan(self.checkpoint, self.version, request)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
         from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above

@@ -256,7 +256,7 @@ def in_whole(tasks: Sequence[Task], found: Iterable[Observed[Any]]) -> Iterable[
     from inspector.merge.ranges import Listed, fold_ranges  # noqa: PLC0415 - as above
 
     places = {
-        (task.operator_id, task.partition_id): Listed(task.top, task.leftover_limit)
+        (task.operator_id, task.partition_id): Listed(task.request.top, task.request.leftover_limit)
         for task in split
     }
     return fold_ranges(found, places)

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import MORE_LOOKS, gone_from, restores
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.engines.engine import reader_of
 from inspector.exceptions import OutpacedError
@@ -53,7 +53,7 @@ def selected_tasks(run: Run) -> list[Task]:
     Raises:
         CheckpointError: no store can have such rows.
     """
-    return narrowed(run, plan(run.checkpoint, TaskRequest(run.version, history=False)))
+    return narrowed(run, plan(run.checkpoint, run.version, history=False))
 
 
 def narrowed(run: Run, tasks: Iterable[Task]) -> list[Task]:
@@ -109,7 +109,7 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     purged = run.listings.whole and not restores(checkpoint, run.version)
     if purged or gone_from(checkpoint, paths):
         raise OutpacedError(run.outpaced().message, run.checkpoint.root)
-    for other in plan(checkpoint, TaskRequest(task.version, history=False)):
+    for other in plan(checkpoint, task.version, history=False):
         if (other.operator_id, other.partition_id) == (task.operator_id, task.partition_id):
             files = {one.store_name: one.files for one in other.stores}
             found = files.get(store.store_name, store.files)

@@ -18,8 +18,8 @@ from inspector.analyses.page.charts import (
     treemap,
 )
 from inspector.analyses.page.of_audit import page_request
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.render.page.model import LineChart
 from tests.cli.support import checkpoint_of, copy_of
@@ -30,7 +30,7 @@ LEAK, JOIN = "fmgws_event_ignore", "join_left_outer"
 @cache
 def opened(path: Path) -> tuple[Run, Facts]:
     run = Run.start(str(path), None)
-    return run, run.facts(page_request(FactRequest()))
+    return run, run.facts(page_request(Request()))
 
 
 def versions_of(path: Path) -> Versions:

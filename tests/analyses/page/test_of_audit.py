@@ -10,8 +10,8 @@ import pytest
 
 from inspector import api
 from inspector.analyses.page.of_audit import page_request
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
 from inspector.merge.collect import Facts
 from inspector.model import Redact
 from inspector.render.cells import summary_name
@@ -46,10 +46,10 @@ def test_without_it_a_report_has_no_page_and_asks_for_no_more() -> None:
 
 
 def test_a_page_replays_the_state_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[FactRequest] = []
+    asked: list[Request] = []
     facts = Run.facts
 
-    def recorded(run: Run, request: FactRequest) -> Facts:
+    def recorded(run: Run, request: Request) -> Facts:
         asked.append(request)
         return facts(run, request)
 

@@ -13,10 +13,10 @@ import pytest
 
 from inspector.analyses import data_tables
 from inspector.analyses.shared.common import operator_names
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.fact_tables import FactTable, FactTableTask, run_fact_table
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
 from inspector.exceptions import InspectorError
 from inspector.facts.timed_out import BY_BOTH
 from inspector.facts.versions import COUNTS
@@ -52,7 +52,7 @@ def tasks_of(
     names = operator_names(run.checkpoint)
     return [
         FactTableTask(HOME[table], table, task, names[task.operator_id], resolution, **asked)
-        for task in run.tasks(FactRequest(leftover_limit=0))
+        for task in run.tasks(Request(leftover_limit=0))
     ]
 
 
@@ -75,12 +75,12 @@ def test_partitions_tell_the_leftovers_that_all_of_them_together_have() -> None:
     found = 0
     for path in EVERY:
         run = Run.start(str(path), None)
-        facts = run.facts(FactRequest(leftover_limit=0))
+        facts = run.facts(Request(leftover_limit=0))
         expected = leftovers_of(run, facts)
         names = operator_names(run.checkpoint)
         tasks = [
             FactTableTask("leftovers", "leftovers", task, names[task.operator_id], facts.resolution)
-            for task in run.tasks(FactRequest(leftover_limit=0))
+            for task in run.tasks(Request(leftover_limit=0))
         ]
         assert in_order(read(tasks)) == in_order(expected), path
         found += len(expected)
@@ -127,7 +127,7 @@ def test_every_count_of_a_version_has_a_column() -> None:
 
 def test_a_leftover_is_reported_once_by_the_clock_that_all_partitions_show() -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
-    facts = run.facts(FactRequest(leftover_limit=0))
+    facts = run.facts(Request(leftover_limit=0))
     shown = read(tasks_of(run, "leftovers", facts.resolution))
     unknown = read(tasks_of(run, "leftovers", NOTHING))
     assert {row["reason"] for row in shown} == {None}

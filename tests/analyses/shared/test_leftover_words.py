@@ -8,7 +8,7 @@ import pytest
 
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.facts.expired import LeftoverClass, Needs
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
@@ -107,7 +107,7 @@ def test_redacted_keys_are_not_shown(redact: Redact) -> None:
 def test_a_task_says_what_its_checkpoint_says(case: str) -> None:
     checkpoint = open_checkpoint(str(checkpoint_of(case)))
     of_all = LeftoverWords.of(checkpoint, Redact.NONE)
-    tasks = plan(checkpoint, TaskRequest(checkpoint.newest_version))
+    tasks = plan(checkpoint, checkpoint.newest_version)
     rows = 0
     for task in tasks:
         (operator,) = (o for o in checkpoint.operators if o.operator_id == task.operator_id)

@@ -8,10 +8,9 @@ import pytest
 
 from inspector import api
 from inspector.analyses.shared.data_tables import table_work
-from inspector.analyses.shared.declare import FactRequest
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run, work_of
-from inspector.discovery.tasks import SMALL_FILE_BYTES
+from inspector.discovery.tasks import SMALL_FILE_BYTES, Request
 from inspector.engines.choose import EngineOptions
 from inspector.engines.engine import Measure
 from inspector.exceptions import CheckpointError
@@ -93,7 +92,7 @@ def test_whoever_runs_it_is_told_how_far_it_is_and_that_it_is_slow(
     said: list[str] = []
     options = Options(engine=EngineOptions("local", notify=said.append, watch=watch))
     run = Run.start(JOIN, options)
-    file_bytes = sum(task.file_bytes for task in run.tasks(FactRequest()))
+    file_bytes = sum(task.file_bytes for task in run.tasks(Request()))
     for kernel, notes in (("c", 0), ("python", 1)):
         measures.clear()
         said.clear()
@@ -122,7 +121,7 @@ def test_rows_are_watched_too() -> None:
 
 
 def test_an_engine_is_told_whose_files_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    (task, *_) = Run.start(JOIN, None).tasks(FactRequest())
+    (task, *_) = Run.start(JOIN, None).tasks(Request())
     assert work_of(task).in_python
     assert table_work(task, "{}", ()).in_python
     monkeypatch.setattr("inspector.discovery.tasks.SMALL_FILE_BYTES", SMALL_FILE_BYTES >> 15)

@@ -21,7 +21,7 @@ from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.exceptions import OutpacedError
 from inspector.facts.problems import ReadProblem
@@ -165,7 +165,7 @@ class Reading:
         checkpoint = open_checkpoint(
             str(checkpoint_of(CASES[0])), selection=Selection(partition_id=0)
         )
-        (self.task,) = plan(checkpoint, TaskRequest(checkpoint.newest_version))
+        (self.task,) = plan(checkpoint, checkpoint.newest_version)
 
     def look_again(self) -> bool:
         return False

@@ -20,7 +20,7 @@ from inspector.analyses.shared.splitting import (
     with_idle_cores,
 )
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import EngineError
@@ -41,7 +41,7 @@ TIMERS = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
 
 def tasks(path: str = AGG) -> list[Task]:
     checkpoint = open_checkpoint(path)
-    return plan(checkpoint, TaskRequest(checkpoint.newest_version))
+    return plan(checkpoint, checkpoint.newest_version)
 
 
 def of_bytes(size: int, path: str = AGG) -> Task:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from inspector.analyses.shared.stores import by_store
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from tests.cases import small_checkpoint
 from tests.cli.support import checkpoint_of
 
@@ -18,7 +18,7 @@ UNCOMMITTED = str(checkpoint_of("uncommitted"))
 
 def test_tasks_by_store(tmp_path: Path) -> None:
     checkpoint = open_checkpoint(str(small_checkpoint(tmp_path)))
-    found = by_store(plan(checkpoint, TaskRequest(4)))
+    found = by_store(plan(checkpoint, 4))
     assert [(place, len(tasks)) for place, tasks in found.items()] == [
         ((0, "left-keyToNumValues"), 3),
         ((0, "left-keyWithIndexToValue"), 3),

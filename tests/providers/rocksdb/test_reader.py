@@ -18,7 +18,7 @@ import xxhash
 from inspector.checkpoint.storage import Storage
 from inspector.decode.sst.live import live_entries
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.plan import TaskRequest, plan
+from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.facts.checks import ChecksPassed
 from inspector.model import FileKind, StoreFile, Version
@@ -92,7 +92,7 @@ def test_every_row_is_the_one_that_spark_reads(case: Path) -> None:
     for version, expected in truth(case).items():
         tasks = [
             task
-            for task in plan(checkpoint, TaskRequest(version))
+            for task in plan(checkpoint, version)
             if (task.operator_id, task.partition_id, version) in known
         ]
         found, problems = read(tasks)
@@ -235,8 +235,8 @@ def test_after_a_repartition_older_changelogs_keep_the_numbers_of_their_families
             path.unlink()
         write_zip(store / "8.zip", {"sstFiles": [], "columnFamilyMapping": moved})
     assert problems_in(observed_in(join, fit=True)) == []
-    whole = plan(open_checkpoint(str(JOIN / "checkpoint")), TaskRequest(7))
-    assert read(plan(open_checkpoint(str(join)), TaskRequest(7))) == read(whole)
+    whole = plan(open_checkpoint(str(JOIN / "checkpoint")), 7)
+    assert read(plan(open_checkpoint(str(join)), 7)) == read(whole)
 
 
 @pytest.mark.parametrize(
