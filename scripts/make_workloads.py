@@ -44,16 +44,19 @@ CONF = {
     "spark.ui.retainedJobs": "1",
     "spark.ui.retainedStages": "1",
     "spark.sql.streaming.numRecentProgressUpdates": "1",
+    "spark.sql.codegen.cache.maxEntries": "5000",
 }
+
+QUICK = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m"
+"""A compiler that is quick, with room for what it makes: sweeping it costs 6 % of the time."""
 
 RETRYING = "local[2,3]"
 """A master that runs a task again, which a plain local one does not."""
-FEW = 20
 INSTALLED = "installed"
 
 
 def make(version: str, cache: Path, chosen: list[str], out: Path) -> None:
-    """Let Spark run the workloads, those in Scala in one JVM and those in Python in another."""
+    """Let Spark run the workloads, all of them in one JVM."""
     out.mkdir(parents=True, exist_ok=True)
     for line in chosen:
         shutil.rmtree(out / line.split(" ", 1)[0], ignore_errors=True)
@@ -64,17 +67,9 @@ def make(version: str, cache: Path, chosen: list[str], out: Path) -> None:
         spark.conf |= CONF
         spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = _file_manager(spark)
         _compile(spark)
-        for mine, pandas in _programs(chosen):
-            _submit(spark, mine, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
-
-
-def _programs(chosen: list[str]) -> list[tuple[list[str], bool]]:
-    """The workloads by program; that of Python runs those in Scala as well, which saves a start."""
-    pandas = [line for line in chosen if re.search(" op=pd| plan=.*(pd|twsp)", line)]
-    if pandas and len(chosen) <= FEW:
-        return [(chosen, True)]
-    scala = [line for line in chosen if line not in pandas]
-    return [(mine, kind) for mine, kind in ((scala, False), (pandas, True)) if mine]
+        # The program of Python runs the workloads in Scala as well.
+        pandas = any(re.search(" op=pd| plan=.*(pd|twsp)", line) for line in chosen)
+        _submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
 
 
 def _compile(spark: Spark) -> None:
@@ -106,7 +101,7 @@ def _submit(spark: Spark, chosen: list[str], out: Path, file: Path, *, pandas: b
     else:
         options += ["--class", MAIN_CLASS]
         program = [str(spark.jar), str(out), str(file)]
-    spark.submit(*options, *program, pandas=pandas, java="-XX:TieredStopAtLevel=1")
+    spark.submit(*options, *program, pandas=pandas, java=QUICK)
 
 
 def report(chosen: list[str], out: Path) -> int:

@@ -106,11 +106,12 @@ def blocks(entries: Sequence[Record], cuts: Iterable[int] = ()) -> list[RecordBl
 
 @dataclass(frozen=True)
 class Step:
-    """One version of a history: its records and where they are cut into blocks."""
+    """One version of a history: its records, where they are cut into blocks, and their order."""
 
     records: Sequence[Record]
     rebase: bool = False
     cuts: Sequence[int] = ()
+    ordered: bool = True
 
 
 def replay(
@@ -120,7 +121,7 @@ def replay(
     state, sizes = StateMap(track), LiveSizes()
     changes, facts = [], []
     for version, step in enumerate(steps, first):
-        state.begin(version, rebase=step.rebase)
+        state.begin(version, rebase=step.rebase, ordered=step.ordered)
         for each in blocks(step.records, step.cuts):
             state.apply(each)
         changes.append(state.end())

@@ -77,7 +77,7 @@ def follow(
     state = StateMap(cases.tracked(cases.TIMER, cases.USER, cases.GROUP_STATE))
     runs, calls = TimerRuns(kinds, premises), {}
     for version, step in enumerate(steps, 1):
-        state.begin(version, rebase=step.rebase)
+        state.begin(version, rebase=step.rebase, ordered=step.ordered)
         for each in cases.blocks(step.records, step.cuts):
             state.apply(each)
         records = TimerRecords.of(state.end(), state)

@@ -127,7 +127,8 @@ class CallBounds(Fact):
 
     Attributes:
         by_any, by_event, by_processing: position of the last record that no timeout can have made,
-            whatever clock the timers follow, and by each of them; -1 for none.
+            whatever clock the timers follow, and by each of them; -1 for none. Where the records
+            are not ordered, such a one says nothing of those before it: by either clock -1.
     """
 
     by_any: int = -1
@@ -153,12 +154,11 @@ class CallBounds(Fact):
         clock = clock or BatchClock(BatchId(records.change.version - 1))
         event, processing = (due_before(records, clock, kind) for kind in (EVENT, PROCESSING))
         timed = is_timer(records.before)
-        return cls(
-            *(
-                _last(records.positions, records.fresh | (timed & ~due))
-                for due in (event | processing, event, processing)
-            )
+        by_any, by_event, by_processing = (
+            _last(records.positions, records.fresh | (timed & ~due))
+            for due in (event | processing, event, processing)
         )
+        return cls(by_any, by_event, by_processing) if records.change.ordered else cls(by_any)
 
     @property
     def last_data(self) -> dict[TimeoutKind, int]:

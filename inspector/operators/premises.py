@@ -52,7 +52,7 @@ _PREMISES = (
         "FlatMapGroupsWithStateExecBase.processDataWithPartition, .requiredChildOrdering",
         "2.4 to 4.3",
         "a key whose order is not the one that inspector.decode.key_order knows (collations count "
-        "as unknown)",
+        "as unknown); changes that two snapshots show, which stand in the order of their tables",
         "a record behind the first descent of a key that had no timer, or whose timer had not run "
         "out by any clock",
     ),

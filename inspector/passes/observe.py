@@ -197,7 +197,7 @@ class StorePass:
         return (yield from self._run(file))
 
     def _differ(self, file: StoreFile) -> _Running:
-        self.state.begin(file.version or 0)
+        self.state.begin(file.version or 0, ordered=False)
         self._applied.append(file)
         return (yield from self._run(file, compared=True))
 

@@ -82,6 +82,8 @@ class Change:
         earliest_put: the least clock that its records put; None if none has one. A timer that is
             not armed (-1) is none.
         latest_removal: the greatest clock that a row had which its records remove; None as above.
+        ordered: the records stand in the order in which the batch wrote them; those by which two
+            snapshots differ stand in the order of the tables.
     """
 
     version: int
@@ -91,6 +93,7 @@ class Change:
     first_descent: int | None = None
     earliest_put: int | None = None
     latest_removal: int | None = None
+    ordered: bool = True
 
 
 @dataclass(frozen=True)

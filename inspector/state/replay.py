@@ -192,8 +192,12 @@ class StateMap:
 
     # -- one version -------------------------------------------------------------------------
 
-    def begin(self, version: int, *, rebase: bool = False) -> None:
-        """Start a version; with ``rebase`` from nothing, for a snapshot to be loaded."""
+    def begin(self, version: int, *, rebase: bool = False, ordered: bool = True) -> None:
+        """Start a version; with ``rebase`` from nothing, for a snapshot to be loaded.
+
+        Its records are ``ordered`` if they stand as the batch wrote them.
+        """
+        self._ordered = ordered
         if rebase:
             self._clear()
             self.base_step = len(self.versions)
@@ -217,7 +221,7 @@ class StateMap:
         if not block.count:
             return
         self.records += block.count
-        if self.tracking.descends is not None and self._first_descent is None:
+        if self._ordered and self.tracking.descends is not None and self._first_descent is None:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
         block = block if kept else self._kept(block)
@@ -269,6 +273,7 @@ class StateMap:
             rebased=bool(self._flags & REBASED),
             sums=self._adder.found(self.touched_keys),
             counts=counts,
+            ordered=self._ordered,
             first_descent=self._first_descent,
             earliest_put=self._earliest_put,
             latest_removal=self._latest_removal,

@@ -154,6 +154,21 @@ def test_behind_the_first_descent_of_the_keys_timeouts_made_the_records() -> Non
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == 2
 
 
+def test_changes_that_two_snapshots_show_stand_in_no_order_of_calls() -> None:
+    descends = [put(B, NO_TIMER), put(A, NO_TIMER), put(E, 99)]
+    clocks = clock(1), clock(2, 20)
+    written = last_calls([FOUR, Step(descends)], *clocks)
+    assert set(written.last_data.values()) == {2}
+    assert last_calls([FOUR, Step(descends[:2])], *clocks).sure_from == 1
+    of_tables = last_calls([FOUR, Step(descends, ordered=False)], *clocks)
+    assert of_tables.sure_from == NO_RECORD
+    assert set(of_tables.last_data.values()) == {-1}
+    # A record of data still shows that data came, and none that none did.
+    quiet = clock(1), clock(2, 20, data=False)
+    assert last_calls([FOUR, Step(descends, ordered=False)], *quiet).sure_from == NO_RECORD
+    assert last_calls([FOUR, Step(descends[:2], ordered=False)], *quiet).sure_from == 0
+
+
 def test_a_descent_before_a_record_of_data_is_none_of_timeouts() -> None:
     steps = [FOUR, Step([put(D, 99), put(B, 99), put(E, 99), put(A, 99)])]
     assert last_calls(steps, clock(1), clock(2, 20)).sure_from == NO_RECORD
