@@ -32,7 +32,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from inspector.analyses.shared.common import identity
 from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import PART, Options
@@ -75,8 +74,7 @@ def toy(
     """Count the stores of the query, and shout."""
     run = Run.start(path, options)
     rows = [ToyRow(**vars(row), shout=shout) for row in store_rows(run)]
-    summary = identity(run.checkpoint, run.version)
-    return Report("toy", run.checkpoint.root, summary, (ToyRow.table("toys", rows),))
+    return run.subject().report("toy", (ToyRow.table("toys", rows),))
 '''
 JOIN = checkpoint_of("join_left_outer")
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    coverage,
-    identity,
-)
 from inspector.analyses.shared.declare import Option, View, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
 from inspector.analyses.shared.growth import whole_stores
-from inspector.analyses.shared.heap import heap_by_store
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.options import (
@@ -28,20 +24,16 @@ from inspector.analyses.shared.options import (
     Options,
     redacting,
 )
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SizeRow, size_table
 from inspector.analyses.shared.undecided import UndecidedRow, notes, undecided_tables
-from inspector.analyses.shared.verdict import verdict_of
+from inspector.analyses.shared.verdict import findings_of, verdict_of
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
 from inspector.facts.versions import VersionFacts
-from inspector.findings.finding import Finding
-from inspector.findings.judge import judge
 from inspector.findings.metrics import values_of
-from inspector.merge.collect import Facts
-from inspector.model import Problem, Redact
+from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow, FindingRow, finding_row
 from inspector.render.report import Report, Table
@@ -86,9 +78,7 @@ FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS)
 
 def finding_rows(run: Run) -> Iterator[FindingRow]:
     """The findings of an audit."""
-    facts = run.facts(Request(fit=True))
-    for found in _findings(run, facts):
-        yield finding_row(found)
+    return map(finding_row, findings_of(run.judge(run.facts(Request(fit=True)))))
 
 
 FINDINGS_DATA = driver_table(
@@ -171,56 +161,28 @@ def audit(
     held_against = HeldAgainst.parse(maximum, baseline, tolerance)
     run = Run.start(path, options)
     if not page:
-        return held_against.judged(_audited(run, run.facts(FACTS)))
+        return held_against.judged(audit_report(run.judge(run.facts(FACTS))))
     # Half of all analyses, which no other form of an audit needs.
     from inspector.analyses.page.of_audit import page_of, page_request  # noqa: PLC0415
 
-    facts = run.facts(page_request(FACTS))
-    report = held_against.judged(_audited(run, facts))
-    return replace(report, page=page_of(run, facts, report))
+    judged = run.judge(run.facts(page_request(FACTS)))
+    report = held_against.judged(audit_report(judged))
+    return replace(report, page=page_of(run, judged, report))
 
 
-def _audited(run: Run, facts: Facts) -> Report:
-    problems = run.problems(facts)
-    return audit_report(
-        run.checkpoint,
-        run.version,
-        facts,
-        problems,
-        _findings(run, facts),
-        run.options.redact or Redact.HASH,
-    )
-
-
-def _findings(run: Run, facts: Facts) -> tuple[Finding, ...]:
-    limited = run.thresholds.heap_bytes is not None and run.checkpoint.provider.keeps_maps
-    heap = sum(heap_by_store(run.checkpoint, run.version, facts).values()) if limited else None
-    return judge(run.checkpoint, run.version, facts, run.problems(facts), run.thresholds, heap)
-
-
-def audit_report(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    problems: Sequence[Problem],
-    findings: Sequence[Finding],
-    redact: Redact,
-) -> Report:
+def audit_report(judged: Judged) -> Report:
     """The verdict and the findings; then sizes, changes, and the oldest leftovers."""
-    total = sum((f for (_, v), f in facts.versions.items() if v == version), VersionFacts())
-    verdict = verdict_of(checkpoint, version, facts, findings, problems)
-    summary = (
-        identity(checkpoint, version)
-        | coverage(checkpoint, version, facts)
-        | {
-            "state_file_bytes": state_file_bytes(checkpoint),
-            "rows": total.rows,
-            "row_bytes": total.row_bytes,
-            "heap_estimate_bytes": verdict.size.heap_bytes if verdict.size else None,
-            "leftovers": verdict.leftovers,
-        }
-    )
-    helpers = _helpers(checkpoint, version, facts)
+    checkpoint, facts, total = judged.checkpoint, judged.facts, judged.total
+    findings = findings_of(judged)
+    verdict = verdict_of(judged, findings)
+    summary = judged.coverage | {
+        "state_file_bytes": state_file_bytes(checkpoint),
+        "rows": total.rows,
+        "row_bytes": total.row_bytes,
+        "heap_estimate_bytes": verdict.size.heap_bytes if verdict.size else None,
+        "leftovers": verdict.leftovers,
+    }
+    helpers = _helpers(judged)
     if helpers is not None:
         summary |= {"helper_rows": helpers.rows, "helper_row_bytes": helpers.row_bytes}
     if not checkpoint.provider.keeps_maps:
@@ -229,7 +191,7 @@ def audit_report(
         verdict,
         file_bytes=summary["state_file_bytes"],
         leftover_bytes=sum(one.fact.row_bytes for one in facts.totals),
-        lag_ms=_lag_ms(summary),
+        lag_ms=_lag_ms(judged.head),
     )
     tables = (
         AuditFindingRow.table(
@@ -239,32 +201,29 @@ def audit_report(
                 for finding in findings
             ],
         ),
-        size_table(checkpoint, version, facts),
-        class_table(checkpoint, facts),
-        *undecided_tables(checkpoint, facts),
-        _changes(checkpoint, facts),
-        _examples(checkpoint, facts, redact),
+        size_table(judged),
+        class_table(judged),
+        *undecided_tables(judged),
+        _changes(judged),
+        _examples(judged),
     )
-    return Report(
+    return judged.report(
         "audit",
-        checkpoint.root,
-        summary,
         tables,
+        summary,
+        notes=(*notes(facts), *vouching_notes(judged, facts)),
         findings=findings,
-        problems=problems,
-        notes=(*notes(facts), *vouching_notes(checkpoint, version, facts)),
-        judged=True,
         verdict=verdict,
         metrics=metrics,
-        part=part_of(checkpoint, version),
     )
 
 
-def _helpers(checkpoint: Checkpoint, version: int, facts: Facts) -> VersionFacts | None:
+def _helpers(judged: Judged) -> VersionFacts | None:
     """What transformWithState keeps for itself, such as indexes; None without such an operator."""
-    of_processors = {one.operator_id: one for one in checkpoint.operators if one.processor}
+    version, operators = judged.version, judged.checkpoint.operators
+    of_processors = {one.operator_id: one for one in operators if one.processor}
     found = VersionFacts()
-    for store, of in facts.by_store(version).items():
+    for store, of in judged.facts.by_store(version).items():
         operator = of_processors.get(store.operator_id)
         family = operator.family(store.store_name) if operator else None
         if family is not None and family.is_helper:
@@ -272,15 +231,15 @@ def _helpers(checkpoint: Checkpoint, version: int, facts: Facts) -> VersionFacts
     return found if of_processors else None
 
 
-def _lag_ms(summary: Mapping[str, Any]) -> int | None:
-    now, watermark = summary["batch_timestamp_ms"], summary["watermark_ms"]
+def _lag_ms(head: Mapping[str, Any]) -> int | None:
+    now, watermark = head["batch_timestamp_ms"], head["watermark_ms"]
     return None if now is None or watermark is None else int(now - watermark)
 
 
-def _changes(checkpoint: Checkpoint, facts: Facts) -> Table:
+def _changes(judged: Judged) -> Table:
     rows = []
-    for (operator_id, store), versions in facts.by_store().items():
-        known = _unbroken(checkpoint, versions)
+    for (operator_id, store), versions in judged.facts.by_store().items():
+        known = _unbroken(judged.checkpoint, versions)
         window = sum(known.values(), VersionFacts())
         rows.append(
             StoreChangesRow(
@@ -317,8 +276,8 @@ def _unbroken(
     return found
 
 
-def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
-    words = LeftoverWords.of(checkpoint, redact)
+def _examples(judged: Judged) -> Table:
+    words = LeftoverWords.of(judged.checkpoint, judged.options.redact or Redact.HASH)
     return ExampleRow.table(
         "the oldest leftovers (the command leftovers lists them all)",
         [
@@ -334,6 +293,6 @@ def _examples(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
                 key_bytes=row.key_bytes,
                 value_bytes=row.value_bytes,
             )
-            for row in words.rows(facts.leftovers[:AUDIT_KEYS], LeftoverRow)
+            for row in words.rows(judged.facts.leftovers[:AUDIT_KEYS], LeftoverRow)
         ],
     )

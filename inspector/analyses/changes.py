@@ -9,16 +9,14 @@ from typing import Annotated
 import pyarrow as pa
 
 from inspector.analyses.shared.change_rows import ChangeRow, ChangeRows
-from inspector.analyses.shared.common import identity
 from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
 from inspector.analyses.shared.stores import change_batches, selected_tasks
-from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem, Redact
+from inspector.model import Redact
 from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Report
 
@@ -48,29 +46,16 @@ def changes(
     notes: list[str] = []
     batches = change_batches(run, selected_tasks(run), first_version=from_batch + 1)
     watched = HashedKeys(keys, notes).watch(batches)
-    report = changes_report(run.checkpoint, run.version, watched, list(run.listed), raw=raw)
-    return replace(report, notes=notes)
+    return replace(changes_report(run.subject(), watched, raw=raw), notes=notes)
 
 
 def changes_report(
-    checkpoint: Checkpoint,
-    version: int,
-    batches: Iterable[pa.RecordBatch],
-    problems: list[Problem],
-    *,
-    raw: bool = False,
+    subject: Subject, batches: Iterable[pa.RecordBatch], *, raw: bool = False
 ) -> Report:
     """Every record of every delta that can be replayed, store by store, oldest first."""
     table = ChangeRow.table(
-        f"changes up to version {version}",
-        ChangeRows(checkpoint, Redact.NONE, raw=raw).rows(batches, problems),
+        f"changes up to version {subject.version}",
+        ChangeRows(subject.checkpoint, Redact.NONE, raw=raw).rows(batches, subject.problems),
         columns=ChangeRow.columns(raw=raw),
     )
-    return Report(
-        "changes",
-        checkpoint.root,
-        identity(checkpoint, version),
-        (table,),
-        problems=problems,
-        part=part_of(checkpoint, version),
-    )
+    return subject.report("changes", (table,))

@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from inspector.analyses.shared.common import (
-    identity,
     operator_names,
 )
 from inspector.analyses.shared.declare import Option, View, analysis
+from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import (
     MORE_LOOKS,
@@ -35,7 +34,7 @@ from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import BatchFunction
 from inspector.exceptions import OutpacedError
-from inspector.model import Problem, Redact, StoreName
+from inspector.model import Redact, StoreName
 from inspector.passes.diff import DiffTask, differences_of
 from inspector.passes.key_filter import KeyFilter
 from inspector.passes.looked_at import Look, looked_at, once
@@ -87,9 +86,6 @@ class DiffRequest:
     raw: bool = False
     redact: Redact = Redact.NONE
     notes: Sequence[str] = ()
-
-
-Version = tuple[Checkpoint, int]
 
 
 @dataclass
@@ -195,10 +191,9 @@ def diff(  # noqa: PLR0913 - each is an option of the command
     batches = held_batches(DIFFERENCES, differences, begin_anew)
     keys = HashedKeys(KeyFilter(options.keys, options.where), notes)
     return diff_report(
-        (old.checkpoint, old.version),
-        (new.checkpoint, new.version),
+        old.subject(),
+        replace(new.subject(), problems=list(dict.fromkeys((*old.listed, *new.listed)))),
         keys.watch(batches),
-        list(dict.fromkeys((*old.listed, *new.listed))),
         DiffRequest(limit, raw, options.redact or Redact.NONE, notes),
     )
 
@@ -266,33 +261,25 @@ def _units(old: Run, new: Run, limit: int) -> tuple[list[DiffTask], list[str]]:
 
 
 def diff_report(
-    old: Version,
-    new: Version,
-    batches: Iterable[pa.RecordBatch],
-    problems: list[Problem],
-    request: DiffRequest,
+    old: Subject, new: Subject, batches: Iterable[pa.RecordBatch], request: DiffRequest
 ) -> Report:
-    """The rows in ``batches`` (:data:`inspector.schemas.DIFF`), then how many there are."""
+    """The rows in ``batches`` (:data:`inspector.schemas.DIFF`), then how many there are.
+
+    The problems are those of the new version, to which reading adds its own.
+    """
     counts = _Counts()
     table = DifferenceRow.table(
         f"rows that differ between {_named(old, new)} and {_named(new, old)}",
-        _rows(old[0], new[0], batches, problems, (request, counts)),
+        _rows(old.checkpoint, new, batches, request, counts),
         columns=DifferenceRow.columns(raw=request.raw),
     )
     counted = DifferenceCountRow.table(
         "how many rows differ, with those that are not listed",
         # Read after the rows, when they are counted.
-        _Later(counts, operator_names(new[0])),
+        _Later(counts, operator_names(new.checkpoint)),
     )
-    return Report(
-        "diff",
-        new[0].root,
-        _summary(old, new),
-        (table, counted),
-        problems=problems,
-        notes=request.notes,
-        part=part_of(*new),
-    )
+    report = new.report("diff", (table, counted), notes=request.notes)
+    return replace(report, summary=_summary(old, new))
 
 
 @dataclass(frozen=True)
@@ -304,33 +291,33 @@ class _Later:
         return self.counts.rows(self.names)
 
 
-def _named(version: Version, other: Version) -> str:
+def _named(subject: Subject, other: Subject) -> str:
     """A version with its batch; and with its checkpoint, where the other is of another one."""
-    checkpoint, number = version
+    checkpoint, number = subject.checkpoint, subject.version
     named = f"version {number} (batch {number - 1})" if number else "the empty version 0"
-    return named if checkpoint is other[0] else f"{named} of {checkpoint.root}"
+    return named if checkpoint is other.checkpoint else f"{named} of {checkpoint.root}"
 
 
-def _summary(old: Version, new: Version) -> dict[str, Any]:
+def _summary(old: Subject, new: Subject) -> dict[str, Any]:
     sides: dict[str, Any] = {}
-    for side, (checkpoint, version) in (("from", old), ("to", new)):
-        head = identity(checkpoint, version)
+    for side, subject in (("from", old), ("to", new)):
+        head = subject.head
         names = ("version", "batch_id", "committed", "watermark_ms", "batch_timestamp_ms")
-        ids = ("checkpoint", "query_id") if old[0] is not new[0] else ()
+        ids = ("checkpoint", "query_id") if old.checkpoint is not new.checkpoint else ()
         sides |= {f"{side}_{name}": head[name] for name in (*ids, *names)}
-    if old[0] is not new[0]:
+    if old.checkpoint is not new.checkpoint:
         return sides
-    return {name: identity(*new)[name] for name in ("checkpoint", "query_id")} | sides
+    return {name: new.head[name] for name in ("checkpoint", "query_id")} | sides
 
 
 def _rows(
     old: Checkpoint,
-    new: Checkpoint,
+    subject: Subject,
     batches: Iterable[pa.RecordBatch],
-    problems: list[Problem],
-    request_and_counts: tuple[DiffRequest, _Counts],
+    request: DiffRequest,
+    counts: _Counts,
 ) -> Iterator[DifferenceRow]:
-    request, counts = request_and_counts
+    new, problems = subject.checkpoint, subject.problems
     names = operator_names(old) | operator_names(new)
     words = StoreWords(old, request.redact), StoreWords(new, request.redact)
     left = request.limit or -1

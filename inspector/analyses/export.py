@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from inspector.analyses.changes import changes_report
 from inspector.analyses.rows import RowsRequest, rows_report
 from inspector.analyses.shared.data_tables import TableOptions
 from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.options import AT_VERSION, ENGINE, KEYS, PART, SCHEMAS, Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import StoreTable, store_tables
@@ -20,7 +22,6 @@ from inspector.analyses.shared.stores import (
     table_name,
 )
 from inspector.discovery.tasks import Task
-from inspector.model import Problem
 from inspector.passes.problem_mode import ProblemMode
 from inspector.render.report import Report
 
@@ -73,16 +74,16 @@ def store_reports(
 ) -> list[tuple[str, Report]]:
     """The same as reports, for formats of text: name and report of each store."""
 
-    def report(tasks: Sequence[Task], problems: list[Problem]) -> Report:
+    def report(tasks: Sequence[Task], subject: Subject) -> Report:
         if what != CHANGES:
             request = RowsRequest(0, raw)
-            live = live_batches(run, tasks)
-            return rows_report(run.checkpoint, run.version, live, problems, request)
+            return rows_report(subject, live_batches(run, tasks), request)
         batches = change_batches(run, tasks, first_version=from_batch + 1)
-        return changes_report(run.checkpoint, run.version, batches, problems, raw=raw)
+        return changes_report(subject, batches, raw=raw)
 
     stores = by_store(selected_tasks(run)).items()
+    subject = run.subject()
     return [
-        (table_name(store), report(tasks, [] if i else list(run.listed)))
+        (table_name(store), report(tasks, replace(subject, problems=[] if i else subject.problems)))
         for i, (store, tasks) in enumerate(stores)
     ]

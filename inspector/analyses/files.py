@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    file_bytes,
-    identity,
-)
+from inspector.analyses.shared.common import file_bytes
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.driver_tables import driver_table
+from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.options import AT_VERSION, PART, Options
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import MORE_LOOKS, doubts
 from inspector.analyses.shared.shared_tables import (
@@ -26,9 +23,8 @@ from inspector.analyses.shared.shared_tables import (
 )
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.engines.engine import reader_of
-from inspector.model import FileKind, Problem, StoreFile
+from inspector.model import FileKind, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
 from inspector.providers.shared_files import SharedFiles
@@ -123,10 +119,9 @@ def files(path: str | Run, options: Options | None = None) -> Report:
     """Inventory: chains of deltas and snapshots, replay depth, what else lies there."""
     run = Run.start(path, options)
     if not run.checkpoint.provider.shares_files:
-        return files_report(run.checkpoint, run.version, run.listed, {})
+        return files_report(run.subject(), {})
     if reader_of(run.engine) is not None:
-        listed = files_report(run.checkpoint, run.version, run.listed, {})
-        return replace(listed, footnotes=(NOT_HERE,))
+        return replace(files_report(run.subject(), {}), footnotes=(NOT_HERE,))
     shared, problems = shared_by_folder(run.checkpoint)
     for _ in range(MORE_LOOKS if run.can_look_again else 0):
         if not doubts(problems):
@@ -137,16 +132,15 @@ def files(path: str | Run, options: Options | None = None) -> Report:
         vanished = [problem for problem in problems if problem.slug == VANISHED_SLUG]
         if vanished:
             problems = (*(p for p in problems if p not in vanished), run.outpaced())
-    return files_report(run.checkpoint, run.version, (*run.listed, *problems), shared)
+    return files_report(run.subject(problems), shared)
 
 
-def files_report(
-    checkpoint: Checkpoint, version: int, problems: Sequence[Problem], shared: Shared
-) -> Report:
+def files_report(subject: Subject, shared: Shared) -> Report:
     """One row per store and partition; then what snapshots share, and whatever else lies there."""
+    checkpoint, version = subject.checkpoint, subject.version
     by_kind = file_bytes(checkpoint)
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
-    summary = identity(checkpoint, version) | {
+    summary: dict[str, Any] = {
         f"{kind.value}_bytes": by_kind[kind] for kind in FileKind if kind in by_kind
     }
     summary["files"] = sum(len(layout.files) for layout in layouts)
@@ -165,14 +159,8 @@ def files_report(
         "other files in the stores' folders",
         [row for layout in layouts for row in _other_rows(layout, shared)],
     )
-    return Report(
-        "files",
-        checkpoint.root,
-        summary,
-        (chains, snapshots, others) if shared else (chains, others),
-        problems=problems,
-        part=part_of(checkpoint, version),
-    )
+    tables = (chains, snapshots, others) if shared else (chains, others)
+    return subject.report("files", tables, summary)
 
 
 def _chain_row(layout: StoreLayout, state: StoreFiles, version: int) -> ChainRow:

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from inspector.analyses.shared.change_rows import ChangeRows, EventRow
-from inspector.analyses.shared.common import identity
 from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -21,14 +21,13 @@ from inspector.analyses.shared.options import (
     Options,
     redacting,
 )
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import Listings
 from inspector.analyses.shared.stores import change_batches, held_batches, selected_tasks
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.exceptions import CheckpointError
-from inspector.model import NO_TIMEOUT, Problem, Redact
+from inspector.model import NO_TIMEOUT, Redact
 from inspector.operators.rule import Clock
 from inspector.passes.key_filter import KeyFilter
 from inspector.providers.chain import restorable_versions
@@ -129,37 +128,30 @@ def history(
         return change_batches(run, selected_tasks(run), bases=True)
 
     batches = held_batches(CHANGES, changes, started.begin_anew)
-    problems, ambiguous = list(run.listed), list[str]()
+    subject, ambiguous = run.subject(), list[str]()
     redact = run.options.redact or Redact.NONE
     watched = HashedKeys(keys, ambiguous).watch(batches)
-    found = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, problems))
-    report = history_report(run.checkpoint, run.version, found, problems, limit, raw=raw)
+    found = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, subject.problems))
+    report = history_report(subject, found, limit, raw=raw)
     return replace(report, notes=(*ambiguous, *report.notes))
 
 
 def history_report(
-    checkpoint: Checkpoint,
-    version: int,
-    rows: Sequence[EventRow],
-    problems: list[Problem],
-    limit: int = 0,
-    *,
-    raw: bool = False,
+    subject: Subject, rows: Sequence[EventRow], limit: int = 0, *, raw: bool = False
 ) -> Report:
     """The life of the keys that were looked for, oldest version first.
 
     Args:
-        checkpoint: what was read.
-        version: the newest that was.
+        subject: the newest version that was read.
         rows: of :class:`ChangeRows`.
-        problems: what could not be read.
         limit: rows shown at most, the newest; 0 for all.
         raw: with their bytes in hex.
     """
+    checkpoint, version = subject.checkpoint, subject.version
     dated = [_dated(checkpoint, row) for row in sorted(rows, key=_order)]
     listed = dated[-limit:] if limit else dated
     partitions = sorted({row.partition_id for row in dated})
-    summary = identity(checkpoint, version) | {
+    summary = {
         "oldest_version": _oldest(checkpoint, version),
         "keys": len({_identity(row) for row in dated}),
         "partitions": partitions,
@@ -172,15 +164,7 @@ def history_report(
         columns=HistoryRow.columns(raw=raw and bool(dated)),
     ).with_wide(*_wide(dated))
     notes = [*_scattered(checkpoint, dated), *([HISTORY_NOTE] if dated else [])]
-    return Report(
-        "history",
-        checkpoint.root,
-        summary,
-        (table,),
-        problems=problems,
-        notes=notes,
-        part=part_of(checkpoint, version),
-    )
+    return subject.report("history", (table,), summary, notes=notes)
 
 
 def _oldest(checkpoint: Checkpoint, version: int) -> int | None:

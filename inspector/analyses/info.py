@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 from inspector.analyses.shared.appended import appended_notes
-from inspector.analyses.shared.common import (
-    identity,
-)
 from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.schema_text import schema_text
@@ -24,7 +21,6 @@ from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
 from inspector.discovery.user_schemas import GIVEN
 from inspector.exceptions import DecodeError
-from inspector.model import Problem
 from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table, Unit
@@ -111,16 +107,15 @@ class ConfRow(t.Row, table="confs"):
 def info(path: str | Run, options: Options | None = None) -> Report:
     """Identity: query, operators, stores, schemas, rules, batches, watermark, confs."""
     run = Run.start(path, options, whole_logs=False)
-    return info_report(run.checkpoint, run.version, run.listed, see_bytes(run.checkpoint))
+    return info_report(run.subject(), see_bytes(run.checkpoint))
 
 
-def info_report(
-    checkpoint: Checkpoint, version: int, problems: Sequence[Problem], seen: SeenBytes
-) -> Report:
+def info_report(subject: Subject, seen: SeenBytes) -> Report:
     """Identity, operators, stores, schemas, rules, formats and the confs that matter."""
+    checkpoint, version = subject.checkpoint, subject.version
     logs = checkpoint.logs
     batches = list(logs.clocks)
-    summary = identity(checkpoint, version) | {
+    summary = {
         "oldest_batch_in_log": batches[0] if batches else None,
         "newest_batch_in_log": batches[-1] if batches else None,
         "last_committed_batch": logs.last_committed,
@@ -136,18 +131,15 @@ def info_report(
     )
     confs = ConfRow.table("Spark confs of the judged batch", list(_conf_rows(checkpoint, version)))
     formats = FormatRow.table("formats", list(_format_rows(checkpoint, seen)))
-    return Report(
+    return subject.report(
         "info",
-        checkpoint.root,
-        summary,
         (stores, *_variables(checkpoint), formats, confs),
-        problems=problems,
+        summary,
         notes=[
             *_notes(checkpoint),
             *appended_notes(checkpoint),
-            *vouching_notes(checkpoint, version),
+            *vouching_notes(subject),
         ],
-        part=part_of(checkpoint, version),
     )
 
 

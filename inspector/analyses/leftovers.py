@@ -20,9 +20,9 @@ from inspector.analyses.shared.age_tables import (
     proof_window,
     retention_tables,
 )
-from inspector.analyses.shared.common import identity
 from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
 from inspector.analyses.shared.leftover_filter import looked_for
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
@@ -39,7 +39,6 @@ from inspector.analyses.shared.options import (
     Options,
     redacting,
 )
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
@@ -51,7 +50,7 @@ from inspector.analyses.shared.undecided import (
     undecided_keys,
     undecided_tables,
 )
-from inspector.analyses.shared.verdict import leftover_count
+from inspector.analyses.shared.verdict import findings_of, leftover_count
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Request, Task
@@ -59,10 +58,9 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import Leftover
 from inspector.findings.finding import Finding, Group
-from inspector.findings.judge import judge
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Certainty, Problem, Redact
+from inspector.model import Certainty, Redact
 from inspector.operators.rule import Clock, StoreRule
 from inspector.passes.key_filter import FORMS, KeyFilter
 from inspector.passes.run import rows_of, run_rows
@@ -211,23 +209,18 @@ def leftovers(
         return _chosen(run, limit)
     # The table of the largest is the same whatever the limit.
     facts = run.facts(replace(FACTS, leftover_limit=max(limit, LARGEST) if limit else 0))
-    problems = run.problems(facts)
-    found = judge(run.checkpoint, run.version, facts, problems, run.thresholds)
-    lifetime = [f for f in found if f.kind.group is Group.LIFETIME]
-    redact = run.options.redact or Redact.NONE
-    return leftovers_report(run.checkpoint, run.version, facts, problems, lifetime, redact, limit)
+    return leftovers_report(run.judge(facts), limit)
 
 
 def _explained(run: Run, what: str) -> Report:
     """The story of a class of leftovers, or of the keys with some fields, batch by batch."""
     _check_explain(what)
-    facts = run.facts(Request(leftover_limit=0))
-    problems = run.problems(facts)
+    judged = run.judge(run.facts(Request(leftover_limit=0)))
     if what in _CLASSES:
-        return explain_class(run.checkpoint, run.version, facts, what, problems)
+        return explain_class(judged, what)
     options = replace(run.options, key=what, where=(), redact=None)
     events = list(history(replace(run, options=options), raw=True).primary.rows)
-    return explain_keys(run.checkpoint, run.version, events, facts, problems)
+    return explain_keys(judged, events)
 
 
 def _check_explain(what: str) -> None:
@@ -250,7 +243,7 @@ def _chosen(run: Run, limit: int) -> Report:
     """Of the leftovers those whose key, or whose row, is looked for."""
     facts = run.facts(FACTS)
     tasks = narrowed(run, run.tasks(FACTS))
-    decided = run.problems(facts)
+    judged = run.judge(facts)
     keys, notes_ = KeyFilter(run.options.keys, run.options.where), list[str]()
 
     def read(task: Task) -> Iterator[pa.RecordBatch]:
@@ -262,19 +255,10 @@ def _chosen(run: Run, limit: int) -> Report:
     listed = found[:limit] if limit else found
     words = LeftoverWords.of(run.checkpoint, run.options.redact or Redact.NONE)
     more = f", {len(listed)} of {len(found)} listed" if len(listed) < len(found) else ""
-    judged = judge(run.checkpoint, run.version, facts, decided)
     open_ = words.rows(looked_for(facts.undecided, tasks, read), UndecidedKeyRow)
     undecided = [UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
-    return Report(
+    return judged.report(
         "leftovers",
-        run.checkpoint.root,
-        identity(run.checkpoint, run.version)
-        | proof_window(run.checkpoint, facts)
-        | {
-            "leftovers": len(found),
-            "leftover_row_bytes": sum(one.fact.row_bytes for one in found),
-            "all_leftovers": total,
-        },
         (
             LeftoverRow.table(
                 f"leftover keys that are looked for{more}",
@@ -283,64 +267,57 @@ def _chosen(run: Run, limit: int) -> Report:
             ),
             *undecided,
         ),
-        findings=[f for f in judged if f.kind.group is Group.LIFETIME],
-        problems=decided,
-        notes=(*notes_, *notes(facts), *vouching_notes(run.checkpoint, run.version)),
+        proof_window(judged)
+        | {
+            "leftovers": len(found),
+            "leftover_row_bytes": sum(one.fact.row_bytes for one in found),
+            "all_leftovers": total,
+        },
+        notes=(*notes_, *notes(facts), *vouching_notes(judged)),
         footnotes=(NOTE,),
-        judged=True,
+        findings=_about_lifetime(judged),
     )
 
 
-def leftovers_report(  # noqa: PLR0913 - the parts of one report
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    problems: Sequence[Problem],
-    findings: Sequence[Finding],
-    redact: Redact,
-    limit: int,
-) -> Report:
+def _about_lifetime(judged: Judged) -> list[Finding]:
+    return [f for f in findings_of(judged) if f.kind.group is Group.LIFETIME]
+
+
+def leftovers_report(judged: Judged, limit: int) -> Report:
     """Leftover keys, oldest first; then their counts by class, and the rules."""
+    checkpoint, facts = judged.checkpoint, judged.facts
+    redact = judged.options.redact or Redact.NONE
     listed = facts.leftovers[:limit] if limit else facts.leftovers
     total = sum(one.fact.rows for one in facts.totals)
-    known = leftover_count(checkpoint, facts)
+    known = leftover_count(judged)
     more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
     keys = LeftoverRow.table(
         f"leftover keys{more}",
         LeftoverWords.of(checkpoint, redact).rows(listed, LeftoverRow),
         empty=_empty(checkpoint, facts),
     )
-    summary = (
-        identity(checkpoint, version)
-        | proof_window(checkpoint, facts)
-        | {
-            "leftovers": known,
-            "leftover_row_bytes": None
-            if known is None
-            else sum(one.fact.row_bytes for one in facts.totals),
-        }
-    )
-    return Report(
+    row_bytes = sum(one.fact.row_bytes for one in facts.totals)
+    summary = proof_window(judged) | {
+        "leftovers": known,
+        "leftover_row_bytes": None if known is None else row_bytes,
+    }
+    return judged.report(
         "leftovers",
-        checkpoint.root,
-        summary,
         (
             keys,
-            class_table(checkpoint, facts),
-            *undecided_tables(checkpoint, facts),
+            class_table(judged),
+            *undecided_tables(judged),
             *([_largest(checkpoint, facts, redact)] if total else []),
-            *([leftover_ages(checkpoint, version, facts)] if total else []),
-            *undecided_keys(checkpoint, facts, redact, limit),
-            age_table(checkpoint, version, facts),
-            *retention_tables(checkpoint, facts),
+            *([leftover_ages(judged)] if total else []),
+            *undecided_keys(judged, redact, limit),
+            age_table(judged),
+            *retention_tables(judged),
             _rules(checkpoint, facts),
         ),
-        findings=findings,
-        problems=problems,
-        notes=(*notes(facts), *vouching_notes(checkpoint, version)),
+        summary,
+        notes=(*notes(facts), *vouching_notes(judged)),
         footnotes=(NOTE,),
-        judged=True,
-        part=part_of(checkpoint, version),
+        findings=_about_lifetime(judged),
     )
 
 

@@ -8,8 +8,6 @@ from types import MappingProxyType
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
-    coverage,
-    identity,
     store_ids,
 )
 from inspector.analyses.shared.declare import View, analysis
@@ -22,6 +20,7 @@ from inspector.analyses.shared.heap import (
     spark_text,
     store_heaps,
 )
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.ladder import (
     RungRow,
     exact_rungs,
@@ -35,7 +34,6 @@ from inspector.analyses.shared.more_partitions import (
 )
 from inspector.analyses.shared.off_heap import OffHeapRow, RocksDbMemory
 from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.sizing import ExecutorRow, ShapeRow, Sizing
 from inspector.discovery.checkpoint import Checkpoint
@@ -45,7 +43,7 @@ from inspector.estimates.heap_layout import Layout
 from inspector.exceptions import CheckpointError
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import Certainty, Problem, StoreName
+from inspector.model import Certainty, StoreName
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
 from inspector.render.units import bytes_text, counted
@@ -155,41 +153,35 @@ def memory(  # noqa: PLR0913 - each is an option of the command
     Of state in RocksDB: the ladder from files to rows, and what is kept outside of the heap.
     """
     run = Run.start(path, options)
-    facts = run.facts(FACTS)
+    judged = run.judge(run.facts(FACTS))
     confs = RocksDbMemory.of(rocksdb_confs)
     given = MemoryOptions(retain, executors, cores, heap, jdk, spark, state_percent, confs)
     report = memory_report if run.checkpoint.provider.keeps_maps else off_heap_report
-    return report(run.checkpoint, run.version, facts, run.problems(facts), given)
+    return report(judged, given)
 
 
-def memory_report(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    problems: Sequence[Problem],
-    options: MemoryOptions,
-) -> Report:
+def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     """The ladder for the whole selection; executors; the heap by store; what-ifs.
 
     Raises:
         CheckpointError: the Spark that its user gave is no version.
     """
+    checkpoint, version = judged.checkpoint, judged.version
     spark = options.spark or spark_of(checkpoint, version)
 
     def heaps(heap_bytes: int | None) -> list[StoreHeap]:
         layout = object_layout(checkpoint, version, replace(options, heap_bytes=heap_bytes), spark)
         if layout not in by_layout:
-            found = store_heaps(checkpoint, version, facts, layout, options.retain)
+            found = store_heaps(judged, layout, options.retain)
             by_layout[layout] = found
         return by_layout[layout]
 
     by_layout: dict[Layout, list[StoreHeap]] = {}
     stores = heaps(options.heap_bytes)
     sizing = Sizing.of(heaps, options)
-    partitions = more_partitions(checkpoint, version, facts, stores)
+    partitions = more_partitions(judged, stores)
     summary = (
-        identity(checkpoint, version)
-        | coverage(checkpoint, version, facts)
+        judged.coverage
         | {
             "retained_versions": options.retain,
             "heap_estimate_bytes": sum(store.held.total for store in stores),
@@ -198,41 +190,32 @@ def memory_report(
         | sizing.summary
     )
     tables = [
-        _ladder(checkpoint, version, facts, stores, options),
+        _ladder(judged, stores, options),
         *sizing.tables(),
         _by_store(checkpoint, stores),
-        _what_ifs(checkpoint, facts, stores, options),
+        _what_ifs(judged, stores, options),
         partitions,
     ]
     layout = object_layout(checkpoint, version, options, spark)
-    return Report(
+    return judged.report(
         "memory",
-        checkpoint.root,
-        summary,
         tables,
-        problems=problems,
+        summary,
         footnotes=(
             *sizing.notes(),
-            *partition_notes(checkpoint, version, facts, partitions),
+            *partition_notes(judged, partitions),
             FOOTNOTE.format(layout=layout.name, spark=spark_text(spark, options.spark)),
         ),
-        part=part_of(checkpoint, version),
     )
 
 
-def _ladder(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    stores: Sequence[StoreHeap],
-    options: MemoryOptions,
-) -> Table:
-    newest = sum((store.versions[version] for store in stores), VersionFacts())
+def _ladder(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
+    newest = sum((store.versions[judged.version] for store in stores), VersionFacts())
     least = min((len(held(store.versions, options.retain)) for store in stores), default=0)
     n = counted(options.retain, "version")
     short = "" if least >= options.retain else f"; {_no_more_than(least)}"
     rungs: tuple[tuple[str, int, bool, str], ...] = (
-        *exact_rungs(checkpoint, facts, newest),
+        *exact_rungs(judged, newest),
         (
             "heap of 1 version",
             sum(store.retained(1).total for store in stores),
@@ -280,21 +263,19 @@ def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
     )
 
 
-def _what_ifs(
-    checkpoint: Checkpoint, facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
-) -> Table:
+def _what_ifs(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions) -> Table:
     now = sum(store.held.total for store in stores)
     return WhatIfRow.table(
         f"what if (now: ~{bytes_text(now)} for {counted(options.retain, 'version')})",
         [
             WhatIfRow(change=change, heap_bytes=amount, saved_bytes=now - amount, how=how)
-            for change, amount, how in _changes(checkpoint, facts, stores, options)
+            for change, amount, how in _changes(judged, stores, options)
         ],
     )
 
 
 def _changes(
-    checkpoint: Checkpoint, facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
+    judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions
 ) -> Iterator[tuple[str, int, str]]:
     """Each change with the heap that it leaves, and what to do for it."""
     now = sum(store.held.total for store in stores)
@@ -304,14 +285,14 @@ def _changes(
             known = min((len(held(store.versions, n)) for store in stores), default=0)
             short = "" if known >= n else f"; {_no_more_than(known)}"
             yield f"{counted(n, 'version')} retained", total, f"{RETAIN}{short}"
-    rows, saved = _leftovers(facts, stores, options)
+    rows, saved = _leftovers(judged.facts, stores, options)
     if rows:
-        how = "inspector leftovers lists them" + _how_sure(facts)
+        how = "inspector leftovers lists them" + _how_sure(judged.facts)
         yield f"{counted(rows, 'leftover row')} removed", max(0, now - saved), how
     objects = [
         (store, distinct(store.versions, options.retain, store.prefixes)) for store in stores
     ]
-    format_1 = sum(_saved_by_format_2(checkpoint, store, found) for store, found in objects)
+    format_1 = sum(_saved_by_format_2(judged.checkpoint, store, found) for store, found in objects)
     if format_1:
         yield "state format 2", now - format_1, "a new query: format 1 keeps the key twice"
     shorter = sum(of_store.saved_by_shorter_keys(_WORD) for _, of_store in objects)

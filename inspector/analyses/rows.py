@@ -9,11 +9,9 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from inspector.analyses.shared.common import (
-    identity,
-    operator_names,
-)
+from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -24,14 +22,12 @@ from inspector.analyses.shared.options import (
     Options,
     redacting,
 )
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
 from inspector.analyses.shared.stores import held_batches, live_batches, selected_tasks
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.analyses.shared.words import StoreWords, row_chunks
-from inspector.discovery.checkpoint import Checkpoint
-from inspector.model import Problem, Redact, StoreName
+from inspector.model import Redact, StoreName
 from inspector.passes.key_filter import KeyFilter
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -113,45 +109,31 @@ def rows(
     live = held_batches(
         LIVE_ROWS, lambda: live_batches(run, selected_tasks(run)), run.begin_anew, limit
     )
-    notes = vouching_notes(run.checkpoint, run.version)
+    subject = run.subject()
+    notes = vouching_notes(subject)
     batches = HashedKeys(keys, notes).watch(live)
     request = RowsRequest(limit, raw, redact, keys, notes)
-    return rows_report(run.checkpoint, run.version, batches, list(run.listed), request)
+    return rows_report(subject, batches, request)
 
 
 def rows_report(
-    checkpoint: Checkpoint,
-    version: int,
-    batches: Iterable[pa.RecordBatch],
-    problems: list[Problem],
-    request: RowsRequest,
+    subject: Subject, batches: Iterable[pa.RecordBatch], request: RowsRequest
 ) -> Report:
-    """The rows in ``batches`` (:data:`inspector.schemas.ROWS`); problems go to ``problems``."""
+    """The rows in ``batches`` (:data:`inspector.schemas.ROWS`); problems go to the subject's."""
     table = LiveRow.table(
-        f"rows of version {version}",
-        _rows(checkpoint, batches, problems, request),
+        f"rows of version {subject.version}",
+        _rows(subject, batches, request),
         columns=LiveRow.columns(raw=request.raw),
         empty=request.empty,
     )
-    return Report(
-        "rows",
-        checkpoint.root,
-        identity(checkpoint, version),
-        (table,),
-        problems=problems,
-        part=part_of(checkpoint, version),
-        notes=request.notes,
-    )
+    return subject.report("rows", (table,), notes=request.notes)
 
 
 def _rows(
-    checkpoint: Checkpoint,
-    batches: Iterable[pa.RecordBatch],
-    problems: list[Problem],
-    request: RowsRequest,
+    subject: Subject, batches: Iterable[pa.RecordBatch], request: RowsRequest
 ) -> Iterator[LiveRow]:
-    names = operator_names(checkpoint)
-    words = StoreWords(checkpoint, request.redact)
+    names, problems = operator_names(subject.checkpoint), subject.problems
+    words = StoreWords(subject.checkpoint, request.redact)
     left = request.limit or None
     for chunk in row_chunks(batches, problems):
         yield from islice(_decoded(chunk, names, words, raw=request.raw), left)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import (
-    identity,
     store_ids,
     values_of_fields,
 )
 from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.growth import whole_stores
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import (
     PLACES,
@@ -23,12 +22,9 @@ from inspector.analyses.shared.size_table import (
     grouped,
     size_columns,
 )
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
 from inspector.facts.versions import COUNTS, VersionFacts
-from inspector.merge.collect import Facts
-from inspector.model import Problem
 from inspector.providers.registry import provider_named
 from inspector.render import tabular as t
 from inspector.render.report import Column, Report, Table, Unit
@@ -230,45 +226,36 @@ def sharing(
     """Per version: new, changed, same-value and removed rows, and what is shared."""
     run = Run.start(path, options)
     facts = run.facts(replace(FACTS, partitions=by == "partition"))
-    return sharing_report(run.checkpoint, run.version, facts, run.problems(facts), by)
+    return sharing_report(run.judge(facts), by)
 
 
-def sharing_report(
-    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem], by: str
-) -> Report:
+def sharing_report(judged: Judged, by: str) -> Report:
     """One row per version and store (or operator, or partition), oldest first."""
     table = VersionRow.table(
         "what each version changed, and what it shares with the one before",
-        list(_version_rows(checkpoint, facts, by)),
+        list(_version_rows(judged, by)),
         columns=VersionRow.columns(without=PLACES[by]),
     )
-    summary = identity(checkpoint, version)
-    return Report(
-        "sharing",
-        checkpoint.root,
-        summary,
-        (table, _rewrites(checkpoint, facts, version)),
-        problems=problems,
-        footnotes=(SHARING_NOTE if checkpoint.provider.keeps_maps else ON_DISK_NOTE,),
-        part=part_of(checkpoint, version),
-    )
+    note = SHARING_NOTE if judged.checkpoint.provider.keeps_maps else ON_DISK_NOTE
+    return judged.report("sharing", (table, _rewrites(judged)), footnotes=(note,))
 
 
 REWRITTEN = (1, 2, 3, 5, 10, 20, 50, 100)
 """So many newest versions; a line for each says how many keys were put in all of them."""
 
 
-def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
-    merged = facts.by_store(version)
+def _rewrites(judged: Judged) -> Table:
+    version = judged.version
+    merged = judged.facts.by_store(version)
     rows = []
-    for name, runs in sorted(facts.rewrites.items()):
+    for name, runs in sorted(judged.facts.rewrites.items()):
         live = merged[name][version].rows
         for n in REWRITTEN:
             keys = sum(count for length, count in runs.counts.items() if length >= n)
             if keys:
                 rows.append(
                     RewriteRow(
-                        **store_ids(checkpoint, name),
+                        **store_ids(judged.checkpoint, name),
                         newest_versions=n,
                         keys=keys,
                         share_of_rows=keys / live if live else None,
@@ -277,9 +264,10 @@ def _rewrites(checkpoint: Checkpoint, facts: Facts, version: int) -> Table:
     return RewriteRow.table("keys that were put in every one of the newest versions", rows)
 
 
-def _version_rows(checkpoint: Checkpoint, facts: Facts, by: str) -> Iterator[VersionRow]:
+def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
+    checkpoint = judged.checkpoint
     on_disk = () if checkpoint.provider.keeps_maps else _OF_OBJECTS
-    for place, versions in grouped(facts, by).items():
+    for place, versions in grouped(judged.facts, by).items():
         whole = whole_stores(checkpoint, versions)
         for version, one in sorted(versions.items()):
             # A sum over some of the partitions would look like all of it.

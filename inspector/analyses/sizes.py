@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 from typing import Annotated
 
-from inspector.analyses.shared.common import coverage, identity
 from inspector.analyses.shared.declare import View, analysis
 from inspector.analyses.shared.fields import FieldRow, fields_report
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import PLACES, SizeRow, size_table
 from inspector.analyses.shared.stores import selected_tasks
-from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
+from inspector.analyses.shared.words import add_problems
+from inspector.discovery.checkpoint import state_file_bytes
 from inspector.discovery.tasks import Request
-from inspector.facts.versions import VersionFacts
-from inspector.merge.collect import Facts
-from inspector.model import Problem
 from inspector.passes.run import run_fields
 from inspector.render.report import Report
 
@@ -44,33 +40,14 @@ def sizes(
     run = Run.start(path, options)
     if by == FIELD:
         of_fields = run.facts_by(run_fields, lambda: selected_tasks(run))
-        return fields_report(run.checkpoint, run.version, of_fields, run.listed)
-    facts = run.facts(FACTS)
-    return sizes_report(run.checkpoint, run.version, facts, run.problems(facts), by)
-
-
-def sizes_report(
-    checkpoint: Checkpoint, version: int, facts: Facts, problems: Sequence[Problem], by: str
-) -> Report:
-    """Rows and bytes of a version."""
-    of_version = [one for (_, v), one in facts.versions.items() if v == version]
-    total = sum(of_version, VersionFacts())
-    summary = (
-        identity(checkpoint, version)
-        | coverage(checkpoint, version, facts)
-        | {
-            "state_file_bytes": state_file_bytes(checkpoint),
-            "rows": total.rows,
-            "row_bytes": total.row_bytes,
-        }
-    )
-    table = size_table(checkpoint, version, facts, by)
-    return Report(
-        "sizes",
-        checkpoint.root,
-        summary,
-        (table,),
-        problems=problems,
-        footnotes=(SIZES_NOTE,),
-        part=part_of(checkpoint, version),
-    )
+        problems = list(run.listed)
+        add_problems(of_fields.problems, problems)
+        return fields_report(replace(run.judge(of_fields), problems=problems))
+    judged = run.judge(run.facts(FACTS))
+    total = judged.total
+    summary = judged.coverage | {
+        "state_file_bytes": state_file_bytes(judged.checkpoint),
+        "rows": total.rows,
+        "row_bytes": total.row_bytes,
+    }
+    return judged.report("sizes", (size_table(judged, by),), summary, footnotes=(SIZES_NOTE,))

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.appended import appended_notes
 from inspector.analyses.shared.common import (
-    identity,
     store_ids,
     values_of_fields,
 )
@@ -24,16 +23,15 @@ from inspector.analyses.shared.growth import (
     whole_stores,
 )
 from inspector.analyses.shared.heap import HeapByVersion, heap_by_version
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
 from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import TOO_SHORT
-from inspector.merge.collect import Facts
-from inspector.model import Problem, StoreName
+from inspector.model import StoreName
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
 from inspector.render.units import bytes_rate_text, bytes_text, duration_text
@@ -178,10 +176,7 @@ def timeline(
 ) -> Report:
     """Per batch: clock, watermark, lag, rows, bytes, changes; growth; what will expire and when."""
     run = Run.start(path, options)
-    facts = run.facts(FACTS)
-    return timeline_report(
-        run.checkpoint, run.version, facts, run.problems(facts), TimelineRequest(capacity, last)
-    )
+    return timeline_report(run.judge(run.facts(FACTS)), TimelineRequest(capacity, last))
 
 
 @dataclass(frozen=True)
@@ -197,16 +192,10 @@ class TimelineRequest:
     last: int | None = None
 
 
-def timeline_report(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    problems: Sequence[Problem],
-    request: TimelineRequest,
-) -> Report:
+def timeline_report(judged: Judged, request: TimelineRequest) -> Report:
     """One row per store and batch, oldest first; all stores together; then growth per store."""
-    merged = facts.by_store()
-    heaps = heap_by_version(checkpoint, version, facts)
+    checkpoint, merged = judged.checkpoint, judged.facts.by_store()
+    heaps = heap_by_version(judged)
     shown = _newest(merged, request.last)
     rows = [
         row
@@ -216,28 +205,24 @@ def timeline_report(
     ]
     batches = BatchRow.table("batches, by store", rows)
     totals = TotalRow.table("batches, all stores together", _totals(rows), shown=len(merged) > 1)
-    summary = identity(checkpoint, version) | _watermark_moves(checkpoint)
-    together = growth_together(checkpoint, facts, heaps)
-    summary |= _all_reach(together, request.capacity, with_heap=bool(heaps))
-    return Report(
+    together = growth_together(judged, heaps)
+    reaches = _all_reach(together, request.capacity, with_heap=bool(heaps))
+    return judged.report(
         "timeline",
-        checkpoint.root,
-        summary,
         (
             batches,
             totals,
             _growth(checkpoint, merged, heaps, request.capacity),
-            expiring_table(checkpoint, version, facts),
+            expiring_table(judged),
         ),
-        problems=problems,
+        _watermark_moves(checkpoint) | reaches,
         notes=(
             *appended_notes(checkpoint),
             *_capacity_notes(together, request.capacity, with_heap=bool(heaps)),
             *_trend_notes(together),
-            *unknown_timers(version, facts),
+            *unknown_timers(judged),
         ),
         footnotes=(FOOTNOTE, FORWARD_FOOTNOTE),
-        part=part_of(checkpoint, version),
     )
 
 

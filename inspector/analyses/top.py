@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Annotated
 
 from inspector.analyses.shared.common import (
-    identity,
     store_ids,
 )
 from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, redacting
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
 from inspector.estimates.skew import skew
 from inspector.facts.fact import Observed
 from inspector.facts.top import TopBy, TopKey, merge_top
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
-from inspector.model import Problem, Redact, StoreName
+from inspector.model import Redact, StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
@@ -114,7 +112,7 @@ def top(
     facts = run.facts(replace(KEYS_BY_RANK, top=limit))
     redact = run.options.redact or Redact.NONE
     request = TopRequest(limit, redact, tuple(TopBy) if by is None else (TopBy(by),))
-    return top_report(run.checkpoint, run.version, facts, run.problems(facts), request)
+    return top_report(run.judge(facts), request)
 
 
 @dataclass(frozen=True)
@@ -130,29 +128,15 @@ class TopRequest:
     rankings: tuple[TopBy, ...]
 
 
-def top_report(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    problems: Sequence[Problem],
-    request: TopRequest,
-) -> Report:
+def top_report(judged: Judged, request: TopRequest) -> Report:
     """The first keys of every store by each ranking, and the skew of every store."""
-    joins = any(one.fact.by is TopBy.NUMBER for one in facts.top)
+    joins = any(one.fact.by is TopBy.NUMBER for one in judged.facts.top)
     keys = TopRow.table(
         _title(request),
-        list(_rows(checkpoint, version, facts, request)),
+        list(_rows(judged, request)),
         empty=None if joins or request.rankings != (TopBy.NUMBER,) else NO_JOIN,
     ).with_wide(*(() if joins else ("join_rows",)))
-    return Report(
-        "top",
-        checkpoint.root,
-        identity(checkpoint, version),
-        (keys, skew_table(checkpoint, version, facts)),
-        problems=problems,
-        footnotes=(FOOTNOTE,),
-        part=part_of(checkpoint, version),
-    )
+    return judged.report("top", (keys, skew_table(judged)), footnotes=(FOOTNOTE,))
 
 
 def _title(request: TopRequest) -> str:
@@ -162,11 +146,9 @@ def _title(request: TopRequest) -> str:
     return f"{first} by {_RANKED_BY[request.rankings[0]]}"
 
 
-def _rows(
-    checkpoint: Checkpoint, version: int, facts: Facts, request: TopRequest
-) -> Iterator[TopRow]:
-    redact = request.redact
-    totals = _totals(facts, version)
+def _rows(judged: Judged, request: TopRequest) -> Iterator[TopRow]:
+    checkpoint, facts, redact = judged.checkpoint, judged.facts, request.redact
+    totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
     places = sorted({one.store.name for one in facts.top})
     for place in places:
@@ -221,16 +203,18 @@ def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
     return [one for one in facts.top if one.store.name == place and one.fact.by is by]
 
 
-def skew_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
+def skew_table(judged: Judged) -> Table:
     """How evenly the partitions of each store share its rows and bytes."""
-    rows = list(_skews(checkpoint, version, facts))
-    return SkewRow.table(f"how evenly the partitions share the rows of version {version}", rows)
+    return SkewRow.table(
+        f"how evenly the partitions share the rows of version {judged.version}",
+        list(_skews(judged)),
+    )
 
 
-def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[SkewRow]:
+def _skews(judged: Judged) -> Iterator[SkewRow]:
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
-    for (store, of_version), one in facts.versions.items():
-        if of_version == version:
+    for (store, of_version), one in judged.facts.versions.items():
+        if of_version == judged.version:
             partitions.setdefault(store.name, {})[store.partition_id] = one
     for name, by_partition in sorted(partitions.items()):
         order = sorted(by_partition)
@@ -238,7 +222,7 @@ def _skews(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[SkewR
         if found is None:
             continue
         yield SkewRow(
-            **store_ids(checkpoint, name),
+            **store_ids(judged.checkpoint, name),
             partitions=found.partitions,
             empty=found.empty,
             median_row_bytes=round(found.median),

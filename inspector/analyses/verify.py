@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from inspector.analyses.shared.common import (
-    coverage,
-    identity,
-)
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.driver_tables import driver_table
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import (
     AT_VERSION,
     PART,
@@ -20,19 +17,16 @@ from inspector.analyses.shared.options import (
     WORK,
     Options,
 )
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.verdict import verdict_on_files
 from inspector.analyses.shared.vouching import vouching, vouching_notes
 from inspector.checkpoint.layout import StoreLayout
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
 from inspector.facts.checks import ChecksPassed
-from inspector.findings.finding import Finding
 from inspector.findings.judge import judge_integrity
 from inspector.merge.collect import Facts
-from inspector.model import FileKind, Problem, StoreName
+from inspector.model import FileKind, StoreName
 from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
 from inspector.render.plain import ProblemRow, problem_row
@@ -92,56 +86,41 @@ PROBLEMS_DATA = driver_table(
 def verify(path: str | Run, options: Options | None = None) -> Report:
     """Read and check every state file, going on past bad ones."""
     run = Run.start(path, options)
-    facts = run.facts(FACTS)
-    problems = run.problems(facts)
-    findings = judge_integrity(run.checkpoint, run.version, facts, problems, run.thresholds)
-    return verify_report(run.checkpoint, run.version, facts, problems, findings)
+    return verify_report(run.judge(run.facts(FACTS)))
 
 
-def verify_report(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    problems: Sequence[Problem],
-    findings: Sequence[Finding],
-) -> Report:
+def verify_report(judged: Judged) -> Report:
     """What is wrong, file by file; and what was read to be able to say so."""
+    checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
+    findings = judge_integrity(checkpoint, version, facts, judged.problems, judged.thresholds)
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     versions = facts.by_store()
     passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
-    summary = (
-        identity(checkpoint, version)
-        | coverage(checkpoint, version, facts)
-        | {
-            "operators": len(checkpoint.operators),
-            "stores": len({layout.store.name for layout in layouts}),
-            "partitions": len({_partition(layout) for layout in layouts}),
-            "files": len(files),
-            "files_that_passed": passed.files,
-            "checksum_files": sum(main_path(f) in files for f in sums.values()),
-            "checksum_files_that_passed": passed.file_checksums,
-            "row_checksums_that_passed": passed.row_checksums,
-            **vouching(checkpoint, facts),
-            "versions_replayed": len({v for _, v in facts.versions}),
-            "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
-            "rows": sum(one[version].rows for one in versions.values() if version in one),
-        }
-    )
-    table = ProblemRow.table("problems", [problem_row(problem) for problem in problems])
-    return Report(
+    summary = judged.coverage | {
+        "operators": len(checkpoint.operators),
+        "stores": len({layout.store.name for layout in layouts}),
+        "partitions": len({_partition(layout) for layout in layouts}),
+        "files": len(files),
+        "files_that_passed": passed.files,
+        "checksum_files": sum(main_path(f) in files for f in sums.values()),
+        "checksum_files_that_passed": passed.file_checksums,
+        "row_checksums_that_passed": passed.row_checksums,
+        **vouching(checkpoint, facts),
+        "versions_replayed": len({v for _, v in facts.versions}),
+        "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
+        "rows": sum(one[version].rows for one in versions.values() if version in one),
+    }
+    table = ProblemRow.table("problems", [problem_row(problem) for problem in judged.problems])
+    return judged.report(
         "verify",
-        checkpoint.root,
-        summary,
         (table, _by_store(facts)),
-        findings=findings,
-        problems=problems,
-        notes=vouching_notes(checkpoint, version, facts),
+        summary,
+        notes=vouching_notes(judged, facts),
         footnotes=(FOOTNOTE,),
-        judged=True,
-        verdict=verdict_on_files(checkpoint, version, findings, problems),
-        part=part_of(checkpoint, version),
+        findings=findings,
+        verdict=verdict_on_files(judged, findings),
     )
 
 

@@ -7,17 +7,15 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import identity, values_of_fields
+from inspector.analyses.shared.common import values_of_fields
 from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.following import BatchSeen, Following, Pace
-from inspector.analyses.shared.heap import heap_by_store
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import HERE, PART, RULES, SCHEMAS, THRESHOLDS, Options
-from inspector.analyses.shared.part import part_of
-from inspector.analyses.shared.verdict import verdict_of
+from inspector.analyses.shared.verdict import findings_of, verdict_of
 from inspector.discovery.checkpoint import state_file_bytes
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding
-from inspector.findings.judge import judge
 from inspector.findings.metrics import values_of
 from inspector.findings.verdict import level_of
 from inspector.operators.user_rules import parse_duration
@@ -140,37 +138,29 @@ def _seconds(duration: str | None) -> float | None:
 
 def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
     """The report on a batch; and its findings, for the next one."""
-    run, facts = seen.run, seen.facts
-    problems = run.problems(facts)
-    limited = run.thresholds.heap_bytes is not None and run.checkpoint.provider.keeps_maps
-    heap = sum(heap_by_store(run.checkpoint, run.version, facts).values()) if limited else None
-    findings = judge(run.checkpoint, run.version, facts, problems, run.thresholds, heap)
+    judged = seen.run.judge(seen.facts)
+    findings = findings_of(judged)
     found = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}
     new = [f for at, f in found.items() if at not in known or known[at].severity != f.severity]
     row = _row(
-        seen,
-        level=level_of(findings, problems).value,
+        judged,
+        level=level_of(findings, judged.problems).value,
         findings_new=_short(new),
         findings_gone=_short(f for at, f in known.items() if at not in found),
     )
-    verdict = verdict_of(run.checkpoint, run.version, facts, findings, problems)
-    report = Report(
+    verdict = verdict_of(judged, findings)
+    report = judged.report(
         "watch",
-        run.checkpoint.root,
-        identity(run.checkpoint, run.version),
         (WatchedBatchRow.table(f"batch {seen.batch_id}", [row]),),
-        findings=findings,
-        problems=problems,
         notes=seen.notes,
-        judged=True,
+        findings=findings,
         verdict=verdict,
         metrics=values_of(
             verdict,
-            file_bytes=state_file_bytes(run.checkpoint),
-            leftover_bytes=sum(one.fact.row_bytes for one in facts.totals),
+            file_bytes=state_file_bytes(judged.checkpoint),
+            leftover_bytes=sum(one.fact.row_bytes for one in judged.facts.totals),
             lag_ms=row.lag_ms,
         ),
-        part=part_of(run.checkpoint, run.version),
     )
     return report, found
 
@@ -179,13 +169,13 @@ def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     return [values_of_fields(finding_row(one), _FINDING, known=True) for one in findings]
 
 
-def _row(seen: BatchSeen, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:
-    checkpoint, version = seen.run.checkpoint, seen.run.version
+def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:
+    checkpoint, version = judged.checkpoint, judged.version
     clock = checkpoint.clock(version)
     watermark = clock.watermark_ms if clock and clock.watermark_ms else None
     now = clock.timestamp_ms if clock else None
     stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
-    of_version = [one for (_, v), one in seen.facts.versions.items() if v == version]
+    of_version = [one for (_, v), one in judged.facts.versions.items() if v == version]
     total = sum(of_version, VersionFacts())
     changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
     return WatchedBatchRow(
@@ -197,7 +187,7 @@ def _row(seen: BatchSeen, level: str, findings_new: Any, findings_gone: Any) -> 
         new_data=clock.has_new_data if clock else None,
         **values_of_fields(total, changes, known=not total.rebased),
         **values_of_fields(total, ("rows", "row_bytes"), known=bool(of_version)),
-        leftovers=sum(one.fact.rows for one in seen.facts.totals),
+        leftovers=sum(one.fact.rows for one in judged.facts.totals),
         stores_read=len(of_version),
         stores=stores,
         level=level,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from inspector.analyses.changes import changes_report
+from inspector.analyses.shared.judged import Subject
 from inspector.schemas import CHANGES, batch_of
 from tests.analyses.change_cases import KEY, change, checkpoint
 
@@ -13,7 +14,7 @@ def test_changes_are_read_while_they_are_written(tmp_path: Path) -> None:
     found = checkpoint(tmp_path)
     bad = change(2, "", slug="bad-frame", message="bad") | {"kind": "problem"}
     batches = (batch_of(CHANGES, [row]) for row in (change(1, "insert", KEY), bad))
-    report = changes_report(found, 2, batches, [], raw=True)
+    report = changes_report(Subject(found, 2), batches, raw=True)
     assert report.complete
     (row,) = report.primary.rows
     assert row["key_hex"] == KEY.hex()

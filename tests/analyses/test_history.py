@@ -11,6 +11,7 @@ import pytest
 from inspector import api
 from inspector.analyses.history import history_report
 from inspector.analyses.shared.change_rows import ChangeRows, EventRow
+from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError
 from inspector.model import Redact
@@ -40,7 +41,7 @@ def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) 
         change(2, "in_snapshot", group_state(1, 5000)),
         change(2, "put", group_state(1, -1), partition_id=1),
     )
-    report = history_report(found, 3, rows, [])
+    report = history_report(Subject(found, 3), rows)
     told = list(report.primary.rows)
     assert [(row["version"], row["event"]) for row in told] == [
         (2, "put"),
@@ -63,7 +64,7 @@ def test_a_history_is_ordered_and_has_the_clocks_of_its_batches(tmp_path: Path) 
 def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
     found = checkpoint(tmp_path)
     rows = rows_of(found, *(change(v, "update", group_state(v, -1)) for v in (1, 2)), raw=True)
-    report = history_report(found, 2, rows, [], limit=1, raw=True)
+    report = history_report(Subject(found, 2), rows, limit=1, raw=True)
     assert [row["version"] for row in report.primary.rows] == [2]
     assert report.primary.title == "what happened to the key, oldest first, the newest 1 of 2"
     assert {"key", "partition_id", "timeout_ms"} <= wide_of(report)
@@ -71,7 +72,7 @@ def test_the_newest_are_shown_and_what_is_alike_is_not(tmp_path: Path) -> None:
 
 
 def test_an_empty_history_says_so(tmp_path: Path) -> None:
-    report = history_report(checkpoint(tmp_path), 2, [], [])
+    report = history_report(Subject(checkpoint(tmp_path), 2), [])
     assert list(report.primary.rows) == []
     assert report.summary["partitions"] == []
     assert report.notes == []
@@ -83,7 +84,7 @@ def test_an_operator_without_timers_has_no_timeouts(tmp_path: Path) -> None:
     rules = {"default": replace(operator.rules["default"], expiry=None)}
     found = replace(found, operators=(replace(operator, rules=rules),))
     rows = rows_of(found, change(1, "insert", group_state(1, 5000)))
-    (row,) = history_report(found, 2, rows, []).primary.rows
+    (row,) = history_report(Subject(found, 2), rows).primary.rows
     assert row["timeout_ms"] is None
 
 

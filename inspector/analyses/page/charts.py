@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from inspector.analyses.shared.age_tables import AGE_WORDS
 from inspector.analyses.shared.growth import whole_stores
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.row_bytes import FieldSizes
 from inspector.facts.versions import VersionFacts
@@ -68,9 +69,9 @@ class Versions:
     watermarks_ms: Sequence[int | None]
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint, facts: Facts) -> Versions:
+    def of(cls, judged: Judged) -> Versions:
         """All that can be restored in some partition."""
-        by_store = facts.by_store()
+        checkpoint, by_store = judged.checkpoint, judged.facts.by_store()
         versions = sorted({version for of_store in by_store.values() for version in of_store})
         clocks = [checkpoint.clock(version) for version in versions]
         return cls(
@@ -202,13 +203,14 @@ def churn_charts(versions: Versions) -> list[LineChart]:
 # --- bytes by place --------------------------------------------------------------------------
 
 
-def treemap(checkpoint: Checkpoint, version: int, facts: Facts) -> Treemap:
+def treemap(judged: Judged) -> Treemap:
     """Where the row bytes of the judged version are: by operator, partition and field."""
+    checkpoint, facts = judged.checkpoint, judged.facts
     names = store_labels(checkpoint)
     leaves = []
     measured = _fields(checkpoint, facts)
     for (store, of_version), one in sorted(facts.versions.items()):
-        if of_version != version:
+        if of_version != judged.version:
             continue
         parts = measured.get(store)
         if parts is None or sum(parts.values()) != one.row_bytes:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from inspector.analyses.info import info_report
@@ -20,14 +20,14 @@ from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
 from inspector.analyses.shared.age_tables import leftover_ages
 from inspector.analyses.shared.fields import fields_report
 from inspector.analyses.shared.heap import MemoryOptions
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import size_table
 from inspector.analyses.sharing import sharing_report
 from inspector.analyses.timeline import TimelineRequest, timeline_report
 from inspector.discovery.formats import see_bytes
 from inspector.discovery.tasks import Request
-from inspector.merge.collect import Facts
-from inspector.model import Problem, Redact
+from inspector.model import Redact
 from inspector.render import tabular as t
 from inspector.render.page.model import Block, Page, Section, Text
 from inspector.render.report import Column, Report, Table, Unit
@@ -43,31 +43,30 @@ def page_request(request: Request) -> Request:
     return replace(request, rewrites=True, partitions=True, fields=True, expiring=True)
 
 
-def page_of(run: Run, facts: Facts, report: Report) -> Page:
+def page_of(run: Run, judged: Judged, report: Report) -> Page:
     """What the page of an audit shows below its first screen.
 
     Args:
         run: of the checkpoint.
-        facts: of a request that :func:`page_request` made.
+        judged: by the facts of a request that :func:`page_request` made.
         report: of the audit.
     """
     tables = {table.name: table for table in report.tables}
-    problems = report.problems
-    versions = Versions.of(run.checkpoint, facts)
+    versions = Versions.of(judged)
     sections = (
-        Section("size", "Size of the state", list(_sizes(run, facts, problems))),
-        Section("batches", "Batch by batch", list(_batches(run, facts, problems, versions))),
-        Section("changes", "Changes and sharing", list(_changes(run, facts, problems, versions))),
-        Section("bytes", "Where the bytes are", list(_bytes(run, facts, problems))),
-        Section("leftovers", "Leftovers", list(_leftovers(run, facts, tables))),
-        Section("schemas", "Schemas and rules", list(_schemas(run, problems))),
-        Section("unknown", "What is unknown", list(_unknown(run, facts, tables))),
+        Section("size", "Size of the state", list(_sizes(judged))),
+        Section("batches", "Batch by batch", list(_batches(judged, versions))),
+        Section("changes", "Changes and sharing", list(_changes(judged, versions))),
+        Section("bytes", "Where the bytes are", list(_bytes(judged))),
+        Section("leftovers", "Leftovers", list(_leftovers(run, judged, tables))),
+        Section("schemas", "Schemas and rules", list(_schemas(judged))),
+        Section("unknown", "What is unknown", list(_unknown(judged, tables))),
     )
     return Page(sections)
 
 
-def _schemas(run: Run, problems: Sequence[Problem]) -> Iterator[Block]:
-    info = info_report(run.checkpoint, run.version, problems, see_bytes(run.checkpoint))
+def _schemas(judged: Judged) -> Iterator[Block]:
+    info = info_report(judged, see_bytes(judged.checkpoint))
     tables = {table.name: table for table in info.tables}
     stores = list(tables["stores"].rows)
     yield replace(tables["stores"].with_wide(*_SCHEMAS.values()), rows=stores)
@@ -91,19 +90,17 @@ _SCHEMA_COLUMNS = (
 )
 
 
-def _sizes(run: Run, facts: Facts, problems: Sequence[Problem]) -> Iterator[Block]:
-    memory = memory_report(run.checkpoint, run.version, facts, problems, MemoryOptions())
+def _sizes(judged: Judged) -> Iterator[Block]:
+    memory = memory_report(judged, MemoryOptions())
     tables = {table.name: table for table in memory.tables}
     yield ladder_chart(tables["ladder"])
-    yield size_table(run.checkpoint, run.version, facts)
+    yield size_table(judged)
     yield tables["what_ifs"]
     yield Text(memory.footnotes)
 
 
-def _batches(
-    run: Run, facts: Facts, problems: Sequence[Problem], versions: Versions
-) -> Iterator[Block]:
-    timeline = timeline_report(run.checkpoint, run.version, facts, problems, TimelineRequest())
+def _batches(judged: Judged, versions: Versions) -> Iterator[Block]:
+    timeline = timeline_report(judged, TimelineRequest())
     tables = {table.name: table for table in timeline.tables}
     yield from state_charts(versions, tables["batches"])
     yield tables["growth"].with_wide("row_bytes")  # a line of bars, which is drawn above
@@ -112,39 +109,37 @@ def _batches(
     yield Text(timeline.footnotes)
 
 
-def _changes(
-    run: Run, facts: Facts, problems: Sequence[Problem], versions: Versions
-) -> Iterator[Block]:
-    sharing = sharing_report(run.checkpoint, run.version, facts, problems, "store")
+def _changes(judged: Judged, versions: Versions) -> Iterator[Block]:
+    sharing = sharing_report(judged, "store")
     yield from churn_charts(versions)
     yield from sharing.tables
     yield Text(sharing.footnotes)
 
 
-def _bytes(run: Run, facts: Facts, problems: Sequence[Problem]) -> Iterator[Block]:
-    yield treemap(run.checkpoint, run.version, facts)
-    yield size_table(run.checkpoint, run.version, facts, "partition")
-    fields = fields_report(run.checkpoint, run.version, facts, problems)
+def _bytes(judged: Judged) -> Iterator[Block]:
+    yield treemap(judged)
+    yield size_table(judged, "partition")
+    fields = fields_report(judged)
     yield fields.primary
     yield Text(fields.footnotes)
 
 
-def _leftovers(run: Run, facts: Facts, tables: dict[str, Table]) -> Iterator[Block]:
+def _leftovers(run: Run, judged: Judged, tables: dict[str, Table]) -> Iterator[Block]:
     yield tables["classes"]
-    if facts.totals:
-        ages = leftover_ages(run.checkpoint, run.version, facts)
+    if judged.facts.totals:
+        ages = leftover_ages(judged)
         yield age_chart(ages)
         yield ages
     redact = run.options.redact or Redact.HASH
-    story = oldest_story(run, facts, redact)
+    story = oldest_story(run, judged, redact)
     if story is not None:
         yield story
         yield tables["leftovers"]
         yield from _HIDDEN.get(redact, ())
 
 
-def _unknown(run: Run, facts: Facts, tables: dict[str, Table]) -> Iterator[Block]:
+def _unknown(judged: Judged, tables: dict[str, Table]) -> Iterator[Block]:
     if "undecided" in tables:
         yield tables["undecided"]
-    here = list(unknown_here(run.checkpoint, run.version, facts))
+    here = list(unknown_here(judged))
     yield Text((*here, *NEVER_KNOWN), points=True)

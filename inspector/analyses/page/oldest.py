@@ -8,6 +8,7 @@ from typing import Any
 
 from inspector.analyses.history import history_report
 from inspector.analyses.shared.change_rows import ChangeRows
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import change_batches, selected_tasks
@@ -15,25 +16,24 @@ from inspector.analyses.shared.story import explain_keys
 from inspector.discovery.tasks import Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
-from inspector.merge.collect import Facts
-from inspector.model import Problem, Redact
+from inspector.model import Redact
 from inspector.render.report import Table
 
 
-def oldest_story(run: Run, facts: Facts, redact: Redact) -> Table | None:
+def oldest_story(run: Run, judged: Judged, redact: Redact) -> Table | None:
     """What each batch did to the leftover that expired first; None if there is no leftover.
 
     The changes of its partition are read once more, and of no other.
 
     Args:
         run: of the checkpoint.
-        facts: with one leftover of each store and class at least.
+        judged: by facts with one leftover of each store and class at least.
         redact: what is shown of its key.
     """
-    if not facts.leftovers:
+    if not judged.facts.leftovers:
         return None
-    oldest = facts.leftovers[0]
-    report = explain_keys(run.checkpoint, run.version, _events(run, oldest), facts, ())
+    oldest = judged.facts.leftovers[0]
+    report = explain_keys(judged, _events(run, oldest))
     (row,) = LeftoverWords.of(run.checkpoint, redact).rows([oldest], LeftoverRow)
     story = report.primary
     return replace(
@@ -46,12 +46,11 @@ def oldest_story(run: Run, facts: Facts, redact: Redact) -> Table | None:
 def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]:
     narrowed = replace(run, options=replace(run.options, key=oldest.fact.key.hex(), where=()))
     tasks = [_only(task, oldest) for task in selected_tasks(narrowed) if _has(task, oldest)]
-    problems: list[Problem] = []  # the pass over the same files has reported them
+    subject = run.subject()  # the pass over the same files has reported its problems
     found = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(
-        change_batches(narrowed, tasks, bases=True), problems
+        change_batches(narrowed, tasks, bases=True), subject.problems
     )
-    events = history_report(run.checkpoint, run.version, list(found), problems, raw=True)
-    return list(events.primary.rows)
+    return list(history_report(subject, list(found), raw=True).primary.rows)
 
 
 def _has(task: Task, oldest: Observed[Leftover]) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from inspector.analyses.shared.age_tables import proof_window
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.undecided import notes
-from inspector.discovery.checkpoint import Checkpoint
-from inspector.merge.collect import Facts
 
 NEVER_KNOWN = (
     "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "
@@ -19,15 +18,16 @@ NEVER_KNOWN = (
 """What no checkpoint tells."""
 
 
-def unknown_here(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[str]:
+def unknown_here(judged: Judged) -> Iterator[str]:
     """What this checkpoint does not tell."""
-    first = proof_window(checkpoint, facts).get("proof_from_batch")
+    checkpoint, facts = judged.checkpoint, judged.facts
+    first = proof_window(judged).get("proof_from_batch")
     if first:
         yield (
             f"What happened before batch {first} is not known: files or log entries of older "
             "batches are gone. A key that was removed before then has left no trace."
         )
-    clock = checkpoint.clock(version)
+    clock = checkpoint.clock(judged.version)
     if clock is None or clock.timestamp_ms is None:
         yield "The clock of the judged batch is not in the offset log."
     if clock is None or not clock.watermark_ms:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.ages import BEFORE, Ages
 from inspector.facts.leftover_facts import LeftoverAge
-from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
 from inspector.render import tabular as t
@@ -84,22 +84,23 @@ class RetentionRow(t.StoreRow, table="retention"):
 class DiskShares:
     """What some rows take of the state files, as their share of all row bytes: an estimate."""
 
-    def __init__(self, checkpoint: Checkpoint, facts: Facts) -> None:
-        self._files = state_file_bytes(checkpoint)
-        self._rows = sum(ages.total[1] for ages in facts.ages.values())
+    def __init__(self, judged: Judged) -> None:
+        self._files = state_file_bytes(judged.checkpoint)
+        self._rows = sum(ages.total[1] for ages in judged.facts.ages.values())
 
     def bytes_of(self, row_bytes: int) -> int | None:
         """File bytes behind so many row bytes."""
         return round(self._files * row_bytes / self._rows) if self._rows else None
 
 
-def proof_window(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
+def proof_window(judged: Judged) -> dict[str, Any]:
     """From which batch on it can be said what happened to every key.
 
     It begins where the oldest change is known in every partition, and the offset log still has the
     batch's clocks.
     """
-    known = [ages.first_known - 1 for ages in facts.ages.values()]
+    checkpoint = judged.checkpoint
+    known = [ages.first_known - 1 for ages in judged.facts.ages.values()]
     if not known:
         return {}
     logged = min(
@@ -113,21 +114,20 @@ def proof_window(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
     }
 
 
-def age_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
+def age_table(judged: Judged) -> Table:
     """Live rows by how long ago they were last put, store by store."""
     return AgeRow.table(
         "when the live rows were last put, in batches before the judged one",
         [
             row
-            for name, ages in sorted(facts.ages.items())
-            for row in _age_rows(checkpoint, version, name, ages)
+            for name, ages in sorted(judged.facts.ages.items())
+            for row in _age_rows(judged, name, ages)
         ],
     )
 
 
-def _age_rows(
-    checkpoint: Checkpoint, version: int, name: StoreName, ages: Ages
-) -> Iterator[AgeRow]:
+def _age_rows(judged: Judged, name: StoreName, ages: Ages) -> Iterator[AgeRow]:
+    checkpoint, version = judged.checkpoint, judged.version
     _, total = ages.total
     buckets: dict[str, list[int]] = {}
     for put in sorted(ages.rows, reverse=True):
@@ -157,10 +157,11 @@ def _time(checkpoint: Checkpoint, version: int) -> int | None:
     return None if clock is None else clock.timestamp_ms
 
 
-def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
+def leftover_ages(judged: Judged) -> Table:
     """Leftovers by class and by how long ago they expired."""
+    version = judged.version
     groups: dict[tuple[Any, ...], list[LeftoverAge]] = {}
-    for one in facts.leftover_ages:
+    for one in judged.facts.leftover_ages:
         expired = BEFORE if one.fact.before_window else one.fact.expired_version
         place = (*one.store.name, one.fact.leftover_class.value)
         order = 10**18 if expired == BEFORE else version - expired
@@ -170,7 +171,7 @@ def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
         "leftovers by when they expired, in batches before the judged one",
         [
             LeftoverAgeRow(
-                **store_ids(checkpoint, place[:2]),
+                **store_ids(judged.checkpoint, place[:2]),
                 class_=place[2],
                 expired=place[4],
                 keys=sum(one.rows for one in found),
@@ -181,13 +182,14 @@ def leftover_ages(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     )
 
 
-def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
+def retention_tables(judged: Judged) -> list[Table]:
     """How far behind the watermark each side of a join was seen to reach, if there is a join.
 
     So too what lies below it, whose own watermark is not known.
     """
-    sides = all(store in VALUE_STORES for _, store in facts.retention)
-    rows = [_retention_row(checkpoint, facts, name) for name in sorted(facts.retention)]
+    retention = judged.facts.retention
+    sides = all(store in VALUE_STORES for _, store in retention)
+    rows = [_retention_row(judged, name) for name in sorted(retention)]
     if not rows:
         return []
     return [
@@ -199,7 +201,8 @@ def retention_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     ]
 
 
-def _retention_row(checkpoint: Checkpoint, facts: Facts, name: StoreName) -> RetentionRow:
+def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
+    checkpoint, facts = judged.checkpoint, judged.facts
     behind: dict[int, int] = {}
     watermarks: list[int] = []
     for version, oldest in facts.retention[name].items():

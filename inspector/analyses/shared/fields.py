@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from inspector.analyses.shared.common import identity, store_ids
-from inspector.analyses.shared.part import part_of
-from inspector.analyses.shared.words import add_problems
+from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.judged import Judged
 from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.merge.collect import Facts
-from inspector.model import Problem, StoreName
+from inspector.model import StoreName
 from inspector.operators.rule import RowPart
 from inspector.render import tabular as t
 from inspector.render.report import Report
@@ -69,34 +68,18 @@ MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
 """Store and ``key`` or ``value`` -> its schema and what its rows take."""
 
 
-def fields_report(
-    checkpoint: Checkpoint, version: int, facts: Facts, listed: Sequence[Problem]
-) -> Report:
+def fields_report(judged: Judged) -> Report:
     """What each field of each store takes in a version, as the workers measured.
 
     Args:
-        checkpoint: what was found.
-        version: the judged state version.
-        facts: of :func:`inspector.passes.run.run_fields`.
-        listed: what is wrong by the listing alone.
+        judged: by the facts of :func:`inspector.passes.run.run_fields`.
     """
-    problems = list(listed)
-    add_problems(facts.problems, problems)
-    measured = _measured(checkpoint, facts)
+    measured = _measured(judged.checkpoint, judged.facts)
     table = FieldRow.table(
-        f"bytes of version {version} by field", list(_rows(checkpoint, measured))
+        f"bytes of version {judged.version} by field", list(_rows(judged.checkpoint, measured))
     )
     total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
-    summary = identity(checkpoint, version) | {"row_bytes": total}
-    return Report(
-        "sizes",
-        checkpoint.root,
-        summary,
-        (table,),
-        problems=problems,
-        footnotes=(FOOTNOTE,),
-        part=part_of(checkpoint, version),
-    )
+    return judged.report("sizes", (table,), {"row_bytes": total}, footnotes=(FOOTNOTE,))
 
 
 def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, cast
 
 from inspector.analyses.shared.common import StoreIds, store_ids
-from inspector.discovery.checkpoint import Checkpoint
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.unknown_watermarks import held_back
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.versions import VersionFacts
@@ -73,14 +73,13 @@ _NO_FIELD = "their field is null"
 _NO_TIMER = "no timer is set"
 
 
-def expiring_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
+def expiring_table(judged: Judged) -> Table:
     """What will expire, store by store, the soonest first.
 
     Args:
-        checkpoint: of the state.
-        version: the judged one.
-        facts: of a request with ``expiring``.
+        judged: by the facts of a request with ``expiring``.
     """
+    checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     merged = cast("dict[StoreName, dict[Any, Expiring]]", facts.merged(Expiring))
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     rows: list[ExpiringRow] = []
@@ -104,8 +103,9 @@ def expiring_table(checkpoint: Checkpoint, version: int, facts: Facts) -> Table:
     return ExpiringRow.table(f"{title}: the state to come if nothing leaks", rows)
 
 
-def unknown_timers(version: int, facts: Facts) -> Iterator[str]:
+def unknown_timers(judged: Judged) -> Iterator[str]:
     """What a reader has to know where timers are listed by both clocks that they may follow."""
+    version, facts = judged.version, judged.facts
     for name, by_kind in facts.merged(Expiring).items():
         both = _by_clock(facts, name, version, cast("Iterable[Expiring]", by_kind.values()))
         if len(both) > 1:

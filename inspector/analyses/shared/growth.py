@@ -6,12 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inspector.analyses.shared.heap import HeapByVersion
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.estimates.growth import MS_PER_HOUR, Growth, Trend, growth, trend
 from inspector.facts.versions import VersionFacts
 from inspector.findings.verdict import StateGrowth, StateSize
-from inspector.merge.collect import Facts
 
 
 @dataclass(frozen=True)
@@ -127,32 +127,28 @@ def growth_of(points: Sequence[Point]) -> StoreGrowth | None:
     return StoreGrowth(points, of_bytes, of_rows, of_heap)
 
 
-def growth_together(
-    checkpoint: Checkpoint, facts: Facts, heaps: HeapByVersion
-) -> StoreGrowth | None:
+def growth_together(judged: Judged, heaps: HeapByVersion) -> StoreGrowth | None:
     """The lines through all stores together; None if the versions that all have span no time.
 
     Args:
-        checkpoint: whose clocks they are.
-        facts: of all versions, which may be added up over partitions.
+        judged: by facts of all versions, which may be added up over partitions.
         heaps: of each store by version; the lines of the heap are flat without them.
     """
     of_stores = [
-        store_points(checkpoint, versions, heaps.get(store, {}))
-        for store, versions in facts.by_store().items()
+        store_points(judged.checkpoint, versions, heaps.get(store, {}))
+        for store, versions in judged.facts.by_store().items()
     ]
     return growth_of(_together(of_stores))
 
 
-def state_growth(checkpoint: Checkpoint, facts: Facts, size: StateSize) -> StateGrowth | None:
+def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
     """The growth of all stores together; None if the versions that can be restored span no time.
 
     Args:
-        checkpoint: whose clocks they are.
-        facts: of all versions, which may be added up over partitions.
+        judged: by facts of all versions, which may be added up over partitions.
         size: of the judged version.
     """
-    found = growth_together(checkpoint, facts, {})
+    found = growth_together(judged, {})
     if found is None:
         return None
     first = found.points[found.bytes.start]

@@ -8,6 +8,7 @@ from functools import cached_property
 from inspector.analyses.shared.common import (
     operator_names,
 )
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.off_heap import RocksDbMemory
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import (
@@ -23,7 +24,6 @@ from inspector.estimates.heap_layout import Layout
 from inspector.exceptions import CheckpointError
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.versions import VersionFacts
-from inspector.merge.collect import Facts
 from inspector.model import BatchId, StoreId, StoreName
 
 HeapByVersion = dict[StoreName, dict[int, int]]
@@ -102,14 +102,14 @@ class StoreHeap:
         return peak(self.versions, self.layout, self.retain, self.prefixes, read_copy=twice)
 
 
-def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapByVersion:
+def heap_by_version(judged: Judged) -> HeapByVersion:
     """The heap of the two versions that Spark retains by default, as of each version; estimates.
 
     Takes the facts of each partition at every version.
     """
     found: HeapByVersion = {}
-    layout = usual_layout(checkpoint, version)
-    for store in store_heaps(checkpoint, version, facts, layout, MemoryOptions().retain):
+    layout = usual_layout(judged.checkpoint, judged.version)
+    for store in store_heaps(judged, layout, MemoryOptions().retain):
         of_store = found.setdefault(store.store.name, {})
         for of_version in store.versions:
             pair = {
@@ -120,15 +120,15 @@ def heap_by_version(checkpoint: Checkpoint, version: int, facts: Facts) -> HeapB
     return found
 
 
-def heap_by_store(checkpoint: Checkpoint, version: int, facts: Facts) -> dict[StoreName, int]:
+def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     """The heap of the two versions that Spark retains by default, by store; estimates.
 
     Takes the facts of each partition at the judged version and the one before: a table's size
     depends on the rows of its own partition.
     """
     found: dict[StoreName, int] = {}
-    layout = usual_layout(checkpoint, version)
-    for store in store_heaps(checkpoint, version, facts, layout, MemoryOptions().retain):
+    layout = usual_layout(judged.checkpoint, judged.version)
+    for store in store_heaps(judged, layout, MemoryOptions().retain):
         name = store.store.name
         found[name] = found.get(name, 0) + store.held.total
     return found
@@ -178,10 +178,9 @@ def spark_text(spark: str | None, given: str | None) -> str:
     return f"Spark {spark.removesuffix('.0')} or later, by the confs that its offset log records"
 
 
-def store_heaps(
-    checkpoint: Checkpoint, version: int, facts: Facts, layout: Layout, retain: int
-) -> list[StoreHeap]:
+def store_heaps(judged: Judged, layout: Layout, retain: int) -> list[StoreHeap]:
     """Every store of every partition that has the version; none if no executor has it as a map."""
+    checkpoint, facts = judged.checkpoint, judged.facts
     if not checkpoint.provider.keeps_maps:
         return []
     names = operator_names(checkpoint)
@@ -201,5 +200,5 @@ def store_heaps(
             retain,
         )
         for store, versions in sorted(grouped.items())
-        if version in versions
+        if judged.version in versions
     ]

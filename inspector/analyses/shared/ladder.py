@@ -6,14 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from inspector.analyses.shared.common import coverage, file_bytes, identity
+from inspector.analyses.shared.common import file_bytes
 from inspector.analyses.shared.heap import MemoryOptions
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.off_heap import RocksDbMemory
-from inspector.analyses.shared.part import part_of
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
-from inspector.merge.collect import Facts
-from inspector.model import FileKind, Problem
+from inspector.model import FileKind
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
 
@@ -28,32 +26,24 @@ class RungRow(t.Row, table="ladder"):
     meaning: t.Meaning
 
 
-def off_heap_report(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    problems: Sequence[Problem],
-    options: MemoryOptions,
-) -> Report:
+def off_heap_report(judged: Judged, options: MemoryOptions) -> Report:
     """The sizes of state that no executor keeps on its heap, and what is kept outside of it.
 
     The former, from files to rows, are all exact; the latter are limits by conf.
     """
-    stores = len({layout.directory for o in checkpoint.operators for layout in o.layout.folders})
-    rungs = exact_rungs(checkpoint, facts, _newest(facts, version))
-    return Report(
+    operators = judged.checkpoint.operators
+    stores = len({layout.directory for o in operators for layout in o.layout.folders})
+    rungs = exact_rungs(judged, judged.total)
+    return judged.report(
         "memory",
-        checkpoint.root,
-        identity(checkpoint, version) | coverage(checkpoint, version, facts),
         [ladder_table(rungs), options.rocksdb.table(stores, options.executors)],
-        problems=problems,
+        judged.coverage,
         footnotes=(
             "The rows of this state lie on the executors' local disks, in RocksDB, and not on "
             "their heaps: there is no heap to estimate. The checkpoint does not record the confs "
             f"of RocksDB: {_confs(options)}.",
             *_without_use(options),
         ),
-        part=part_of(checkpoint, version),
     )
 
 
@@ -74,17 +64,10 @@ def _without_use(options: MemoryOptions) -> Iterator[str]:
         yield f"{flags} {verb} about maps on the heap, and changed nothing here."
 
 
-def _newest(facts: Facts, version: int) -> VersionFacts:
-    found = (one for (_, of_version), one in facts.versions.items() if of_version == version)
-    return sum(found, VersionFacts())
-
-
-def exact_rungs(
-    checkpoint: Checkpoint, facts: Facts, newest: VersionFacts
-) -> tuple[tuple[str, int, bool, str], ...]:
+def exact_rungs(judged: Judged, newest: VersionFacts) -> tuple[tuple[str, int, bool, str], ...]:
     """The sizes that are counted, from files to rows."""
-    of_files = file_bytes(checkpoint)
-    raw = sum(one.raw_bytes for one in facts.versions.values())
+    of_files = file_bytes(judged.checkpoint)
+    raw = sum(one.raw_bytes for one in judged.facts.versions.values())
     found = (
         ("delta files", of_files.get(FileKind.DELTA, 0), True, "compressed; what each batch wrote"),
         ("snapshot files", of_files.get(FileKind.SNAPSHOT, 0), True, "compressed; whole versions"),

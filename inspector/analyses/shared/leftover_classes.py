@@ -9,12 +9,11 @@ from typing import Annotated, Any
 from inspector.analyses.shared.age_tables import DiskShares
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.heap import usual_layout
-from inspector.discovery.checkpoint import Checkpoint
+from inspector.analyses.shared.judged import Judged
 from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
 from inspector.estimates.heap import Heap, of_rows
 from inspector.estimates.heap_layout import Layout
 from inspector.facts.leftover_facts import LeftoverCount
-from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
 from inspector.render import tabular as t
 from inspector.render.report import Table
@@ -53,14 +52,15 @@ class LeftoverClassRow(t.StoreRow, table="classes"):
     reason: Annotated[t.Reason | None, t.WIDE]
 
 
-def class_table(checkpoint: Checkpoint, facts: Facts) -> Table:
+def class_table(judged: Judged) -> Table:
     """Leftovers counted by store, class and certainty."""
+    checkpoint = judged.checkpoint
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
-    for one in facts.totals:
+    for one in judged.facts.totals:
         found = one.fact
-        judged = (found.leftover_class.value, found.certainty.value, found.before_window)
-        groups.setdefault((*one.store.name, *judged), []).append(found)
-    disk = DiskShares(checkpoint, facts)
+        kind = (found.leftover_class.value, found.certainty.value, found.before_window)
+        groups.setdefault((*one.store.name, *kind), []).append(found)
+    disk = DiskShares(judged)
     keeps_maps = checkpoint.provider.keeps_maps
     layout = usual_layout(checkpoint, checkpoint.newest_version)
     return LeftoverClassRow.table(

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 from inspector.analyses.shared.common import StoreIds, operator_names, store_ids
 from inspector.analyses.shared.heap import StoreHeap
-from inspector.discovery.checkpoint import Checkpoint
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.placement import partition_count
 from inspector.estimates.skew import skew
 from inspector.facts.rehashed import Rehashed
@@ -52,18 +52,14 @@ _HELPS = 0.75
 """With twice the partitions the largest should be half; above this share it stays."""
 
 
-def more_partitions(
-    checkpoint: Checkpoint, version: int, facts: Facts, stores: Sequence[StoreHeap]
-) -> Table:
+def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
     """Sizes of partitions for multiples of their number, exact but for the heap.
 
     Args:
-        checkpoint: of the state.
-        version: the judged one.
-        facts: of a request with ``rehashed``.
+        judged: by the facts of a request with ``rehashed``.
         stores: the heaps of all stores of all partitions.
     """
-    partitions = partition_count(checkpoint, version)
+    partitions = partition_count(judged.checkpoint, judged.version)
     heaps: dict[StoreName, int] = {}
     there: dict[StoreName, list[int]] = {}
     for one in stores:
@@ -71,8 +67,8 @@ def more_partitions(
         heaps[name] = heaps.get(name, 0) + one.held.total
         there.setdefault(name, []).append(one.store.partition_id)
     rows = []
-    for name, found in _rehashed(facts).items():
-        store = store_ids(checkpoint, name)
+    for name, found in _rehashed(judged.facts).items():
+        store = store_ids(judged.checkpoint, name)
         for times in TIMES:
             ids = [p + n * partitions for n in range(times) for p in sorted(there[name])]
             among = found.among(partitions * times)
@@ -80,10 +76,9 @@ def more_partitions(
     return MorePartitionsRow.table("more partitions: where Spark's hash sends the keys", rows)
 
 
-def partition_notes(
-    checkpoint: Checkpoint, version: int, facts: Facts, table: Table
-) -> Iterator[str]:
+def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
     """What the table shows: partitions that stay as large, and what it takes to have more."""
+    checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
     known = _rehashed(facts)
     rows = list(table.rows)
     for name in known:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from inspector.analyses.shared.judged import Judged, Subject, thresholds_of
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.refusals import folded
 from inspector.analyses.shared.second_look import (
@@ -56,7 +57,6 @@ from inspector.exceptions import (
     NotEnoughMemoryError,
     OutpacedError,
 )
-from inspector.findings.thresholds import Thresholds
 from inspector.kernel.loader import PYTHON, kernel_name, slow_kernel_text
 from inspector.model import LIMITS_FAULT, Problem
 from inspector.providers.registry import classify
@@ -110,15 +110,6 @@ class Run:
     reopen: Callable[[], Checkpoint] | None = None
     listings: Listings = field(default_factory=Listings)
 
-    @property
-    def thresholds(self) -> Thresholds:
-        """From which numbers on something is a finding.
-
-        Raises:
-            CheckpointError: no threshold has the name that its user gave, or the value is none.
-        """
-        return _thresholds(self.options)
-
     def __repr__(self) -> str:
         """One line: what was found of a checkpoint is long."""
         return f"<Run of {self.checkpoint.root!r} at version {self.version}>"
@@ -148,7 +139,7 @@ class Run:
         if LIMITS_FAULT:
             raise EngineError(LIMITS_FAULT)
         options = options or Options()
-        _thresholds(options)
+        thresholds_of(options)
         # An engine that cannot be had is an error before anything is read.
         engines = engines or SharedEngines(options.engine, options.workers, shared=False)
         engine = engines.requested
@@ -203,16 +194,16 @@ class Run:
         assert self.reopen is not None
         checkpoint, before = self.reopen(), self.version
         moved = [problem for problem in self.listed if problem.slug == MOVED_SLUG]
-        new = self._judge(checkpoint)
+        new = self._go_over(checkpoint)
         whole = newest_whole(checkpoint)
         if new and not self.is_of_chosen_version and whole not in (None, self.version):
-            new = self._judge(checkpoint, whole)
+            new = self._go_over(checkpoint, whole)
         if new:
             self.listed = (*(one for one in self.listed if one not in new), self.outpaced())
         self.listed = (*self.listed, *moved)
         return self.version != before
 
-    def _judge(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
+    def _go_over(self, checkpoint: Checkpoint, version: int | None = None) -> list[Problem]:
         """Go over to a new listing, and to a version; the doubts that it has for the first time."""
         if version is None and not self.is_of_chosen_version:
             kept = restores(checkpoint, self.version)
@@ -371,6 +362,16 @@ class Run:
         """All that is wrong, by the listing and by the files."""
         return folded((*self.listed, *facts.problems))
 
+    def subject(self, problems: Iterable[Problem] = ()) -> Subject:
+        """What was listed, for a report without facts; with more problems than the listing has."""
+        listed = [*self.listed, *problems]
+        return Subject(self.checkpoint, self.version, listed, self.options)
+
+    def judge(self, facts: Facts) -> Judged:
+        """What facts of this version are judged by."""
+        problems = list(self.problems(facts))
+        return Judged(self.checkpoint, self.version, problems, self.options, facts=facts)
+
 
 def work_of(task: Task) -> Work:
     """A task as an engine takes it."""
@@ -381,13 +382,6 @@ def _reading(file_bytes: int) -> Callable[[], Measure]:
     """How far this process is with files of so many bytes."""
     before = READ.bytes
     return lambda: Measure(READ.bytes - before, file_bytes, BYTES)
-
-
-def _thresholds(options: Options) -> Thresholds:
-    try:
-        return Thresholds.parse(options.thresholds)
-    except ValueError as error:
-        raise CheckpointError(str(error)) from None
 
 
 def _batch(options: Options) -> int | None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 from inspector.analyses.shared.common import (
     operator_names,
 )
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
@@ -85,13 +86,14 @@ def size_columns(
     }
 
 
-def size_table(checkpoint: Checkpoint, version: int, facts: Facts, by: str = "store") -> Table:
+def size_table(judged: Judged, by: str = "store") -> Table:
     """Rows and bytes of a version by ``operator``, ``store`` or ``partition``."""
+    version = judged.version
     return SizeRow.table(
         f"sizes of version {version} by {by}",
         [
-            SizeRow(**size_columns(checkpoint, place, version, versions[version]))
-            for place, versions in grouped(facts, by).items()
+            SizeRow(**size_columns(judged.checkpoint, place, version, versions[version]))
+            for place, versions in grouped(judged.facts, by).items()
             if version in versions
         ],
         columns=SizeRow.columns(without=PLACES[by]),

@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Annotated, Any
 
-from inspector.analyses.shared.common import (
-    identity,
-    store_ids,
-)
+from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
-from inspector.analyses.shared.part import part_of
 from inspector.analyses.shared.proofs import proof_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.unknown_watermarks import held_back
@@ -21,7 +18,7 @@ from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.durations import duration_text
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
-from inspector.model import BatchClock, Problem, Redact, StoreName, TimeoutKind
+from inspector.model import BatchClock, Redact, StoreName, TimeoutKind
 from inspector.operators.physical import fed_by_sources
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.render import tabular as t
@@ -70,29 +67,22 @@ class KeyStoryRow(
     what: Annotated[t.What, t.Rank(3)]
 
 
-def explain_class(
-    checkpoint: Checkpoint, version: int, facts: Facts, kind: str, problems: Sequence[Problem]
-) -> Report:
+def explain_class(judged: Judged, kind: str) -> Report:
     """How many keys became leftovers of a class in each batch, and by which clock."""
     groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = {}
-    for one in facts.leftover_ages:
+    for one in judged.facts.leftover_ages:
         if one.fact.leftover_class.value == kind:
             expired = 0 if one.fact.before_window else one.fact.expired_version
             place = (*one.store.name, expired, one.fact.certainty.value)
             groups.setdefault(place, []).append(one.fact)
-    rows = [_class_row(checkpoint, place, of_batch) for place, of_batch in sorted(groups.items())]
+    rows = [
+        _class_row(judged.checkpoint, place, of_batch) for place, of_batch in sorted(groups.items())
+    ]
     table = ClassStoryRow.table(
-        f"{kind}: keys still there in version {version}, by the batch in which they expired", rows
+        f"{kind}: keys still there in version {judged.version}, by the batch in which they expired",
+        rows,
     )
-    return Report(
-        "leftovers",
-        checkpoint.root,
-        identity(checkpoint, version),
-        (table,),
-        problems=problems,
-        footnotes=proof_notes(LeftoverClass(kind)),
-        part=part_of(checkpoint, version),
-    )
+    return judged.report("leftovers", (table,), footnotes=proof_notes(LeftoverClass(kind)))
 
 
 def _class_row(
@@ -145,14 +135,9 @@ class KeyStory:
     fed_by_sources: bool
 
 
-def explain_keys(
-    checkpoint: Checkpoint,
-    version: int,
-    events: Sequence[Mapping[str, Any]],
-    facts: Facts,
-    problems: Sequence[Problem],
-) -> Report:
+def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
     """The story of each key that the events are of."""
+    checkpoint, facts = judged.checkpoint, judged.facts
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     rows: list[KeyStoryRow] = []
     moves = checkpoint.logs.repartitions
@@ -163,16 +148,9 @@ def explain_keys(
         clock = _timer_clock(checkpoint, operator, place[1], facts)
         fed = fed_by_sources(operator.upstream)
         story = KeyStory(mine, next(iter(found), None), rule, clock, fed)
-        rows += _story(checkpoint, version, story)
+        rows += _story(judged, story)
     table = KeyStoryRow.table("what happened, batch by batch", rows)
-    return Report(
-        "leftovers",
-        checkpoint.root,
-        identity(checkpoint, version),
-        (table,),
-        problems=problems,
-        part=part_of(checkpoint, version),
-    )
+    return judged.report("leftovers", (table,))
 
 
 def _timer_clock(
@@ -206,7 +184,8 @@ def _by_key(
     return found
 
 
-def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[KeyStoryRow]:
+def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
+    version = judged.version
     by_version: dict[int, list[Mapping[str, Any]]] = {}
     for event in story.events:
         by_version.setdefault(event["version"], []).append(event)
@@ -229,7 +208,7 @@ def _story(checkpoint: Checkpoint, version: int, story: KeyStory) -> Iterator[Ke
         )
 
     for at in range(min(by_version, default=version), version + 1):
-        clock = checkpoint.clock(at)
+        clock = judged.checkpoint.clock(at)
         appended = clock is not None and clock.appended
         threshold = None if appended else narrator.threshold(at, clock)
         events = by_version.get(at, [])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
-from inspector.discovery.checkpoint import Checkpoint
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
 from inspector.merge.collect import Facts
@@ -62,17 +62,17 @@ def decided_by(reason: str | None) -> str | None:
     return _DECIDED_BY.get(reason or "")
 
 
-def undecided_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
+def undecided_tables(judged: Judged) -> list[Table]:
     """How many keys are undecided, why, and what would decide them; nothing if none is."""
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
-    for one in facts.undecided_totals:
+    for one in judged.facts.undecided_totals:
         place = (*one.store.name, one.fact.leftover_class.value, one.fact.reason)
         groups.setdefault(place, []).append(one.fact)
     if not groups:
         return []
     rows = [
         UndecidedRow(
-            **store_ids(checkpoint, (operator_id, store)),
+            **store_ids(judged.checkpoint, (operator_id, store)),
             class_=kind,
             keys=sum(one.rows for one in found),
             row_bytes=sum(one.row_bytes for one in found),
@@ -85,12 +85,13 @@ def undecided_tables(checkpoint: Checkpoint, facts: Facts) -> list[Table]:
     return [UndecidedRow.table(title, rows)]
 
 
-def undecided_keys(checkpoint: Checkpoint, facts: Facts, redact: Redact, limit: int) -> list[Table]:
+def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[Table]:
     """The same keys one by one, oldest first."""
-    listed = facts.undecided[:limit] if limit else facts.undecided
+    undecided = judged.facts.undecided
+    listed = undecided[:limit] if limit else undecided
     if not listed:
         return []
-    rows = LeftoverWords.of(checkpoint, redact).rows(listed, UndecidedKeyRow)
+    rows = LeftoverWords.of(judged.checkpoint, redact).rows(listed, UndecidedKeyRow)
     return [UndecidedKeyRow.table("keys that may be leftovers, one by one", rows)]
 
 

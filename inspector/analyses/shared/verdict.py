@@ -13,10 +13,12 @@ from inspector.analyses.shared.heap import (
     heap_by_store,
     usual_layout,
 )
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import of_rows
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Group, Severity
+from inspector.findings.judge import judge
 from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Cause, StateSize, Verdict, level_of
 from inspector.merge.collect import Facts
@@ -25,55 +27,38 @@ from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock
 
 
-def verdict_of(
-    checkpoint: Checkpoint,
-    version: int,
-    facts: Facts,
-    findings: Sequence[Finding],
-    problems: Sequence[Problem],
-) -> Verdict:
-    """The verdict on a version.
+def findings_of(judged: Judged) -> tuple[Finding, ...]:
+    """Every rule applied to what a run showed, by the thresholds of its user; the gravest first."""
+    thresholds, checkpoint = judged.thresholds, judged.checkpoint
+    limited = thresholds.heap_bytes is not None and checkpoint.provider.keeps_maps
+    heap = sum(heap_by_store(judged).values()) if limited else None
+    return judge(checkpoint, judged.version, judged.facts, judged.problems, thresholds, heap)
 
-    Args:
-        checkpoint: with the rules that apply to its operators.
-        version: the judged state version.
-        facts: of all tasks.
-        findings: what was judged.
-        problems: what could not be read as it should.
-    """
-    state = _State(checkpoint, version, facts, heap_by_store(checkpoint, version, facts))
+
+def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
+    """The verdict on a version, by its findings."""
+    state = _State(judged.checkpoint, judged.version, judged.facts, heap_by_store(judged))
     return replace(
-        _counted(findings, problems, _cause(findings, state)),
-        growth=state_growth(checkpoint, facts, state.size),
+        _counted(findings, judged.problems, _cause(findings, state)),
+        growth=state_growth(judged, state.size),
         size=state.size,
-        leftovers=leftover_count(checkpoint, facts),
+        leftovers=leftover_count(judged),
     )
 
 
-def leftover_count(checkpoint: Checkpoint, facts: Facts) -> int | None:
+def leftover_count(judged: Judged) -> int | None:
     """Rows that should be gone; None where a store's schema is missing, and its rule with it."""
-    for operator in checkpoint.operators:
+    for operator in judged.checkpoint.operators:
         for store, rule in operator.rules.items():
             if rule.unknown is not None and store not in operator.schemas and not rule.needs_none:
                 return None
-    return sum(one.fact.rows for one in facts.totals)
+    return sum(one.fact.rows for one in judged.facts.totals)
 
 
-def verdict_on_files(
-    checkpoint: Checkpoint,
-    version: int,
-    findings: Sequence[Finding],
-    problems: Sequence[Problem],
-) -> Verdict:
-    """The verdict of a command that looks at files alone: nothing of growth and size.
-
-    Args:
-        checkpoint: whose files were read.
-        version: the judged state version.
-        findings: what was judged.
-        problems: what could not be read as it should.
-    """
-    return _counted(findings, problems, _cause(findings, _State(checkpoint, version, Facts(), {})))
+def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> Verdict:
+    """The verdict of a command that looks at files alone: nothing of growth and size."""
+    state = _State(judged.checkpoint, judged.version, Facts(), {})
+    return _counted(findings, judged.problems, _cause(findings, state))
 
 
 def _counted(

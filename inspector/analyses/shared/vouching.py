@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from inspector.analyses.shared.judged import Subject
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.checksums import unsummed
 
@@ -32,24 +33,23 @@ def _of_state(facts: Facts) -> dict[str, int]:
     }
 
 
-def vouching_notes(checkpoint: Checkpoint, version: int, facts: Facts | None = None) -> list[str]:
+def vouching_notes(subject: Subject, facts: Facts | None = None) -> list[str]:
     """One sentence on state files, or none where a checksum vouches for every one.
 
     Logs, metadata and schemas are only counted, by :func:`vouching` and in the head of each report:
     on most storages nothing vouches for them, which says nothing of the checkpoint.
 
     Args:
-        checkpoint: what was found.
-        version: the judged version.
+        subject: the judged version.
         facts: of a run that read every file to its end; without them the log and the listing say
             which files hold a checksum.
     """
-    if not checkpoint.operators:
+    if not subject.checkpoint.operators:
         return [
             "There is no state in this checkpoint: its query keeps none, or state/ is lost. "
             "Nothing vouches for the one or the other."
         ]
-    listed = unsummed(checkpoint, version)
+    listed = unsummed(subject.checkpoint, subject.version)
     without, confirmed = listed.without, None
     if facts is not None:
         counts = _of_state(facts)

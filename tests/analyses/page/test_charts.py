@@ -35,7 +35,7 @@ def opened(path: Path) -> tuple[Run, Facts]:
 
 def versions_of(path: Path) -> Versions:
     run, facts = opened(path)
-    return Versions.of(run.checkpoint, facts)
+    return Versions.of(run.judge(facts))
 
 
 def charts_of(path: Path) -> dict[str, LineChart]:
@@ -118,7 +118,7 @@ def test_changes_before_the_oldest_version_are_not_known() -> None:
 @pytest.mark.parametrize("case", [LEAK, JOIN, "agg_global", "wide_value"])
 def test_rectangles_are_all_row_bytes(case: str) -> None:
     run, facts = opened(checkpoint_of(case))
-    tree = treemap(run.checkpoint, run.version, facts)
+    tree = treemap(run.judge(facts))
     newest = [one for (_, version), one in facts.versions.items() if version == run.version]
     assert sum(leaf.bytes for leaf in tree.leaves) == sum(one.row_bytes for one in newest)
     assert all(len(leaf.places) == len(tree.levels) == 3 for leaf in tree.leaves)
@@ -128,7 +128,7 @@ def test_rectangles_are_the_fields_of_sizes() -> None:
     path = checkpoint_of(JOIN)
     run, facts = opened(path)
     sums: dict[tuple[str, str], int] = {}
-    for leaf in treemap(run.checkpoint, run.version, facts).leaves:
+    for leaf in treemap(run.judge(facts)).leaves:
         store, _, field = leaf.places
         sums[store, field] = sums.get((store, field), 0) + leaf.bytes
     for row in api.sizes(str(path), by="field").primary.rows:
@@ -140,7 +140,7 @@ def test_rows_without_a_schema_are_keys_and_values(tmp_path: Path) -> None:
     path = copy_of("agg_append", tmp_path)
     (path / "state/0/0/_metadata/schema").unlink()
     run, facts = opened(path)
-    fields = {leaf.places[2] for leaf in treemap(run.checkpoint, run.version, facts).leaves}
+    fields = {leaf.places[2] for leaf in treemap(run.judge(facts)).leaves}
     assert fields == {"key", "value"}
 
 

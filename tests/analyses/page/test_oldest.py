@@ -18,7 +18,7 @@ CASES = ("fmgws_event_ignore", "fmgws_event_rearm", "agg_complete", "pandas_even
 def test_it_is_the_story_of_that_key(case: str) -> None:
     path = str(checkpoint_of(case))
     run = Run.start(path, None)
-    story = oldest_story(run, run.facts(Request(leftover_limit=1)), Redact.NONE)
+    story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), Redact.NONE)
     assert story is not None
     rows = list(story.rows)
     listed = list(api.leftovers(path).primary.rows)
@@ -31,7 +31,7 @@ def test_it_is_the_story_of_that_key(case: str) -> None:
 @pytest.mark.parametrize(("redact", "shown"), [(Redact.HASH, "sha256:"), (Redact.ALL, "***")])
 def test_the_key_is_redacted(redact: Redact, shown: str) -> None:
     run = Run.start(str(checkpoint_of("fmgws_event_ignore")), None)
-    story = oldest_story(run, run.facts(Request(leftover_limit=1)), redact)
+    story = oldest_story(run, run.judge(run.facts(Request(leftover_limit=1))), redact)
     assert story is not None
     rows = list(story.rows)
     assert all(row["key"].startswith(shown) for row in rows)
@@ -40,4 +40,4 @@ def test_the_key_is_redacted(redact: Redact, shown: str) -> None:
 
 def test_without_leftovers_there_is_no_story() -> None:
     run = Run.start(str(checkpoint_of("agg_append")), None)
-    assert oldest_story(run, run.facts(Request()), Redact.HASH) is None
+    assert oldest_story(run, run.judge(run.facts(Request())), Redact.HASH) is None

@@ -11,7 +11,7 @@ from tests.cli.support import checkpoint_of, copy_of
 
 def said(path: Path) -> list[str]:
     run = Run.start(str(path), None)
-    return list(unknown_here(run.checkpoint, run.version, run.facts()))
+    return list(unknown_here(run.judge(run.facts())))
 
 
 def test_of_a_whole_checkpoint_nothing_is_unknown() -> None:

@@ -10,6 +10,7 @@ from compare_with_spark import truth
 
 from inspector import api
 from inspector.analyses.shared.fields import fields_report
+from inspector.analyses.shared.judged import Judged
 from inspector.decode.field_sizes import RowBytes
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.merge.collect import Facts
@@ -63,7 +64,7 @@ def test_stores_keep_their_order_and_empty_ones_are_left_out(case: str) -> None:
         facts.fields[StoreName(0, store), RowPart.KEY] = (
             zero if store == stores[0] else replace(zero, rows=1)
         )
-    rows = fields_report(checkpoint, 10, facts, []).primary.rows
+    rows = fields_report(Judged(checkpoint, 10, facts=facts)).primary.rows
     order = [name for name in checkpoint.operators[0].schemas if name != stores[0]]
     assert list(dict.fromkeys(row["store_name"] for row in rows)) == order
 

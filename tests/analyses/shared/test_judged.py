@@ -1,14 +1,17 @@
-"""How much of a checkpoint was read."""
+"""What every report has: its head, and how much of the checkpoint was read."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from inspector import api
+from inspector.analyses.shared.judged import Subject
+from inspector.discovery.checkpoint import open_checkpoint
 from inspector.render.report import Part
-from tests.cli.support import COMMANDS, checkpoint_of, run
+from tests.cli.support import COMMANDS, checkpoint_of, copy_of, run
 
 JOIN = checkpoint_of("join_left_outer")
 FILES = ("*.delta", "*.snapshot")
@@ -91,3 +94,65 @@ def test_every_command_calls_a_part_a_part(command: str) -> None:
         part = run(command, *arguments, "-o", "json").json["part"]
         assert (part["operator_id"], part["partition_id"], part["of_partitions"]) == (0, 1, 2)
     assert run(command, path, "-o", "json").json["part"] is None
+
+
+def test_the_head_names_version_and_clocks() -> None:
+    path = str(checkpoint_of("agg_update"))
+    head = Subject(open_checkpoint(path), 4).head
+    assert head == {
+        "checkpoint": path,
+        "query_id": "7ac53066-25d1-4fae-84b1-22a421d5a95d",
+        "version": 4,
+        "batch_id": 3,
+        "committed": True,
+        "watermark_ms": 1_704_067_217_350,
+        "batch_timestamp_ms": 1_704_067_230_000,
+    }
+
+
+def test_a_watermark_of_zero_is_none_yet() -> None:
+    assert (
+        Subject(open_checkpoint(str(checkpoint_of("agg_update"))), 1).head["watermark_ms"] is None
+    )
+
+
+def test_the_empty_version_has_no_batch() -> None:
+    head = Subject(open_checkpoint(str(checkpoint_of("agg_update"))), 0).head
+    assert (head["batch_id"], head["committed"]) == (None, False)
+
+
+def test_where_no_log_of_commits_says_it_it_is_unknown(tmp_path: Path) -> None:
+    path = copy_of("agg_update", tmp_path)
+    shutil.rmtree(path / "commits")
+    checkpoint = open_checkpoint(str(path))
+    assert checkpoint.newest_version == 10
+    head = Subject(checkpoint, 10).head
+    assert (head["version"], head["committed"]) == (10, None)
+    assert "batch committed       unknown" in run("info", path).out
+
+
+LEAKED = {"key": '{"value": "lapsed-004"}'}
+
+
+@pytest.mark.parametrize("chosen", [{}, LEAKED])
+def test_leftovers_of_a_key_are_judged_by_the_thresholds_of_the_user(
+    chosen: dict[str, str],
+) -> None:
+    path = str(checkpoint_of("fmgws_event_ignore"))
+    report = api.leftovers(path, api.Options(**chosen))  # type: ignore[arg-type]
+    ids = {finding.kind.id for finding in report.findings}
+    assert "SS203" in ids
+    many = dict.fromkeys(ids, 10**6)
+    lenient = api.leftovers(path, api.Options(**chosen, thresholds=many))  # type: ignore[arg-type]
+    assert lenient.findings == ()
+    arguments = ["--fail-on", "info", *(f"--threshold={name}=1000000" for name in ids)]
+    arguments += [f"--key={chosen['key']}"] if chosen else []
+    assert run("leftovers", path, *arguments).code == 0
+
+
+@pytest.mark.parametrize("chosen", [{}, LEAKED])
+def test_leftovers_of_a_key_say_of_which_part_they_are(chosen: dict[str, str]) -> None:
+    path = checkpoint_of("fmgws_event_ignore")
+    options = api.Options(partition_id=0, **chosen)  # type: ignore[arg-type]
+    assert api.leftovers(str(path), options).part == part_of(path, partition_id=0)
+    assert part_of(path, partition_id=0) is not None

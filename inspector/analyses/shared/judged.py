@@ -1,0 +1,202 @@
+"""What a report is about: a version of a checkpoint, with the facts and problems that judge it.
+
+Every report is made here, so that none can lack what all have: which checkpoint, which version, by
+which clocks, what could not be read, and that it is about a part of the checkpoint alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint.layout import StoreLayout
+from inspector.checkpoint.roots import Selection
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import was_left
+from inspector.exceptions import CheckpointError
+from inspector.findings.finding import Finding
+from inspector.findings.thresholds import Thresholds
+from inspector.findings.verdict import Verdict
+from inspector.model import KINDS_OF_STATE, Problem
+from inspector.render.report import Part, Report, Table
+
+if TYPE_CHECKING:
+    from inspector.facts.versions import VersionFacts
+    from inspector.merge.collect import Facts
+
+_NO_METRICS: Mapping[str, float | int | None] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A version of a checkpoint, of which an analysis may have read the listing alone.
+
+    Attributes:
+        checkpoint: with the rules that apply to its operators.
+        version: the judged state version.
+        problems: what is wrong; rows that are read while a report is written may add to it.
+        options: of its user.
+    """
+
+    checkpoint: Checkpoint
+    version: int
+    problems: list[Problem] = field(default_factory=list)
+    options: Options = field(default_factory=Options)
+
+    @property
+    def head(self) -> dict[str, Any]:
+        """The head of every summary: which checkpoint, which version, by which clocks."""
+        checkpoint, version = self.checkpoint, self.version
+        clock = checkpoint.clock(version)
+        head: dict[str, Any] = {
+            "checkpoint": checkpoint.root,
+            "query_id": checkpoint.logs.query_id,
+            "version": version,
+            "batch_id": version - 1 if version else None,
+            "committed": self._is_committed(),
+            "watermark_ms": clock.watermark_ms if clock and clock.watermark_ms else None,
+            "batch_timestamp_ms": clock.timestamp_ms if clock else None,
+        }
+        if checkpoint.uncommitted:
+            head["uncommitted_versions"] = list(checkpoint.uncommitted)
+        if checkpoint.unsummed_small_files:
+            head["small_files_without_checksum"] = checkpoint.unsummed_small_files
+        return head
+
+    def _is_committed(self) -> bool | None:
+        """Whether the version's batch was committed; None where no log of commits says it."""
+        logs = self.checkpoint.logs
+        if self.version and logs.last_committed is None and not logs.has_commits_dir:
+            return None
+        return bool(self.version) and self.version <= self.checkpoint.newest_version
+
+    @property
+    def part(self) -> Part | None:
+        """The selected part, compared with the whole; None if all is selected."""
+        selection = self.checkpoint.selection
+        if selection == Selection():
+            return None
+        operators, query = self.checkpoint.operators, self.checkpoint.query
+        read = [store for operator in operators for store in operator.layout.stores]
+        there = [store for operator in query for store in operator.layout.stores]
+        return Part(
+            operator_id=selection.operator_id,
+            store_name=selection.store_name,
+            partition_id=selection.partition_id,
+            version=self.version if selection.version is not None else None,
+            stores=len({store.store.name for store in read}),
+            of_stores=len({store.store.name for store in there}),
+            partitions=_partitions(read),
+            of_partitions=_partitions(there),
+            file_bytes=_bytes(read),
+            of_file_bytes=_bytes(there),
+        )
+
+    def report(  # noqa: PLR0913 - the parts of a report
+        self,
+        command: str,
+        tables: Sequence[Table],
+        summary: Mapping[str, Any] = MappingProxyType({}),
+        *,
+        notes: Sequence[str] = (),
+        footnotes: Sequence[str] = (),
+        findings: Sequence[Finding] | None = None,
+        verdict: Verdict | None = None,
+        metrics: Mapping[str, float | int | None] = _NO_METRICS,
+    ) -> Report:
+        """The report of a command.
+
+        Args:
+            command: its name.
+            tables: its own one first.
+            summary: what follows the head of its summary.
+            notes: what a reader must know or do, in any format.
+            footnotes: what the columns mean; for people.
+            findings: what was judged; None for a command that judges nothing.
+            verdict: what one has to know first.
+            metrics: its numbers by the names of :data:`inspector.findings.metrics.METRICS`.
+        """
+        return Report(
+            command,
+            self.checkpoint.root,
+            {**self.head, **summary},
+            tables,
+            findings=findings or (),
+            problems=self.problems,
+            notes=notes,
+            footnotes=footnotes,
+            judged=findings is not None,
+            verdict=verdict,
+            metrics=metrics,
+            part=self.part,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged(Subject):
+    """A version of a checkpoint with the facts that its state files show.
+
+    Attributes:
+        facts: of all tasks.
+    """
+
+    facts: Facts = field(repr=False)
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """From which numbers on something is a finding.
+
+        Raises:
+            CheckpointError: no threshold has the name that its user gave, or the value is none.
+        """
+        return thresholds_of(self.options)
+
+    @property
+    def total(self) -> VersionFacts:
+        """The judged version, summed over all stores and partitions that could be read."""
+        from inspector.facts.versions import VersionFacts  # noqa: PLC0415 - numpy: not for `info`
+
+        return sum(
+            (one for (_, v), one in self.facts.versions.items() if v == self.version),
+            VersionFacts(),
+        )
+
+    @property
+    def coverage(self) -> dict[str, Any]:
+        """Stores of partitions, and those that could make the version, if not all."""
+        version = self.version
+        stores = sum(
+            len(partition.stores)
+            for operator in self.checkpoint.operators
+            for partition in operator.layout.partitions
+            if not was_left(self.checkpoint, partition, version)
+        )
+        read = sum(of_version == version for _, of_version in self.facts.versions)
+        if read == stores or not version:
+            return {}
+        return {"partition_stores_read": read, "partition_stores": stores}
+
+
+def thresholds_of(options: Options) -> Thresholds:
+    """The thresholds that a user gave.
+
+    Raises:
+        CheckpointError: no threshold has the name, or the value is none.
+    """
+    try:
+        return Thresholds.parse(options.thresholds)
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
+
+
+def _partitions(stores: Iterable[StoreLayout]) -> int:
+    """Partitions of operators: those of two operators are two, though they have one number."""
+    return len({(store.store.operator_id, store.store.partition_id) for store in stores})
+
+
+def _bytes(stores: Iterable[StoreLayout]) -> int:
+    folders = {store.directory: store for store in stores}
+    return sum(file.size for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE))
