@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 import sys
+from pathlib import Path
 
 import click
 
@@ -16,16 +19,19 @@ _LONGEST = 1 << 20
 
 
 @click.command()
-@click.argument("words", metavar="[TOPIC]", nargs=-1)
+@click.argument("words", metavar="[TOPIC] [PATH]", nargs=-1)
 def explain(words: tuple[str, ...]) -> None:
-    """A page of the documentation, a finding, an error, a word.
+    """A page of the documentation, a finding, an error, a symptom, a word.
 
     TOPIC is the name of a page (tutorial), the id of a finding (SS203), an error class of this
     package or of Spark or a slug, a command, a class of leftovers, or a word of the glossary;
-    report.schema.json is the JSON Schema of reports. A whole message of Spark will do as well: the
-    class in it is found; - reads one from stdin. Without a topic all are listed.
+    report.schema.json is the JSON Schema of reports. What was seen will do as well: a message of
+    Spark, "OOM", "exit code 137", "state grows", a file with a log or a stack trace; - reads one
+    from stdin. With the PATH of a checkpoint the answer is about that one. Without a topic all are
+    listed.
     """
-    topic = _stdin() if words == ("-",) else " ".join(words)
+    checkpoint = next((word for word in words if _is_checkpoint(word)), None)
+    topic = " ".join(_text(word) for word in words if word != checkpoint)
     try:
         for_programs = data(topic)
         text = for_programs or (lookup(topic) if words else contents())
@@ -35,6 +41,8 @@ def explain(words: tuple[str, ...]) -> None:
         ) from None
     if text is None:
         raise click.UsageError(_unknown(topic))
+    if checkpoint is not None:
+        text = _of_checkpoint(text, checkpoint)
     with destination(None, force=False) as file:
         if file.isatty() and for_programs is None:
             _to_terminal(text)
@@ -42,17 +50,58 @@ def explain(words: tuple[str, ...]) -> None:
             write([text], file)
 
 
+def _is_checkpoint(word: str) -> bool:
+    return ("://" in word and " " not in word) or Path(word).is_dir()
+
+
+def _text(word: str) -> str:
+    """A word as it is, or what it names: stdin, or a file; of a long one the end, where causes are.
+
+    Raises:
+        click.UsageError: the file is none that can be read.
+    """
+    if word == "-":
+        return sys.stdin.read(_LONGEST)
+    try:
+        is_file = Path(word).is_file()
+    except OSError:  # a pasted stack trace is longer than any name
+        return word
+    if not is_file:
+        return word
+    with Path(word).open("rb") as file:
+        file.seek(max(0, Path(word).stat().st_size - _LONGEST))
+        return file.read().decode("utf-8", "replace")
+
+
+def _of_checkpoint(text: str, path: str) -> str:
+    """An answer with the path in its commands, and with what this checkpoint has of its causes."""
+    from inspector import api  # noqa: PLC0415 - the documentation alone needs no analysis
+    from inspector.render.first_screen import first_screen  # noqa: PLC0415 - as above
+    from inspector.render.text import markdown_text  # noqa: PLC0415 - as above
+
+    report = api.audit(path)
+    ids = {finding.kind.id: finding for finding in report.findings}
+    causes = dict.fromkeys(re.findall(r"SS\d{3}", text))
+    lines = [f"# This checkpoint: {markdown_text(path)}", ""]
+    for line in first_screen(report):
+        said = markdown_text(line.text.removesuffix(line.code) if line.code else line.text)
+        lines += [f"{said}`{line.code}`" if line.code else said, ""]
+    for id_ in causes:
+        if id_ in ids:
+            lines.append(f"- It has {id_}: {markdown_text(ids[id_].cause)}")
+    absent = [id_ for id_ in causes if id_ not in ids]
+    if absent:
+        lines.append(f"- It does not have {', '.join(absent)}.")
+    named = re.sub(r"(`inspector [^`]*)\bPATH\b", rf"\1{shlex.quote(path)}", text)
+    return "\n".join(lines) + "\n\n" + named
+
+
 def _unknown(topic: str) -> str:
     found = near(topic)
     hint = f"did you mean {', '.join(found)}?" if found else "inspector explain lists all topics"
     if len(topic.split()) > _MOST_WORDS:
-        return f"the message has no error class that is known here; {hint}"
+        return f"the text has no error class and no words that are known here; {hint}"
     return f"no topic {topic[:_SHOWN]!r}; {hint}"
-
-
-def _stdin() -> str:
-    """A message from stdin; of a log that is piped in by mistake only the beginning."""
-    return sys.stdin.read(_LONGEST)
 
 
 def _to_terminal(text: str) -> None:

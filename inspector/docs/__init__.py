@@ -40,6 +40,7 @@ PAGES = (
     "reference/findings",
     "reference/errors",
     "reference/spark-errors",
+    "reference/symptoms",
     "reference/exit-codes",
     "reference/configuration",
     "reference/output",
@@ -76,10 +77,20 @@ _CODE = re.compile(r"`([^`]+)`")
 _ALSO = "In Spark: "
 """How a line of an entry begins whose code words are names of the entry too."""
 _MESSAGES = "In messages: "
-"""The same of words in messages of releases without classes; ``...`` stands for anything."""
+"""The same of words in messages, of releases without classes too; ``...`` stands for anything."""
+_WORDS = "In words: "
+"""The same of what people call it, which in a log would be found everywhere."""
+_MOST_WORDS = 12
+"""What a person says of a trouble is not longer; anything longer is a message or a log."""
+_BETWEEN = 300
+"""Characters that ``...`` stands for at most."""
+_CAUSE = "caused by:"
+_MOST_ENTRIES = 3
 _CLASS = re.compile(r"\b(?:[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z][A-Z0-9_]*)?|SS\d{3})\b")
 _OUTERMOST = "stream_failed"
 """The class that every failed query has: its message names the one that matters."""
+_OUTER = ("query terminated", "task failed 4 times", "executor lost")
+"""The same of symptoms."""
 _MOST_NEAR = 8
 _MOST_NAMES = 3
 _SEVERITY = re.compile("Severity \\w+; ")
@@ -123,7 +134,7 @@ def lookup(topic: str) -> str | None:
     for name in PAGES:
         if requested in (name, _stem(name)):
             return _plain(read_page(name))
-    found = _named(requested) or (_in_message(topic) if " " in requested else [])
+    found = _named(requested) or _in_message(topic)
     if not found and (beginning := requested.rstrip("_.*…")) != requested:
         found = [*_family(beginning), *_named(beginning)]
     return _plain("\n".join(dict.fromkeys(found))) if found else None
@@ -133,7 +144,8 @@ def _named(name: str) -> list[str]:
     """The entries of a name in lower case; first those that have it as their heading."""
     headed, also = _entries()
     # An error class of Spark may come with the class that it is below: CLASS.SUBCLASS.
-    above, _, below = name.rpartition(".")
+    # A message has dots too, before what is no class.
+    above, _, below = name.rpartition(".") if " " not in name else ("", "", name)
     spelled = name if name in headed else below
     first = [_under(text, spelled) for text in headed.get(spelled, ())]
     found = [*first, *(also.get(name) or also.get(below) or ())]
@@ -174,14 +186,31 @@ def _first_sentence(text: str) -> str:
 
 
 def _in_message(message: str) -> list[str]:
-    """The entries of all classes, or of all words, that a message has."""
+    """The entries of the classes and of the words in a message, a log or what a person says.
+
+    Of a stack trace those of the last cause come first, and of those the longest words; at most
+    :data:`_MOST_ENTRIES`, and a line that names the others.
+    """
     names = dict.fromkeys(name.casefold() for name in _CLASS.findall(message))
     inner = [name for name in names if name != _OUTERMOST] or list(names)
     found = [text for name in inner for text in _named(name)]
-    if found:
-        return found
     line = " ".join(message.casefold().split())
-    return [text for words, text in _messages() if words.search(line)]
+    said = len(line.split()) <= _MOST_WORDS
+    ranked: dict[str, tuple[int, int]] = {}
+    for words, text, of_people in _messages():
+        if said or not of_people:
+            ends = [match.end() for match in words.finditer(line)]
+            if ends:
+                rank = line.count(_CAUSE, 0, ends[-1]), len(words.pattern)
+                ranked[text] = max(rank, ranked.get(text, rank))
+    symptoms = sorted(ranked, key=lambda text: ranked[text], reverse=True)
+    inside = [text for text in symptoms if _names(text[4:].partition("\n")[0])[0] not in _OUTER]
+    symptoms = inside or ([] if found else symptoms)
+    rest = [_names(text[4:].partition("\n")[0])[0] for text in symptoms[_MOST_ENTRIES:]]
+    found = [*dict.fromkeys([*found, *symptoms[:_MOST_ENTRIES]])]
+    if rest:
+        found.append(f"Also in this text: {', '.join(rest)}.\n")
+    return found
 
 
 def near(topic: str) -> list[str]:
@@ -227,14 +256,16 @@ def _entries() -> tuple[dict[str, list[str]], dict[str, list[str]]]:
 
 
 @cache
-def _messages() -> list[tuple[re.Pattern[str], str]]:
-    """The words of messages, in lower case, with the entry that explains them."""
+def _messages() -> list[tuple[re.Pattern[str], str, bool]]:
+    """Words in lower case, the entry that explains them, and whether only people say them."""
+    between = f".{{0,{_BETWEEN}}}?"
     return [
-        (re.compile(".*".join(map(re.escape, words.casefold().split(" ... ")))), text)
+        (re.compile(between.join(map(re.escape, words.casefold().split(" ... ")))), text, of_people)
         for page in PAGES
         for _, text in _entries_of(read_page(page))
         for line in text.splitlines()
-        if line.startswith(_MESSAGES)
+        for begin, of_people in ((_MESSAGES, False), (_WORDS, True))
+        if line.startswith(begin)
         for words in _CODE.findall(line)
     ]
 

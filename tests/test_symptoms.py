@@ -1,0 +1,89 @@
+"""Symptoms in the words of Spark's logs, of cluster managers and of people, and their entries."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from inspector import docs
+from tests.cli.support import checkpoint_of, run
+
+MESSAGES = {
+    message.replace("\\n", "\n").replace("\\t", "\t"): entry
+    for line in Path(__file__).with_name("symptoms.tsv").read_text("utf-8").splitlines()
+    for entry, _, message in (line.partition("\t"),)
+}
+"""What is seen -> the first name of its entry, or the name by which it was asked."""
+
+PAGE = docs.read_page("reference/symptoms")
+ENTRIES = [
+    re.sub("`", "", line[4:]).split(" · ") for line in PAGE.splitlines() if line.startswith("### ")
+]
+
+
+def first(text: str) -> str:
+    found = re.search(r"^### `?([^`\n]+?)`?(?: · .*)?$", docs.lookup(text) or "", re.M)
+    return found[1] if found else ""
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda text: text[-40:])
+def test_what_is_seen_leads_to_its_entry(message: str) -> None:
+    assert first(message) == MESSAGES[message]
+
+
+def test_every_symptom_is_tried_by_a_message() -> None:
+    tried = set(MESSAGES.values())
+    assert len(ENTRIES) >= 60
+    assert [names[0] for names in ENTRIES if not tried & set(names)] == []
+
+
+def test_every_symptom_says_which_command_looks_into_it() -> None:
+    entries = re.split(r"^### ", PAGE, flags=re.M)[1:]
+    commands = ("inspector ", "withWatermark", "foreachBatch", "Upgrade", "Use another", "Set the")
+    assert [entry[:30] for entry in entries if not any(word in entry for word in commands)] == []
+
+
+def test_of_a_stack_trace_the_last_cause_comes_first() -> None:
+    trace = (
+        "org.apache.spark.sql.streaming.StreamingQueryException: terminated with exception\n"
+        "Job aborted due to stage failure: Task 1 in stage 4.0 failed 4 times, most recent\n"
+        "Caused by: java.lang.OutOfMemoryError: Java heap space\n"
+        "Caused by: java.io.IOException: No space left on device\n"
+    )
+    text = docs.lookup(trace) or ""
+    headings = re.findall(r"^### ([^·\n]+?)(?: ·|$)", text, re.M)
+    assert headings == ["disk full", "out of memory"]
+
+
+def test_of_a_long_log_three_are_explained_and_the_others_named() -> None:
+    log = "\n".join(text for text in MESSAGES if len(text) > 60)
+    text = docs.lookup(log) or ""
+    assert len(re.findall(r"^### ", text, re.M)) == 3
+    assert "Also in this text: " in text
+
+
+def test_a_log_says_nothing_by_the_words_that_people_use() -> None:
+    assert docs.lookup("at Dataset.dropDuplicates(Dataset.scala) skew TTL " + "line " * 20) is None
+
+
+def test_a_log_is_read_from_a_file(tmp_path: Path) -> None:
+    log = tmp_path / "driver.log"
+    log.write_text("INFO x\n" * 10 + "Caused by: java.io.IOException: Stream is corrupted\n")
+    outcome = run("explain", str(log))
+    assert outcome.code == 0
+    assert outcome.out.startswith("### stream is corrupted")
+
+
+def test_with_a_path_the_answer_is_about_that_checkpoint() -> None:
+    path = str(checkpoint_of("trouble_kept_timeouts"))
+    outcome = run("explain", "state grows", path)
+    assert outcome.code == 0
+    assert "The timeout of 80 keys fired and the function kept them" in outcome.out
+    assert "- It has SS203: " in outcome.out
+    assert "- It does not have SS201, SS204" in outcome.out
+    assert f"`inspector timeline {path}`" in outcome.out
+    healthy = run("explain", "OOM", str(checkpoint_of("healthy_kept_timeouts"))).out
+    assert "Healthy: no findings" in healthy
+    assert "- It has " not in healthy
