@@ -14,6 +14,7 @@ from inspector.analyses.shared import stores
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.exceptions import CheckpointError, NotACheckpointError
+from inspector.facts.joins import MatchedRows
 from inspector.model import Redact
 from inspector.render.formats import FORMATS, render
 from inspector.render.report import Report
@@ -100,13 +101,13 @@ def test_a_limit_holds_back_rows_and_changes_no_total() -> None:
 def test_leftovers_tell_which_rows_of_a_join_found_a_partner() -> None:
     path = str(checkpoint_of("join_left_outer"))
     (retention,) = (table for table in api.leftovers(path).tables if table.name == "retention")
-    found = Run.start(path, None).facts(Request(matched=True)).matched
+    found = Run.start(path, None).facts(Request(matched=True)).sums(MatchedRows)
     shown = {
         row["store_name"]: (row["matched_rows"], row["unmatched_rows"]) for row in retention.rows
     }
     assert shown == {store: (rows.matched, rows.unmatched) for (_, store), rows in found.items()}
     assert len(shown) == 2
-    assert Run.start(path, None).facts().matched == {}
+    assert Run.start(path, None).facts().sums(MatchedRows) == {}
 
 
 def test_keys_are_shown_unless_an_audit_judges_them() -> None:

@@ -24,6 +24,7 @@ from inspector.analyses.shared.size_table import (
 )
 from inspector.discovery.tasks import Request
 from inspector.facts.fact import Observed
+from inspector.facts.rewrites import RewriteRuns
 from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.providers.registry import provider_named
 from inspector.render import tabular as t
@@ -248,10 +249,10 @@ def _rewrites(judged: Judged) -> Table:
     version = judged.version
     merged = judged.facts.by_store(version)
     rows = []
-    for name, runs in sorted(judged.facts.rewrites.items()):
+    for name, runs in sorted(judged.facts.sums(RewriteRuns).items()):
         live = merged[name][version].rows
         for n in REWRITTEN:
-            keys = sum(count for length, count in runs.counts.items() if length >= n)
+            keys = sum(count for length, count in runs.lengths.counts.items() if length >= n)
             if keys:
                 rows.append(
                     RewriteRow(

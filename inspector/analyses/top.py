@@ -130,7 +130,7 @@ class TopRequest:
 
 def top_report(judged: Judged, request: TopRequest) -> Report:
     """The first keys of every store by each ranking, and the skew of every store."""
-    joins = any(one.fact.by is TopBy.NUMBER for one in judged.facts.top)
+    joins = any(one.fact.by is TopBy.NUMBER for one in judged.facts.of(TopKey))
     keys = TopRow.table(
         _title(request),
         list(_rows(judged, request)),
@@ -150,7 +150,7 @@ def _rows(judged: Judged, request: TopRequest) -> Iterator[TopRow]:
     checkpoint, facts, redact = judged.checkpoint, judged.facts, request.redact
     totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
-    places = sorted({one.store.name for one in facts.top})
+    places = sorted({one.store.name for one in facts.of(TopKey)})
     for place in places:
         for by in request.rankings:
             ranked = merge_top(_of(facts, place, by), request.most)
@@ -200,7 +200,7 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
 
 
 def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
-    return [one for one in facts.top if one.store.name == place and one.fact.by is by]
+    return [one for one in facts.of(TopKey) if one.store.name == place and one.fact.by is by]
 
 
 def skew_table(judged: Judged) -> Table:

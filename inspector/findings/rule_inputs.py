@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.facts.ages import Ages
+from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.joins import JoinCheck
 from inspector.facts.leftover_facts import LeftoverCount
 from inspector.facts.timer_runs import TimerCalls
+from inspector.facts.variables import EntriesPerKey, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.findings.joins import JoinLifetime, Retention
 from inspector.findings.leftovers import LeftoverTotal
@@ -47,7 +50,7 @@ def store_lifetimes(
             watermark_ms=None if clock is None else _watermark(clock),
             first=_first(versions),
             calls=_calls(facts, name),
-            ages=facts.ages.get(name),
+            ages=facts.sums(Ages).get(name),
             data_batches=sum(
                 c.has_new_data is True
                 for batch, c in checkpoint.logs.clocks.items()
@@ -69,9 +72,9 @@ def join_lifetime(
         name = StoreName(operator.operator_id, store)
         if name in facts.retention:
             sides[store] = retention(checkpoint, facts, name, version, merged.get(name, {}))
-        if name in facts.join_checks:
-            checks[store] = facts.join_checks[name]
-        covered[store] = covered_though_timed(facts.key_time_votes.get(name, {}))
+        if name in facts.sums(JoinCheck):
+            checks[store] = facts.sums(JoinCheck)[name]
+        covered[store] = covered_though_timed(facts.merged(KeyTimeVotes).get(name, {}))
     return JoinLifetime(operator.operator_id, sides, checks, covered)
 
 
@@ -79,7 +82,7 @@ def variable_lives(operator: Operator, version: int, facts: Facts) -> Iterator[V
     """What is known of each store of a transformWithState; nothing for other operators."""
     if operator.processor is None:
         return
-    timers, entries = facts.timers_without_state, facts.entries_per_key
+    timers, entries = facts.sums(TimersWithoutState), facts.sums(EntriesPerKey)
     for store in operator.layout.store_names:
         name = StoreName(operator.operator_id, store)
         family = operator.family(store)
@@ -168,7 +171,7 @@ def newest_times(checkpoint: Checkpoint, facts: Facts) -> list[NewestTime]:
     for operator in checkpoint.operators:
         for store, rule in operator.rules.items():
             field = rule.expiry or rule.event_time
-            ages = facts.ages.get(StoreName(operator.operator_id, store))
+            ages = facts.sums(Ages).get(StoreName(operator.operator_id, store))
             if field is None or field.clock is not Clock.WATERMARK or ages is None:
                 continue
             if ages.newest_ms is not None:

@@ -5,27 +5,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 
 from inspector.decode.field_sizes import RowBytes
-from inspector.facts.ages import Ages, OldestEventTime
+from inspector.facts.ages import OldestEventTime
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Fact, FactT, Observed
 from inspector.facts.heap_prefixes import PrefixFacts
-from inspector.facts.join_times import KeyTimeVotes, RemovedRows, RowsTimedByKey
-from inspector.facts.joins import JoinCheck, MatchedRows
+from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, LeftoverT
 from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import facts_in
-from inspector.facts.rewrites import RewriteRuns
 from inspector.facts.row_bytes import FieldSizes
-from inspector.facts.sizes import SizeCounts
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
-from inspector.facts.top import TopKey
-from inspector.facts.variables import EntriesPerKey, KeyEntries, TimersWithoutState
 from inspector.facts.versions import VersionFacts
 from inspector.merge.key_times import times_with_watermark
 from inspector.merge.resolution import Resolution, habits_of
@@ -56,6 +51,7 @@ class Facts:
 
     def __init__(self, observed: Iterable[Observed[Any]] = ()) -> None:
         self._observed: dict[type[Fact], list[Observed[Any]]] = {}
+        self._merged: dict[type[Fact], dict[StoreName, dict[Hashable, Any]]] = {}
         for one in observed:
             self._observed.setdefault(type(one.fact), []).append(one)
 
@@ -65,22 +61,23 @@ class Facts:
         """All facts of a type, as they were observed."""
         return self._observed.get(kind, [])
 
-    def merged(self, kind: type[FactT]) -> dict[StoreName, dict[Hashable, FactT]]:
+    def merged(self, kind: type[FactT]) -> dict[StoreName, dict[Any, FactT]]:
         """The facts of a type that add, over all partitions: by store and merge key."""
-        found: dict[StoreName, dict[Hashable, list[FactT]]] = {}
-        for one in self.of(kind):
-            key = one.fact.merge_key(one.version)
-            found.setdefault(one.store.name, {}).setdefault(key, []).append(one.fact)
-        return {
-            name: {key: sum_of(facts) for key, facts in by_key.items()}
-            for name, by_key in found.items()
-        }
+        if kind not in self._merged:
+            parts: dict[StoreName, dict[Hashable, list[FactT]]] = {}
+            for one in self.of(kind):
+                key = one.fact.merge_key(one.version)
+                parts.setdefault(one.store.name, {}).setdefault(key, []).append(one.fact)
+            self._merged[kind] = {
+                name: {key: sum_of(facts) for key, facts in by_key.items()}
+                for name, by_key in parts.items()
+            }
+        merged: dict[StoreName, dict[Any, FactT]] = self._merged[kind]
+        return merged
 
-    def _one_each(self, kind: type[FactT]) -> dict[StoreName, FactT]:
-        """The sums of facts that have one for a store."""
-        return {
-            name: sums for name, by_key in self.merged(kind).items() for sums in by_key.values()
-        }
+    def sums(self, kind: type[FactT]) -> dict[StoreName, FactT]:
+        """The facts of a type that all add, over all partitions: one of each store."""
+        return {name: fact for name, facts in self.merged(kind).items() for fact in facts.values()}
 
     # -- rows and versions ------------------------------------------------------------------------
 
@@ -107,18 +104,8 @@ class Facts:
 
     @cached_property
     def _merged_versions(self) -> dict[StoreName, dict[int, VersionFacts]]:
-        merged = cast("dict[StoreName, dict[int, VersionFacts]]", self.merged(VersionFacts))
-        return {name: dict(sorted(versions.items())) for name, versions in sorted(merged.items())}
-
-    @cached_property
-    def ages(self) -> dict[StoreName, Ages]:
-        """When the live rows of each store were last put."""
-        return self._one_each(Ages)
-
-    @cached_property
-    def rewrites(self) -> dict[StoreName, SizeCounts]:
-        """How many live keys were put in exactly so many of the newest versions in a row."""
-        return {name: found.lengths for name, found in self._one_each(RewriteRuns).items()}
+        merged = sorted(self.merged(VersionFacts).items())
+        return {name: dict(sorted(versions.items())) for name, versions in merged}
 
     @cached_property
     def fields(self) -> dict[tuple[StoreName, RowPart], RowBytes]:
@@ -129,11 +116,6 @@ class Facts:
             for sizes in by_side.values()
             if sizes.side is not None
         }
-
-    @cached_property
-    def top(self) -> list[Observed[TopKey]]:
-        """The keys that each partition ranks highest."""
-        return self.of(TopKey)
 
     @cached_property
     def problems(self) -> list[Problem]:
@@ -149,36 +131,11 @@ class Facts:
         return {
             name: {
                 version: one.oldest_ms
-                for version, one in cast("dict[int, OldestEventTime]", versions).items()
+                for version, one in versions.items()
                 if one.oldest_ms is not None
             }
             for name, versions in self.merged(OldestEventTime).items()
         }
-
-    @cached_property
-    def join_checks(self) -> dict[StoreName, JoinCheck]:
-        """What is wrong between the counters and the rows of each join side."""
-        return self._one_each(JoinCheck)
-
-    @cached_property
-    def matched(self) -> dict[StoreName, MatchedRows]:
-        """Rows of each join side by whether they have a partner, where that was requested."""
-        return self._one_each(MatchedRows)
-
-    @cached_property
-    def rows_timed_by_key(self) -> dict[StoreName, int]:
-        """Rows of each join side whose event time is in the join key."""
-        return {name: found.rows for name, found in self._one_each(RowsTimedByKey).items()}
-
-    @cached_property
-    def removed_rows(self) -> dict[StoreName, RemovedRows]:
-        """Rows of each join side that were removed, by whether it was their time."""
-        return self._one_each(RemovedRows)
-
-    @cached_property
-    def key_time_votes(self) -> dict[StoreName, dict[Path, KeyTimeVotes]]:
-        """What the rows of each join side say of every time in the join key."""
-        return cast("dict[StoreName, dict[Path, KeyTimeVotes]]", self.merged(KeyTimeVotes))
 
     @cached_property
     def key_times(self) -> dict[int, Path]:
@@ -186,24 +143,7 @@ class Facts:
 
         An explanation of why nothing is left.
         """
-        return times_with_watermark(self.key_time_votes, self.removed_rows)
-
-    # -- state variables --------------------------------------------------------------------------
-
-    @cached_property
-    def timers_without_state(self) -> dict[StoreName, TimersWithoutState]:
-        """Timers of transformWithState whose keys have no state."""
-        return self._one_each(TimersWithoutState)
-
-    @cached_property
-    def entries_per_key(self) -> dict[StoreName, EntriesPerKey]:
-        """Entries of each list and map of transformWithState by their keys."""
-        return self._one_each(EntriesPerKey)
-
-    @cached_property
-    def key_entries(self) -> list[Observed[KeyEntries]]:
-        """The keys of which each partition has most entries."""
-        return self.of(KeyEntries)
+        return times_with_watermark(self.merged(KeyTimeVotes), self.sums(RemovedRows))
 
     # -- timers and leftovers ---------------------------------------------------------------------
 
@@ -221,10 +161,7 @@ class Facts:
     def resolution(self) -> Resolution:
         """Which clock the timers of each group state followed, by all partitions together."""
         against = {
-            name: {
-                version: one.against
-                for version, one in cast("dict[int, ClockEvidence]", by_version).items()
-            }
+            name: {version: one.against for version, one in by_version.items()}
             for name, by_version in self.merged(ClockEvidence).items()
         }
         kinds = {kind for _, kind in self.calls}

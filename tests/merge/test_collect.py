@@ -73,7 +73,10 @@ def test_rows_that_have_found_a_partner_add_up() -> None:
     found = [seen(MatchedRows(n, 10 * n), n) for n in range(3)]
     found.append(seen(MatchedRows(7), operator=1))
     for order in permutations(found):
-        assert collected(*order).matched == {NAME: MatchedRows(3, 30), OTHER: MatchedRows(7)}
+        assert collected(*order).sums(MatchedRows) == {
+            NAME: MatchedRows(3, 30),
+            OTHER: MatchedRows(7),
+        }
 
 
 def test_what_fields_take_adds_up_by_side() -> None:

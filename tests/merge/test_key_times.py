@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.user_rules import with_rules
-from inspector.facts.join_times import KeyTimeVotes, RemovedRows
+from inspector.facts.join_times import KeyTimeVotes, RemovedRows, RowsTimedByKey
 from inspector.merge.collect import Facts, collect
 from inspector.merge.key_times import covered_though_timed, times_with_watermark
 from inspector.model import JOIN_COUNT_STORES, JOIN_ROW_STORES, Certainty, StoreName
@@ -53,7 +53,7 @@ def facts_of(root: Path, given_rules: UserRules | None = None) -> Facts:
 
 def votes_on(facts: Facts, store: str) -> KeyTimeVotes:
     """What the rows of a side say of the first field of the key."""
-    return facts.key_time_votes[StoreName(0, store)][(0,)]
+    return facts.merged(KeyTimeVotes)[StoreName(0, store)][(0,)]
 
 
 def listed(facts: Facts) -> dict[tuple[str, bytes], int]:
@@ -233,14 +233,14 @@ def test_a_row_of_another_partition_with_another_time_takes_it_back(tmp_path: Pa
     facts = facts_of(checkpoint(tmp_path, partitions({USERS[1]: 1})))
     assert (facts.key_times, listed(facts)) == ({}, {})
     assert [votes_on(facts, store).other for store in (LEFT, RIGHT)] == [2, 0]
-    assert facts.rows_timed_by_key[StoreName(0, LEFT)] == 2
+    assert facts.sums(RowsTimedByKey)[StoreName(0, LEFT)].rows == 2
 
 
 def test_before_any_row_went_nothing_is_explained(tmp_path: Path) -> None:
     sides = partitions()
     write(tmp_path, simulate(HISTORY[:2], sides), sides)
     facts = facts_of(tmp_path)
-    assert facts.rows_timed_by_key[StoreName(0, LEFT)] == 4
+    assert facts.sums(RowsTimedByKey)[StoreName(0, LEFT)].rows == 4
     assert facts.key_times == {}
 
 
@@ -256,7 +256,7 @@ def test_a_side_that_was_removed_late_goes_by_something_else(tmp_path: Path) -> 
             side.values[3] = [r for r in side.values[3] if r[1] is not None]
     write(tmp_path, logs, sides)
     assert (facts := facts_of(tmp_path)).key_times == {}
-    assert facts.removed_rows[StoreName(0, LEFT)].off_time == 2
+    assert facts.sums(RemovedRows)[StoreName(0, LEFT)].off_time == 2
 
 
 @pytest.mark.parametrize(
@@ -341,7 +341,7 @@ def test_a_row_that_outlives_the_time_in_its_key_shows_that_a_real_join_goes_by_
     facts = facts_of(root)
     assert facts.key_times == {0: path}
     assert (facts.totals, facts.leftovers) == ([], [])
-    assert sum(facts.rows_timed_by_key.values()) > 0
+    assert any(timed.rows for timed in facts.sums(RowsTimedByKey).values())
     planted = plant_old_rows(root, place)
     facts = facts_of(root)
     assert (facts.key_times, facts.totals, facts.leftovers) == ({}, [], [])

@@ -21,7 +21,7 @@ def test_both_sides_of_a_healthy_join_agree(
     case: str, stores: tuple[str, ...], rows: tuple[int, int]
 ) -> None:
     """As many rows of each side as Spark's own source of state reads there."""
-    checks = Facts(observed_in(FIXTURES / case / "checkpoint")).join_checks
+    checks = Facts(observed_in(FIXTURES / case / "checkpoint")).sums(JoinCheck)
     assert checks == {
         StoreName(0, store): JoinCheck(rows=count)
         for store, count in zip(stores, rows, strict=True)

@@ -129,7 +129,7 @@ def test_matched_rows_are_those_that_spark_says_have_a_partner(case: str, seed: 
         if row["store"] in JOIN_ROW_STORES
     )
     tasks = matched(tasks_of(FIXTURES / case / "checkpoint", newest))
-    assert facts_of(run_tasks, tasks, seed).matched == {
+    assert facts_of(run_tasks, tasks, seed).sums(MatchedRows) == {
         StoreName(0, store): MatchedRows(flags[store, True], flags[store, False])
         for store in JOIN_ROW_STORES
     }
@@ -144,7 +144,10 @@ def test_they_are_counted_beside_the_other_facts_and_only_if_asked_for() -> None
 
 @pytest.mark.parametrize("case", ["4.3.0/agg_update", "4.0.5/join_inner_v1"])
 def test_other_operators_and_format_1_have_no_flag(case: str) -> None:
-    assert facts_of(run_tasks, matched(tasks_of(FIXTURES / case / "checkpoint"))).matched == {}
+    assert (
+        facts_of(run_tasks, matched(tasks_of(FIXTURES / case / "checkpoint"))).sums(MatchedRows)
+        == {}
+    )
 
 
 # --- what cannot be read ---------------------------------------------------------------------
@@ -162,11 +165,13 @@ def test_a_file_that_cannot_be_read_is_one_problem(tmp_path: Path, function: Any
 def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
     root = copy_of("join_left_outer", tmp_path)
     tasks = matched(tasks_of(root))
-    others = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).matched
-    whole = facts_of(run_tasks, tasks).matched
+    others = facts_of(run_tasks, [task for task in tasks if task.partition_id != 1]).sums(
+        MatchedRows
+    )
+    whole = facts_of(run_tasks, tasks).sums(MatchedRows)
     (root / VICTIM).write_bytes(b"broken")
     left, right = (StoreName(0, store) for store in JOIN_ROW_STORES)
-    found = facts_of(run_tasks, tasks).matched
+    found = facts_of(run_tasks, tasks).sums(MatchedRows)
     assert found == {left: others[left], right: whole[right]}
     assert found != whole
 
@@ -174,6 +179,6 @@ def test_the_other_partitions_are_counted_all_the_same(tmp_path: Path) -> None:
 @pytest.mark.parametrize("function", [run_tasks, run_fields])
 def test_version_0_has_no_rows(tmp_path: Path, function: Any) -> None:
     facts = facts_of(function, matched(tasks_of(copy_of("join_left_outer", tmp_path), 0)))
-    assert set(facts.matched.values()) <= {MatchedRows()}
+    assert set(facts.sums(MatchedRows).values()) <= {MatchedRows()}
     assert {found.rows for found in facts.fields.values()} <= {0}
     assert facts.problems == []

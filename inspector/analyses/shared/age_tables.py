@@ -10,6 +10,8 @@ from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.facts.ages import BEFORE, Ages
+from inspector.facts.join_times import RowsTimedByKey
+from inspector.facts.joins import JoinCheck, MatchedRows
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.model import StoreName
 from inspector.operators.join import VALUE_STORES
@@ -86,7 +88,7 @@ class DiskShares:
 
     def __init__(self, judged: Judged) -> None:
         self._files = state_file_bytes(judged.checkpoint)
-        self._rows = sum(ages.total[1] for ages in judged.facts.ages.values())
+        self._rows = sum(ages.total[1] for ages in judged.facts.sums(Ages).values())
 
     def bytes_of(self, row_bytes: int) -> int | None:
         """File bytes behind so many row bytes."""
@@ -100,7 +102,7 @@ def proof_window(judged: Judged) -> dict[str, Any]:
     batch's clocks.
     """
     checkpoint = judged.checkpoint
-    known = [ages.first_known - 1 for ages in judged.facts.ages.values()]
+    known = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
     if not known:
         return {}
     logged = min(
@@ -120,7 +122,7 @@ def age_table(judged: Judged) -> Table:
         "when the live rows were last put, in batches before the judged one",
         [
             row
-            for name, ages in sorted(judged.facts.ages.items())
+            for name, ages in sorted(judged.facts.sums(Ages).items())
             for row in _age_rows(judged, name, ages)
         ],
     )
@@ -213,7 +215,8 @@ def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
     versions = facts.by_store().get(name, {})
     most = max(behind.values(), default=None)
     newest = behind[max(behind)] if behind else None
-    matched, check = facts.matched.get(name), facts.join_checks.get(name)
+    timed = facts.sums(RowsTimedByKey).get(name)
+    matched, check = facts.sums(MatchedRows).get(name), facts.sums(JoinCheck).get(name)
     return RetentionRow(
         matched_rows=None if matched is None else matched.matched,
         unmatched_rows=None if matched is None else matched.unmatched,
@@ -225,5 +228,5 @@ def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
         newest_version_behind_ms=newest,
         removed_rows=sum(one.removed_rows for one in versions.values() if not one.rebased),
         rows=None if check is None else check.rows,
-        rows_timed_by_key=facts.rows_timed_by_key.get(name),
+        rows_timed_by_key=None if timed is None else timed.rows,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 from inspector.analyses.shared.common import StoreIds, store_ids
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.unknown_watermarks import held_back
 from inspector.facts.expiring import Expiring, Width
+from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import StoreName, TimeoutKind
@@ -80,7 +81,7 @@ def expiring_table(judged: Judged) -> Table:
         judged: by the facts of a request with ``expiring``.
     """
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
-    merged = cast("dict[StoreName, dict[Any, Expiring]]", facts.merged(Expiring))
+    merged = facts.merged(Expiring)
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     rows: list[ExpiringRow] = []
     widths: set[Width] = set()
@@ -107,7 +108,7 @@ def unknown_timers(judged: Judged) -> Iterator[str]:
     """What a reader has to know where timers are listed by both clocks that they may follow."""
     version, facts = judged.version, judged.facts
     for name, by_kind in facts.merged(Expiring).items():
-        both = _by_clock(facts, name, version, cast("Iterable[Expiring]", by_kind.values()))
+        both = _by_clock(facts, name, version, by_kind.values())
         if len(both) > 1:
             yield (
                 f"The bytes do not show which clock the timers of operator {name.operator_id} "
@@ -155,7 +156,7 @@ def _by_clock(
 def _goes_by_key(facts: Facts, name: StoreName) -> bool:
     """Whether the rows of a join show that they go by their event time, which is in the key."""
     path = facts.key_times.get(name.operator_id)
-    votes = None if path is None else facts.key_time_votes.get(name, {}).get(path)
+    votes = None if path is None else facts.merged(KeyTimeVotes).get(name, {}).get(path)
     return votes is not None and votes.same > 0 and not votes.other
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 from inspector.analyses.shared.common import StoreIds, operator_names, store_ids
 from inspector.analyses.shared.heap import StoreHeap
@@ -108,7 +108,7 @@ def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
 
 
 def _rehashed(facts: Facts) -> Mapping[StoreName, Rehashed]:
-    merged = cast("dict[StoreName, dict[Any, Rehashed]]", facts.merged(Rehashed))
+    merged = facts.merged(Rehashed)
     found = {name: one for name, by_key in sorted(merged.items()) for one in by_key.values()}
     return {name: one for name, one in found.items() if one.rows}
 
