@@ -23,7 +23,6 @@ from inspector.analyses.shared.shared_tables import (
 )
 from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.logfile import VANISHED_SLUG
-from inspector.engines.engine import reader_of
 from inspector.model import FileKind, StoreFile
 from inspector.providers.chain import StoreFiles, restorable_versions
 from inspector.providers.common_names import main_path
@@ -120,7 +119,7 @@ def files(path: str | Run, options: Options | None = None) -> Report:
     run = Run.start(path, options)
     if not run.checkpoint.provider.shares_files:
         return files_report(run.subject(), {})
-    if reader_of(run.engine) is not None:
+    if run.engine.reader is not None:
         return replace(files_report(run.subject(), {}), footnotes=(NOT_HERE,))
     shared, problems = shared_by_folder(run.checkpoint)
     for _ in range(MORE_LOOKS if run.can_look_again else 0):

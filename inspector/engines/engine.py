@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
@@ -72,9 +73,50 @@ Watch = Callable[[Callable[[], Measure]], AbstractContextManager[object]]
 """Is entered while tasks run, with a function that says how far they are."""
 
 
-class Engine(Protocol):
-    """Something that runs tasks. It has one verb."""
+class Reader(ABC):
+    """Reads the files of a checkpoint in place of fsspec."""
 
+    @abstractmethod
+    def open(self, path: str) -> tuple[Storage, Selection]:
+        """A checkpoint's listing, and the part of it that a path means.
+
+        Args:
+            path: its root, or a path below it, as Spark's sources take it.
+
+        Raises:
+            NotACheckpointError: nothing is there, or something else.
+            EngineError: it cannot be listed.
+        """
+
+    @abstractmethod
+    def on_driver(self, function: BatchFunction) -> BatchFunction:
+        """The same batch function, for tasks that run in this process."""
+
+
+class Engine(ABC):
+    """Something that runs tasks. It has one verb.
+
+    Attributes:
+        in_process: it runs its tasks in this process, by threads.
+    """
+
+    in_process: ClassVar[bool] = False
+
+    @property
+    def cores(self) -> int | None:
+        """Tasks that run at the same time; None if that is not known."""
+        return None
+
+    @property
+    def reader(self) -> Reader | None:
+        """What reads the files; None where fsspec does."""
+        return None
+
+    def measure(self) -> Measure | None:
+        """How far the tasks that run now are; None if the engine does not count them."""
+        return None
+
+    @abstractmethod
     def map(
         self,
         function: BatchFunction,
@@ -96,35 +138,3 @@ class Engine(Protocol):
             Exception: of an engine in this process, whatever the function raises; what cannot be
                 read is a row, not an exception.
         """
-
-
-class Reader(Protocol):
-    """Reads the files of a checkpoint in place of fsspec."""
-
-    def open(self, path: str) -> tuple[Storage, Selection]:
-        """A checkpoint's listing, and the part of it that a path means.
-
-        Raises:
-            NotACheckpointError: nothing is there, or something else.
-            EngineError: it cannot be listed.
-        """
-
-    def on_driver(self, function: BatchFunction) -> BatchFunction:
-        """The same batch function, for tasks that run in this process."""
-
-
-def cores_of(engine: Engine | None) -> int | None:
-    """How many tasks an engine runs at the same time; None if that is not known."""
-    found: int | None = getattr(engine, "cores", None)
-    return found
-
-
-def reader_of(engine: Engine | None) -> Reader | None:
-    """What reads the files for an engine, if not fsspec."""
-    found: Reader | None = getattr(engine, "reader", None)
-    return found
-
-
-def runs_in_process(engine: Engine) -> bool:
-    """Whether an engine runs its tasks in this process, by threads."""
-    return bool(getattr(engine, "in_process", False))

@@ -38,7 +38,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.credentials import learn, redact
 from inspector.engines import session as sessions
 from inspector.engines.bin_packing import pack, partition_keys
-from inspector.engines.engine import BatchFunction, Work
+from inspector.engines.engine import BatchFunction, Reader, Work
 from inspector.engines.hadoop_listing import (
     ListedFile,
     Listing,
@@ -97,7 +97,7 @@ _CHUNKS_OF_CONTENT = (
 )
 
 
-class HadoopFiles:
+class HadoopFiles(Reader):
     """The files that a session of Spark can read.
 
     Args:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from inspector.engines.engine import BatchFunction, Merge, Work
+from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
 @dataclass(frozen=True)
-class LocalEngine:
+class LocalEngine(Engine):
     """Runs tasks by threads of this process.
 
     Attributes:

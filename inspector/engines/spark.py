@@ -33,7 +33,7 @@ from inspector.engines.arrow_encoding import (
     merged_in_part,
 )
 from inspector.engines.bin_packing import by_group, group_count, pack
-from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Measure, Merge, Work
+from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Measure, Merge, Work
 from inspector.engines.hadoop import HadoopFiles
 from inspector.engines.session_scope import scope_of
 from inspector.engines.staging import on_staged_files
@@ -48,7 +48,7 @@ _MERGERS = 16
 _OTHER_PYTHON = "set PYSPARK_PYTHON or spark.pyspark.python to one like the driver's"
 
 
-class SparkEngine:
+class SparkEngine(Engine):
     """Runs tasks on the executors of a session.
 
     Args:
@@ -68,7 +68,7 @@ class SparkEngine:
         tune_workers: bool | None = None,
     ) -> None:
         self.session = session
-        self.reader = reader
+        self._reader = reader
         self.note: str | None = None
         owned = scope_of(session).owns_workers
         self._tune_workers = owned if tune_workers is None else tune_workers
@@ -123,6 +123,11 @@ class SparkEngine:
                     "that of the driver: remove it there, or install the same wheel on both"
                 )
         return workers.kernel_note(found)
+
+    @property
+    def reader(self) -> HadoopFiles | None:
+        """What reads the files, if not fsspec on each worker."""
+        return self._reader
 
     def measure(self) -> Measure:
         """How many tasks of the stages that run now are done; Spark Connect does not say."""
@@ -183,10 +188,10 @@ class SparkEngine:
         return self._mapped(*encoded(function, schema), work)
 
     def _mapped(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
-        names = self.reader.names(work) if self.reader else []
+        names = self._reader.names(work) if self._reader else []
         count = group_count(work, self.cores)
-        if self.reader and names:
-            tasks = self.reader.frame(work, count)
+        if self._reader and names:
+            tasks = self._reader.frame(work, count)
             run = on_staged_files(run, names)
         else:
             tasks = self.session.range(0, count, 1, count)
@@ -205,7 +210,7 @@ class SparkEngine:
 
     def computing(self) -> AbstractContextManager[None]:
         """Confs that the session needs while a frame is computed; restored afterwards."""
-        return self.reader.small_batches() if self.reader else nullcontext()
+        return self._reader.small_batches() if self._reader else nullcontext()
 
     def _probe(self) -> list[str]:
         probe = F.udf(workers.probe(), StringType(), useArrow=False)

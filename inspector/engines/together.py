@@ -14,16 +14,7 @@ from hashlib import blake2b
 from threading import BoundedSemaphore, Condition
 from typing import TYPE_CHECKING, Any
 
-from inspector.engines.engine import (
-    BatchFunction,
-    Engine,
-    Merge,
-    Reader,
-    Work,
-    cores_of,
-    reader_of,
-    runs_in_process,
-)
+from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,7 +23,7 @@ OWNERS = "owners"
 """The column that says whose a result is, as long as it travels with those of others."""
 
 
-class Limited:
+class Limited(Engine):
     """An engine of this process, of which all users together run so many tasks at a time.
 
     Args:
@@ -40,11 +31,17 @@ class Limited:
         tasks: of all users, at the same time.
     """
 
+    in_process = True
+
     def __init__(self, engine: Engine, tasks: int) -> None:
         self._engine = engine
         self._free = BoundedSemaphore(tasks)
-        self.cores = tasks
-        self.in_process = runs_in_process(engine)
+        self._tasks = tasks
+
+    @property
+    def cores(self) -> int:
+        """Tasks that run at the same time."""
+        return self._tasks
 
     def map(
         self,
@@ -77,7 +74,7 @@ class _Request:
     done: bool = False
 
 
-class Together:
+class Together(Engine):
     """An engine whose users' tasks are one job as soon as every one of them waits for results.
 
     A user joins before its thread starts and leaves when it ends. A job that fails is done
@@ -96,12 +93,12 @@ class Together:
     @property
     def reader(self) -> Reader | None:
         """What reads the files in place of fsspec, if anything does."""
-        return reader_of(self._engine)
+        return self._engine.reader
 
     @property
     def cores(self) -> int | None:
         """Tasks that run at the same time; None if that is not known."""
-        return cores_of(self._engine)
+        return self._engine.cores
 
     def join(self) -> None:
         """Count one more user: jobs wait for its tasks until it leaves."""

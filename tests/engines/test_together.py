@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
-from inspector.engines.engine import BatchFunction, Merge, Work
+from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.engines.together import Limited, Together
 from inspector.schemas import ROWS, batch_of
@@ -34,12 +34,16 @@ def texts(batches: Iterable[pa.RecordBatch]) -> list[str]:
     return [str(text) for batch in batches for text in batch.column("message").to_pylist()]
 
 
-class Cluster:
+class Cluster(Engine):
     """Stands for Spark: pickles what it runs, and mixes the results of all tasks into one batch."""
 
     def __init__(self) -> None:
         self.jobs: list[list[str]] = []
-        self.reader: Any = object()
+        self._reader: Any = object()
+
+    @property
+    def reader(self) -> Any:
+        return self._reader
 
     def map(
         self,

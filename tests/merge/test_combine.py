@@ -13,7 +13,7 @@ import pytest
 
 from inspector import api
 from inspector.discovery.tasks import Request
-from inspector.engines.engine import BatchFunction, Merge, Work
+from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
 from inspector.merge import combine
@@ -32,7 +32,7 @@ COMMANDS = (api.audit, api.verify, api.leftovers, api.sizes, api.top, api.sharin
 
 
 @dataclass
-class Merging:
+class Merging(Engine):
     """An engine that merges as Spark does: facts with the same keys meet in one call."""
 
     facts: list[int] = field(default_factory=list)

@@ -45,8 +45,6 @@ from inspector.engines.engine import (
     Merge,
     Reader,
     Work,
-    reader_of,
-    runs_in_process,
 )
 from inspector.engines.local import stream_tasks
 from inspector.engines.shared import SharedEngines
@@ -147,7 +145,9 @@ class Run:
         schemas = UserSchemas.parse(options.key_schemas, options.value_schemas)
 
         near = None if whole_logs else Near(_batch(options))
-        reopen = _opening(path, options, reader_of(engine), (selection, schemas), near)
+        reopen = _opening(
+            path, options, engine.reader if engine else None, (selection, schemas), near
+        )
         checkpoint = reopen()
         checkpoint.check_selection()
         version = checkpoint.version_of(options.batch, options.state_version)
@@ -307,7 +307,7 @@ class Run:
         files = sum(len(store.files) for task in tasks for store in task.stores)
         few = partitions or files <= MANY
         merge = None if few else Merge(KEYS, combining(self.version))
-        ahead = files_ahead(tasks) if runs_in_process(self.engine) else ()
+        ahead = files_ahead(tasks) if self.engine.in_process else ()
         with upcoming(self.checkpoint.storage, ahead):
             yield from self.map(run_tasks, tasks, merge)
 
@@ -319,8 +319,8 @@ class Run:
 
         work = [work_of(task) for task in tasks]
         batches = self.engine.map(function, facts_schema(), work, merge)
-        on_spark = getattr(self.engine, "measure", None)
-        return self._watched(batches, on_spark or _reading(sum(each.weight for each in work)))
+        read = _reading(sum(each.weight for each in work))
+        return self._watched(batches, lambda: self.engine.measure() or read())
 
     def stream(
         self, function: BatchFunction, specs: Sequence[str], file_bytes: int = 0
@@ -332,7 +332,7 @@ class Run:
             specs: tasks as JSON, of this run's checkpoint or of another that is open.
             file_bytes: of their files; 0 if that is unknown.
         """
-        reader = reader_of(self.engine)
+        reader = self.engine.reader
         batches = stream_tasks(reader.on_driver(function) if reader else function, specs)
         return self._watched(batches, _reading(file_bytes))
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-from inspector.engines.engine import BatchFunction, Engine, cores_of, runs_in_process
+from inspector.engines.engine import BatchFunction, Engine
 from inspector.exceptions import EngineError, InspectorError
 
 if TYPE_CHECKING:
@@ -75,15 +75,15 @@ def split(tasks: Iterable[Task], run: Splits) -> list[Task]:
     from inspector.discovery.key_ranges import split_task  # noqa: PLC0415 - not for ``info``
 
     tasks = list(tasks)
-    cores = cores_of(run.engine)
-    if runs_in_process(run.engine) and cores is not None:
+    cores = run.engine.cores
+    if run.engine.in_process and cores is not None:
         tasks = with_idle_cores(tasks, cores)
         cores = -(-cores // 2)  # a task that is alone takes two
     counts = ranges_for_cores(tasks, cores)
     limit = run.options.memory_limit
     if limit is None:
         return [each for task, n in zip(tasks, counts, strict=True) for each in split_task(task, n)]
-    at_once = 1 if hasattr(run.engine, "session") else cores_of(run.engine) or 1
+    at_once = (run.engine.in_process and run.engine.cores) or 1
     memory = _key_memory(limit, at_once)
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
     parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]

@@ -19,7 +19,6 @@ from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import MORE_LOOKS, gone_from, restores
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
-from inspector.engines.engine import reader_of
 from inspector.exceptions import OutpacedError
 from inspector.model import Problem, StoreName
 from inspector.passes.changes import ChangesTask, changes_of
@@ -89,7 +88,7 @@ def looking(run: Run) -> Look[Task]:
 def looks_at(run: Run) -> bool:
     """Whether a store may be listed again."""
     # What Spark fetches for a task is a copy, which nothing moves.
-    return run.can_look_again and reader_of(run.engine) is None
+    return run.can_look_again and run.engine.reader is None
 
 
 def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
