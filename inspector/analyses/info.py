@@ -25,6 +25,9 @@ from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table, Unit
 
+BY_NAMES = " (by the names of the files; `verify` reads them)"
+"""How far a look at the listing alone carries."""
+
 _CONFS = (
     "stateStore.providerClass",
     "stateStore.compression.codec",
@@ -121,6 +124,8 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
         "last_committed_batch": logs.last_committed,
         "state_file_bytes": state_file_bytes(checkpoint),
     }
+    if subject.restart is not None:
+        summary["restart"] = f"{subject.restart.sentence[:-1]}{BY_NAMES}."
     stores = StoreInfoRow.table(
         "stores",
         [

@@ -22,6 +22,7 @@ from inspector.discovery.state_checks import UNFINISHED_ERROR
 from inspector.exceptions import LimitError, NoSchemaError, RowError
 from inspector.model import READABLE, BatchId, FileKind, Problem, StoreFile, StoreId
 from inspector.providers.chain import StoreFiles
+from inspector.time_text import time_ms_text
 
 REPAIRS = "4.2"
 """The first release that goes back to an older snapshot where the newest cannot be read."""
@@ -106,6 +107,21 @@ class Restart:
         if self.obstacles:
             return False
         return None if self.unknown else True
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing stands in its way, and no batch runs again."""
+        return self.possible is True and not self.again and not self.needs_repair
+
+    @property
+    def unfinished(self) -> str:
+        """``Batch 4 was planned at ... and has no commit; ...``: of one that runs again."""
+        planned = "" if self.planned_ms is None else f" at {time_ms_text(self.planned_ms)}"
+        since = "nothing" if self.committed is None else f"nothing after batch {self.committed}"
+        return (
+            f"batch {self.batch} was planned{planned} and has no commit, so it is running or was "
+            f"stopped; {since} has been committed."
+        )
 
     @property
     def needs_repair(self) -> tuple[Load, ...]:

@@ -11,6 +11,7 @@ from inspector.checkpoint.logfile import (
     STORAGE_SLUG,
     VANISHED_SLUG,
 )
+from inspector.discovery.restart import Restart
 from inspector.exceptions import NoSchemaError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.findings.catalogue import (
@@ -75,19 +76,33 @@ NO_FINDING = ("codec-mismatch", "uncommitted", COMPARED, NoSchemaError.slug)
 """Slugs of what is only remarkable, or follows from another problem: a schema that is missing."""
 
 
+_HARMLESS_TO_DO = (
+    "nothing is needed to go on, and Spark's cleanup removes these versions in time; to roll back "
+    "to one of them restore the file from a backup"
+)
+
+
 def judge_problems(
-    problems: Iterable[Problem], thresholds: Thresholds = DEFAULTS
+    problems: Iterable[Problem], thresholds: Thresholds = DEFAULTS, restart: Restart | None = None
 ) -> Iterator[Finding]:
-    """One finding for each kind of problem in each operator."""
-    grouped: dict[tuple[Kind, int | None, bool], list[Problem]] = {}
+    """One finding for each kind of problem in each operator.
+
+    Args:
+        problems: by the listing and by the files.
+        thresholds: from which number on.
+        restart: what the query restarts from; damage that it does without is a warning.
+    """
+    grouped: dict[tuple[Kind, int | None, Severity], list[Problem]] = {}
     for problem in problems:
         if problem.slug in NO_FINDING:
             continue
         kind = KIND_OF_PROBLEM.get(problem.slug, UNDECODABLE_FILE)
         operator = problem.store.operator_id if problem.store else None
-        moved = problem.slug == MOVED_SLUG
-        grouped.setdefault((kind, operator, moved), []).append(problem)
-    for (kind, operator, moved), of_kind in grouped.items():
+        severity = Severity.INFO if problem.slug == MOVED_SLUG else kind.severity
+        if kind in (MISSING_DELTA, UNDECODABLE_FILE) and restart and restart.loads_without(problem):
+            severity = Severity.WARNING
+        grouped.setdefault((kind, operator, severity), []).append(problem)
+    for (kind, operator, severity), of_kind in grouped.items():
         if not thresholds.reports(kind.id, len(of_kind)):
             continue
         first = of_kind[0]
@@ -98,18 +113,31 @@ def judge_problems(
             kind,
             Certainty.PROVEN,
             f"{place}{first.message}{more}",
-            MOVED_TO_DO if moved else kind.to_do,
+            _to_do(kind, severity),
             operator,
-            cause=MOVED_CAUSE if moved else _cause(kind, first, others),
-            severity=Severity.INFO if moved else kind.severity,
+            cause=_cause(kind, severity, first, others),
+            severity=severity,
         )
 
 
-def _cause(kind: Kind, first: Problem, others: int) -> str:
+def _to_do(kind: Kind, severity: Severity) -> str:
+    if severity is kind.severity:
+        return kind.to_do
+    return MOVED_TO_DO if severity is Severity.INFO else _HARMLESS_TO_DO
+
+
+def _cause(kind: Kind, severity: Severity, first: Problem, others: int) -> str:
     """What is the matter, with the place of the first that is: who reads it has to go there."""
+    if severity is Severity.INFO and kind is CHANGED_DURING_SCAN:
+        return MOVED_CAUSE
     if first.path is None or kind not in (MISSING_DELTA, UNDECODABLE_FILE):
         return kind.cause
     place = f"{first.path} (and {others:,} more)" if others else first.path
+    if severity is Severity.WARNING:
+        lost = f"Reading {place} failed: {first.message}"
+        if kind is MISSING_DELTA:
+            lost = f"A delta file is missing from {place}"
+        return f"{lost}; the query restarts without it, and only earlier versions are lost."
     if kind is MISSING_DELTA:
         return (
             f"A delta file is missing from {place}, so no state version from it on can be loaded "

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.restart import restart_of
 from inspector.exceptions import MissingVersionError
 from inspector.facts.misplaced import MisplacedKeys
 from inspector.facts.versions import VersionFacts
@@ -95,7 +96,9 @@ def judge_integrity(
     for name, places in _placements(facts).items():
         found += judge_placement(name.operator_id, name.store_name, places)
     reported = [one for one in found if thresholds.reports(one.kind.id, one.rows)]
-    return _gravest_first([*judge_problems(problems, thresholds), *reported])
+    newest = version == checkpoint.newest_version
+    restart = restart_of(checkpoint, problems) if newest else None
+    return _gravest_first([*judge_problems(problems, thresholds, restart), *reported])
 
 
 def _gravest_first(found: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -6,6 +6,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inspector.discovery.restart import Restart
 from inspector.findings.finding import Finding, Severity
 from inspector.model import READABLE, Problem
 
@@ -132,6 +133,7 @@ class Verdict:
         size: None from a command that looks at files alone.
         leftovers: rows that should be gone and are there; exact. None if the rule of a store is not
             known because it has no schema.
+        restart: how the query restarts; None where a part, or an older version, was judged.
     """
 
     level: Level
@@ -143,6 +145,7 @@ class Verdict:
     cause: Cause | None = None
     size: StateSize | None = None
     leftovers: int | None = 0
+    restart: Restart | None = None
 
 
 def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:

@@ -68,6 +68,7 @@ def render_json(report: Report) -> Iterator[str]:
 def verdict_value(verdict: Verdict, report: Report) -> dict[str, Any]:
     """A verdict as JSON: level and counts, and its parts as objects or null."""
     size, growth, cause = verdict.size, verdict.growth, verdict.cause
+    restart = verdict.restart
     return {
         "level": verdict.level.value,
         "errors": verdict.errors,
@@ -75,6 +76,17 @@ def verdict_value(verdict: Verdict, report: Report) -> dict[str, Any]:
         "infos": verdict.infos,
         "problems": verdict.problems,
         "leftovers": verdict.leftovers,
+        "restart": restart
+        and {
+            "possible": restart.possible,
+            "batch": restart.batch,
+            "again": restart.again,
+            "planned_ms": restart.planned_ms,
+            "planned": None if restart.planned_ms is None else time_ms_text(restart.planned_ms),
+            "committed_batch": restart.committed,
+            "sentence": restart.sentence,
+            "obstacles": [str(obstacle) for obstacle in restart.obstacles],
+        },
         "size": size
         and {"rows": size.rows, "row_bytes": size.bytes, "heap_bytes": size.heap_bytes},
         "growth": growth

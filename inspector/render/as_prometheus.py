@@ -16,7 +16,7 @@ from typing import Any
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.gates import Passed
 from inspector.findings.metrics import BY_NAME
-from inspector.findings.verdict import Level, level_of
+from inspector.findings.verdict import Level
 from inspector.plain_text import escape
 from inspector.render.report import Report
 
@@ -79,11 +79,10 @@ def observed(report: Report) -> Observed:
         none = {(kind.id, kind.severity.word): 0 for kind in CATALOGUE if kind.id not in ids}
         found.update(none)
     timestamp = summary.get("batch_timestamp_ms")
-    level = level_of(report.findings, report.problems)
     return Observed(
         escape(report.checkpoint),
         escape(str(summary.get("query_id") or "")),
-        level,
+        report.level,
         dict(report.metrics),
         summary.get("batch_id"),
         None if timestamp is None else timestamp / 1000,

@@ -46,7 +46,8 @@ class Line(NamedTuple):
     """A line of the first screen.
 
     Attributes:
-        kind: ``part``, ``verdict``, ``gates``, ``growth``, ``share``, ``to_do`` or ``more``.
+        kind: ``part``, ``verdict``, ``gates``, ``restart``, ``growth``, ``share``,
+            ``to_do`` or ``more``.
         text: one or two whole sentences; that of ``more`` ends with a command line.
         code: that command line.
     """
@@ -124,12 +125,18 @@ def _lines(report: Report) -> Iterator[Line]:
     growing = growth is not None and growth.growing
     yield Line("verdict", _first(verdict, report))
     yield from _gates(report)
+    restart = verdict.restart
+    if restart is not None and not restart.is_plain:
+        yield Line("restart", restart.sentence)
     if verdict.size is not None and (cause is not None or growing):
         yield Line("growth", _growth(growth, verdict.size, verdict.level))
     if cause is not None:
         share = _share(cause, report.part)
         if share:
             yield Line("share", share)
+    if restart is not None and restart.is_plain:
+        yield Line("restart", restart.sentence)
+    if cause is not None:
         yield from _next(cause.to_do, cause.command, report)
     elif growth is not None and growing and verdict.level is not Level.UNREADABLE:
         to_do, command = _of_growth(growth)
@@ -158,7 +165,10 @@ def _first(verdict: Verdict, report: Report) -> str:
         return f"{_WORDS[verdict.level]}: {cause.sentence}{_place(cause)}"
     if growth is not None and growth.growing:
         return growth_text(growth)
+    restart = verdict.restart
     standing = "" if verdict.size is None else f"; {_standing(growth, verdict.size)}"
+    if restart is not None and restart.again:
+        return f"Not finished: {restart.unfinished} No findings{standing}."
     healthy = "Healthy" if report.part is None else "Healthy as far as this part shows"
     return f"{healthy}: no findings{standing}."
 

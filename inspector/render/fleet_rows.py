@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from inspector.findings.gates import Passed
-from inspector.findings.verdict import Level, Verdict, level_of
+from inspector.findings.verdict import Level, Verdict
 from inspector.render.first_screen import growth_text
 from inspector.render.report import Column, Report, Unit
 from inspector.render.units import counted
@@ -27,6 +27,7 @@ JUDGED = (
     Column("warnings", Unit.COUNT),
     Column("infos", Unit.COUNT),
     Column("problems", Unit.COUNT),
+    Column("restarts"),
     Column("batch_id", Unit.ID),
     Column("query_id"),
     EXIT_CODE,
@@ -34,7 +35,17 @@ JUDGED = (
 """Of a command that judges."""
 
 WIDE = frozenset(
-    ("heap_bytes", "errors", "warnings", "infos", "problems", "batch_id", "query_id", "exit_code")
+    (
+        "heap_bytes",
+        "errors",
+        "warnings",
+        "infos",
+        "problems",
+        "restarts",
+        "batch_id",
+        "query_id",
+        "exit_code",
+    )
 )
 _IMPORTANT = "checkpoint level row_bytes gates_exceeded new_or_worse bytes_per_hour leftovers rows"
 RANKS = {name: rank for rank, name in enumerate((*_IMPORTANT.split(), "message"))}
@@ -48,7 +59,7 @@ _UNITS = {"ms": Unit.TIME_MS, "bytes": Unit.BYTES, "id": Unit.ID, "version": Uni
 
 def row_of(report: Report) -> tuple[dict[str, Any], tuple[Column, ...]]:
     """The row of a report, and its columns; problems are known when its tables have been read."""
-    level = {"level": level_of(report.findings, report.problems).value}
+    level = {"level": report.level.value}
     if report.verdict is None or not report.metrics:
         return level | _row(report), _columns(report)
     return level | _judged_row(report, report.verdict), JUDGED
@@ -89,6 +100,7 @@ def _judged_row(report: Report, verdict: Verdict) -> dict[str, Any]:
         "warnings": verdict.warnings,
         "infos": verdict.infos,
         "problems": verdict.problems,
+        "restarts": verdict.restart and verdict.restart.possible,
         "batch_id": report.summary.get("batch_id"),
         "query_id": report.summary.get("query_id"),
     }

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from inspector.findings.baseline import Comparison, failing
 from inspector.findings.finding import Finding, Severity
 from inspector.findings.gates import Gate, Passed
-from inspector.findings.verdict import Verdict
+from inspector.findings.verdict import Level, Verdict, level_of
 from inspector.model import READABLE, Problem
 from inspector.render.streamed import StreamedRows
 
@@ -190,6 +190,13 @@ class Report:
     def complete(self) -> bool:
         """Whether all that should have been read could be; known when the rows have been read."""
         return all(problem.slug in READABLE for problem in self.problems)
+
+    @property
+    def level(self) -> Level:
+        """How much the checkpoint needs a person; known when the rows have been read."""
+        restart = None if self.verdict is None else self.verdict.restart
+        stopping = (p for p in self.problems if restart is None or not restart.loads_without(p))
+        return level_of(self.findings, tuple(stopping))
 
     @property
     def failing(self) -> tuple[Finding, ...]:

@@ -252,6 +252,7 @@ def _definitions() -> dict[str, Schema]:
     return {
         "part": _part(),
         "verdict": _verdict(),
+        "restart": _restart(),
         "growth": _growth(),
         "cause": _cause(),
         "summary": {
@@ -307,6 +308,7 @@ def _verdict() -> Schema:
             "infos": _COUNT,
             "problems": _COUNT,
             "leftovers": _TYPES[Unit.COUNT] | {"description": "Rows that should be gone."},
+            "restart": {"anyOf": [{"$ref": "#/$defs/restart"}, {"type": "null"}]},
             "size": {
                 "anyOf": [
                     _object({"rows": _COUNT, "row_bytes": _COUNT, "heap_bytes": _COUNT}),
@@ -319,6 +321,22 @@ def _verdict() -> Schema:
             "cause": {"anyOf": [{"$ref": "#/$defs/cause"}, {"type": "null"}]},
         }
     ) | {"description": "What one has to know first; null from a command that judges nothing."}
+
+
+def _restart() -> Schema:
+    return _object(
+        {
+            "possible": _or_null(_FLAG)
+            | {"description": "Null where a file that Spark reads could not be judged."},
+            "batch": _COUNT | {"description": "The batch that runs first."},
+            "again": _FLAG | {"description": "It was planned before, and has no commit."},
+            "planned_ms": _or_null(_INTEGER),
+            "planned": _or_null(_TIME),
+            "committed_batch": _or_null(_COUNT),
+            "sentence": _TEXT,
+            "obstacles": {"type": "array", "items": _TEXT},
+        }
+    ) | {"description": "How the query restarts; null of a part or an older version."}
 
 
 def _growth() -> Schema:

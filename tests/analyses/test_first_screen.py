@@ -60,7 +60,7 @@ def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None
     assert verdict["growth"]["growing"] is grows
     if finding is None:
         assert (verdict["level"], verdict["cause"]) == ("ok", None)
-        assert rest[0].startswith("What to do: ")
+        assert rest[1].startswith("What to do: ")
         return
     assert any(line.startswith("What to do: ") for line in rest)
     assert verdict["cause"]["finding"] == finding
@@ -70,10 +70,11 @@ def test_the_first_two_lines_name_the_cause_and_the_growth(trouble: str) -> None
 @pytest.mark.parametrize("trouble", sampled(tuple(TROUBLES), 3))
 def test_a_healthy_twin_says_so_on_its_first_line(trouble: str) -> None:
     path = checkpoint_of(f"healthy_{trouble}")
-    (line,) = first_lines(path)
+    line, restart = first_lines(path)
     assert re.fullmatch(
         r"Healthy: no findings; the state does not grow \([\d,]+ rows, [\d.]+ KiB\)\.", line
     )
+    assert re.fullmatch(r"Restarts from batch \d+: yes, from .*\.", restart)
     assert run("audit", path).code == 0
 
 
@@ -123,7 +124,7 @@ def test_what_waits_for_a_watermark_is_the_share_of_one_that_stands_still() -> N
 
 
 def test_growth_by_new_keys_without_a_finding_is_told_apart() -> None:
-    first, second, to_do, more = first_lines(checkpoint_of("fmgws_no_timeout"))
+    first, second, _, to_do, more = first_lines(checkpoint_of("fmgws_no_timeout"))
     assert first == (
         "Growing by new keys only: ~3,420 keys come per hour, ~21 % as many go, and nothing that "
         "has expired is left."
@@ -173,8 +174,28 @@ def test_a_query_without_state_is_healthy(tmp_path: Path) -> None:
     for batch in range(5, 10):  # a batch without new data, as 5 is, shows that there was state
         (path / "offsets" / str(batch)).unlink()
         (path / "commits" / str(batch)).unlink()
-    (line,) = first_lines(path)
-    assert line == "Healthy: no findings; the state is empty."
+    assert first_lines(path) == [
+        "Healthy: no findings; the state is empty.",
+        "Restarts from batch 5: yes, with an empty state.",
+    ]
+
+
+def test_a_batch_without_a_commit_is_not_healthy() -> None:
+    first, second, *_ = first_lines(checkpoint_of("uncommitted"))
+    assert first.startswith("Not finished: batch 4 was planned at 2024-01-01T00:00:40.000Z")
+    assert "nothing after batch 3 has been committed" in first
+    assert "yes, from 4 deltas" in second
+
+
+def test_damage_that_a_restart_does_without_is_a_warning(tmp_path: Path) -> None:
+    path = copy_of("snapshots_cleaned", tmp_path)
+    (path / "state/0/0/9.delta").unlink()
+    document = run("audit", path, "-o", "json").json
+    assert document["verdict"]["level"] == "warning"
+    assert document["verdict"]["restart"]["possible"] is True
+    (finding,) = document["findings"]
+    assert (finding["id"], finding["severity"]) == ("SS101", "warning")
+    assert "only earlier versions are lost" in finding["cause"]
 
 
 def test_state_that_is_gone_is_not_healthy(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from inspector.checkpoint.layout import StoreLayout
 from inspector.checkpoint.roots import Selection
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import was_left
+from inspector.discovery.restart import Restart, restart_of
 from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
@@ -94,6 +95,13 @@ class Subject:
             file_bytes=_bytes(read),
             of_file_bytes=_bytes(there),
         )
+
+    @property
+    def restart(self) -> Restart | None:
+        """How the query restarts; None where a part of it, or an older version, is judged."""
+        if self.part is not None or self.version != self.checkpoint.newest_version:
+            return None
+        return restart_of(self.checkpoint, self.problems)
 
     def report(  # noqa: PLR0913 - the parts of a report
         self,

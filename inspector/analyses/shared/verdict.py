@@ -22,7 +22,7 @@ from inspector.findings.judge import judge
 from inspector.findings.quantities import sentence
 from inspector.findings.verdict import Cause, StateSize, Verdict, level_of
 from inspector.merge.collect import Facts
-from inspector.model import Problem, StoreName
+from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.operators.rule import Clock
 
@@ -39,7 +39,7 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict on a version, by its findings."""
     state = _State(judged.checkpoint, judged.version, judged.facts, heap_by_store(judged))
     return replace(
-        _counted(findings, judged.problems, _cause(findings, state)),
+        _counted(findings, judged, _cause(findings, state)),
         growth=state_growth(judged, state.size),
         size=state.size,
         leftovers=leftover_count(judged),
@@ -58,15 +58,16 @@ def leftover_count(judged: Judged) -> int | None:
 def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict of a command that looks at files alone: nothing of growth and size."""
     state = _State(judged.checkpoint, judged.version, Facts(), {})
-    return _counted(findings, judged.problems, _cause(findings, state))
+    return _counted(findings, judged, _cause(findings, state))
 
 
-def _counted(
-    findings: Sequence[Finding], problems: Sequence[Problem], cause: Cause | None
-) -> Verdict:
+def _counted(findings: Sequence[Finding], judged: Judged, cause: Cause | None) -> Verdict:
     severities = Counter(finding.severity for finding in findings)
+    problems, restart = judged.problems, judged.restart
+    stopping = [one for one in problems if restart is None or not restart.loads_without(one)]
     return Verdict(
-        level=level_of(findings, problems),
+        level=level_of(findings, stopping),
+        restart=restart,
         errors=severities[Severity.ERROR],
         warnings=severities[Severity.WARNING],
         infos=severities[Severity.INFO],

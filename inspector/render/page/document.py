@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from inspector.findings.finding import Finding
 from inspector.findings.quantities import sentence
-from inspector.findings.verdict import Level, Verdict, level_of
+from inspector.findings.verdict import Level, Verdict
 from inspector.plain_text import escape
 from inspector.render.as_json import LISTED, render_json
 from inspector.render.cells import UNKNOWN, summary_name
@@ -151,7 +151,7 @@ def _view(report: Report, prefix: str) -> CheckpointView:
         prefix,
         _name(report.checkpoint),
         report.checkpoint,
-        _level(report).value,
+        report.level.value,
         _headline(report),
         summary,
         list(_sections(report)),
@@ -208,12 +208,6 @@ def _headline(report: Report) -> list[Line]:
     return [*first_screen(report), *([] if report.verdict else [Line("verdict", report.command)])]
 
 
-def _level(report: Report) -> Level:
-    if report.verdict is not None:
-        return report.verdict.level
-    return level_of(report.findings, report.problems)
-
-
 def _name(path: str) -> str:
     """The last two parts of a path: the last one alone is often ``checkpoint``."""
     return "/".join(path.rstrip("/").split("/")[-2:]) or path
@@ -223,7 +217,7 @@ def _name(path: str) -> str:
 
 
 def _urgency(report: Report) -> tuple[int, int, str]:
-    return -_level(report).rank, -(report.summary.get("row_bytes") or 0), report.checkpoint
+    return -report.level.rank, -(report.summary.get("row_bytes") or 0), report.checkpoint
 
 
 def _fleet_part(report: Report, prefix: str) -> Markup:
@@ -277,7 +271,7 @@ def _fleet(
 def _fleet_row(report: Report, link: str) -> dict[str, Any]:
     severities = Counter(finding.severity.word for finding in report.findings)
     counts = [Cell(str(severities[word]), severities[word]) for word in ("error", "warning")]
-    level = _level(report)
+    level = report.level
     return {
         "rank": level.rank,
         "level": level.value,
