@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Any
 
 from inspector.analyses.shared.appended import appended_notes
 from inspector.analyses.shared.declare import analysis
@@ -118,7 +118,7 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
     checkpoint, version = subject.checkpoint, subject.version
     logs = checkpoint.logs
     batches = list(logs.clocks)
-    summary = {
+    summary: dict[str, Any] = {
         "oldest_batch_in_log": batches[0] if batches else None,
         "newest_batch_in_log": batches[-1] if batches else None,
         "last_committed_batch": logs.last_committed,
