@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.declare import Option, View, analysis
 from inspector.analyses.shared.driver_tables import driver_table
+from inspector.analyses.shared.estimate import EstimateRow, estimate_audits, wrong_price
 from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
@@ -89,6 +90,16 @@ FINDINGS_DATA = driver_table(
 )
 
 
+def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
+    """What is wrong with the options of a command line, before anything is listed."""
+    if not parsed["estimate"]:
+        return "--price is for --estimate" if parsed["price"] else wrong_options(parsed)
+    for name in ("max", "baseline", "html"):
+        if parsed[name]:
+            return f"--estimate judges nothing and makes no page, got --{name}"
+    return wrong_price(parsed["price"])
+
+
 @analysis(
     uses=(RULES, THRESHOLDS, redacting(Redact.HASH), WORK, SCHEMAS, PART, AT_VERSION),
     tables=(
@@ -100,6 +111,7 @@ FINDINGS_DATA = driver_table(
         UndecidedRow,
         StoreChangesRow,
         ExampleRow,
+        EstimateRow,
     ),
     facts=FACTS,
     data_tables=(FINDINGS_DATA,),
@@ -107,9 +119,9 @@ FINDINGS_DATA = driver_table(
     many=True,
     has_verdict=True,
     page=True,
-    check=wrong_options,
+    check=_wrong_options,
 )
-def audit(
+def audit(  # noqa: PLR0913 - each is an option of the command
     path: str | Run,
     options: Options | None = None,
     *,
@@ -138,6 +150,20 @@ def audit(
             metavar="PERCENT",
         ),
     ] = "10%",
+    estimate: Annotated[
+        bool,
+        Option(
+            "Do not audit: say what that would request, read and cost, by listings alone.",
+        ),
+    ] = False,
+    price: Annotated[
+        Mapping[str, str],
+        Option(
+            "With --estimate: cloud=aws, gcp or azure, or dollars for list=, get= (of 1,000 "
+            "requests), gib= and core_hour=; repeatable.  [default: those of the URL's cloud]",
+            metavar="NAME=VALUE",
+        ),
+    ] = MappingProxyType({}),
     page: bool = False,
 ) -> Report:
     """Apply every fact and every rule to checkpoints; one verdict each.
@@ -152,6 +178,8 @@ def audit(
         maximum: a metric -> the most that it may be, such as ``8GiB``.
         baseline: JSON report of an earlier audit.
         tolerance: by how much a number may differ from the baseline and count as the same.
+        estimate: report what an audit would cost, and read no file.
+        price: prices for it in place of those of the URL's cloud.
         page: make what the report has as an HTML page too: charts, versions, fields, schemas.
 
     Raises:
@@ -159,6 +187,8 @@ def audit(
             checkpoint as a whole cannot be read; what is wrong in it is a problem of the report.
     """
     held_against = HeldAgainst.parse(maximum, baseline, tolerance)
+    if estimate:
+        return _estimate(path, options, price)
     run = Run.start(path, options)
     if not page:
         return held_against.judged(audit_report(run.judge(run.facts(FACTS))))
@@ -168,6 +198,12 @@ def audit(
     judged = run.judge(run.facts(page_request(FACTS)))
     report = held_against.judged(audit_report(judged))
     return replace(report, page=page_of(run, judged, report))
+
+
+def _estimate(path: str | Run, options: Options | None, price: Mapping[str, str]) -> Report:
+    if isinstance(path, Run):
+        path, options = path.checkpoint.root, path.options
+    return estimate_audits([path], options or Options(), price)
 
 
 def audit_report(judged: Judged) -> Report:

@@ -42,6 +42,8 @@ class TypedMethods:
         maximum: Mapping[str, str | float] = ...,
         baseline: str | None = ...,
         tolerance: str = ...,
+        estimate: bool = ...,
+        price: Mapping[str, str] = ...,
         page: bool = ...,
         storage_options: Mapping[str, str] = ...,
         batch: int | None = ...,

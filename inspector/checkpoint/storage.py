@@ -30,6 +30,9 @@ from inspector.model import LIMITS
 
 T = TypeVar("T")
 
+SMALL_BYTES = 256 << 10
+"""A file of at most so many bytes is read by one request; larger ones are streamed."""
+
 CHUNKS_AHEAD = 3
 """Chunks of a large file that are under way while one is read."""
 
@@ -371,6 +374,11 @@ class Storage:
             if isinstance(found, PermissionError):
                 refused(self._fs)
             raise found from None
+
+
+def parts_of(size: int) -> int:
+    """How many requests it takes to read a remote file of so many bytes from start to end."""
+    return -(-size // LIMITS.chunk_bytes) if size > SMALL_BYTES else int(size > 0)
 
 
 class _Opened:

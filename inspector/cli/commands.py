@@ -102,6 +102,13 @@ def _write_parquet(report: Report, parsed: dict[str, Any]) -> None:
 
 def _reports(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """The report of one checkpoint, or a document about several."""
+    if parsed.get("estimate"):
+        from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - few ask for it
+
+        paths, price, recursive = parsed["paths"], parsed["price"], parsed["recursive"]
+        estimated = estimate_audits(paths, api_options(parsed), price, recursive=recursive)
+        write_report(estimated, parsed)
+        sys.exit(code_of(estimated, NEVER))
     if means_many(parsed["paths"], recursive=parsed["recursive"]):
         from inspector.cli.fleet import write_fleet  # noqa: PLC0415 - only where there are several
 

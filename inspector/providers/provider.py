@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import Storage, parts_of
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.chain import FileNames, StoreFiles
 from inspector.providers.options import ReadOptions, Report
@@ -79,6 +79,16 @@ class Provider(ABC):
 
         A folder of any other kind belongs to the store that it lies in and is no store itself.
         """
+
+    def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
+        """How many requests an audit makes for one of its files on an object store.
+
+        Args:
+            file: a delta, snapshot or table.
+            has_sums: a checksum file lies beside it, for which it is read as a whole.
+        """
+        del has_sums
+        return parts_of(file.size)
 
     @abstractmethod
     def reader(

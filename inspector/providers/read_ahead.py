@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.checkpoint.urls import is_local
 from inspector.exceptions import LimitError
 from inspector.model import StoreFile
-from inspector.providers.task_files import AHEAD, SMALL_BYTES, TaskFiles
+from inspector.providers.task_files import AHEAD, TaskFiles
 
 
 class ReadAhead:

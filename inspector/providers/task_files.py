@@ -16,19 +16,19 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.checkpoint.urls import is_local
 from inspector.model import LIMITS, StoreFile
 from inspector.providers.turns import Turns
 
 AHEAD = 32
-"""Files of one store that are under way at most."""
-
-SMALL_BYTES = 256 << 10
-"""Larger files are streamed when their turn comes; so ``AHEAD`` of these is what is held."""
+"""Files of one store that are under way at most, each of at most ``SMALL_BYTES``."""
 
 IN_MEMORY_BYTES = 16 << 20
 """Bytes of kept files in memory; what is more goes to a temporary file."""
+
+MOST_SHARED_BYTES = 1 << 30
+"""Bytes of tables that a task keeps, because several snapshots may name them; then none more."""
 
 
 class _Upcoming:
@@ -103,6 +103,7 @@ class TaskFiles(Storage):
         self._whole = storage  # what belongs to it goes when it does
         self._to_keep: set[str] = set()
         self._kept: dict[str, tuple[int, int]] = {}
+        self._ranges_kept: dict[tuple[str, int, int], tuple[int, int]] = {}
         self._content: Any = None
         self.turns: Turns[Any] | None = None
         self.known: dict[str, Any] = {}
@@ -119,10 +120,31 @@ class TaskFiles(Storage):
     def keep(self, files: Iterable[StoreFile]) -> None:
         """Announce files that are read more than once; those of this machine are not kept."""
         if self._is_remote:
-            if self._content is None:
-                self._content = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115
-                weakref.finalize(self, self._content.close)
+            self._open_content()
             self._to_keep |= {self.relative(file.path) for file in files}
+
+    def read_range(self, relative: str, start: int, end: int) -> bytes:
+        """As of :class:`inspector.checkpoint.storage.Storage`; of a remote one requested once.
+
+        What is read by ranges are tables, which several snapshots may name.
+        """
+        if not self._is_remote:
+            return super().read_range(relative, start, end)
+        kept = self._ranges_kept.get((relative, start, end))
+        if kept is not None:
+            return b"".join(self._between(*kept, LIMITS.chunk_bytes))
+        content = super().read_range(relative, start, end)
+        self._open_content()
+        place = self._content.seek(0, 2)
+        if place + len(content) <= MOST_SHARED_BYTES:
+            self._content.write(content)
+            self._ranges_kept[relative, start, end] = place, place + len(content)
+        return content
+
+    def _open_content(self) -> None:
+        if self._content is None:
+            self._content = tempfile.SpooledTemporaryFile(IN_MEMORY_BYTES)  # noqa: SIM115
+            weakref.finalize(self, self._content.close)
 
     def request(
         self, relative: str, limit: int = LIMITS.small_file_bytes, *, size: int | None = None
@@ -173,7 +195,9 @@ class TaskFiles(Storage):
         return b"".join(self._pieces(relative, LIMITS.chunk_bytes))
 
     def _pieces(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
-        place, end = self._kept[relative]
+        yield from self._between(*self._kept[relative], chunk_bytes)
+
+    def _between(self, place: int, end: int, chunk_bytes: int) -> Iterator[bytes]:
         while place < end:
             self._content.seek(place)
             piece = self._content.read(min(chunk_bytes, end - place))

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.exceptions import LimitError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
 from inspector.providers.read_ahead import ReadAhead
-from inspector.providers.task_files import AHEAD, SMALL_BYTES
+from inspector.providers.task_files import AHEAD
 
 
 class Remote(Storage):

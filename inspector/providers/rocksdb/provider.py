@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import Storage, parts_of
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.common_names import classify_side_file
 from inspector.providers.options import ReadOptions, Report
@@ -64,6 +64,18 @@ class RocksDbProvider(Provider):
         from inspector.providers.rocksdb.usage import shared_files  # noqa: PLC0415
 
         return shared_files(storage, files)
+
+    def requests_of(self, file: StoreFile, *, has_sums: bool) -> int:
+        """A table is looked up and read in pieces; of a large zip its directory and one entry."""
+        # Imported by who asks, as the reader is.
+        from inspector.providers.rocksdb.ranges import PIECE_BYTES  # noqa: PLC0415
+
+        pieces = -(-file.size // PIECE_BYTES)
+        if file.kind is FileKind.TABLE:
+            return 1 + pieces
+        if file.kind is FileKind.SNAPSHOT and pieces > 1:
+            return 2 + has_sums * parts_of(file.size)
+        return super().requests_of(file, has_sums=has_sums)
 
     def reader(
         self,

@@ -14,6 +14,7 @@ from inspector.model import FileKind, StoreFile
 from inspector.providers.options import ReadOptions
 from inspector.providers.rocksdb.ranges import StorageSource
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile
+from inspector.providers.task_files import TaskFiles
 
 
 def live_blocks(
@@ -57,7 +58,9 @@ def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[T
 
 def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:
     path = f"{folder}/{table.name}"
-    there = storage.stat(storage.relative(path))
+    known = storage.known if isinstance(storage, TaskFiles) else {}
+    there = known[path] if path in known else storage.stat(storage.relative(path))
+    known[path] = there
     expected = "" if table.size is None else f" of {table.size:,} bytes"
     if there is None or there.is_dir:
         raise DecodeError(f"it names the table file {table.name}{expected}, which is missing").at(

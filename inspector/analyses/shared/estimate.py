@@ -1,0 +1,159 @@
+"""What audits of some checkpoints would request, read and cost, by listings alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from inspector.analyses.shared.fleet import find_all
+from inspector.analyses.shared.options import Options
+from inspector.checkpoint.logfile import problem
+from inspector.checkpoint.parallel import in_parallel
+from inspector.checkpoint.roots import Selection, resolve_root
+from inspector.checkpoint.search import Found
+from inspector.checkpoint.storage import Storage
+from inspector.engines.engine import HADOOP
+from inspector.estimates.price import PRICES_OF, Prices, Work, dollars, prices_for, work_of_audit
+from inspector.exceptions import CheckpointError, EngineError
+from inspector.providers.registry import classify
+from inspector.render import tabular as t
+from inspector.render.report import Report
+
+if TYPE_CHECKING:
+    from inspector.estimates.pace import Pace
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateRow(t.Row, table="estimate"):
+    """A checkpoint: what an audit of it would request, read and cost."""
+
+    checkpoint: Annotated[t.Text, "Its root, as its user spelled it.", t.Rank(1)]
+    lists: Annotated[
+        t.Count,
+        "LIST requests, each of at most 1,000 names; of folders, where the storage lists one "
+        "folder at a time.",
+        t.ESTIMATE,
+        t.Rank(5),
+    ]
+    gets: Annotated[t.Count, "GET and HEAD requests.", t.ESTIMATE, t.Rank(3)]
+    files: Annotated[t.Count, "Files that are read.", t.ESTIMATE, t.Rank(6)]
+    bytes: Annotated[t.Bytes, "Bytes that are read.", t.ESTIMATE, t.Rank(4)]
+    core_seconds: Annotated[
+        t.Ratio,
+        "Processor time of this machine in seconds, by its pace on rows made up.",
+        t.ESTIMATE,
+        t.Rank(7),
+    ]
+    dollars: Annotated[
+        t.Text, "Requests, bytes and processor time in US dollars.", t.ESTIMATE, t.Rank(2)
+    ]
+
+
+def estimate_audits(
+    paths: Sequence[str], options: Options, price: Mapping[str, str], *, recursive: bool = False
+) -> Report:
+    """What audits of checkpoints would request, read and cost; no file is read for it.
+
+    Args:
+        paths: of checkpoints, patterns, or with ``recursive`` folders in which they lie.
+        options: of the storage, and which part is audited.
+        price: prices in place of a cloud's, as :func:`~inspector.estimates.price.prices_for`
+            takes them.
+        recursive: all that lies in the folders.
+
+    Raises:
+        CheckpointError: a price is none.
+        EngineError: the files of Spark's own file systems are not listed by this process.
+    """
+    from inspector.estimates.pace import measure  # noqa: PLC0415 - audits declare the table alone
+
+    wrong = wrong_price(price)
+    if wrong is not None:
+        raise CheckpointError(wrong)
+    if options.engine.io == HADOOP:
+        raise EngineError("--estimate lists files by fsspec, got --io hadoop")
+    pace = measure()
+    found = list(find_all(paths, options, recursive=recursive))
+    works = in_parallel(lambda place: _work(place, options), found)
+    rows, problems = [], []
+    total, sum_dollars = Work(), 0.0
+    for place, work in zip(found, works, strict=True):
+        if not isinstance(work, Work):
+            if len(found) == 1:
+                raise work
+            problems.append(problem(work, place.path))
+            continue
+        cost = _dollars(work, pace, prices_for(place.path, price))
+        total, sum_dollars = total + work, sum_dollars + cost
+        rows.append(_row(place.path, work, pace, cost))
+    return Report(
+        "audit",
+        paths[0] if len(paths) == 1 else f"{len(found):,} checkpoints",
+        _summary(len(found), total, pace, sum_dollars),
+        (EstimateRow.table("what an audit would request, read and cost", rows),),
+        problems=problems,
+        notes=tuple(_notes(price)),
+    )
+
+
+def wrong_price(price: Mapping[str, str]) -> str | None:
+    """What is wrong with prices that a user gives; None if nothing is."""
+    try:
+        prices_for("", price)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _work(place: Found, options: Options) -> Work:
+    if place.error is not None:
+        raise place.error
+    root, meant = resolve_root(place.path, options.storage_options, classify)
+    given = Selection(options.operator_id, options.partition_id, options.store_name)
+    chosen = Selection(
+        **(asdict(meant) | {k: v for k, v in asdict(given).items() if v is not None})
+    )
+    version = options.state_version if options.batch is None else options.batch + 1
+    return work_of_audit(Storage.open(root, options.storage_options), chosen, version)
+
+
+def _dollars(work: Work, pace: Pace, prices: Prices) -> float:
+    return dollars(work, pace.seconds(work.files, work.bytes) / 3600, prices)
+
+
+def _row(path: str, work: Work, pace: Pace, cost: float) -> EstimateRow:
+    return EstimateRow(
+        checkpoint=path,
+        **asdict(work),
+        core_seconds=round(pace.seconds(work.files, work.bytes), 3),
+        dollars=f"{cost:.6f}",
+    )
+
+
+def _summary(checkpoints: int, total: Work, pace: Pace, cost: float) -> dict[str, object]:
+    return {
+        "checkpoints": checkpoints,
+        "list_requests": total.lists,
+        "get_requests": total.gets,
+        "files": total.files,
+        "read_estimate_bytes": total.bytes,
+        "core_hours": f"{pace.seconds(total.files, total.bytes) / 3600:.6f}",
+        "microseconds_per_file": round(pace.file * 1e6, 1),
+        "nanoseconds_per_byte": round(pace.byte * 1e9, 1),
+        "dollars": f"{cost:.6f}",
+    }
+
+
+def _notes(price: Mapping[str, str]) -> Iterator[str]:
+    yield (
+        "All of it is estimated from listings; no file was read. The processor time is that of "
+        "this machine for local files of generated rows: other rows compress otherwise, and the "
+        "driver of a storage takes time for each request."
+    )
+    prices = ", ".join(f"{name}={value}" for name, value in price.items())
+    yield (
+        f"Prices are those of {PRICES_OF} of the cloud that the URL names, for reads within its "
+        f"region{f', except {prices}' if prices else ''}. Requests to any other storage are free "
+        "of charge unless a price is given."
+    )

@@ -1,0 +1,244 @@
+"""What an audit requests of the storage, by listings alone, and what that costs.
+
+An audit requests each file once: logs, metadata and schemas; every delta, snapshot and table of the
+judged version and of older ones; the checksum files beside them. Larger files are requested in
+parts. Which provider wrote the state, and how many parts it takes, is asked of the provider.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.logs import COMMITS, MOST_ENTRIES, OFFSETS
+from inspector.checkpoint.metadata import QUERY_METADATA
+from inspector.checkpoint.names import MAX_INT, number
+from inspector.checkpoint.roots import STATE, Selection
+from inspector.checkpoint.storage import Storage
+from inspector.model import DEFAULT_STORE, FileKind, StoreFile
+from inspector.providers.common_names import hadoop_sums_name, main_path
+from inspector.providers.provider import Listing, Provider
+from inspector.providers.registry import classify, provider_for
+
+LISTED_AT_ONCE = 1000
+"""Names in the answer to one LIST of S3, Google Cloud Storage (and at most 5,000 of Azure)."""
+
+_SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an audit requests and reads; works add.
+
+    Attributes:
+        lists: LIST requests; of folders, where the storage lists one folder at a time.
+        gets: GET and HEAD requests, which cost the same. files: that are read.
+        bytes: that are read.
+    """
+
+    lists: int = 0
+    gets: int = 0
+    files: int = 0
+    bytes: int = 0
+
+    def __add__(self, other: Work) -> Work:
+        return Work(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a cloud charges, in US dollars, to whoever computes in the region of the bucket.
+
+    Attributes:
+        list: of 1,000 LIST requests. get: of 1,000 GET or HEAD requests.
+        gib: of a GiB that is read; nothing within the region.
+        core_hour: of an hour of one virtual core, on demand.
+    """
+
+    list: float
+    get: float
+    gib: float = 0.0
+    core_hour: float = 0.05
+
+
+PRICES_OF = "2026-06"
+"""Year and month of the prices in :data:`CLOUDS`."""
+
+CLOUDS: Mapping[str, Prices] = {
+    "aws": Prices(list=0.005, get=0.0004),  # S3 Standard, us-east-1
+    "gcp": Prices(list=0.005, get=0.0004),  # Cloud Storage Standard, one region: classes A and B
+    "azure": Prices(list=0.005, get=0.0004),  # Blob Storage, hot, LRS: list and read operations
+}
+"""Public prices in regions of the USA, without discounts; ``--price`` sets others."""
+
+_SCHEMES = {"s3": "aws", "s3a": "aws", "s3n": "aws", "gs": "gcp", "gcs": "gcp"} | dict.fromkeys(
+    ("abfs", "abfss", "wasb", "wasbs", "az", "adl"), "azure"
+)
+
+
+def prices_for(url: str, given: Mapping[str, str]) -> Prices:
+    """The prices of the cloud that a URL names, and what its user sets in their place.
+
+    Nothing is charged for requests to any other storage unless the user says so.
+
+    Args:
+        url: of the checkpoint.
+        given: ``cloud``, and names of :class:`Prices` with dollars.
+
+    Raises:
+        ValueError: there is no such cloud or price, or it is no number from 0 on.
+    """
+    names = [field.name for field in fields(Prices)]
+    values = dict(given)
+    cloud = values.pop("cloud", _SCHEMES.get(url.partition(":")[0], ""))
+    if cloud and cloud not in CLOUDS:
+        raise ValueError(f"got the cloud {cloud!r}, expected one of {', '.join(CLOUDS)}")
+    changes = {}
+    for name, text in values.items():
+        try:
+            changes[name] = float(text)
+        except ValueError:
+            changes[name] = -1
+        if name not in names or not 0 <= changes[name] < float("inf"):
+            raise ValueError(
+                f"got the price {name}={text}, expected dollars for one of {', '.join(names)}"
+            )
+    return replace(CLOUDS.get(cloud, Prices(0, 0)), **changes)
+
+
+def dollars(work: Work, core_hours: float, prices: Prices) -> float:
+    """What a work costs, in US dollars."""
+    requests = (work.lists * prices.list + work.gets * prices.get) / 1000
+    return requests + work.bytes / (1 << 30) * prices.gib + core_hours * prices.core_hour
+
+
+def work_of_audit(storage: Storage, selection: Selection, version: int | None = None) -> Work:
+    """What an audit of a checkpoint requests, by listings alone.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        selection: the part that is audited.
+        version: the judged state version; None for that of the newest committed batch.
+
+    Raises:
+        OSError: the storage cannot be listed.
+        UnsupportedProviderError: no provider here wrote the state.
+    """
+    entries, lists = _entries(storage)
+    inside: dict[str, list[Entry]] = {}
+    for entry in entries:
+        inside.setdefault(entry.path.rpartition("/")[0], []).append(entry)
+    work = Work(lists=lists)
+    for entry in _small_files(inside):
+        work += Work(0, bool(entry.size), 1, entry.size)
+    version = selection.version if version is None else version
+    if version is None and (committed := _numbered(inside.get(COMMITS, ()))):
+        version = int(committed[-1].name) + 1
+    files = dict(_state_files(inside, selection))
+    every = tuple(file for of_store in files.values() for file in of_store)
+    provider = provider_for(Listing(None, every), storage.root)
+    for of_store in files.values():
+        work += _work_of_store(provider, of_store, version)
+    return work
+
+
+def _entries(storage: Storage) -> tuple[list[Entry], int]:
+    """All files that an audit may read, and the LIST requests by which it finds them."""
+    tree = storage.tree()
+    if tree is not None:
+        files = [e for inside in tree.folders.values() for e in inside if e.is_file]
+        # The root is listed by itself first: it may be no checkpoint's.
+        return files, 1 + max(1, -(-len(files) // LISTED_AT_ONCE))
+    files, folders, lists = [], [""], 1
+    while folders:
+        lists += len(folders)
+        found = [e for inside in storage.list_many(folders).values() for e in inside]
+        files += [entry for entry in found if entry.is_file]
+        folders = [e.path for e in found if e.is_dir and e.path.split("/")[0] in _FOLDERS]
+    return files, lists
+
+
+_FOLDERS = (OFFSETS, COMMITS, STATE)
+
+
+def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
+    """Logs, metadata and schemas, each with the checksum file beside it."""
+    for folder, entries in inside.items():
+        parts = folder.split("/")
+        if not folder:
+            chosen = [entry for entry in entries if entry.name == QUERY_METADATA]
+        elif folder in (OFFSETS, COMMITS):
+            chosen = _numbered(entries)[-MOST_ENTRIES:]
+        elif parts[0] == STATE and parts[2:] == ["_metadata", "v2"]:
+            chosen = _numbered(entries)[-1:]
+        elif parts[0] == STATE and parts[-1] == "_metadata":
+            # Of operator metadata a newer format takes the place of the older one.
+            newer = f"{folder}/v2" in inside
+            chosen = [e for e in entries if not e.name.startswith(".") and not newer]
+        elif parts[0] == STATE and parts[2:3] == ["_stateSchema"]:
+            chosen = [entry for entry in entries if not entry.name.startswith(".")]
+        else:
+            continue
+        names = {entry.name: entry for entry in entries}
+        for entry in chosen:
+            yield entry
+            if hadoop_sums_name(entry.name) in names:
+                yield names[hadoop_sums_name(entry.name)]
+
+
+def _numbered(entries: Iterable[Entry]) -> list[Entry]:
+    found = ((number(entry.name), entry) for entry in entries)
+    return [entry for _, entry in sorted((n, e) for n, e in found if n is not None)]
+
+
+def _state_files(
+    inside: Mapping[str, list[Entry]], selection: Selection
+) -> Iterator[tuple[str, list[StoreFile]]]:
+    """The files of each selected store, by its folder."""
+    stores: dict[str, list[StoreFile]] = {}
+    for folder, entries in inside.items():
+        state, *parts = folder.split("/")
+        numbers = [number(part, MAX_INT) for part in parts[:2]]
+        if state != STATE or len(numbers) < 2 or None in numbers or parts[2:3] == ["_metadata"]:
+            continue
+        chosen = (selection.operator_id, selection.partition_id)
+        if any(mine not in (None, there) for mine, there in zip(chosen, numbers, strict=True)):
+            continue
+        kind, _ = classify(parts[-1], is_dir=True) if parts[2:] else (FileKind.OTHER, None)
+        shared = kind is not FileKind.OTHER
+        store = folder.rpartition("/")[0] if shared else folder
+        name = (parts[2:-1] if shared else parts[2:]) or [DEFAULT_STORE]
+        # Stores that share files have one folder, which any of them needs.
+        if name != [DEFAULT_STORE] and not selection.has_store(name[0]):
+            continue
+        for entry in entries:
+            of_name, version = classify(entry.name)
+            found = kind if shared and of_name not in _SUMS else of_name
+            file = StoreFile(entry.path, found, version, entry.size, entry.modified_ms)
+            stores.setdefault(store, []).append(file)
+    return iter(stores.items())
+
+
+def _work_of_store(provider: Provider, files: list[StoreFile], version: int | None) -> Work:
+    """What is requested of one store: its state files, and the checksum files beside these."""
+    # Of several attempts at a version the newest counts, as where no commit log says which does.
+    there = provider.resolve_attempts(files, {}, lambda _: {})
+    sums: dict[str, list[StoreFile]] = {}
+    for file in there:
+        if file.kind in _SUMS:
+            sums.setdefault(main_path(file), []).append(file)
+    work = Work()
+    for file in there:
+        beside = sums.get(file.path, [])
+        if file.kind is FileKind.TABLE:
+            read = True
+        elif file.kind in (FileKind.DELTA, FileKind.SNAPSHOT):
+            read = version is None or (file.version or 0) <= version or bool(beside)
+        else:
+            read = False
+        if read:
+            work += Work(0, provider.requests_of(file, has_sums=bool(beside)), 1, file.size)
+            for side in beside:
+                work += Work(0, bool(side.size), 1, side.size)
+    return work

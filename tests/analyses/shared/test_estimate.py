@@ -1,0 +1,81 @@
+"""The report of what audits would cost."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import inspector.api as api
+from inspector.analyses.shared.estimate import estimate_audits
+from inspector.exceptions import CheckpointError, NotACheckpointError
+from tests.cases import FIXTURES
+from tests.cli.support import run
+
+CASE = str(FIXTURES / "agg_update" / "checkpoint")
+
+
+def test_a_report_of_one_checkpoint_has_its_row_and_sums() -> None:
+    report = api.audit(CASE, estimate=True, price={"cloud": "aws"})
+    (row,) = report.primary.rows
+    assert (row["checkpoint"], row["gets"], row["files"]) == (CASE, 86, 86)
+    assert report.summary["get_requests"] == 86
+    assert float(row["dollars"]) > 86 * 0.0004 / 1000
+    assert not report.judged
+    assert "estimated from listings" in report.notes[0]
+    assert "except cloud=aws" in report.notes[1]
+
+
+def test_no_file_is_read(tmp_path: Path) -> None:
+    copy = tmp_path / "checkpoint"
+    shutil.copytree(CASE, copy)
+    for file in copy.rglob("*.delta"):
+        file.write_bytes(b"\x00" * file.stat().st_size)
+    (row,) = api.audit(str(copy), estimate=True).primary.rows
+    assert row["files"] == 86
+
+
+def test_many_checkpoints_add_and_one_that_is_none_is_a_problem(tmp_path: Path) -> None:
+    paths = [CASE, str(FIXTURES / "join_left_outer" / "checkpoint"), str(tmp_path)]
+    report = estimate_audits(paths, api.Options(), {})
+    rows = list(report.primary.rows)
+    assert report.summary["checkpoints"] == 3
+    assert report.summary["files"] == sum(row["files"] for row in rows)
+    assert [row["checkpoint"] for row in rows] == paths[:2]
+    assert [found.path for found in report.problems] == [str(tmp_path)]
+    assert not report.complete
+
+
+def test_one_that_is_none_alone_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(NotACheckpointError):
+        estimate_audits([str(tmp_path)], api.Options(), {})
+
+
+def test_a_price_that_is_none_is_an_error_of_the_api() -> None:
+    with pytest.raises(CheckpointError, match="got the cloud 'moon'"):
+        api.audit(CASE, estimate=True, price={"cloud": "moon"})
+
+
+def test_the_command_writes_one_document_about_all() -> None:
+    done = run("audit", "--estimate", "-r", str(FIXTURES), "--operator", "0", "-o", "json")
+    found = done.json
+    assert done.code == 0
+    assert found["summary"]["checkpoints"] == len(found["rows"]) > 100
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--price", "get=1"), "--price is for --estimate"),
+        (("--estimate", "--price", "get=x"), "got the price get=x"),
+        (("--estimate", "--max", "rows=1"), "--estimate judges nothing and makes no page"),
+        (("--estimate", "--html", "x.html"), "got --html"),
+    ],
+)
+def test_what_does_not_go_with_an_estimate_is_refused(
+    options: tuple[str, ...], message: str
+) -> None:
+    done = run("audit", CASE, *options)
+    assert done.code == 2
+    assert message in done.err

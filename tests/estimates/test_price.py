@@ -1,0 +1,129 @@
+"""What an audit is said to request is what a store sees that counts; and what it costs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import inspector.api as api
+from inspector.checkpoint.meter import READ
+from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.storage import Storage, parts_of
+from inspector.estimates.price import CLOUDS, Prices, Work, dollars, prices_for, work_of_audit
+from inspector.model import LIMITS, FileKind, StoreFile, Version
+from inspector.providers.read_ahead import ReadAhead
+from tests.cases import FIXTURES
+from tests.object_store import serve
+
+TOLERANCE = 0.05
+
+KINDS = (
+    *("agg_update", "join_left_outer", "uncommitted", "snapshot_in_middle"),
+    *("rocksdb_agg_update_snapshots_format2", "rocksdb_agg_update_zips_one"),
+    *("rocksdb_agg_update_zips_cleaned_one", "rocksdb_task_failed_recovered_format2"),
+    *("rocksdb_join_left_outer_snapshots_v4", "rocksdb_tws_undeclared"),
+)
+"""Both providers; changelogs, zips alone, format 2 with attempts that failed, shared files."""
+
+
+def every_fixture() -> list[object]:
+    found = sorted(each.parent for each in FIXTURES.parent.glob("*/*/checkpoint"))
+    return [
+        pytest.param(
+            each,
+            id=f"{each.parent.name}-{each.name}",
+            marks=() if each.parent == FIXTURES and each.name in KINDS else pytest.mark.full,
+        )
+        for each in found
+    ]
+
+
+@pytest.mark.parametrize("case", every_fixture())
+def test_an_audit_requests_what_was_estimated(case: Path) -> None:
+    requests = serve(case)
+    work = work_of_audit(Storage.open("objects://checkpoint"), Selection())
+    assert not requests.read
+    assert requests.kinds["LIST"] == 1
+    requests.kinds.clear()
+    before = READ.bytes
+    api.audit("objects://checkpoint")
+    kinds = requests.kinds
+    assert work.lists == kinds["LIST"]
+    assert work.gets == pytest.approx(kinds["GET"] + kinds["HEAD"], rel=TOLERANCE)
+    assert work.bytes == pytest.approx(READ.bytes - before, rel=TOLERANCE)
+    assert work.files == pytest.approx(len(requests.read), rel=TOLERANCE)
+
+
+@pytest.mark.parametrize(
+    "case", ["rocksdb_agg_update_zips_one", "rocksdb_tws_processing_snapshots"]
+)
+def test_a_table_is_requested_once_however_many_snapshots_name_it(case: str) -> None:
+    requests = serve(FIXTURES / case)
+    api.audit("objects://checkpoint")
+    tables = {path: count for path, count in requests.read.items() if path.endswith(".sst")}
+    assert tables
+    assert set(tables.values()) == {1}
+    assert requests.kinds["HEAD"] == len(tables)
+
+
+@pytest.mark.parametrize("batch", [1, 3])
+def test_a_part_and_an_earlier_batch_take_less(batch: int) -> None:
+    requests = serve(FIXTURES / "agg_update")
+    storage = Storage.open("objects://checkpoint")
+    whole = work_of_audit(storage, Selection())
+    work = work_of_audit(storage, Selection(partition_id=1), batch + 1)
+    assert work.files < whole.files
+    requests.kinds.clear()
+    api.audit("objects://checkpoint", api.Options(partition_id=1, batch=batch))
+    assert work.gets == requests.kinds["GET"]
+
+
+def test_folders_are_counted_where_one_listing_does_not_have_all() -> None:
+    checkpoint = FIXTURES / "agg_update" / "checkpoint"
+    work = work_of_audit(Storage.open(str(checkpoint)), Selection())
+    listed = [checkpoint, *(each for each in checkpoint.rglob("*") if each.is_dir())]
+    assert work.lists == 1 + len(listed)
+    serve(checkpoint.parent)
+    remote = work_of_audit(Storage.open("objects://checkpoint"), Selection())
+    assert (work.gets, work.files, work.bytes) == (remote.gets, remote.files, remote.bytes)
+
+
+@pytest.mark.parametrize("size", [0, 1, 256 << 10, (256 << 10) + 1, LIMITS.chunk_bytes * 2 + 1])
+def test_a_file_takes_as_many_requests_as_it_has_parts(size: int, tmp_path: Path) -> None:
+    (tmp_path / "bucket").mkdir()
+    (tmp_path / "bucket" / "1.delta").write_bytes(bytes(size))
+    requests = serve(tmp_path)
+    storage = Storage.open("objects://bucket")
+    file = StoreFile(storage.full_path("1.delta"), FileKind.DELTA, Version(1), size)
+    assert sum(map(len, ReadAhead(storage).chunks(file))) == size
+    assert parts_of(size) == requests.kinds["GET"]
+
+
+def test_works_add_and_are_paid_by_their_kinds() -> None:
+    work = Work(1000, 10_000, 9_000, 2 << 30) + Work(1000, 0, 0, 0)
+    assert work == Work(2000, 10_000, 9_000, 2 << 30)
+    prices = Prices(list=0.005, get=0.0004, gib=0.25, core_hour=0.05)
+    assert dollars(work, 3.0, prices) == pytest.approx(0.01 + 0.004 + 0.5 + 0.15)
+
+
+def test_the_url_names_the_cloud_and_its_user_the_rest() -> None:
+    assert prices_for("s3a://bucket/ck", {}) == CLOUDS["aws"]
+    assert prices_for("abfss://c@account.dfs.core.windows.net/ck", {}) == CLOUDS["azure"]
+    assert prices_for("/data/ck", {}) == Prices(0, 0)
+    assert prices_for("/data/ck", {"cloud": "gcp", "get": "0.5"}) == Prices(0.005, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("price", "message"),
+    [
+        ({"cloud": "moon"}, "got the cloud 'moon', expected one of aws, gcp, azure"),
+        ({"put": "1"}, "got the price put=1, expected dollars for one of list, get"),
+        ({"get": "dear"}, "got the price get=dear"),
+        ({"get": "-1"}, "got the price get=-1"),
+        ({"gib": "inf"}, "got the price gib=inf"),
+    ],
+)
+def test_what_is_no_price_is_refused(price: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        prices_for("s3://bucket", price)
