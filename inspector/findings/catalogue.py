@@ -7,7 +7,7 @@ this, and ``inspector explain SS203`` prints an entry of that page.
 
 from __future__ import annotations
 
-from inspector.findings.finding import Group, Kind, Severity
+from inspector.findings.finding import Concerns, Explains, Group, Kind, Severity
 from inspector.findings.thresholds import DEFAULTS
 from inspector.model import Certainty
 from inspector.operators.inferences import INFERENCES, Inference
@@ -51,6 +51,12 @@ MISSING_DELTA = Kind(
     cause="A delta file is missing, so no state version from it on can be loaded until the next "
     "snapshot.",
     command="verify",
+    proof="By the listing alone: every version between the oldest one that can be restored and "
+    "the judged one needs a delta of its number, and this one is in no folder.",
+    explains=Explains(
+        ("SS105",),
+        "a version cannot be put together where a delta of its chain is missing",
+    ),
 )
 UNDECODABLE_FILE = Kind(
     "SS102",
@@ -67,6 +73,13 @@ UNDECODABLE_FILE = Kind(
     "4.2 and later fall back to an older snapshot where one cannot be read",
     cause="A state, log or metadata file cannot be read.",
     command="verify",
+    proof="Every file of the chains is read to its end: its compression frames with their "
+    "checksums, the length of each record, the marker at the end, and the row checksums where "
+    "there are any. The byte at which it fails is in the table of problems.",
+    explains=Explains(
+        ("SS105",),
+        "a version cannot be put together where a file of its chain cannot be read",
+    ),
 )
 REPLAY_DEPTH = Kind(
     "SS103",
@@ -87,6 +100,7 @@ REPLAY_DEPTH = Kind(
     source="HDFSBackedStateStoreProvider.doMaintenance, doSnapshot (2.3 to 4.3)",
     cause="A restart has to replay many deltas, because no snapshot was made for long.",
     command="files",
+    proof="By the listing: the deltas above the newest snapshot are counted in each partition.",
 )
 SNAPSHOT_DIFFERS = Kind(
     "SS104",
@@ -103,6 +117,9 @@ SNAPSHOT_DIFFERS = Kind(
     "takes the snapshot",
     cause="A snapshot holds other rows than the deltas up to its version make.",
     command="verify",
+    proof="The rows of the snapshot are compared with those that a replay of its deltas makes, "
+    "key by key, by the size and the hash of each value. Where the deltas before it are gone, what "
+    "the delta of its own version wrote is looked up in it.",
 )
 NOT_RESTORABLE = Kind(
     "SS105",
@@ -119,6 +136,12 @@ NOT_RESTORABLE = Kind(
     cause="The newest committed state version cannot be restored in every partition, so the query "
     "cannot restart from this checkpoint.",
     command="verify",
+    proof="By the listing and by reading: in some partition no snapshot, and no empty version "
+    "0, has every delta after it up to the newest committed version.",
+    explains=Explains(
+        ("SS104", "SS106", "SS110"),
+        "the query cannot restart, whatever else is wrong with its files",
+    ),
 )
 BAD_ROW = Kind(
     "SS106",
@@ -136,6 +159,8 @@ BAD_ROW = Kind(
     "itself, though its own check refuses them",
     cause="Rows in the state do not fit the schema of their store.",
     command="verify",
+    proof="Each row is held against the schema by the checks that Spark itself has: the length, "
+    "the null bits, and where each variable part lies.",
 )
 WRONG_PARTITION = Kind(
     "SS107",
@@ -156,6 +181,9 @@ WRONG_PARTITION = Kind(
     "StatefulOperatorPartitioning (3.3 to 4.3: statefulOperator.useStrictDistribution)",
     cause="Keys are in a partition where Spark does not look for them.",
     command="verify",
+    proof="The grouping columns of each live key are hashed as Spark hashes them (Murmur3, seed "
+    "42, column by column), and the hash modulo the number of partitions is compared with the "
+    "number of the folder that the key's files lie in.",
 )
 CHANGED_DURING_SCAN = Kind(
     "SS108",
@@ -178,6 +206,8 @@ CHANGED_DURING_SCAN = Kind(
     cause="The query removed old files while they were being read, so that part of this report is "
     "missing.",
     command="files",
+    proof="A file that the listing of its folder had was not there when it was opened, and the "
+    "folder was listed again: what the second look says is judged.",
 )
 PARTITION_COUNT = Kind(
     "SS109",
@@ -201,6 +231,9 @@ PARTITION_COUNT = Kind(
     "StateScan.planInputPartitions (4.0 to 4.3: the folders that are there, without a gap)",
     cause="The operators or partitions in state/ are not those that the query has.",
     command="verify",
+    proof="The entry of `offsets` for the judged batch, or the operator's metadata, records the "
+    "number of partitions; the folders that the operator has are counted against it. The numbers "
+    "of the operators must follow one another.",
 )
 BAD_CHECKSUM = Kind(
     "SS110",
@@ -218,6 +251,8 @@ BAD_CHECKSUM = Kind(
     "from 4.2 on not for this provider)",
     cause="A checksum file does not match the state file beside it.",
     command="verify",
+    proof="The checksum is computed from the file's bytes and compared with the one beside it. "
+    "Which of the two is stale is not known by that.",
 )
 LOG_CONTRADICTION = Kind(
     "SS111",
@@ -235,6 +270,8 @@ LOG_CONTRADICTION = Kind(
     "4.3): an entry of `offsets` begins with the watermark that the commit before it ended with",
     cause="Entries of the offset and commit logs are missing or contradict each other.",
     command="verify",
+    proof="Each entry of the logs is compared with its neighbours: the numbers must follow one "
+    "another, and what two entries repeat must be the same.",
 )
 CHANGED_FILE = Kind(
     "SS112",
@@ -252,6 +289,7 @@ CHANGED_FILE = Kind(
     "its logs by it there)",
     cause="A log, metadata or schema file was changed after Spark wrote it.",
     command="verify",
+    proof="The checksum of the file's bytes is compared with the one that was written with it.",
 )
 ABSENT_REMOVALS = Kind(
     "SS113",
@@ -269,6 +307,8 @@ ABSENT_REMOVALS = Kind(
     "to the delta only where the map had the key",
     cause="State files are not of one chain: a delta removes keys that were never there.",
     command="verify",
+    proof="During the replay each removal is looked up in the map of the version before it.",
+    concerns=Concerns.RECORDS,
 )
 FOREIGN_FOLDER = Kind(
     "SS114",
@@ -287,6 +327,8 @@ FOREIGN_FOLDER = Kind(
     "(stateStoreInfo, 4.0 to 4.3)",
     cause="A folder in the state belongs to no store of the query, and Spark ignores it.",
     command="verify",
+    proof="The folders in each partition are held against the stores that the operator's "
+    "metadata names or, before Spark 4.0, against the names that Spark gives to stores.",
 )
 ACCESS_DENIED = Kind(
     "SS116",
@@ -303,6 +345,7 @@ ACCESS_DENIED = Kind(
     source="any storage, with Spark 2.3 to 4.3: HTTP 401 and 403, POSIX permissions",
     cause="The storage denies access to a part of the checkpoint, which this report is without.",
     command="verify",
+    proof="By the storage's own answer to a request, which the table of problems has.",
 )
 STORAGE_SILENT = Kind(
     "SS117",
@@ -319,6 +362,7 @@ STORAGE_SILENT = Kind(
     "a disk",
     cause="The storage did not give a part of the checkpoint, which this report is without.",
     command="verify",
+    proof="By the storage's own answer, or by none within the limit of time.",
 )
 FOREIGN_RECORDS = Kind(
     "SS118",
@@ -338,6 +382,8 @@ FOREIGN_RECORDS = Kind(
     "WatermarkSupport, GroupStateImpl (2.4 to 4.3)",
     cause="State files are not of the batches whose numbers they have.",
     command="verify",
+    proof="During the replay the records of each delta are compared with the watermark and the "
+    "time of its batch, as `offsets` records them, and with the keys of the version before.",
 )
 UNFINISHED_REPARTITION = Kind(
     "SS119",
@@ -356,6 +402,8 @@ UNFINISHED_REPARTITION = Kind(
     "(4.3)",
     cause="A repartitioning of the checkpoint has not finished, and the query cannot start.",
     command="info",
+    proof="The newest entry of `offsets` has the offsets and the time stamp of a committed "
+    "batch and another number of partitions, and there is no entry of `commits` for it.",
 )
 NEVER_EXPIRES = Kind(
     "SS201",
@@ -378,6 +426,14 @@ NEVER_EXPIRES = Kind(
     "FlatMapGroupsWithStateExec, StreamingSymmetricHashJoinHelper (2.3 to 4.3)",
     cause="No rule of this operator can ever remove its rows.",
     command="timeline",
+    proof="From the schema and the rule of the operator, as its source has it, and from every "
+    "version that can be replayed: none of them removed a row. For keys without a timer, from the "
+    "timers of all versions of the window.",
+    explains=Explains(
+        ("SS204",),
+        "where no rule can remove a row none is removed",
+        same_store=True,
+    ),
 )
 PAST_WATERMARK = Kind(
     "SS202",
@@ -396,6 +452,9 @@ PAST_WATERMARK = Kind(
     source="StateStoreSaveExec, SessionWindowStateStoreSaveExec, WatermarkSupport (2.3 to 4.3)",
     cause="The watermark has passed these rows, and they are still in the state.",
     command="leftovers",
+    proof="The field of each row is compared with the watermark, or the time, with which the "
+    "batch ran that made the judged version, as the operator itself compares them. That the mode "
+    "is complete is inferred, so that the finding is; a rule that its user gave proves it.",
 )
 TIMEOUT_KEPT = Kind(
     "SS203",
@@ -417,6 +476,15 @@ TIMEOUT_KEPT = Kind(
     "(2.4 to 4.3); FlatMapGroupsInPandasWithStateExec (3.4 to 4.3)",
     cause="The timeout of keys fired, and the function kept them.",
     command="leftovers",
+    proof="From the records of each key, batch by batch: the timer lay before the clock of a "
+    "batch that ran, and the record of that batch stands where Spark writes those of timeouts, "
+    "behind all records of new data; or the batch had no new data. Where either is open it is "
+    "inferred. The premises are a topic of their own: `proofs`.",
+    explains=Explains(
+        ("SS204", "SS210"),
+        "a function that keeps keys after their timeout is why none goes",
+        same_store=True,
+    ),
 )
 NO_REMOVES = Kind(
     "SS204",
@@ -434,6 +502,8 @@ NO_REMOVES = Kind(
     source="StateOperatorProgress.numRowsRemoved is the same number (3.2 to 4.3)",
     cause="The store only gains rows, and none was ever removed.",
     command="timeline",
+    proof="Rows and removals of every version in the window are counted. That no rule removes "
+    "them is inferred from it.",
 )
 JOIN_SIDE = Kind(
     "SS205",
@@ -454,6 +524,8 @@ JOIN_SIDE = Kind(
     source="StreamingSymmetricHashJoinHelper.getStateWatermarkPredicates (2.3 to 4.3)",
     cause="One side of the join removes no rows, though the watermark passed some of them.",
     command="timeline",
+    proof="Removals are counted over the window, and the times of the rows compared with the "
+    "watermark. It is inferred: a range that is longer than the window looks the same.",
 )
 WATERMARK_FLAT = Kind(
     "SS206",
@@ -473,6 +545,14 @@ WATERMARK_FLAT = Kind(
     source="WatermarkTracker.updateWatermark (2.4 to 4.3)",
     cause="The watermark stands still while new data arrives, so nothing can expire.",
     command="timeline",
+    proof="From the log: each entry of `offsets` has its batch's watermark, and the offsets of "
+    "each source before and after it. Batches with new data and an unchanged watermark are "
+    "counted.",
+    concerns=Concerns.BY_WATERMARK,
+    explains=Explains(
+        ("SS202", "SS204", "SS205", "SS209"),
+        "rows that go by the watermark cannot go while it stands still",
+    ),
 )
 NO_WATERMARK = Kind(
     "SS207",
@@ -489,6 +569,13 @@ NO_WATERMARK = Kind(
     source="WatermarkTracker.updateWatermark (2.4 to 4.3): 0 is recorded as long as there is none",
     cause="There is no watermark yet, so nothing can expire.",
     command="timeline",
+    proof="From the log: every entry of `offsets` up to the judged batch has the watermark 0, "
+    "and some have new offsets.",
+    concerns=Concerns.BY_WATERMARK,
+    explains=Explains(
+        ("SS202", "SS204", "SS205", "SS209"),
+        "rows that go by the watermark cannot go as long as there is none",
+    ),
 )
 WATERMARK_AHEAD = Kind(
     "SS211",
@@ -511,6 +598,12 @@ WATERMARK_AHEAD = Kind(
     cause="Event times in the future moved the watermark ahead of the batch clock, and it never "
     "goes back, so data with correct times comes too late for it.",
     command="timeline",
+    proof="From the log: the watermark of the judged batch is compared with its batch clock, in "
+    "the same entry of `offsets`.",
+    explains=Explains(
+        ("SS202", "SS206"),
+        "a watermark in the future passes rows at once, and no data with correct times moves it",
+    ),
 )
 EXPIRED_TTL = Kind(
     "SS212",
@@ -530,6 +623,9 @@ EXPIRED_TTL = Kind(
     "OneToOneTTLState, OneToManyTTLState (4.0 to 4.3)",
     cause="Values whose TTL has run out are still in the state.",
     command="leftovers",
+    proof="The `ttlExpirationMs` that Spark stored with each value is compared with the "
+    "processing time of each batch since the value was put, as Spark's own cleanup compares them. "
+    "A batch that ran with a later time left the value.",
 )
 DUE_TIMER = Kind(
     "SS213",
@@ -548,6 +644,8 @@ DUE_TIMER = Kind(
     source="TransformWithStateExec.processTimers, TimerStateImpl.getExpiredTimers (4.0 to 4.3)",
     cause="Timers whose time has come were neither fired nor deleted.",
     command="leftovers",
+    proof="The time in each timer's key is compared with the processing time or the watermark "
+    "of each batch behind the one that set it. A batch whose clock had come so far left the timer.",
 )
 TIMER_WITHOUT_STATE = Kind(
     "SS214",
@@ -565,6 +663,8 @@ TIMER_WITHOUT_STATE = Kind(
     "when it has fired, or when the processor deletes it",
     cause="Timers are set for keys that have no state.",
     command="rows",
+    proof="The grouping key of each timer of the judged version is looked up among those of all "
+    "values, lists and maps of its partition, byte for byte.",
 )
 UNDECLARED = Kind(
     "SS215",
@@ -583,6 +683,8 @@ UNDECLARED = Kind(
     "StatefulProcessorHandleImpl.deleteIfExists (4.0 to 4.3)",
     cause="A state variable is kept though the processor no longer declares it.",
     command="info",
+    proof="The newest metadata of the operator lists the variables that its processor declared; "
+    "the store of this one has rows and is not among them.",
 )
 GROWING_ENTRIES = Kind(
     "SS216",
@@ -602,6 +704,8 @@ GROWING_ENTRIES = Kind(
     source="ListStateImpl, MapStateImpl, ListStateImplWithTTL, MapStateImplWithTTL (4.0 to 4.3)",
     cause="Lists or maps of some keys only grow.",
     command="top",
+    proof="The entries of each grouping key are counted in the judged version, and those of the "
+    "window that came or went. That they go on growing is inferred.",
 )
 JOIN_COUNTERS = Kind(
     "SS208",
@@ -618,6 +722,8 @@ JOIN_COUNTERS = Kind(
     source="SymmetricHashJoinStateManager (2.3 to 4.3)",
     cause="The rows of the join and the counters that count them disagree.",
     command="verify",
+    proof="For every key of the join the counter in one store is compared with the rows in the "
+    "other, in the judged version.",
 )
 JOIN_COPY = Kind(
     "SS209",
@@ -637,6 +743,8 @@ JOIN_COPY = Kind(
     cause="The join uses a copy of the event time that carries no watermark, so its rows never "
     "expire.",
     command="timeline",
+    proof="Each field of the join key is compared with the event time of the same row, in all "
+    "rows. That it carries no watermark is inferred from rows that one would have removed.",
 )
 UNDECIDED = Kind(
     "SS210",
@@ -662,6 +770,8 @@ UNDECIDED = Kind(
     "4.3), WatermarkPropagator (3.5 to 4.3)",
     cause="The files do not show whether these keys were left behind by a timeout.",
     command="leftovers",
+    proof="It is not: both stories of the key fit all bytes. The reason says which record, or "
+    "which entry of the log, would decide it.",
 )
 FORMAT_V1 = Kind(
     "SS301",
@@ -676,6 +786,8 @@ FORMAT_V1 = Kind(
     source="StreamingAggregationStateManager (2.4 to 4.3)",
     cause="The state format of this aggregation stores every key twice.",
     command="sizes",
+    proof="The offset log records the format; where it records none, format 1 is what the "
+    "release that wrote it has. The schema of the values repeats the key's columns.",
 )
 SKEWED = Kind(
     "SS302",
@@ -695,6 +807,7 @@ SKEWED = Kind(
     "the grouping columns or of the join key sends them",
     cause="The state is skewed: one partition holds far more rows than the others.",
     command="top",
+    proof="The rows of every partition of the judged version are counted.",
 )
 OVERSIZED_VALUE = Kind(
     "SS303",
@@ -712,6 +825,9 @@ OVERSIZED_VALUE = Kind(
     source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a value is one UnsafeRow, written whole",
     cause="Few values in the state are far larger than all others.",
     command="top",
+    proof="The size of every value of the judged version is measured; the median is over all of "
+    "them.",
+    concerns=Concerns.REWRITTEN_ROWS,
 )
 SAME_VALUE = Kind(
     "SS304",
@@ -729,6 +845,9 @@ SAME_VALUE = Kind(
     source="HDFSBackedStateStoreProvider.put (2.3 to 4.3): a put is written whatever it puts",
     cause="Most updates write the value that is there already.",
     command="sharing",
+    proof="During the replay each put is compared with the value that the key had: same size "
+    "and same 64-bit hash.",
+    concerns=Concerns.RECORDS,
 )
 EMPTY_DELTAS = Kind(
     "SS305",
@@ -748,6 +867,8 @@ EMPTY_DELTAS = Kind(
     "store is opened",
     cause="Most deltas change nothing, and each is a file of its own.",
     command="files",
+    proof="During the replay the records of each delta are counted.",
+    concerns=Concerns.RECORDS,
 )
 HEAP_OVER_LIMIT = Kind(
     "SS306",
@@ -764,6 +885,8 @@ HEAP_OVER_LIMIT = Kind(
     source="HDFSBackedStateStoreProvider.loadedMaps, maxBatchesToRetainInMemory (2.4 to 4.3)",
     cause="The state takes more heap than the limit.",
     command="memory",
+    proof="It is an estimate, by what each row, key and value take as Java objects, and what "
+    "two versions share. How good it is is a topic of its own: `heap`.",
 )
 
 CATALOGUE = (

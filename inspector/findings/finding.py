@@ -30,6 +30,29 @@ class Group(enum.Enum):
     EFFICIENCY = "efficiency"
 
 
+class Concerns(enum.Enum):
+    """What the rows and bytes of a finding count, where it counts any."""
+
+    ROWS = "rows of the judged version, which lie still: retained versions share them"
+    REWRITTEN_ROWS = "rows that new versions write anew: each retained version has its own copy"
+    BY_WATERMARK = "all rows that go by the watermark, if it counts none itself"
+    RECORDS = "records of the files, and no rows of the judged version"
+
+
+@dataclass(frozen=True)
+class Explains:
+    """Findings that another one is the reason of, and so is named in their place.
+
+    Attributes:
+        symptoms: their ids. reason: how they follow from it.
+        same_store: only those of the same operator and store.
+    """
+
+    symptoms: tuple[str, ...]
+    reason: str
+    same_store: bool = False
+
+
 @dataclass(frozen=True)
 class Kind:
     """An entry of the catalogue (:mod:`inspector.findings.catalogue`).
@@ -47,6 +70,8 @@ class Kind:
         source: the Spark classes that make it true, and for which versions.
         cause: what is the matter, in one plain sentence, where the finding says nothing narrower.
         command: the command that shows more, without the program's name and path.
+        proof: what is read, and what it is compared with, in whole sentences.
+        explains: the findings that it is the reason of. concerns: what its rows and bytes count.
     """
 
     id: str
@@ -60,7 +85,10 @@ class Kind:
     source: str
     cause: str
     command: str
+    proof: str
     thresholds: str = ""
+    explains: Explains | None = None
+    concerns: Concerns = Concerns.ROWS
 
 
 @dataclass(frozen=True)

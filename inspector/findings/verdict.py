@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.discovery.restart import Restart
-from inspector.findings.finding import Finding, Severity
+from inspector.findings.finding import Finding, Group, Kind, Severity
 from inspector.model import READABLE, Problem
 
 TOO_SHORT = (
@@ -160,3 +160,87 @@ def level_of(findings: Sequence[Finding], problems: Sequence[Problem]) -> Level:
         Severity.ERROR: Level.ERROR,
     }
     return by_severity[worst]
+
+
+# --- which finding explains most ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A class of findings that explain more than those of the ranks after it.
+
+    Attributes:
+        groups: what the findings are about. least: their severity, at the least.
+        reason: why they come before the others.
+    """
+
+    groups: tuple[Group, ...]
+    least: Severity
+    reason: str
+
+
+RANKS = (
+    Rank(
+        (Group.INTEGRITY,),
+        Severity.ERROR,
+        "state that cannot be restored or trusted: all else is judged by what is left of it",
+    ),
+    Rank(
+        (Group.LIFETIME,),
+        Severity.WARNING,
+        "rows that outlive their rule are why state grows, and do harm each day",
+    ),
+    Rank(
+        (Group.EFFICIENCY, Group.INTEGRITY),
+        Severity.WARNING,
+        "state that is as large as it has to be, and costs more than it has to",
+    ),
+    Rank((Group.LIFETIME,), Severity.INFO, "rows that may outlive their rule"),
+    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO, "worth knowing"),
+)
+"""From what explains most to what explains least. Within a rank the graver finding comes first, and
+of two that are as grave the one about more bytes."""
+
+
+def main_finding(findings: Sequence[Finding], sizes: Mapping[Finding, int]) -> Finding | None:
+    """The finding that explains most: by :data:`RANKS`, then the reason of that one, if it has one.
+
+    Args:
+        findings: of a checkpoint.
+        sizes: the bytes of the state that each is about; none for one that counts none.
+    """
+    for rank in RANKS:
+        ranked = [
+            finding
+            for finding in findings
+            if finding.kind.group in rank.groups and finding.severity >= rank.least
+        ]
+        if ranked:
+            worst = max(ranked, key=lambda finding: (finding.severity, sizes.get(finding, 0)))
+            return _root_of(worst, findings)
+    return None
+
+
+def by_reach(kind: Kind) -> tuple[bool, int, str]:
+    """The order in which reasons are looked for: of the whole query first, the graver ones first.
+
+    Args:
+        kind: one that explains others.
+    """
+    assert kind.explains is not None
+    return kind.explains.same_store, -kind.severity, kind.id
+
+
+def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
+    reasons = (other for other in findings if _explains(other, finding))
+    reason = min(reasons, key=lambda other: by_reach(other.kind), default=None)
+    return finding if reason is None else _root_of(reason, findings)
+
+
+def _explains(reason: Finding, symptom: Finding) -> bool:
+    explains = reason.kind.explains
+    if explains is None or symptom.kind.id not in explains.symptoms:
+        return False
+    return not explains.same_store or (
+        (reason.operator_id, reason.store_name) == (symptom.operator_id, symptom.store_name)
+    )

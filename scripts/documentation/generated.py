@@ -9,15 +9,14 @@ from pathlib import Path
 
 from documentation.commands import command_list, output_options
 
-from inspector.analyses.shared.verdict import RANKS, ROOT_CAUSES
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
 from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Group, Kind, Severity
 from inspector.findings.integrity import KIND_OF_PROBLEM
 from inspector.findings.metrics import METRICS
-from inspector.findings.proofs import PROOFS
 from inspector.findings.thresholds import Thresholds
+from inspector.findings.verdict import RANKS, by_reach
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
 from inspector.operators.premises import PREMISES, Premise
 from inspector.render.as_prometheus import NAMES
@@ -70,7 +69,7 @@ def _finding(kind: Kind) -> str:
         f"\n### {kind.id} · {kind.title}\n",
         f"Severity {kind.severity.word}; {_certainties(kind)}.\n",
         f"**What it means.** {kind.means}\n",
-        f"**How it is proven.** {PROOFS[kind.id]}\n",
+        f"**How it is proven.** {kind.proof}\n",
         f"**From when on.** {kind.thresholds or 'One is enough.'}\n",
     ]
     lines.append(f"**What to do.** {_sentence(kind.to_do)}\n")
@@ -113,9 +112,11 @@ def ranks() -> str:
         least = f"{rank.least.word} and graver" if rank.least < Severity.ERROR else rank.least.word
         lines.append(f"| {place} | {groups} | {least} | {rank.reason} |")
     lines += ["", "| cause | is named in place of | because |", "|---|---|---|"]
-    for one in ROOT_CAUSES:
-        where = ", of the same store" if one.same_store else ""
-        lines.append(f"| {one.root} | {', '.join(sorted(one.symptoms))}{where} | {one.reason} |")
+    for kind in sorted((kind for kind in CATALOGUE if kind.explains), key=by_reach):
+        if kind.explains is not None:
+            where = ", of the same store" if kind.explains.same_store else ""
+            symptoms = ", ".join(kind.explains.symptoms)
+            lines.append(f"| {kind.id} | {symptoms}{where} | {kind.explains.reason} |")
     return "\n".join(lines)
 
 

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from inspector import docs
 from inspector.analyses import names
 from inspector.findings import catalogue
 from inspector.findings.catalogue import CATALOGUE
@@ -87,3 +88,14 @@ def test_ids_never_change_their_meaning() -> None:
             "SS306": "heap over limit",
         }.items()
     )
+
+
+def test_proofs_are_sentences_that_the_page_shows() -> None:
+    for kind in CATALOGUE:
+        proof = kind.proof
+        assert proof[0].isupper()
+        assert proof.endswith(".")
+        page = docs.lookup(kind.id) or ""
+        for part in ("What it means", "How it is proven", "From when on", "What to do", "Source"):
+            assert f"**{part}.** " in page, (kind.id, part)
+        assert proof in page

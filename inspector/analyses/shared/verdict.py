@@ -17,10 +17,10 @@ from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.estimates.heap import of_rows
 from inspector.facts.versions import VersionFacts
-from inspector.findings.finding import Finding, Group, Severity
+from inspector.findings.finding import Concerns, Finding, Severity
 from inspector.findings.judge import judge
 from inspector.findings.quantities import sentence
-from inspector.findings.verdict import Cause, StateSize, Verdict, level_of
+from inspector.findings.verdict import Cause, StateSize, Verdict, level_of, main_finding
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
@@ -76,153 +76,6 @@ def _counted(findings: Sequence[Finding], judged: Judged, cause: Cause | None) -
     )
 
 
-# --- which finding explains most ---------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Rank:
-    """A class of findings that explain more than those of the ranks after it.
-
-    Attributes:
-        groups: what the findings are about. least: their severity, at the least.
-        reason: why they come before the others.
-    """
-
-    groups: tuple[Group, ...]
-    least: Severity
-    reason: str
-
-
-RANKS = (
-    Rank(
-        (Group.INTEGRITY,),
-        Severity.ERROR,
-        "state that cannot be restored or trusted: all else is judged by what is left of it",
-    ),
-    Rank(
-        (Group.LIFETIME,),
-        Severity.WARNING,
-        "rows that outlive their rule are why state grows, and do harm each day",
-    ),
-    Rank(
-        (Group.EFFICIENCY, Group.INTEGRITY),
-        Severity.WARNING,
-        "state that is as large as it has to be, and costs more than it has to",
-    ),
-    Rank((Group.LIFETIME,), Severity.INFO, "rows that may outlive their rule"),
-    Rank((Group.EFFICIENCY, Group.INTEGRITY), Severity.INFO, "worth knowing"),
-)
-"""From what explains most to what explains least. Within a rank the graver finding comes first, and
-of two that are as grave the one about more bytes."""
-
-
-@dataclass(frozen=True)
-class Explains:
-    """A finding that is why others are made, and so is named in their place.
-
-    Attributes:
-        root: the id of the cause. symptoms: the ids of what it causes.
-        same_store: only those of the same operator and store.
-        reason: how one follows from the other.
-    """
-
-    root: str
-    symptoms: frozenset[str]
-    reason: str
-    same_store: bool = False
-
-
-ROOT_CAUSES = (
-    Explains(
-        "SS206",
-        frozenset(("SS202", "SS204", "SS205", "SS209")),
-        "rows that go by the watermark cannot go while it stands still",
-    ),
-    Explains(
-        "SS207",
-        frozenset(("SS202", "SS204", "SS205", "SS209")),
-        "rows that go by the watermark cannot go as long as there is none",
-    ),
-    Explains(
-        "SS211",
-        frozenset(("SS202", "SS206")),
-        "a watermark in the future passes rows at once, and no data with correct times moves it",
-    ),
-    Explains(
-        "SS203",
-        frozenset(("SS204", "SS210")),
-        "a function that keeps keys after their timeout is why none goes",
-        same_store=True,
-    ),
-    Explains(
-        "SS201",
-        frozenset(("SS204",)),
-        "where no rule can remove a row none is removed",
-        same_store=True,
-    ),
-    Explains(
-        "SS105",
-        frozenset(("SS104", "SS106", "SS110")),
-        "the query cannot restart, whatever else is wrong with its files",
-    ),
-    Explains(
-        "SS101",
-        frozenset(("SS105",)),
-        "a version cannot be put together where a delta of its chain is missing",
-    ),
-    Explains(
-        "SS102",
-        frozenset(("SS105",)),
-        "a version cannot be put together where a file of its chain cannot be read",
-    ),
-)
-"""Causes before their symptoms, whatever their bytes."""
-
-_BY_WATERMARK = ("SS206", "SS207")
-"""Findings about the watermark: they are about all rows that go by it."""
-
-_REWRITTEN = ("SS303",)
-"""Findings about rows that new versions write anew, so that each retained version has its own copy:
-what the versions of a store do not share is theirs in proportion to their bytes. The rows of other
-findings lie still, and are shared."""
-
-_NOT_LIVE_ROWS = ("SS113", "SS304", "SS305")
-"""Findings that count records of the files, and no rows of the judged version."""
-
-
-def main_finding(findings: Sequence[Finding], sizes: dict[Finding, int]) -> Finding | None:
-    """The finding that explains most, by :data:`RANKS` and :data:`ROOT_CAUSES`.
-
-    Args:
-        findings: of a checkpoint.
-        sizes: the bytes of the state that each is about; none for one that counts none.
-    """
-    for rank in RANKS:
-        found = [
-            finding
-            for finding in findings
-            if finding.kind.group in rank.groups and finding.severity >= rank.least
-        ]
-        if found:
-            worst = max(found, key=lambda one: (one.severity, sizes.get(one, 0)))
-            return _root_of(worst, findings)
-    return None
-
-
-def _root_of(finding: Finding, findings: Sequence[Finding]) -> Finding:
-    for cause in ROOT_CAUSES:
-        if finding.kind.id in cause.symptoms:
-            for one in findings:
-                same = _place(one) == _place(finding)
-                if one.kind.id == cause.root and (same or not cause.same_store):
-                    return _root_of(one, findings)
-    return finding
-
-
-def _place(finding: Finding) -> tuple[int | None, str | None]:
-    return finding.operator_id, finding.store_name
-
-
 # --- what it is about ----------------------------------------------------------------------------
 
 
@@ -257,14 +110,15 @@ class _State:
 
     def about(self, finding: Finding) -> tuple[int, int, int] | None:
         """Rows, row bytes and heap of the judged version that a finding is about."""
-        if finding.kind.id in _BY_WATERMARK and finding.bytes is None:
+        concerns = finding.kind.concerns
+        if concerns is Concerns.BY_WATERMARK and finding.bytes is None:
             stores = {n: o for n, o in self.stores.items() if n in self._by_watermark()}
             return (
                 sum(one.rows for one in stores.values()),
                 sum(one.row_bytes for one in stores.values()),
                 sum(self.heap_of(name) for name in stores),
             )
-        if finding.kind.id in _NOT_LIVE_ROWS or finding.rows is None or finding.bytes is None:
+        if concerns is Concerns.RECORDS or finding.rows is None or finding.bytes is None:
             return None
         heap = self._heap(finding, finding.rows, finding.bytes)
         counters = self._counters_of_all(finding, finding.rows)
@@ -313,7 +167,7 @@ class _State:
         keys = round(size * of_store.key_bytes / max(1, of_store.row_bytes))
         layout = usual_layout(self.checkpoint, self.version)
         of_these = of_rows(rows, keys, size - keys, layout, MemoryOptions().retain).total
-        if finding.kind.id in _REWRITTEN:
+        if finding.kind.concerns is Concerns.REWRITTEN_ROWS:
             values = of_store.row_bytes - of_store.key_bytes
             of_all = of_rows(
                 of_store.rows, of_store.key_bytes, values, layout, MemoryOptions().retain
