@@ -202,7 +202,7 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
 def _estimate(path: str | Run, options: Options | None, price: Mapping[str, str]) -> Report:
     if isinstance(path, Run):
-        path, options = path.checkpoint.root, path.options
+        return estimate_audits([path.checkpoint.root], path.options, price)
     return estimate_audits([path], options or Options(), price)
 
 
