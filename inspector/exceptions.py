@@ -15,6 +15,7 @@
         LimitError                  a size above the limits we read
         NoSchemaError               bytes that only a schema explains which could not be read
         ChecksumError               bytes that are not those their checksum file was made of
+      SourceNotWholeError         what a copy needs is missing, or the copy is not what it should be
       EngineError                 what the run itself needs is not there
         UnknownFactError            a worker reported a fact that this version does not know
       NotEnoughMemoryError (MemoryError)   the keys do not fit into this process
@@ -154,6 +155,12 @@ class ChecksumError(DecodeError):
     """A file is not the one that its checksum file was made of."""
 
     slug = "bad-checksum"
+
+
+class SourceNotWholeError(InspectorError):
+    """A checkpoint lacks what a copy of it needs, or the copy is not what it should be."""
+
+    slug = "not-whole"
 
 
 class EngineError(InspectorError):

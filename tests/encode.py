@@ -1,4 +1,4 @@
-"""Writes what Spark writes, for tests: rows, records, frames. Written from the format alone.
+"""Rows as Spark writes them, for tests, from the format alone; and files of the package's writer.
 
 Values are given as they are stored: integers for dates, timestamps, times and ANSI intervals;
 ``Decimal`` for decimals; ``(months, days, microseconds)`` for a calendar interval;
@@ -13,10 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
-import google_crc32c
-import pyarrow as pa
-import xxhash
-
+from inspector.encode import frames
+from inspector.encode.frames import BLOCK_BYTES, compress
+from inspector.encode.frames import lz4_block as lz4_block
+from inspector.encode.frames import lz4_header as lz4_header
+from inspector.encode.frames import lzf_chunk as lzf_chunk
+from inspector.encode.frames import lzf_data as lzf_data
+from inspector.encode.records import END as END
+from inspector.encode.records import Record, records
+from inspector.encode.records import record as record
 from inspector.sparktypes import (
     ArrayType,
     AtomicType,
@@ -27,12 +32,6 @@ from inspector.sparktypes import (
     StructType,
     storage_type,
 )
-
-END = b"\xff\xff\xff\xff"
-"""The end mark of a delta or snapshot."""
-
-Record = tuple[bytes, bytes | None]
-"""A key and its value; None removes the key."""
 
 _FORMATS: Mapping[str, str] = {
     "boolean": "<?",
@@ -159,21 +158,7 @@ def array(element: DataType, values: Sequence[Any]) -> bytes:
     return struct.pack("<q", len(values)) + bytes(bits + slots + payloads)
 
 
-# --- records ---------------------------------------------------------------------------------
-
-
-def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> bytes:
-    """A put, or a removal if there is no value."""
-    if row_checksum:
-        checksum = struct.pack("<I", google_crc32c.value(key + (value or b"")))
-        key, value = (checksum + key, None) if value is None else (key, checksum + value)
-    framed = struct.pack(">i", len(key)) + key
-    return framed + END if value is None else framed + struct.pack(">i", len(value)) + value
-
-
-def records(entries: Iterable[Record], *, row_checksum: bool = False) -> bytes:
-    """A delta or snapshot before compression."""
-    return b"".join(record(k, v, row_checksum=row_checksum) for k, v in entries) + END
+# --- files -----------------------------------------------------------------------------------
 
 
 def state_file(
@@ -183,95 +168,21 @@ def state_file(
     return compress(records(entries, row_checksum=row_checksum), codec)
 
 
-# --- frames ----------------------------------------------------------------------------------
+def lz4(raw: bytes, block_size: int = BLOCK_BYTES) -> bytes:
+    """A stream of lz4-java in one piece."""
+    return b"".join(frames.lz4([raw], block_size))
 
 
-def compress(raw: bytes, codec: str) -> bytes:
-    """Compress as Spark does with a codec of its conf."""
-    return {"lz4": lz4, "lzf": lzf, "snappy": snappy, "zstd": zstd}[codec](raw)
-
-
-def lz4(raw: bytes, block_size: int = 32 << 10) -> bytes:
-    """A stream of lz4-java's ``LZ4BlockOutputStream``."""
-    level = max(0, (block_size - 1).bit_length() - 10)
-    blocks = [lz4_block(raw[at : at + block_size], level) for at in range(0, len(raw), block_size)]
-    return b"".join(blocks) + lz4_header(0x10 | level, 0, 0, 0)
-
-
-def lz4_block(raw: bytes, level: int) -> bytes:
-    """One block, compressed if that makes it smaller."""
-    payload, method = pa.Codec("lz4_raw").compress(raw, asbytes=True), 0x20
-    if len(payload) >= len(raw):
-        payload, method = raw, 0x10
-    checksum = xxhash.xxh32_intdigest(raw, 0x9747B28C) & 0x0FFFFFFF
-    return lz4_header(method | level, len(payload), len(raw), checksum) + payload
-
-
-def lz4_header(token: int, compressed: int, size: int, checksum: int) -> bytes:
-    """The header of a block, whatever is in it."""
-    return struct.pack("<8sBiiI", b"LZ4Block", token, compressed, size, checksum)
-
-
-def snappy(raw: bytes, block_size: int = 32 << 10) -> bytes:
-    """A stream of snappy-java's ``SnappyOutputStream``."""
-    out = [b"\x82SNAPPY\x00", struct.pack(">ii", 1, 1)]
-    for at in range(0, len(raw), block_size):
-        block = pa.Codec("snappy").compress(raw[at : at + block_size], asbytes=True)
-        out += [struct.pack(">i", len(block)), block]
-    return b"".join(out)
+def snappy(raw: bytes, block_size: int = BLOCK_BYTES) -> bytes:
+    """A stream of snappy-java in one piece."""
+    return b"".join(frames.snappy([raw], block_size))
 
 
 def zstd(raw: bytes) -> bytes:
-    """A Zstandard frame made by streaming, so that it has no content size."""
-    sink = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(sink, "zstd") as stream:
-        stream.write(raw)
-    return sink.getvalue().to_pybytes()
+    """A Zstandard frame."""
+    return b"".join(frames.zstd([raw]))
 
 
 def lzf(raw: bytes, chunk_size: int = 65535) -> bytes:
-    """Chunks of compress-lzf."""
-    return b"".join(lzf_chunk(raw[i : i + chunk_size]) for i in range(0, len(raw), chunk_size))
-
-
-def lzf_chunk(raw: bytes) -> bytes:
-    """One chunk, compressed if that makes it smaller."""
-    payload = lzf_data(raw)
-    if len(payload) + 2 >= len(raw):
-        return b"ZV\x00" + struct.pack(">H", len(raw)) + raw
-    return b"ZV\x01" + struct.pack(">HH", len(payload), len(raw)) + payload
-
-
-def lzf_data(raw: bytes) -> bytes:
-    """LZF instructions: the longest copy from the last place of the next three bytes."""
-    out, literals, at = bytearray(), bytearray(), 0
-    last: dict[bytes, int] = {}
-    while at < len(raw):
-        found = last.get(raw[at : at + 3], -1)
-        last[raw[at : at + 3]] = at
-        back = at - found - 1
-        if found < 0 or back >= 1 << 13 or at + 3 > len(raw):
-            literals.append(raw[at])
-            at += 1
-            continue
-        out += _lzf_literals(literals)
-        literals.clear()
-        size = 3
-        while size < 264 and raw[at + size : at + size + 1] == raw[found + size : found + size + 1]:
-            if at + size >= len(raw):
-                break
-            size += 1
-        out += _lzf_copy(size - 2, back)
-        at += size
-    return bytes(out + _lzf_literals(literals))
-
-
-def _lzf_literals(literals: bytes | bytearray) -> bytes:
-    parts = [literals[at : at + 32] for at in range(0, len(literals), 32)]
-    return b"".join(bytes([len(part) - 1]) + part for part in parts)
-
-
-def _lzf_copy(length: int, back: int) -> bytes:
-    if length < 7:
-        return bytes([length << 5 | back >> 8, back & 0xFF])
-    return bytes([7 << 5 | back >> 8, length - 7, back & 0xFF])
+    """Chunks of compress-lzf in one piece."""
+    return b"".join(frames.lzf([raw], chunk_size))

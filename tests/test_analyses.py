@@ -176,7 +176,7 @@ CALLED: dict[str, list[dict[str, Any]]] = {
     "sharing": [{"by": by} for by in ("store", "partition")],
     "memory": [{}, {"executors": 2}],
     **{name: [{"raw": True}] for name in ("rows", "changes", "diff")},
-    **{name: [] for name in ("history", "export", "watch")},
+    **{name: [] for name in ("history", "export", "watch", "copy")},
 }
 """Analyses that a call with nothing but a path does not show whole -> options of their calls."""
 
@@ -203,6 +203,7 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
         old = Path(folder) / "old.json"
         old.write_text("".join(api.render(api.audit(path), "json")), "utf-8")
         yield api.audit(path, maximum={"state.rows": 1}, baseline=str(old))
+        yield api.copy(path, f"{folder}/copy", evict="leftovers")
 
 
 @pytest.mark.parametrize("cases", [CASES[:1], pytest.param(CASES, marks=pytest.mark.full)])
@@ -231,7 +232,7 @@ def _in_order(some: object, columns: list[Column]) -> bool:
 
 @pytest.mark.parametrize("name", analyses.names())
 def test_the_facts_that_are_read_are_the_declared_ones(
-    name: str, monkeypatch: pytest.MonkeyPatch
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     found = analyses.load(name)
     read: list[Request] = []
@@ -245,9 +246,9 @@ def test_the_facts_that_are_read_are_the_declared_ones(
     named = any(each.name == "where" for each in found.shared)
     options = api.Options(where=("value=once-000",) if named else ())
     values = [each.choices[0] if each.choices else None for each in found.arguments]
-    path = str(checkpoint_of("fmgws_event_ignore"))
+    given = {"path": str(checkpoint_of("fmgws_event_ignore")), "dest": str(tmp_path / "copy")}
     places = zip(found.arguments, values, strict=True)
-    found.function(*(path if each.name == "path" else v for each, v in places), options)
+    found.function(*(given.get(each.name, v) for each, v in places), options)
     assert read == ([] if found.facts is None else [found.facts])
     page = reference(found)
     assert ("It replays every version that the state files can restore" in page) is (

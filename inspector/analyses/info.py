@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from inspector.analyses.shared.appended import appended_notes
+from inspector.analyses.shared.appended import appended_notes, copy_notes
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
@@ -142,6 +142,7 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
         summary,
         notes=[
             *_notes(checkpoint),
+            *copy_notes(checkpoint),
             *appended_notes(checkpoint),
             *vouching_notes(subject),
         ],

@@ -30,6 +30,7 @@ from inspector import analyses as _analyses
 if TYPE_CHECKING:
     from inspector.analyses.audit import audit as audit
     from inspector.analyses.changes import changes as changes
+    from inspector.analyses.copy import copy as copy
     from inspector.analyses.diff import diff as diff
     from inspector.analyses.export import export as export
     from inspector.analyses.files import files as files

@@ -28,12 +28,22 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
 
     A version of which a delta cannot be read has no rows: half a version would be a wrong answer.
     """
+    key_filter = filter_of(task, store)
+    for block, live in live_blocks(task, store, reader):
+        rows = live if key_filter is None else key_filter.live(block, live)
+        if len(rows):
+            yield _batch(block, rows, reader.row("row", task.version))
+
+
+def live_blocks(
+    task: Task, store: StoreTask, reader: StoreReader
+) -> Iterator[tuple[RecordBlock, Int64s]]:
+    """The same as blocks of records, each with which of them live; of all keys."""
     keys = range_filter(task, store)
     found = _locate(task.version, reader.provider.files_of(store.files), reader, keys)
     if found is None or not found[0].files:  # version 0 has no files
         return
     chain, positions = found
-    key_filter = filter_of(task, store)
     file = chain.files[0]
     reader.expect([f for number, f in enumerate(chain.files) if positions.any_in(number)])
     try:
@@ -41,10 +51,8 @@ def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.
             if positions.any_in(number):
                 for block in reader.blocks(file):
                     rows, _ = positions.find(number, block.ordinals)
-                    if key_filter is not None:
-                        rows = key_filter.live(block, rows)
                     if len(rows):
-                        yield _batch(block, rows, reader.row("row", task.version))
+                        yield block, rows
     except READ_ERRORS as error:
         # It could be read a moment ago: the query has replaced or removed it meanwhile.
         reader.failed(error, file)

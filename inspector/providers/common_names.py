@@ -48,6 +48,11 @@ def main_path(side: StoreFile) -> str:
     return folder + slash + name[dot:].removesuffix(_CHECKSUM)
 
 
+def spark_sums_name(name: str) -> str:
+    """The name of the file in which Spark 4.1 and later keep the checksum of another."""
+    return f"{name}{_CHECKSUM}"
+
+
 def hadoop_sums_name(name: str) -> str:
     """The name of the file in which Hadoop's ``ChecksumFileSystem`` keeps the sums of another."""
     return f".{name}{_CHECKSUM}"

@@ -8,13 +8,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
+from inspector.exceptions import UnsupportedProviderError
 from inspector.model import FileKind, StoreFile, Version
-from inspector.providers.chain import FileNames, StoreFiles
+from inspector.providers.chain import FileNames, StoreFiles, chain_for
+from inspector.providers.common_names import main_path
 from inspector.providers.options import ReadOptions, Report
 from inspector.providers.shared_files import SharedFiles
 from inspector.providers.task_files import TaskFiles
 
-if TYPE_CHECKING:  # it imports what decodes rows: `info` and `files` start without it
+if TYPE_CHECKING:  # they import what decodes rows: `info` and `files` start without it
+    from inspector.encode.deltas import DeltaForm
     from inspector.providers.file_reader import FileReader
 
 Lineage = Callable[["StoreFile"], Mapping[int, str]]
@@ -158,3 +161,70 @@ class Provider(ABC):
         """
         del storage, files
         return None
+
+    def files_to_copy(
+        self, storage: Storage, files: Sequence[StoreFile], version: int
+    ) -> tuple[StoreFile, ...]:
+        """The files in one folder that a version is loaded from, and their checksum files.
+
+        Args:
+            storage: opened at the checkpoint's root.
+            files: all files in the folder.
+            version: which.
+
+        Raises:
+            MissingVersionError: they do not make the version.
+            InspectorError: a snapshot does not say which files it consists of.
+            OSError: it cannot be read.
+        """
+        del storage
+        return with_side_files(chain_for(self.files_of(files), version).files, files)
+
+    def unique_id(self, file: StoreFile) -> str | None:
+        """The id of the checkpoint that a state file belongs to; None where names have none."""
+        del file
+        return None
+
+    def snapshot_name(self, version: int) -> str | None:
+        """The name of a snapshot that holds all rows itself; None if it has none such."""
+        del version
+        return None
+
+    def new_delta(
+        self,
+        storage: Storage,
+        files: Sequence[StoreFile],
+        version: int,
+        options: ReadOptions,
+        unique_id: str | None,
+    ) -> DeltaForm:
+        """How the delta that follows a version is written.
+
+        Args:
+            storage: opened at the checkpoint's root.
+            files: all files in the folder of the store.
+            version: the one before.
+            options: how its files are written; the new one is written so too.
+            unique_id: of the new version's checkpoint; None where names have none.
+
+        Raises:
+            UnsupportedProviderError: nothing can be appended to its files here.
+            InspectorError: a file that says how cannot be decoded.
+            OSError: it cannot be read.
+        """
+        del files, version, options, unique_id
+        raise UnsupportedProviderError(
+            f"no state can be written for {self.spark_class}, only copied as it is", storage.root
+        )
+
+
+def with_side_files(
+    chosen: Iterable[StoreFile], files: Iterable[StoreFile]
+) -> tuple[StoreFile, ...]:
+    """Some files of a folder with their checksum files, and with those of checksum files."""
+    kinds = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
+    sides = [file for file in files if file.kind in kinds]
+    found = {file.path: file for file in chosen}
+    for _ in kinds:
+        found |= {side.path: side for side in sides if main_path(side) in found}
+    return tuple(found.values())

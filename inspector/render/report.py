@@ -162,6 +162,7 @@ class Report:
         fail_on: the severity from which on a finding is a failure; None if none is.
         part: the part of the checkpoint that was read; None if all was.
         page: what its HTML page shows besides; None for its tables alone.
+        nothing_done: what it was asked to change is not there, which fails as a finding does.
     """
 
     command: str
@@ -180,6 +181,7 @@ class Report:
     fail_on: Severity | None = None
     part: Part | None = None
     page: Page | None = None
+    nothing_done: bool = False
 
     @property
     def primary(self) -> Table:
@@ -206,7 +208,11 @@ class Report:
     @property
     def fails(self) -> bool:
         """Whether a gate fails for what was found; a checkpoint that was read in part aside."""
-        if any(gate.passed is Passed.EXCEEDED for gate in self.gates) or self.failing:
+        if (
+            self.nothing_done
+            or any(gate.passed is Passed.EXCEEDED for gate in self.gates)
+            or self.failing
+        ):
             return True
         worse = self.comparison is not None and bool(self.comparison.worse_metrics)
         return worse and self.fail_on is not None

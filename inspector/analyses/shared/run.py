@@ -315,9 +315,14 @@ class Run:
         self, function: BatchFunction, tasks: Iterable[Task], merge: Merge | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Facts of tasks, by a function of the passes, on the engine of the run."""
+        return self.map_work(function, [work_of(task) for task in tasks], merge)
+
+    def map_work(
+        self, function: BatchFunction, work: Sequence[Work], merge: Merge | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The same of tasks of another kind."""
         from inspector.facts.registry import facts_schema  # noqa: PLC0415 - as above
 
-        work = [work_of(task) for task in tasks]
         batches = self.engine.map(function, facts_schema(), work, merge)
         read = _reading(sum(each.weight for each in work))
         return self._watched(batches, lambda: self.engine.measure() or read())

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from inspector.checkpoint.storage import Storage
+from inspector.decode.frames import DEFAULT_CODEC, codec_of
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.common_names import classify_side_file
 from inspector.providers.hdfs.names import SPELLED, classify_state_file, is_state_name
@@ -12,7 +14,8 @@ from inspector.providers.options import ReadOptions, Report
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.task_files import TaskFiles
 
-if TYPE_CHECKING:  # it imports what decodes rows
+if TYPE_CHECKING:  # they import what decodes rows
+    from inspector.encode.deltas import DeltaForm
     from inspector.providers.file_reader import FileReader
 
 
@@ -34,6 +37,26 @@ class HdfsProvider(Provider):
         """Always: also of a query without state, and of a provider class that nobody knows."""
         del listing
         return True
+
+    def snapshot_name(self, version: int) -> str:
+        """A snapshot holds the rows of its version."""
+        return SPELLED.snapshot.format(version)
+
+    def new_delta(
+        self,
+        storage: Storage,
+        files: Sequence[StoreFile],
+        version: int,
+        options: ReadOptions,
+        unique_id: str | None,
+    ) -> DeltaForm:
+        """A delta: each says all of itself."""
+        # Imported by who writes.
+        from inspector.encode.deltas import DeltaForm  # noqa: PLC0415
+
+        del storage, files, unique_id
+        codec = codec_of(options.codecs.get(version, DEFAULT_CODEC))
+        return DeltaForm(SPELLED.delta.format(version + 1), codec, options.row_checksum)
 
     def reader(
         self,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from inspector.checkpoint.storage import Storage, parts_of
 from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.chain import chain_for
 from inspector.providers.common_names import classify_side_file
 from inspector.providers.options import ReadOptions, Report
 from inspector.providers.provider import Lineage, Listing, Provider
@@ -15,7 +16,8 @@ from inspector.providers.rocksdb.names import SPELLED, folder_kind, parse_name
 from inspector.providers.shared_files import SharedFiles
 from inspector.providers.task_files import TaskFiles
 
-if TYPE_CHECKING:  # it imports what decodes rows
+if TYPE_CHECKING:  # they import what decodes rows
+    from inspector.encode.deltas import DeltaForm
     from inspector.providers.file_reader import FileReader
 
 _CLASS = "RocksDB"
@@ -76,6 +78,35 @@ class RocksDbProvider(Provider):
         if file.kind is FileKind.SNAPSHOT and pieces > 1:
             return 2 + has_sums * parts_of(file.size)
         return super().requests_of(file, has_sums=has_sums)
+
+    def files_to_copy(
+        self, storage: Storage, files: Sequence[StoreFile], version: int
+    ) -> tuple[StoreFile, ...]:
+        """A snapshot and the changelogs after it, and the files that the snapshot names."""
+        # Imported by who asks, as the reader is.
+        from inspector.providers.rocksdb.appended import with_tables  # noqa: PLC0415
+
+        return with_tables(storage, super().files_to_copy(storage, files, version), files)
+
+    def unique_id(self, file: StoreFile) -> str | None:
+        """The id in the name (checkpoint format 2)."""
+        name = parse_name(file.path.rpartition("/")[2])
+        return None if name is None else name.unique_id
+
+    def new_delta(
+        self,
+        storage: Storage,
+        files: Sequence[StoreFile],
+        version: int,
+        options: ReadOptions,
+        unique_id: str | None,
+    ) -> DeltaForm:
+        """A changelog behind whatever makes the version."""
+        # Imported by who writes.
+        from inspector.providers.rocksdb.appended import changelog_form  # noqa: PLC0415
+
+        chain = chain_for(self.files_of(files), version)
+        return changelog_form(storage, files, chain, options, unique_id)
 
     def reader(
         self,

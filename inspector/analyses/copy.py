@@ -1,0 +1,587 @@
+"""``copy``: a new checkpoint from an old one, whole and compact, or without its leftovers."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, Literal
+
+from inspector import __version__
+from inspector.analyses.shared.common import file_bytes, store_ids
+from inspector.analyses.shared.declare import Option, View, analysis
+from inspector.analyses.shared.evicting import (
+    LEFTOVERS,
+    ROWS,
+    Copying,
+    Eviction,
+    EvictTask,
+    copied,
+    copying,
+    with_eviction,
+)
+from inspector.analyses.shared.heap import usual_layout
+from inspector.analyses.shared.options import (
+    AT_VERSION,
+    KEYS,
+    PART,
+    RULES,
+    SCHEMAS,
+    WORK,
+    Options,
+    redacting,
+)
+from inspector.analyses.shared.run import Run
+from inspector.analyses.shared.words import StoreWords
+from inspector.checkpoint.destination import Destination, check_new, new_folder
+from inspector.checkpoint.metadata import LOST_METADATA
+from inspector.checkpoint.roots import Selection
+from inspector.checkpoint.urls import shown
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.copying import RECORD, CopyRecord, SmallFile, small_files
+from inspector.discovery.restart import restart_of
+from inspector.discovery.tasks import Request
+from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
+from inspector.estimates.heap import of_rows
+from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
+from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
+from inspector.facts.expired import LeftoverClass
+from inspector.findings.judge import judge_integrity
+from inspector.merge.collect import Facts
+from inspector.model import (
+    KINDS_OF_STATE,
+    NO_FAULT,
+    READABLE,
+    Certainty,
+    Problem,
+    Redact,
+    StoreName,
+)
+from inspector.operators.eviction import REMOVAL
+from inspector.passes.copying import KEYS_SHOWN
+from inspector.passes.key_filter import KeyFilter
+from inspector.providers.chain import chain_for
+from inspector.render import tabular as t
+from inspector.render.report import Report, Table
+from inspector.render.units import counted
+
+FACTS = Request(fit=True)
+_CLASSES = tuple(kind.value for kind in LeftoverClass)
+
+STOPPED = (
+    "Stop the query before its checkpointLocation becomes the copy, and never run both: they have "
+    "one query id, so that sinks take the batches of the one for those of the other."
+)
+EARLIER = (
+    "The copy goes on after batch {batch}, though the query has gone further: sinks have seen the "
+    "batch ids that come next. The file sink and Delta skip such a batch, so that its rows are "
+    "lost; a foreachBatch or Kafka sink writes its rows once more."
+)
+PLAN = "Nothing was written: this is a plan."
+NOTHING = "There is nothing to evict, so nothing was written."
+_HARMLESS = (
+    *(*NO_FAULT, LOST_METADATA),
+    *("foreign-folder", "extra-partition", "partition-counts", "codec-mismatch", "uncommitted"),
+)
+"""Slugs of what says nothing of the state that is copied."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CopiedRow(t.StoreRow, table="copy", empty="the query keeps no state"):
+    """A store of the copy, over its partitions."""
+
+    rows: Annotated[t.Rows, t.Rank(1)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(2)]
+    evicted: Annotated[t.Count, "Rows that were evicted.", t.Rank(3)]
+    files: Annotated[t.Count, "Files of the store, checksum files included.", t.Rank(22)]
+    file_bytes: Annotated[t.Bytes, "Their bytes on storage.", t.Rank(21)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvictionRow(t.StoreRow, table="evictions"):
+    """Rows of one store that are evicted for one reason in one way."""
+
+    class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
+    way: Annotated[t.Text, "`removal`, or `timeout` where their timer is set.", t.Rank(2)]
+    rows: Annotated[t.Count, "How many rows.", t.Rank(3)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+    disk_bytes: Annotated[
+        t.Bytes | None,
+        "State file bytes of the copy times the share of these rows in all row bytes.",
+        t.ESTIMATE,
+        t.Rank(21),
+    ]
+    heap_bytes: Annotated[t.HeapBytes | None, t.ESTIMATE, t.Rank(22)]
+    effect: Annotated[t.Text, "What it does to the results of the query.", t.Rank(5)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvictedKeyRow(t.StoreRow, table="keys"):
+    """One of the keys that are evicted, as an example."""
+
+    class_: Annotated[t.Text, "The class of leftovers; `rows` where they were named.", t.Rank(1)]
+    partition_id: Annotated[t.PartitionId, t.Rank(21)]
+    key: Annotated[t.KeyJson, t.Rank(2)]
+    key_hex: Annotated[t.KeyHex | None, t.WIDE]
+    key_bytes: t.KeyBytes
+    value_bytes: t.ValueBytes
+
+
+def _check(parsed: Mapping[str, Any]) -> str | None:
+    """What is wrong with the options together."""
+    evict, named = parsed["evict"], parsed["key"] or parsed["where"]
+    if evict not in (None, LEFTOVERS, ROWS, *_CLASSES):
+        return f"--evict {evict}: expected {LEFTOVERS}, {ROWS}, or one of {', '.join(_CLASSES)}"
+    if evict == ROWS and not named:
+        return "--evict rows needs --key or --where"
+    if parsed["plan"] and not (evict or named):
+        return "--plan says what is evicted: give --evict, --key or --where"
+    return None
+
+
+@analysis(
+    uses=(KEYS, RULES, redacting(Redact.NONE), WORK, SCHEMAS, PART[:1], AT_VERSION),
+    tables=(CopiedRow, EvictionRow, EvictedKeyRow),
+    facts=FACTS,
+    check=_check,
+)
+def copy(  # noqa: PLR0913 - the options of one command
+    path: str | Run,
+    dest: str,
+    options: Options | None = None,
+    *,
+    evict: Annotated[
+        str | None,
+        Option(
+            "Leave out leftovers, those of one class, or rows (those that --key and --where name, "
+            "which alone mean this).",
+            metavar="leftovers|CLASS|rows",
+        ),
+    ] = None,
+    by: Annotated[
+        Literal["removal", "timeout"] | None,
+        Option(
+            "Remove the rows, or set their timers to a time that is past, so that Spark calls the "
+            "function for them.  [default: timeout for group state with timers, else removal]"
+        ),
+    ] = None,
+    certainty: Annotated[
+        Literal["proven", "inferred"],
+        Option("Evict proven leftovers alone, or inferred ones too."),
+    ] = "proven",
+    operator: Annotated[int | None, Option("Evict from this operator alone.", minimum=0)] = None,
+    compact: Annotated[
+        bool,
+        Option("Write one snapshot in place of a snapshot and its deltas (HDFS-backed state)."),
+    ] = False,
+    plan: Annotated[bool, View("Write nothing: say what would be evicted, and what it does.")] = (
+        False
+    ),
+    stopped: Annotated[
+        bool,
+        Option("Believe that the query is stopped, though there are files newer than its commit."),
+    ] = False,
+    dest_storage_options: Annotated[
+        Mapping[str, str] | None,
+        Option(
+            "Option of the fsspec driver of DEST, if not those of --storage-option; repeatable.",
+            metavar="KEY=VALUE",
+            flag="--dest-storage-option",
+        ),
+    ] = None,
+) -> Report:
+    """A new checkpoint from an old one: whole and compact, of an earlier batch, without leftovers.
+
+    PATH is only read. DEST must be absent or empty. The copy holds what a restart needs of the
+    newest committed batch, or of --batch, and is read back and compared before it gets its name.
+    With --evict one batch is appended to it that removes rows, or lets their timers run out.
+
+    Exit codes: 0 written and checked; 1 nothing to evict; 4 the checkpoint is not whole.
+
+    Args:
+        path: the checkpoint.
+        dest: where the copy is written.
+        options: its version; ``key`` and ``where`` name rows to evict.
+        evict: ``leftovers``, a class of leftovers, or ``rows``.
+        by: ``removal`` or ``timeout``.
+        certainty: of the leftovers that are evicted.
+        operator: the only one that rows are evicted from.
+        compact: one snapshot in place of a chain.
+        plan: write nothing.
+        stopped: the query does not run.
+        dest_storage_options: of the driver of DEST.
+
+    Raises:
+        CheckpointError: it cannot be done, or not so; says why, and what to do.
+        SourceNotWholeError: files that the copy needs are missing or damaged, or the copy is not
+            what it should be.
+    """
+    run = Run.start(path, options)
+    named = KeyFilter(run.options.keys, run.options.where)
+    eviction = None
+    if evict is not None or named:
+        every = (Certainty.PROVEN, Certainty.INFERRED)
+        certainties = every[: 1 + (certainty == "inferred")]
+        eviction = Eviction(evict or ROWS, by, operator, certainties, named)
+    elif by is not None or operator is not None:
+        raise CheckpointError("--by and --operator are for rows that are evicted: give --evict")
+    given = run.options.storage_options if dest_storage_options is None else dest_storage_options
+    return _Copy(run, dest, given, eviction, compact=compact, stopped=stopped).report(plan=plan)
+
+
+class _Copy:
+    """One copy on its way."""
+
+    def __init__(
+        self,
+        run: Run,
+        dest: str,
+        dest_options: Mapping[str, str],
+        eviction: Eviction | None,
+        *,
+        compact: bool,
+        stopped: bool,
+    ) -> None:
+        self._run, self._dest, self._options = run, dest, dict(dest_options)
+        self._eviction, self._stopped = eviction, stopped
+        self._checkpoint, self._version = run.checkpoint, run.version
+        can_compact = run.checkpoint.provider.snapshot_name(run.version) is not None
+        if compact and not can_compact:
+            raise CheckpointError(
+                f"{run.checkpoint.provider.spark_class} keeps its rows in tables, which are copied "
+                "and not written; leave out --compact: the copy has no older versions in any case",
+                run.checkpoint.root,
+            )
+        ways = eviction.ways(self._checkpoint).values() if eviction is not None else ()
+        self._erases = (
+            eviction is not None
+            and bool(eviction.keys)
+            and {way.way for way in ways if not way.effect.refused} == {REMOVAL}
+        )
+        # Behind a chain, a removal would leave the bytes in the files of the chain.
+        self._compact = compact or (self._erases and can_compact)
+
+    def report(self, *, plan: bool) -> Report:
+        """Do it, and say what was done."""
+        self._check_source()
+        check_new(self._dest, self._options, self._checkpoint.storage)
+        facts = self._run.facts(FACTS)
+        self._check_whole(facts)
+        eviction = self._eviction
+        work = copying(self._run, appended=eviction is not None, compact=self._compact)
+        tasks = list(work.tasks)
+        if eviction is not None:
+            tasks = with_eviction(self._run, tasks, eviction, facts)
+            rows = eviction.counts(facts)
+            if plan or eviction.keys or not any(rows.values()):
+                planned = copied(self._run, tasks)
+                rows = _evicted_rows(planned)
+                if plan or not any(rows.values()):
+                    notes = [PLAN if any(rows.values()) else NOTHING]
+                    return self._report(planned, facts, notes=notes, wrote=False)
+            self._check_effects(rows)
+        done = self._write(tasks, work)
+        return self._report(done, facts, notes=self._notes(done), wrote=True)
+
+    # -- before --------------------------------------------------------------------------------
+
+    def _check_source(self) -> None:
+        """Refuse what cannot be copied, by listings and logs.
+
+        Raises:
+            CheckpointError: says why, and what to do.
+            EngineError: only Spark reads the files.
+        """
+        checkpoint, root, logs = self._checkpoint, self._checkpoint.root, self._checkpoint.logs
+        if self._run.engine.reader is not None:
+            raise EngineError("copy reads and writes by fsspec, not by --io hadoop")
+        if checkpoint.selection != Selection():
+            raise CheckpointError("only a whole checkpoint is copied: give its root", root)
+        if not self._version or logs.last_committed is None:
+            raise CheckpointError(
+                "no batch was committed, so there is nothing to restart from", root
+            )
+        if self._version > logs.last_committed + 1:
+            raise CheckpointError(f"batch {self._version - 1} was not committed", root)
+        if not self._run.is_of_chosen_version and logs.last_offset != logs.last_committed:
+            raise CheckpointError(
+                f"batch {logs.last_offset} was planned and not committed: let the query run it, or "
+                f"leave it out with --batch {logs.last_committed} --stopped",
+                root,
+            )
+        newer = [v for v in checkpoint.uncommitted if v > logs.last_committed + 1]
+        if newer and not self._stopped:
+            raise CheckpointError(
+                f"there are state files of version {newer[0]}, which no batch has committed: a "
+                "query runs, or ended within a batch; stop it, and add --stopped",
+                root,
+            )
+
+    def _check_whole(self, facts: Facts) -> None:
+        """Refuse a state that Spark would not load, or not as it was written.
+
+        Raises:
+            SourceNotWholeError: says the first thing that is wrong.
+        """
+        damage = list(_damage(self._run, facts))
+        if damage:
+            more = f" (and {counted(len(damage) - 1, 'more problem')})" if damage[1:] else ""
+            raise SourceNotWholeError(
+                f"{damage[0].message}{more}; nothing was written. Copy a batch before the damage "
+                "(--batch); the command verify lists all of it",
+                damage[0].path or self._checkpoint.root,
+                damage[0].offset,
+            )
+
+    def _check_effects(self, rows: Mapping[StoreName, int]) -> None:
+        """Refuse to evict rows whose loss would make results, or the state, wrong.
+
+        Raises:
+            CheckpointError: says whose they are.
+        """
+        ways = {} if self._eviction is None else self._eviction.ways(self._checkpoint)
+        for name, count in sorted(rows.items()):
+            if count and name in ways and ways[name].effect.refused:
+                raise CheckpointError(
+                    f"operator {name.operator_id}, store {name.store_name}: "
+                    f"{counted(count, 'row')} cannot be evicted. {ways[name].effect.words}",
+                    self._checkpoint.root,
+                )
+
+    # -- writing -------------------------------------------------------------------------------
+
+    def _write(self, tasks: Sequence[EvictTask], work: Copying) -> Facts:
+        """Write the copy, and check it before it can be taken for a checkpoint.
+
+        Raises:
+            SourceNotWholeError: it is not what it should be.
+        """
+        storage, batch = self._checkpoint.storage, self._version - 1
+        appended = work.unique_ids is not None
+        with new_folder(self._dest, self._options, storage) as place:
+            done = copied(self._run, [task.into(place.url, place.options) for task in tasks])
+            for problem in done.problems:
+                raise SourceNotWholeError(problem.message, problem.path, problem.offset)
+            small = small_files(self._checkpoint, batch, self._dest, unique_ids=work.unique_ids)
+            self._write_small(place, small.first)
+            record = self._record(done, appended=appended)
+            place.write(RECORD, [record.to_json().encode()])
+            self._check_rows(place, done, self._version + appended)
+            self._check_log()
+            self._write_small(place, small.last)
+            self._check_restart(place)
+        return done
+
+    def _write_small(self, place: Destination, files: Sequence[SmallFile]) -> None:
+        for file in files:
+            for relative, chunks in file.files(self._checkpoint.storage):
+                place.write(relative, chunks)
+
+    def _record(self, done: Facts, *, appended: bool) -> CopyRecord:
+        ways = {} if self._eviction is None else self._eviction.ways(self._checkpoint)
+        evicted = {
+            (name, kind): fact
+            for name, by_class in done.merged(Evicted).items()
+            for kind, fact in by_class.items()
+        }
+        return CopyRecord(
+            source=shown(self._checkpoint.storage.url),
+            query_id=self._checkpoint.logs.query_id,
+            batch=self._version - 1,
+            appended_batch=self._version if appended else None,
+            made_ms=time.time_ns() // 1_000_000,
+            made_by=__version__,
+            evicted=tuple(
+                f"{counted(fact.rows, 'row')} ({kind}) of operator {name.operator_id}, store "
+                f"{name.store_name}, by {ways[name].way}"
+                for (name, kind), fact in sorted(evicted.items(), key=str)
+            ),
+        )
+
+    def _check_rows(self, place: Destination, done: Facts, version: int) -> None:
+        """Read the copy back: its rows have the prints of those that belong into it, no damage.
+
+        Raises:
+            SourceNotWholeError: it is something else.
+        """
+        written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
+        checkpoint = open_checkpoint(place.url, self._options)
+        run = Run.at(checkpoint, version, written, self._run.engine)
+        read = copied(run, copying(run).tasks)
+        expected, actual = done.sums(RowPrints), read.sums(RowPrints)
+        for name in sorted({*expected, *actual}):
+            if expected.get(name) != actual.get(name):
+                raise SourceNotWholeError(
+                    f"operator {name.operator_id}, store {name.store_name}: the copy does not hold "
+                    "the rows that it should, so it was given up; the source is as it was",
+                    place.url,
+                )
+        for problem in (*read.problems, *_damage(run, run.facts(FACTS))):
+            raise SourceNotWholeError(problem.message, problem.path, problem.offset)
+
+    def _check_log(self) -> None:
+        """Refuse to finish if the query has gone on meanwhile.
+
+        Raises:
+            CheckpointError: it has.
+        """
+        if not self._run.can_look_again:
+            return
+        before, now = self._checkpoint.logs, self._run.reopened().logs
+        if (before.last_offset, before.last_committed) != (now.last_offset, now.last_committed):
+            raise CheckpointError(
+                "the query has run a batch while it was copied: stop it first, and copy again",
+                self._checkpoint.root,
+            )
+
+    def _check_restart(self, place: Destination) -> None:
+        """Refuse a copy that no query would restart from.
+
+        Raises:
+            SourceNotWholeError: Spark would not find a file that it needs.
+        """
+        restart = restart_of(open_checkpoint(place.url, self._options))
+        if not restart.possible:
+            raise SourceNotWholeError(restart.sentence, place.url)
+
+    # -- the report ----------------------------------------------------------------------------
+
+    def _report(self, done: Facts, facts: Facts, *, notes: Sequence[str], wrote: bool) -> Report:
+        files = done.sums(WrittenFiles).values()
+        evicted = sum(_evicted_rows(done).values())
+        appended = self._version if self._eviction is not None and evicted else None
+        eviction = {"appended_batch": appended, "evicted_rows": evicted}
+        summary = {
+            "destination": shown(self._dest),
+            "written": wrote,
+            **(eviction if self._eviction is not None else {}),
+            "rows": sum(prints.rows for prints in done.sums(RowPrints).values()),
+            "source_state_bytes": sum(file_bytes(self._checkpoint).values()),
+            "copy_state_bytes": sum(written.bytes for written in files),
+        }
+        tables = (
+            CopiedRow.table("stores of the copy", list(self._rows(done))),
+            *self._evictions(done),
+        )
+        problems = [p for p in self._run.problems(facts) if p.slug in READABLE]
+        report = self._run.subject(problems).report("copy", tables, summary, notes=notes)
+        return replace(report, nothing_done=self._eviction is not None and not evicted)
+
+    def _rows(self, done: Facts) -> Iterator[CopiedRow]:
+        written, evicted = done.sums(WrittenFiles), _evicted_rows(done)
+        for name, prints in sorted(done.sums(RowPrints).items()):
+            files = written.get(name, WrittenFiles())
+            yield CopiedRow(
+                **store_ids(self._checkpoint, name),
+                rows=prints.rows,
+                row_bytes=prints.key_bytes + prints.value_bytes,
+                evicted=evicted.get(name, 0),
+                files=files.files,
+                file_bytes=files.bytes,
+            )
+
+    def _evictions(self, done: Facts) -> Iterator[Table]:
+        if self._eviction is None:
+            return
+        checkpoint, ways = self._checkpoint, self._eviction.ways(self._checkpoint)
+        layout = usual_layout(checkpoint, self._version)
+        row_bytes = sum(p.key_bytes + p.value_bytes for p in done.sums(RowPrints).values())
+        disk = sum(written.bytes for written in done.sums(WrittenFiles).values())
+        rows = []
+        for name, by_class in sorted(done.merged(Evicted).items()):
+            for kind, fact in sorted(by_class.items(), key=str):
+                size = fact.key_bytes + fact.value_bytes
+                heap = of_rows(fact.rows, fact.key_bytes, fact.value_bytes, layout, RETAINED)
+                rows.append(
+                    EvictionRow(
+                        **store_ids(checkpoint, name),
+                        class_=str(kind),
+                        way=ways[name].way,
+                        rows=fact.rows,
+                        row_bytes=size,
+                        disk_bytes=round(disk * size / (row_bytes + size)),
+                        heap_bytes=heap.total if checkpoint.provider.keeps_maps else None,
+                        effect=ways[name].effect.words,
+                    )
+                )
+        yield EvictionRow.table("evicted", rows, empty="there is nothing to evict")
+        if rows:
+            yield EvictedKeyRow.table("some of the evicted keys", list(self._keys(done)))
+
+    def _keys(self, done: Facts) -> Iterator[EvictedKeyRow]:
+        redact = self._run.options.redact or Redact.NONE
+        words = StoreWords(self._checkpoint, redact)
+        shown_keys: dict[tuple[StoreName, str], int] = {}
+        for observed in done.of(EvictedKey):
+            fact, name = observed.fact, observed.store.name
+            group = name, fact.leftover_class
+            shown_keys[group] = shown_keys.get(group, 0) + 1
+            if shown_keys[group] <= KEYS_SHOWN:
+                (key,) = words.keys(name, [fact.key])
+                yield EvictedKeyRow(
+                    **store_ids(self._checkpoint, name),
+                    class_=fact.leftover_class,
+                    partition_id=observed.store.partition_id,
+                    key=key,
+                    key_hex=words.hex(fact.key),
+                    key_bytes=len(fact.key),
+                    value_bytes=fact.value_bytes,
+                )
+
+    def _notes(self, done: Facts) -> list[str]:
+        notes: list[str] = []
+        logs, batch = self._checkpoint.logs, self._version - 1
+        if logs.last_committed is not None and batch < logs.last_committed:
+            notes.append(EARLIER.format(batch=batch))
+        if self._erases:
+            notes.append(self._erasure(sum(_evicted_rows(done).values())))
+        place = shown(self._dest)
+        return [*notes, f"The copy is {place}: set checkpointLocation to it. {STOPPED}"]
+
+    def _erasure(self, rows: int) -> str:
+        """Where the bytes of the keys that were named are gone, and where they are not."""
+        these = counted(rows, "row")
+        if self._compact:
+            gone = f"No state file of the copy holds the bytes of the {these} that were evicted"
+        else:
+            gone = (
+                f"The {these} that were evicted are not in the newest version of the copy; the "
+                "files before it hold their bytes until Spark has written new ones and removed "
+                "these"
+            )
+        return f"{gone}; {self._checkpoint.root} has them as before, and so may its backups."
+
+
+def _evicted_rows(done: Facts) -> dict[StoreName, int]:
+    return {
+        name: sum(fact.rows for fact in by_class.values())
+        for name, by_class in done.merged(Evicted).items()
+    }
+
+
+def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
+    """What keeps a version from being loaded, or shows that it is not what was written.
+
+    Files that no restart needs do not count: the copy leaves them out.
+    """
+    checkpoint, version = run.checkpoint, run.version
+    needed = {
+        file.path
+        for files in checkpoint.store_files.values()
+        if version in (*files.deltas, *files.snapshots)
+        for file in chain_for(files, version).files
+    }
+    state = {
+        file.path
+        for operator in checkpoint.operators
+        for store in operator.layout.folders
+        for file in store.of_kind(*KINDS_OF_STATE)
+    }
+    for problem in run.problems(facts):
+        spared = problem.path in state and problem.path not in needed
+        older = problem.slug == "missing-delta"
+        if not (spared or older or problem.slug in _HARMLESS):
+            yield problem
+    for finding in judge_integrity(checkpoint, version, facts, ()):
+        if finding.kind.id == "SS107":
+            yield Problem("wrong-partition", finding.evidence, checkpoint.root)

@@ -1,0 +1,304 @@
+"""The tasks of a copy: what is copied of each partition, what is evicted from it, and its rows."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from inspector.analyses.shared.run import Run
+from inspector.arrays import Int64s
+from inspector.checkpoint.layout import PartitionLayout
+from inspector.codec import Message
+from inspector.decode.records import RecordBlock
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask
+from inspector.engines.engine import Work
+from inspector.facts.expired import LeftoverClass
+from inspector.facts.leftover_facts import Leftover
+from inspector.facts.registry import fact_batches, facts_in
+from inspector.merge.collect import Facts
+from inspector.merge.resolution import Resolution
+from inspector.model import Certainty, FileKind, StoreId, StoreName
+from inspector.operators.eviction import TIMEOUT, Effect, effect_of, timer_of, way_of
+from inspector.passes.copying import Chosen, CopyTask, FolderCopy, copy_partition, records_of
+from inspector.passes.key_filter import KeyFilter, check_filter, filter_of
+from inspector.passes.run import run_tasks
+from inspector.providers.chain import chain_for
+from inspector.schemas import specs_in, task_batch
+
+LEFTOVERS, ROWS = "leftovers", "rows"
+"""What is evicted: leftovers of all classes, or the rows that are named, whatever their clock."""
+
+_KINDS = (
+    *(FileKind.DELTA, FileKind.SNAPSHOT, FileKind.TABLE, FileKind.TABLE_LOG),
+    *(FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM),
+)
+
+
+class Way(NamedTuple):
+    """How rows of a store are evicted, and what that does."""
+
+    way: str
+    effect: Effect
+
+
+@dataclass(frozen=True)
+class Eviction:
+    """What is evicted, as its user requested it.
+
+    Attributes:
+        target: :data:`LEFTOVERS`, :data:`ROWS`, or a class of leftovers.
+        way: in which it is done; None for that of each operator.
+        operator_id: of the only operator that it is done in; None for all.
+        certainties: of the leftovers.
+        keys: the rows that are named.
+    """
+
+    target: str
+    way: str | None = None
+    operator_id: int | None = None
+    certainties: tuple[Certainty, ...] = (Certainty.PROVEN,)
+    keys: KeyFilter = field(default_factory=KeyFilter)
+
+    @property
+    def expired(self) -> bool:
+        """Whether only leftovers are evicted."""
+        return self.target != ROWS
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of leftovers that are evicted; none where rows are named."""
+        every = tuple(kind.value for kind in LeftoverClass)
+        return () if self.target == ROWS else every if self.target == LEFTOVERS else (self.target,)
+
+    def counts(self, facts: Facts) -> dict[StoreName, int]:
+        """How many leftovers are evicted of each store, by the facts of all partitions."""
+        rows: dict[StoreName, int] = {}
+        for store, count in self.leftovers(facts):
+            rows[store.name] = rows.get(store.name, 0) + count
+        return rows
+
+    def leftovers(self, facts: Facts) -> Iterator[tuple[StoreId, int]]:
+        """The stores of partitions that have such leftovers, each with a number of them."""
+        for observed in facts.totals:
+            fact = observed.fact
+            chosen = fact.leftover_class.value in self.classes
+            in_operator = self.operator_id in (None, observed.store.operator_id)
+            if chosen and in_operator and fact.certainty in self.certainties:
+                yield observed.store, fact.rows
+
+    def ways(self, checkpoint: Checkpoint) -> dict[StoreName, Way]:
+        """Of each store that it may be done in: how, and what that does."""
+        found = {}
+        for operator in checkpoint.operators:
+            if self.operator_id not in (None, operator.operator_id):
+                continue
+            for store, rule in operator.rules.items():
+                schema = operator.schemas.get(store)
+                value = None if schema is None else schema.value
+                way = self.way or way_of(operator.name, value)
+                effect = effect_of(operator.name, rule, way, expired=self.expired)
+                if way == TIMEOUT and timer_of(operator.name, value) is None:
+                    effect = Effect(
+                        f"The state of operator {operator.operator_id} has no timers, so nothing "
+                        "can be evicted by timeout; use --by removal.",
+                        refused=True,
+                    )
+                found[StoreName(operator.operator_id, store)] = Way(way, effect)
+        return found
+
+
+@dataclass(frozen=True)
+class EvictTask(Message):
+    """One partition of a copy.
+
+    Attributes:
+        copy: what is copied.
+        stores: from which rows are evicted, by name. classes: of leftovers; none for the rows that
+            the task names. certainties: of the leftovers.
+        resolution: what all partitions together say of leftovers.
+    """
+
+    copy: CopyTask
+    stores: tuple[str, ...] = ()
+    classes: tuple[str, ...] = ()
+    certainties: tuple[Certainty, ...] = ()
+    resolution: Resolution = field(default_factory=Resolution)
+
+    def into(self, url: str, options: Mapping[str, str]) -> EvictTask:
+        """The same, written below a root."""
+        return replace(self, copy=replace(self.copy, url=url, options=options))
+
+
+def run_copies(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Copy some partitions; the form of :func:`inspector.passes.run.run_tasks`.
+
+    Args:
+        batches: of schema :data:`inspector.schemas.TASKS`; ``spec`` is an :class:`EvictTask`.
+
+    Yields:
+        Batches of facts (:mod:`inspector.facts.copied`).
+    """
+    for spec in specs_in(batches):
+        request = EvictTask.from_json(spec)
+        yield from fact_batches(copy_partition(request.copy, _chooser(request)))
+
+
+def _chooser(request: EvictTask) -> Chosen:
+    """What chooses the rows of a task that are evicted."""
+    if not request.stores:
+        return lambda *_: {}
+    task = request.copy.task
+    filters = {store.store_name: filter_of(task, store) for store in task.stores}
+    leftovers = _leftovers(request) if request.classes else {}
+
+    def chosen(store: StoreTask, block: RecordBlock, live: Int64s) -> Mapping[str, Int64s]:
+        if store.store_name not in request.stores:
+            return {}
+        met = filters[store.store_name]
+        rows = live if met is None else met.live(block, live)
+        if not request.classes:
+            return {ROWS: rows} if len(rows) else {}
+        return _of_class(block, rows, leftovers.get(store.store_name, {}))
+
+    return chosen
+
+
+def _of_class(
+    block: RecordBlock, rows: Int64s, leftovers: Mapping[bytes, str]
+) -> Mapping[str, Int64s]:
+    """The rows of a block whose keys are leftovers, by class."""
+    if not leftovers:
+        return {}
+    found: dict[str, list[int]] = {}
+    for row, (key, _) in zip(rows.tolist(), records_of(block, rows), strict=True):
+        name = leftovers.get(key)
+        if name is not None:
+            found.setdefault(name, []).append(row)
+    return {name: np.array(of_class, np.int64) for name, of_class in found.items()}
+
+
+def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
+    """The leftovers of a task that are evicted: by store the class of each key."""
+    task = replace(request.copy.task, key=(), where=())
+    found: dict[str, dict[bytes, str]] = {}
+    for batch in run_tasks([task_batch(task.to_json())]):
+        facts = Facts(facts_in(batch))
+        for leftover in request.resolution.resolved(facts.of(Leftover)):
+            fact = leftover.fact
+            name = fact.leftover_class.value
+            if name in request.classes and fact.certainty in request.certainties:
+                found.setdefault(leftover.store.store_name, {})[fact.key] = name
+    return found
+
+
+@dataclass(frozen=True)
+class Copying:
+    """The tasks of a copy.
+
+    Attributes:
+        tasks: one for each partition.
+        unique_ids: of the version that is appended, by those of the one before; empty where names
+            have none. None if none is appended.
+    """
+
+    tasks: tuple[EvictTask, ...]
+    unique_ids: Mapping[str, str] | None = None
+
+
+def copying(run: Run, *, appended: bool = False, compact: bool = False) -> Copying:
+    """The tasks that copy the version of a run, and evict nothing yet.
+
+    Args:
+        run: of a checkpoint with all its operators; every store can restore the version.
+        appended: one more version is written.
+        compact: all rows are written into one snapshot.
+    """
+    checkpoint, version = run.checkpoint, run.version
+    partitions = {
+        (operator.operator_id, partition.partition_id): partition
+        for operator in checkpoint.operators
+        for partition in operator.layout.partitions
+    }
+    ids: dict[str, str] = {}
+    tasks = []
+    for task in run.tasks(ALL_LEFTOVERS):
+        partition = partitions[task.operator_id, task.partition_id]
+        if task.present and version:
+            folders = tuple(_folders(checkpoint, partition, version, ids if appended else None))
+            tasks.append(EvictTask(CopyTask(task, folders, appended=appended, compact=compact)))
+    return Copying(tuple(tasks), ids if appended else None)
+
+
+def _folders(
+    checkpoint: Checkpoint, partition: PartitionLayout, version: int, ids: dict[str, str] | None
+) -> Iterator[FolderCopy]:
+    layouts = {layout.directory: layout for layout in partition.stores}
+    for directory, layout in layouts.items():
+        names = tuple(s.store.store_name for s in partition.stores if s.directory == directory)
+        files = tuple(
+            file
+            for file in layout.files
+            if file.kind in _KINDS and (file.version is None or file.version <= version)
+        )
+        own = None
+        if ids is not None:
+            newest = chain_for(checkpoint.store_files[directory], version).files[-1]
+            before = checkpoint.provider.unique_id(newest)
+            own = None if before is None else ids.setdefault(before, str(uuid.uuid4()))
+        yield FolderCopy(directory, files, names, own)
+
+
+def with_eviction(
+    run: Run, tasks: Iterable[EvictTask], eviction: Eviction, facts: Facts
+) -> list[EvictTask]:
+    """The tasks with what each of them evicts.
+
+    Args:
+        run: of the checkpoint.
+        tasks: that copy it.
+        eviction: what is requested.
+        facts: of the run.
+
+    Raises:
+        CheckpointError: no store can have the rows that are named.
+    """
+    if eviction.keys:
+        check_filter(run.checkpoint, eviction.keys)
+    classes = eviction.classes
+    holding = {store for store, _ in eviction.leftovers(facts)}
+    ways = eviction.ways(run.checkpoint)
+    operators = {operator.operator_id: operator for operator in run.checkpoint.operators}
+
+    def evicting(request: EvictTask) -> EvictTask:
+        task = request.copy.task
+        stores = [task.store_id(store) for store in task.stores]
+        stores = [s for s in stores if s.name in ways and (not classes or s in holding)]
+        operator, timer = operators[task.operator_id], None
+        for store in stores:
+            schema = operator.schemas.get(store.store_name)
+            if ways[store.name].way == TIMEOUT and schema is not None:
+                timer = timer_of(operator.name, schema.value)
+        named = replace(task, key=eviction.keys.key, where=eviction.keys.where)
+        return replace(
+            request,
+            copy=replace(request.copy, task=named, timer=timer),
+            stores=tuple(store.store_name for store in stores),
+            classes=classes,
+            certainties=eviction.certainties,
+            resolution=facts.resolution,
+        )
+
+    return list(map(evicting, tasks))
+
+
+def copied(run: Run, tasks: Sequence[EvictTask]) -> Facts:
+    """What the tasks of a copy report."""
+    work = [Work(task.to_json(), task.copy.task.file_bytes) for task in tasks]
+    batches = run.map_work(run_copies, work)
+    return Facts(fact for batch in batches for fact in facts_in(batch))

@@ -1,0 +1,120 @@
+"""Writing a new checkpoint; the only place that writes to a storage.
+
+On a local disk everything is written into a hidden folder beside the new one, which gets its name
+when all is there and was checked. Other storages have no such renaming: there state comes first,
+the logs after it, and the query's metadata and the newest commit last, so that no restart takes an
+unfinished copy for a whole one.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+
+from inspector.checkpoint.drivers import connect
+from inspector.checkpoint.faults import translated
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.urls import absolute, is_local, joined, translate
+from inspector.exceptions import CheckpointError, InspectorError
+
+_SUFFIX = ".inspector-copy"
+
+
+class Destination:
+    """A folder that files are written into. Any process of the machine can open it by its URL.
+
+    Attributes:
+        url: where it is. options: of the storage's driver; they may hold credentials.
+    """
+
+    def __init__(self, url: str, options: Mapping[str, str] | None = None) -> None:
+        self.url, self.options = absolute(url), dict(options or {})
+        self._fs, self._base = connect(self.url, self.options)
+
+    def write(self, relative: str, chunks: Iterable[bytes]) -> int:
+        """Write a file, whole or not at all; a second attempt of a task replaces the first.
+
+        Returns:
+            Its size in bytes.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        path = joined(self._base, relative)
+        size = 0
+        try:
+            if is_local(self.url):
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                partial = f"{path}.{uuid.uuid4().hex}.tmp"
+                with open(partial, "wb") as file:
+                    for chunk in chunks:
+                        size += file.write(chunk)
+                os.replace(partial, path)
+            else:
+                with self._fs.open(path, "wb") as file:
+                    for chunk in chunks:
+                        size += len(chunk)
+                        file.write(chunk)
+        except (InspectorError, MemoryError):
+            raise
+        except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
+            raise translated(error, joined(self.url, relative), self.options) from None
+        return size
+
+
+@contextmanager
+def new_folder(url: str, options: Mapping[str, str], source: Storage) -> Iterator[Destination]:
+    """A folder that appears under its name when the block ends well.
+
+    Args:
+        url: of the new folder.
+        options: of its storage.
+        source: the checkpoint that is read; nothing is written into it.
+
+    Raises:
+        CheckpointError: something is there already, or it would lie in the source.
+        OSError: the storage does not answer, or the folder cannot be made.
+    """
+    check_new(url, options, source)
+    if not is_local(url):
+        yield Destination(url, options)
+        return
+    target = translate(url).target
+    parent, name = os.path.split(target.rstrip("/"))
+    folder = os.path.join(parent, f".{name}.{uuid.uuid4().hex[:8]}{_SUFFIX}")
+    os.makedirs(folder)
+    try:
+        yield Destination(folder, options)
+        with suppress(FileNotFoundError):
+            os.rmdir(target)  # an empty folder may stand there; one that was filled since may not
+        os.rename(folder, target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
+    """Refuse a place where something is, or that lies in the checkpoint that is read.
+
+    Raises:
+        CheckpointError: says what is there.
+    """
+    old, new = translate(source.url), translate(url)
+    targets = [old.target.rstrip("/"), new.target.rstrip("/")]
+    if is_local(url) and is_local(source.url):
+        targets = [os.path.realpath(target) for target in targets]
+    if old.protocol == new.protocol and f"{targets[1]}/".startswith(f"{targets[0]}/"):
+        raise CheckpointError(f"{url} lies in the checkpoint that is copied; name another place")
+    place = Storage.open(url, options)
+    there = place.stat()
+    if there is not None and not there.is_dir:
+        raise CheckpointError(f"{place.root} is a file, expected nothing or an empty folder")
+    entries = place.list(missing_ok=True)
+    if entries:
+        more = f" and {len(entries) - 1} more" if entries[1:] else ""
+        raise CheckpointError(
+            f"{place.root} holds {entries[0].name}{more}, expected nothing or an empty folder: "
+            "name a new place"
+        )

@@ -1,0 +1,270 @@
+"""What a restart from a batch needs of a checkpoint besides its state; and how a copy was made.
+
+A restart reads the newest entry of both logs and the one before it
+(``MicroBatchExecution.populateStartOffsets``), the logs of the sources, and what Spark wrote of the
+operators and their schemas. An appended batch is the last entries once more, with the next number.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from inspector.checkpoint.entries import Entry
+from inspector.checkpoint.logfile import json_object, split_log
+from inspector.checkpoint.logs import COMMITS, MAX_FORMAT, OFFSETS
+from inspector.checkpoint.metadata import QUERY_METADATA
+from inspector.checkpoint.names import number
+from inspector.checkpoint.state_schema import schema_path
+from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.urls import is_local, joined, translate
+from inspector.codec import Message
+from inspector.discovery.checkpoint import Checkpoint
+from inspector.encode.side_sums import hadoop_sums_of
+from inspector.exceptions import CheckpointError, InspectorError
+from inspector.providers.common_names import hadoop_sums_name
+
+RECORD = "_inspector.json"
+"""Where a copy says how it was made; Spark reads no file of this name."""
+
+SOURCES = "sources"
+
+
+@dataclass(frozen=True)
+class SmallFile:
+    """A file of the copy that holds no state.
+
+    Attributes:
+        path: below the new root. source: below the old one. size: of the source.
+        content: what it holds, where that is not what the source holds.
+        sums: Hadoop's checksum file is written beside it.
+    """
+
+    path: str
+    source: str
+    size: int
+    content: bytes | None = None
+    sums: bool = False
+
+    def files(self, storage: Storage) -> Iterator[tuple[str, Iterable[bytes]]]:
+        """What is written: paths, each with its chunks."""
+        folder, slash, name = self.path.rpartition("/")
+        if self.content is None:
+            yield self.path, storage.stream(self.source, size=self.size)
+        else:
+            yield self.path, [self.content]
+        if self.sums:
+            content = storage.read(self.source) if self.content is None else self.content
+            yield folder + slash + hadoop_sums_name(name), [hadoop_sums_of(content)]
+
+
+@dataclass(frozen=True)
+class CopyRecord(Message):
+    """How a copy was made.
+
+    Attributes:
+        source: the checkpoint that it was made of, without secrets. query_id: of its query.
+        batch: that was copied. appended_batch: that was added to it; None if none was.
+        made_ms: when, epoch milliseconds. made_by: the version of this package.
+        evicted: of each operator, store, reason and way the number of rows, in words.
+    """
+
+    source: str
+    query_id: str | None
+    batch: int
+    appended_batch: int | None
+    made_ms: int
+    made_by: str
+    evicted: tuple[str, ...] = ()
+
+
+def read_record(storage: Storage) -> CopyRecord | None:
+    """How a copy says that it was made; None of a checkpoint that does not say it."""
+    try:
+        return CopyRecord.from_json(storage.read(RECORD).decode("utf-8"))
+    except (OSError, InspectorError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+@dataclass(frozen=True)
+class SmallFiles:
+    """The files of a copy that hold no state, in the order in which they are written.
+
+    Attributes:
+        first: whatever a restart reads only with the rest. last: without which there is none.
+    """
+
+    first: tuple[SmallFile, ...]
+    last: tuple[SmallFile, ...]
+
+
+def small_files(
+    checkpoint: Checkpoint,
+    batch: int,
+    place: str,
+    *,
+    unique_ids: Mapping[str, str] | None = None,
+) -> SmallFiles:
+    """The logs, metadata and schemas that a restart after a batch reads.
+
+    Args:
+        checkpoint: that is copied, whole.
+        batch: the newest that the copy has of it.
+        place: the new root, as its user spelled it.
+        unique_ids: if a batch is appended, the ids of its state by those of the batch before it
+            (checkpoint format 2); None if none is.
+
+    Raises:
+        CheckpointError: an entry of a log is not there, or is nothing that can be copied.
+        OSError: the storage does not answer.
+    """
+    storage = checkpoint.storage
+    root = _Folder.of(storage, "")
+    offsets, commits = _Folder.of(storage, OFFSETS), _Folder.of(storage, COMMITS)
+    first = [*offsets.files(str(batch - 1)), *commits.files(str(batch - 1))]
+    first += [*offsets.files(str(batch), required=True)]
+    newest = [*commits.files(str(batch), required=True)]
+    if unique_ids is not None:
+        first += newest
+        entry, commit = offsets.entries[str(batch)], commits.entries[str(batch)]
+        first.append(_once_more(storage, offsets, entry, storage.read(entry.path)))
+        content = with_unique_ids(storage.read(commit.path), unique_ids)
+        newest = [_once_more(storage, commits, commit, content)]
+    first += _tree(storage, SOURCES)
+    for operator in checkpoint.layout.operators:
+        first += _of_operator(storage, operator.directory, batch, place)
+        for store in {DEFAULT_FOLDER, *operator.expected_stores}:
+            path = schema_path(operator.operator_id, store)
+            folder = _Folder.of(storage, path.rpartition("/")[0])
+            first += folder.files(path.rpartition("/")[2])
+    return SmallFiles(tuple(first), (*root.files(QUERY_METADATA), *newest))
+
+
+DEFAULT_FOLDER = "default"
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """What a folder holds, by name."""
+
+    path: str
+    entries: Mapping[str, Entry] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, storage: Storage, path: str) -> _Folder:
+        listed = storage.list(path, missing_ok=True)
+        return cls(storage.full_path(path), {entry.name: entry for entry in listed})
+
+    def files(self, name: str, *, required: bool = False) -> Iterator[SmallFile]:
+        """A file of the folder, with Hadoop's sums of it; nothing if it is not there."""
+        entry = self.entries.get(name)
+        if entry is None:
+            if required:
+                raise CheckpointError(
+                    f"{name} is not there, without which nothing restarts", self.path
+                )
+            return
+        for each in (entry, self.entries.get(hadoop_sums_name(name))):
+            if each is not None:
+                yield _plain(each, self.path)
+
+
+def _plain(entry: Entry, folder: str) -> SmallFile:
+    if not entry.is_file:
+        raise CheckpointError(f"{entry.name} is no file, expected one: it cannot be copied", folder)
+    return SmallFile(entry.path, entry.path, entry.size)
+
+
+def _once_more(storage: Storage, folder: _Folder, entry: Entry, content: bytes) -> SmallFile:
+    """The entry of the batch that is appended."""
+    del storage
+    path = f"{entry.path.rpartition('/')[0]}/{int(entry.name) + 1}"
+    sums = hadoop_sums_name(entry.name) in folder.entries
+    return SmallFile(path, entry.path, entry.size, content, sums)
+
+
+def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
+    """The entry of the commit log with other ids of the state's checkpoints.
+
+    Raises:
+        CheckpointError: it does not name one of those that are replaced.
+    """
+    if not unique_ids:
+        return commit
+    _, lines = split_log(commit, MAX_FORMAT)
+    fields = json_object(lines[0])
+    left = set(unique_ids)
+
+    def replaced(value: object) -> object:
+        if isinstance(value, list):
+            return [replaced(each) for each in value]
+        if isinstance(value, str) and value in unique_ids:
+            left.discard(value)
+            return unique_ids[value]
+        return value
+
+    ids = fields.get("stateUniqueIds")
+    if isinstance(ids, dict):
+        fields["stateUniqueIds"] = {name: replaced(value) for name, value in ids.items()}
+    if left:
+        raise CheckpointError(
+            f"the commit log does not name {sorted(left)[0]}, the id of a state file of its batch: "
+            "copy an earlier batch (--batch)"
+        )
+    head = commit.split(b"\n", 1)[0]
+    return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _tree(storage: Storage, folder: str) -> Iterator[SmallFile]:
+    """All files below a folder."""
+    for entry in storage.list(folder, missing_ok=True):
+        if entry.is_dir:
+            yield from _tree(storage, entry.path)
+        else:
+            yield _plain(entry, storage.full_path(folder))
+
+
+def _of_operator(storage: Storage, directory: str, batch: int, place: str) -> Iterator[SmallFile]:
+    """Metadata and schemas of an operator, those of later batches left out."""
+    metadata = _Folder.of(storage, f"{directory}/_metadata")
+    yield from metadata.files("metadata")
+    newer = _Folder.of(storage, f"{directory}/_metadata/v2")
+    for name, entry in newer.entries.items():
+        written_by = number(name)
+        if written_by is not None and written_by <= batch:
+            content = with_schema_paths(storage.read(entry.path), place)
+            sums = hadoop_sums_name(name) in newer.entries
+            yield SmallFile(entry.path, entry.path, entry.size, content, sums)
+    for file in _tree(storage, f"{directory}/_stateSchema"):
+        written_by = number(file.path.rpartition("/")[2].lstrip(".").partition("_")[0])
+        if written_by is None or written_by <= batch:
+            yield file
+
+
+def with_schema_paths(metadata: bytes, place: str) -> bytes:
+    """Operator metadata whose paths of schemas lead to another root.
+
+    Spark writes them in full (``OperatorStateMetadataV2``), so that a checkpoint that was moved
+    cannot be read until they are rewritten. A scheme that means the same storage stays.
+    """
+    head, _, text = metadata.partition(b"\n")
+    fields = json_object(text.decode("utf-8"))
+    stores = fields.get("stateStoreInfo")
+    for store in stores if isinstance(stores, list) else ():
+        paths = store.get("stateSchemaFilePaths") if isinstance(store, dict) else None
+        if isinstance(paths, list):
+            store["stateSchemaFilePaths"] = [_moved(str(path), place) for path in paths]
+    return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
+
+
+def _moved(path: str, place: str) -> str:
+    root, state, tail = path.rpartition("/state/")
+    if is_local(place):
+        return f"file:{translate(place).target.rstrip('/')}{state}{tail}"
+    scheme, colon, rest = place.partition(":")
+    old = root.partition(":")[0]
+    same = translate(root).protocol == translate(place).protocol
+    return joined(
+        f"{old if same else scheme}{colon}{rest}".rstrip("/"), f"{state}{tail}".lstrip("/")
+    )

@@ -1,0 +1,142 @@
+"""Raw bytes to compressed bytes, for each of the codecs that Spark writes state with.
+
+Compression is pyarrow's; the framings are those that :mod:`inspector.decode` describes. The zstd
+frame is made by streaming, as Spark's is, so that it holds no content size.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+import pyarrow as pa
+import xxhash
+
+BLOCK_BYTES = 32 << 10
+"""Raw bytes of a block of lz4 and snappy (``spark.io.compression.*.blockSize``, the default)."""
+_LZF_CHUNK = 65535
+_LZF_FAR = 1 << 13
+_LZF_LONGEST = 264
+_CHECKSUM_SEED = 0x9747B28C  # of lz4-java's LZ4BlockOutputStream
+_RAW, _LZ4 = 0x10, 0x20
+
+
+def compressed(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
+    """The bytes of a state file, block by block.
+
+    Args:
+        blocks: raw bytes, cut anywhere.
+        codec: ``lz4``, ``lzf``, ``snappy`` or ``zstd``.
+    """
+    return _CODECS[codec](blocks)
+
+
+def compress(raw: bytes, codec: str) -> bytes:
+    """The same of bytes that are in memory."""
+    return b"".join(compressed([raw], codec))
+
+
+def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:
+    """The same bytes in blocks of one size; the last may be shorter."""
+    rest = b""
+    for block in blocks:
+        data = rest + block if rest else block
+        whole = len(data) - len(data) % size
+        for at in range(0, whole, size):
+            yield data[at : at + size]
+        rest = data[whole:]
+    if rest:
+        yield rest
+
+
+def lz4(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """A stream of lz4-java's ``LZ4BlockOutputStream``."""
+    level = max(0, (block_size - 1).bit_length() - 10)
+    for block in _blocks(blocks, block_size):
+        yield lz4_block(block, level)
+    yield lz4_header(_RAW | level, 0, 0, 0)
+
+
+def lz4_block(raw: bytes, level: int) -> bytes:
+    """One block, compressed if that makes it smaller."""
+    payload, method = pa.Codec("lz4_raw").compress(raw, asbytes=True), _LZ4
+    if len(payload) >= len(raw):
+        payload, method = raw, _RAW
+    checksum = xxhash.xxh32_intdigest(raw, _CHECKSUM_SEED) & 0x0FFFFFFF
+    return lz4_header(method | level, len(payload), len(raw), checksum) + payload
+
+
+def lz4_header(token: int, compressed_size: int, size: int, checksum: int) -> bytes:
+    """The header of a block, whatever is in it."""
+    return struct.pack("<8sBiiI", b"LZ4Block", token, compressed_size, size, checksum)
+
+
+def snappy(blocks: Iterable[bytes], block_size: int = BLOCK_BYTES) -> Iterator[bytes]:
+    """A stream of snappy-java's ``SnappyOutputStream``."""
+    yield b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+    for block in _blocks(blocks, block_size):
+        payload = pa.Codec("snappy").compress(block, asbytes=True)
+        yield struct.pack(">i", len(payload)) + payload
+
+
+def zstd(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """A Zstandard frame."""
+    sink = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(sink, "zstd") as stream:
+        for block in blocks:
+            stream.write(block)
+    yield sink.getvalue().to_pybytes()
+
+
+def lzf(blocks: Iterable[bytes], chunk_size: int = _LZF_CHUNK) -> Iterator[bytes]:
+    """Chunks of compress-lzf."""
+    return map(lzf_chunk, _blocks(blocks, chunk_size))
+
+
+def lzf_chunk(raw: bytes) -> bytes:
+    """One chunk, compressed if that makes it smaller."""
+    payload = lzf_data(raw)
+    if len(payload) + 2 >= len(raw):
+        return b"ZV\x00" + struct.pack(">H", len(raw)) + raw
+    return b"ZV\x01" + struct.pack(">HH", len(payload), len(raw)) + payload
+
+
+def lzf_data(raw: bytes) -> bytes:
+    """LZF instructions: the longest copy from where the next three bytes stood last."""
+    out, literals, at = bytearray(), bytearray(), 0
+    last: dict[bytes, int] = {}
+    while at < len(raw):
+        source = last.get(raw[at : at + 3], -1)
+        last[raw[at : at + 3]] = at
+        back = at - source - 1
+        if source < 0 or back >= _LZF_FAR or at + 3 > len(raw):
+            literals.append(raw[at])
+            at += 1
+            continue
+        out += _lzf_literals(literals)
+        literals.clear()
+        size = 3
+        while size < _LZF_LONGEST and at + size < len(raw) and raw[at + size] == raw[source + size]:
+            size += 1
+        out += _lzf_copy(size - 2, back)
+        at += size
+    return bytes(out + _lzf_literals(literals))
+
+
+def _lzf_literals(literals: bytes | bytearray) -> bytes:
+    parts = [literals[at : at + 32] for at in range(0, len(literals), 32)]
+    return b"".join(bytes([len(part) - 1]) + part for part in parts)
+
+
+def _lzf_copy(length: int, back: int) -> bytes:
+    if length < 7:
+        return bytes([length << 5 | back >> 8, back & 0xFF])
+    return bytes([7 << 5 | back >> 8, length - 7, back & 0xFF])
+
+
+_CODECS: Mapping[str, Callable[[Iterable[bytes]], Iterator[bytes]]] = {
+    "lz4": lz4,
+    "lzf": lzf,
+    "snappy": snappy,
+    "zstd": zstd,
+}

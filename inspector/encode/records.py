@@ -1,0 +1,92 @@
+"""Puts and removals to the raw bytes of deltas, snapshots and changelogs.
+
+The framing is that of :mod:`inspector.decode.records`, the head of a changelog that of
+:mod:`inspector.decode.changelog`.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+
+import google_crc32c
+
+from inspector.decode.changelog import LineageItem
+from inspector.kernel.layout import KIND_END, KIND_PUT, KIND_REMOVAL
+
+END = b"\xff\xff\xff\xff"
+"""The end mark of a delta, a snapshot, and a changelog without kinds of records."""
+
+Record = tuple[bytes, bytes | None]
+"""A key and its value; None removes the key."""
+
+WITH_KINDS = (2, 4)
+"""Versions of changelogs of which each record begins with its kind."""
+WITH_LINEAGE = (3, 4)
+"""Versions of changelogs that say what they are based on."""
+
+_AT_ONCE = 4096
+
+
+def record(key: bytes, value: bytes | None, *, row_checksum: bool = False) -> bytes:
+    """A put, or a removal if there is no value.
+
+    A row checksum is the CRC32C of key and value, and stands before the value; that of a removal
+    before the key (``StateStoreRowChecksum``, 4.2).
+    """
+    if row_checksum:
+        checksum = row_checksum_of(key, value or b"")
+        key, value = (checksum + key, None) if value is None else (key, checksum + value)
+    framed = struct.pack(">i", len(key)) + key
+    return framed + END if value is None else framed + struct.pack(">i", len(value)) + value
+
+
+def row_checksum_of(key: bytes, value: bytes) -> bytes:
+    """The checksum of a record, as it lies before its value or key."""
+    return struct.pack("<I", google_crc32c.value(key + value))
+
+
+def framed(entries: Iterable[Record], *, row_checksum: bool = False) -> Iterator[bytes]:
+    """A delta or snapshot before compression, a few records at a time."""
+    part: list[bytes] = []
+    for key, value in entries:
+        part.append(record(key, value, row_checksum=row_checksum))
+        if len(part) == _AT_ONCE:
+            yield b"".join(part)
+            part.clear()
+    yield b"".join([*part, END])
+
+
+def records(entries: Iterable[Record], *, row_checksum: bool = False) -> bytes:
+    """The same in one piece."""
+    return b"".join(framed(entries, row_checksum=row_checksum))
+
+
+def changelog(
+    entries: Iterable[Record], version: int, lineage: Sequence[LineageItem] = ()
+) -> Iterator[bytes]:
+    """A changelog before compression.
+
+    Args:
+        entries: encoded keys and values, with their checksums where there are any.
+        version: of its format, 1 to 4.
+        lineage: the versions that it is based on, in versions 3 and 4.
+    """
+    if version > 1:
+        yield utf(f"v{version}")
+    if version in WITH_LINEAGE:
+        items = [{"version": i.version, "checkpointUniqueId": i.unique_id} for i in lineage]
+        yield utf(json.dumps(items, separators=(",", ":")))
+    if version not in WITH_KINDS:
+        yield from framed(entries)
+        return
+    for key, value in entries:
+        yield bytes([KIND_REMOVAL if value is None else KIND_PUT]) + record(key, value)
+    yield bytes([KIND_END])
+
+
+def utf(text: str) -> bytes:
+    """A text as Java's ``DataOutputStream.writeUTF`` writes it, of ASCII."""
+    raw = text.encode("ascii")
+    return struct.pack(">H", len(raw)) + raw

@@ -1,0 +1,57 @@
+"""Checksum files beside a state file; :mod:`inspector.decode.side_sums` reads them."""
+
+from __future__ import annotations
+
+import json
+import struct
+import time
+import zlib
+
+import google_crc32c
+
+_PART_BYTES = 512
+"""Of one checksum: Hadoop's default (``file.bytes-per-checksum``)."""
+
+
+class SideSums:
+    """The checksums of one file, made of its chunks as they pass."""
+
+    def __init__(self) -> None:
+        self._whole = 0
+        self._parts: list[int] = []
+        self._rest = b""
+        self._size = 0
+
+    def update(self, chunk: bytes) -> None:
+        """Take the next bytes."""
+        self._whole = google_crc32c.extend(self._whole, bytes(chunk))
+        self._size += len(chunk)
+        data = self._rest + chunk
+        whole = len(data) - len(data) % _PART_BYTES
+        for at in range(0, whole, _PART_BYTES):
+            self._parts.append(zlib.crc32(data[at : at + _PART_BYTES]))
+        self._rest = data[whole:]
+
+    def hadoop(self) -> bytes:
+        """``.NAME.crc`` of Hadoop's ``ChecksumFileSystem``."""
+        parts = [*self._parts, *([zlib.crc32(self._rest)] if self._rest else [])]
+        return b"crc\x00" + struct.pack(f">i{len(parts)}I", _PART_BYTES, *parts)
+
+    def spark(self) -> bytes:
+        """``NAME.crc`` of Spark 4.1 and later (``ChecksumCheckpointFileManager``)."""
+        (signed,) = struct.unpack(">i", struct.pack(">I", self._whole))
+        content = {
+            "algorithm": "CRC32C",
+            "value": signed,
+            "mainFileSize": self._size,
+            "timestampMs": time.time_ns() // 1_000_000,
+            "creator": {"executorId": "inspector", "taskInfo": ""},
+        }
+        return json.dumps(content, separators=(",", ":")).encode()
+
+
+def hadoop_sums_of(content: bytes) -> bytes:
+    """``.NAME.crc`` of a small file."""
+    sums = SideSums()
+    sums.update(content)
+    return sums.hadoop()

@@ -1,0 +1,148 @@
+"""What a copy has read and written of a store: rows by their prints, and what was evicted."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.arrays import Int64s, UInt64s
+from inspector.decode.records import RecordBlock
+from inspector.facts.fact import Fact, StoreSum, fact
+from inspector.kernel.loader import kernel
+
+_MIX, _TURN = np.uint64(0x9E3779B97F4A7C15), np.uint64(31)
+_MASK = (1 << 64) - 1
+
+
+@fact("row_prints")
+@dataclass(frozen=True)
+class RowPrints(Fact):
+    """The rows of a store by number, size and print. Adds, in whatever order the rows are read.
+
+    Attributes:
+        rows: how many. key_bytes, value_bytes: their UnsafeRow bytes.
+        print: sum over the rows of a hash of key and value, modulo 2 to the 64, signed.
+    """
+
+    rows: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+    print: int = 0
+
+    def __add__(self, other: RowPrints) -> RowPrints:
+        return RowPrints(
+            self.rows + other.rows,
+            self.key_bytes + other.key_bytes,
+            self.value_bytes + other.value_bytes,
+            _signed(self.print + other.print),
+        )
+
+    def __sub__(self, other: RowPrints) -> RowPrints:
+        return RowPrints(
+            self.rows - other.rows,
+            self.key_bytes - other.key_bytes,
+            self.value_bytes - other.value_bytes,
+            _signed(self.print - other.print),
+        )
+
+    def merge_key(self, _version: int) -> str:
+        """All of a store add."""
+        return ""
+
+    @classmethod
+    def of(cls, block: RecordBlock, rows: Int64s) -> RowPrints:
+        """Those of some records of a block, each a put."""
+        sizes = block.key_length[rows], block.value_length[rows]
+        keys = _hashes(block.buffer, block.key_offset[rows], sizes[0])
+        values = _hashes(block.buffer, block.value_offset[rows], sizes[1])
+        turned = values << _TURN | values >> (np.uint64(64) - _TURN)
+        total = int(((keys * _MIX ^ turned) * _MIX).sum(dtype=np.uint64))
+        return cls(len(rows), int(sizes[0].sum()), int(sizes[1].sum()), _signed(total))
+
+    @classmethod
+    def of_row(cls, key: bytes, value: bytes) -> RowPrints:
+        """That of one row."""
+        sizes = np.array([[len(key)], [len(value)]], np.int64)
+        starts = np.array([[0], [len(key)]], np.int64)
+        block = RecordBlock(key + value, 0, 0, starts[0], sizes[0], starts[1], sizes[1])
+        return cls.of(block, np.zeros(1, np.int64))
+
+
+def _hashes(buffer: bytes, offsets: Int64s, lengths: Int64s) -> UInt64s:
+    hashes = np.empty(len(offsets), np.uint64)
+    starts, sizes = np.ascontiguousarray(offsets), np.ascontiguousarray(lengths)
+    kernel().hash64(buffer, starts, sizes, -1, hashes)
+    return hashes
+
+
+def _signed(number: int) -> int:
+    number &= _MASK
+    return number - (1 << 64) if number >> 63 else number
+
+
+@fact("written_files")
+@dataclass(frozen=True)
+class WrittenFiles(StoreSum):
+    """Files that a copy wrote into a store's folders, checksum files included.
+
+    Attributes:
+        files: how many. bytes: their sizes.
+    """
+
+    files: int = 0
+    bytes: int = 0
+
+
+@fact("evicted")
+@dataclass(frozen=True)
+class Evicted(Fact):
+    """Rows of a store that are evicted for one reason. Adds.
+
+    Attributes:
+        leftover_class: the reason: a class of leftovers, or that they were named.
+        rows: how many. key_bytes, value_bytes: their UnsafeRow bytes.
+    """
+
+    leftover_class: str = ""
+    rows: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+
+    def __add__(self, other: Evicted) -> Evicted:
+        return Evicted(
+            self.leftover_class or other.leftover_class,
+            self.rows + other.rows,
+            self.key_bytes + other.key_bytes,
+            self.value_bytes + other.value_bytes,
+        )
+
+    def merge_key(self, _version: int) -> Hashable:
+        """Those of one reason add."""
+        return self.leftover_class
+
+    @classmethod
+    def of(cls, name: str, block: RecordBlock, rows: Int64s) -> Evicted:
+        """Some records of a block."""
+        sizes = int(block.key_length[rows].sum()), int(block.value_length[rows].sum())
+        return cls(name, len(rows), *sizes)
+
+
+@fact("evicted_key")
+@dataclass(frozen=True)
+class EvictedKey(Fact):
+    """One of the keys that are evicted, as an example.
+
+    Attributes:
+        leftover_class: as in :class:`Evicted`. key: its UnsafeRow. value_bytes: of its value.
+    """
+
+    leftover_class: str
+    key: bytes
+    value_bytes: int
+
+    @property
+    def held_bytes(self) -> int:
+        """The key's."""
+        return len(self.key)

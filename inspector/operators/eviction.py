@@ -1,0 +1,121 @@
+"""What removing a row from the state of an operator does to the results of its query."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from inspector.operators import (
+    aggregation,
+    deduplicate,
+    deduplicate_within_watermark,
+    global_limit,
+    group_state,
+    join,
+    session_window,
+    transform_with_state,
+)
+from inspector.operators.group_state import timeout_ordinal
+from inspector.operators.rule import StoreRule
+from inspector.sparktypes import StructType
+
+REMOVAL, TIMEOUT = "removal", "timeout"
+WAYS = (REMOVAL, TIMEOUT)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What an eviction does.
+
+    Attributes:
+        words: a sentence on the results of the query.
+        refused: whether it is not done, because the results, or the state itself, would be wrong.
+    """
+
+    words: str
+    refused: bool = False
+
+
+_CALLED = (
+    "In the first batch Spark calls the function for each of these keys with hasTimedOut; what "
+    "comes out is what the function does then."
+)
+_ANEW = "If data for the key comes, the function is called without a state, as for a new key."
+_NO_CHANGE = (
+    "Nothing changes: Spark drops a row that is as late as that before it looks into the state."
+)
+_FORGOTTEN = (
+    "Nothing changes that the query promises: the time within which it drops duplicates of the key "
+    "is over."
+)
+_REPEATED = (
+    "If a row with this key comes again, it is passed on once more, as the first of its key."
+)
+_JOIN = (
+    "A row of a join is counted in a second store and indexed by its key, and an outer join still "
+    "has to emit it; rows of joins are not evicted. Let the watermark pass them."
+)
+_EMITTED = (
+    "Results would be lost: a row that the watermark has not removed still has to be emitted, or "
+    "is part of a complete result. Let the watermark pass it, or choose the keys of another "
+    "operator with --operator."
+)
+_UNKNOWN = "What the query does with this state is not known, so nothing is evicted from it."
+
+
+def way_of(name: str, value: StructType | None) -> str:
+    """How rows of an operator are evicted if their user does not say it."""
+    return TIMEOUT if timer_of(name, value) is not None else REMOVAL
+
+
+def timer_of(name: str, value: StructType | None) -> int | None:
+    """The ordinal of the timer in the values of a group state; None where there is none."""
+    if name not in group_state.NAMES or value is None:
+        return None
+    return timeout_ordinal(value)
+
+
+def effect_of(name: str, rule: StoreRule, way: str, *, expired: bool) -> Effect:
+    """What evicting rows of an operator does.
+
+    Args:
+        name: of the operator.
+        rule: by which its rows go.
+        way: in which it is done.
+        expired: they are leftovers, rather than rows that were named.
+    """
+    if name in group_state.NAMES:
+        return Effect(_CALLED if way == TIMEOUT else _ANEW)
+    if name in deduplicate.NAMES:
+        return Effect(_NO_CHANGE if expired else _REPEATED)
+    if name in deduplicate_within_watermark.NAMES:
+        return Effect(_FORGOTTEN if expired else _REPEATED)
+    if name in aggregation.NAMES:
+        return _of_aggregation(rule, expired=expired)
+    if name in session_window.NAMES:
+        return Effect(_EMITTED, refused=True)
+    if name in join.NAMES:
+        return Effect(_JOIN, refused=True)
+    if name in global_limit.NAMES:
+        return Effect(
+            "The only row of a limit is its counter: without it the query emits rows beyond its "
+            "limit.",
+            refused=True,
+        )
+    if name in transform_with_state.NAMES:
+        return Effect(
+            "Values of transformWithState have twin rows: counters, indexes of their TTL, timers. "
+            "They are not evicted; call clear() in the processor, or let Spark's own cleanup "
+            "remove values whose TTL has passed.",
+            refused=True,
+        )
+    return Effect(_UNKNOWN, refused=True)
+
+
+def _of_aggregation(rule: StoreRule, *, expired: bool) -> Effect:
+    """Of an aggregation: its rows are results, at once or when the watermark passes them."""
+    if expired or rule.expiry is not None:
+        return Effect(_EMITTED, refused=True)
+    return Effect(
+        "If data for the key comes, its aggregates begin anew; in complete mode its row is missing "
+        "from the result until then."
+    )

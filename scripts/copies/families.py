@@ -1,0 +1,145 @@
+"""One query of each family of stateful operators, with a key by which rows can be named."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+SCHEMA = "user string, ts timestamp, v long"
+OTHER = "user2 string, ts2 timestamp, w long"
+VICTIMS = "user-010"
+"""Users below this one are evicted."""
+
+ROWS = 30
+USERS = 40
+
+
+def write_input(folder: Path, batch: int, *, victims: bool) -> None:
+    """The input of one batch: a file for each side of a join.
+
+    Args:
+        folder: of the input.
+        batch: which.
+        victims: with rows of the users that are evicted.
+    """
+    rows, others = [], []
+    for i in range(ROWS):
+        user = (batch * 7 + i * 3) % USERS
+        if victims or user >= int(VICTIMS[-3:]):
+            second = batch * 15 + i // 4
+            time = f"2024-01-01T00:{second // 60:02d}:{second % 60:02d}.{i:03d}Z"
+            name = f"user-{user:03d}"
+            rows.append({"user": name, "ts": time, "v": batch * 100 + i})
+            others.append({"user2": name, "ts2": time, "w": i})
+    for side, lines in (("left", rows), ("right", others[: len(others) // 2])):
+        place = folder / side
+        place.mkdir(parents=True, exist_ok=True)
+        text = "\n".join(map(json.dumps, lines))
+        (place / f".{batch:03d}").write_text(text, "utf-8")
+        (place / f".{batch:03d}").rename(place / f"b{batch:03d}.json")
+
+
+@dataclass(frozen=True)
+class Family:
+    """A query.
+
+    Attributes:
+        build: from a function that opens a side of the input to the streaming frame.
+        mode: its output mode.
+        evicts: whether rows may be evicted from it by their key.
+        by_timeout: they are evicted by their timers.
+    """
+
+    build: Callable[[Callable[[str], Any]], Any]
+    mode: str = "update"
+    evicts: bool = True
+    by_timeout: bool = False
+
+
+def _events(source: Callable[[str], Any]) -> Any:
+    return source("left").withWatermark("ts", "10 seconds")
+
+
+def _window(source: Callable[[str], Any]) -> Any:
+    from pyspark.sql import functions as sql
+
+    return _events(source).groupBy("user", sql.window("ts", "20 seconds")).count()
+
+
+def _session(source: Callable[[str], Any]) -> Any:
+    from pyspark.sql import functions as sql
+
+    return _events(source).groupBy("user", sql.session_window("ts", "12 seconds")).count()
+
+
+def _join(kind: str) -> Callable[[Callable[[str], Any]], Any]:
+    def build(source: Callable[[str], Any]) -> Any:
+        from pyspark.sql import functions as sql
+
+        right = source("right").withWatermark("ts2", "10 seconds")
+        near = sql.expr(
+            "user = user2 and ts2 >= ts - interval 20 seconds and ts2 <= ts + interval 20 seconds"
+        )
+        return _events(source).join(right, near, kind)
+
+    return build
+
+
+def _group_state(key: Any, frames: Iterator[Any], state: Any) -> Iterator[Any]:
+    """Counts; users that are evicted never had a timer, which is the leak that is cured."""
+    import pandas as pd
+
+    if state.hasTimedOut:
+        (count,) = state.get
+        state.remove()
+        yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["timeout"]})
+        return
+    count = (state.get[0] if state.exists else 0) + sum(map(len, frames))
+    state.update((count,))
+    if key[0] >= VICTIMS:
+        state.setTimeoutTimestamp(state.getCurrentWatermarkMs() + 30_000)
+    yield pd.DataFrame({"user": [key[0]], "n": [count], "why": ["data"]})
+
+
+def _stateful(source: Callable[[str], Any]) -> Any:
+    output = "user string, n long, why string"
+    grouped = _events(source).groupBy("user")
+    return grouped.applyInPandasWithState(
+        _group_state, output, "n long", "update", "EventTimeTimeout"
+    )
+
+
+FAMILIES = {
+    "aggregation": Family(lambda source: source("left").groupBy("user").agg({"v": "max"})),
+    "complete": Family(lambda source: source("left").groupBy("user").count(), "complete"),
+    "window": Family(_window, "append", evicts=False),
+    "global": Family(lambda source: source("left").groupBy().count(), evicts=False),
+    "deduplicate": Family(lambda source: source("left").dropDuplicates(["user"]), "append"),
+    "within": Family(
+        lambda source: _events(source).dropDuplicatesWithinWatermark(["user"]), "append"
+    ),
+    "session": Family(_session, "append", evicts=False),
+    "inner": Family(_join("inner"), "append", evicts=False),
+    "left": Family(_join("left_outer"), "append", evicts=False),
+    "stateful": Family(_stateful, by_timeout=True),
+    "chained": Family(
+        lambda source: _events(source).dropDuplicates(["user", "ts"]).groupBy("user").count()
+    ),
+}
+
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+_STATE = "org.apache.spark.sql.execution.streaming.state."
+_ROCKS = {PROVIDER: f"{_STATE}RocksDBStateStoreProvider"}
+_CHANGELOGS = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+_FORMAT = "spark.sql.streaming.stateStore.checkpointFormatVersion"
+
+PROVIDERS: dict[str, dict[str, str]] = {
+    "hdfs": {PROVIDER: f"{_STATE}HDFSBackedStateStoreProvider"},
+    "zips": {**_ROCKS, _CHANGELOGS: "false"},
+    "changelogs": {**_ROCKS, _CHANGELOGS: "true"},
+    "format2": {**_ROCKS, _CHANGELOGS: "true", _FORMAT: "2"},
+}
+"""Confs by name; ``format2`` needs Spark 4.0 or later."""

@@ -1,0 +1,332 @@
+"""``copy``: what is written, what is evicted, what is refused, and what a failure leaves behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.api import CheckpointError, Options, Report
+from inspector.checkpoint import destination
+from inspector.decode.frames import inflate, sniff
+from inspector.exceptions import SourceNotWholeError
+from inspector.model import Redact
+from tests import cases
+from tests.cli.support import run
+from tests.profiles import sampled
+
+LEFT = "trouble_kept_timeouts"
+RELEASES = ("2.4.8", "3.1.3", "3.5.9", "4.1.4", "4.3.0")
+
+
+def checkpoint(case: str, release: str = "4.3.0") -> Path:
+    return cases.FIXTURES.parent / release / case / "checkpoint"
+
+
+def every_checkpoint() -> list[Path]:
+    """A committed checkpoint of each case of some releases, with or without state."""
+    roots = [
+        case / "checkpoint"
+        for release in RELEASES
+        for case in (*cases.hdfs_cases(release), *cases.rocksdb_cases(release))
+    ]
+    return [root for root in roots if root.is_dir()]
+
+
+def tree(root: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()
+    }
+
+
+def rows(root: Path | str) -> list[tuple[Any, ...]]:
+    """The live rows with their bytes, in one order."""
+    report = api.rows(str(root), Options(redact=Redact.NONE), raw=True)
+    columns = ("operator_id", "store_name", "partition_id", "key_hex", "value_hex")
+    live = sorted(tuple(row[name] for name in columns) for row in report.primary.rows)
+    assert report.complete
+    return live
+
+
+def severe(root: Path | str) -> list[str]:
+    """What an audit finds wrong with the files."""
+    found = api.audit(str(root)).findings
+    return [f.kind.id for f in found if f.kind.id.startswith("SS1") and f.severity.word == "error"]
+
+
+# --- plain copies ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "root",
+    sampled(every_checkpoint(), every=9),
+    ids=lambda root: f"{root.parts[-3]}-{root.parts[-2]}",
+)
+def test_a_copy_has_the_rows_of_its_source_and_the_source_stays(root: Path, tmp_path: Path) -> None:
+    before = tree(root)
+    try:
+        report = api.copy(str(root), str(tmp_path / "copy"))
+    except (CheckpointError, SourceNotWholeError):
+        assert not (tmp_path / "copy").exists()
+    else:
+        assert report.complete
+        assert not report.fails
+        assert rows(tmp_path / "copy") == rows(root)
+        assert severe(tmp_path / "copy") == []
+    assert tree(root) == before
+    assert [path for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+
+
+def test_state_files_are_byte_for_byte_those_of_the_newest_chain(tmp_path: Path) -> None:
+    root = checkpoint("snapshots_cleaned")
+    api.copy(str(root), str(tmp_path / "copy"))
+    written = tree(tmp_path / "copy")
+    assert {name for name in written if name.startswith("state/0/0/")} < set(tree(root))
+    assert all(tree(root)[name] == data for name, data in written.items() if "state/" in name)
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    entries = {str(newest - 1), str(newest)}
+    for log in ("offsets", "commits"):
+        assert {path.name for path in (tmp_path / "copy" / log).glob("[0-9]*")} == entries
+
+
+@pytest.mark.parametrize("codec", ["lz4", "lzf", "snappy", "zstd"])
+def test_a_compact_copy_is_one_snapshot(codec: str, tmp_path: Path) -> None:
+    root = checkpoint("agg_update" if codec == "lz4" else f"codec_{codec}")
+    api.copy(str(root), str(tmp_path / "copy"), compact=True)
+    names = [path.suffix for path in (tmp_path / "copy/state/0/0").iterdir() if path.is_file()]
+    assert [name for name in names if name != ".crc"] == [".snapshot"]
+    assert rows(tmp_path / "copy") == rows(root)
+
+
+def test_an_earlier_batch_is_copied_without_what_follows_it(tmp_path: Path) -> None:
+    root = checkpoint("agg_update")
+    report = api.copy(str(root), str(tmp_path / "copy"), Options(batch=4))
+    earlier = api.rows(str(root), Options(batch=4, redact=Redact.NONE), raw=True)
+    there = sorted((r["partition_id"], r["key_hex"], r["value_hex"]) for r in earlier.primary.rows)
+    assert [(p, k, v) for _, _, p, k, v in rows(tmp_path / "copy")] == there
+    assert max(int(p.name) for p in (tmp_path / "copy/offsets").glob("[0-9]*")) == 4
+    assert any("batch ids that come next" in note for note in report.notes)
+
+
+def test_paths_of_schemas_lead_to_the_copy(tmp_path: Path) -> None:
+    api.copy(str(checkpoint("rocksdb_tws_event")), str(tmp_path / "copy"))
+    folder = tmp_path / "copy/state/0/_metadata/v2"
+    for path in folder.glob("[0-9]*"):
+        (store,) = json.loads(path.read_text("utf-8").split("\n", 1)[1])["stateStoreInfo"]
+        for schema in store["stateSchemaFilePaths"]:
+            assert Path(schema.removeprefix("file:")).is_file()
+            assert schema.startswith(f"file:{tmp_path}/copy/state/")
+
+
+# --- evictions ---------------------------------------------------------------------------------
+
+
+def leftover_keys(root: Path) -> set[str]:
+    listed = api.leftovers(str(root), Options(redact=Redact.NONE)).primary.rows
+    return {row["key_hex"] for row in listed if row["certainty"] == "proven"}
+
+
+def test_leftovers_are_removed_and_no_other_row_changes(tmp_path: Path) -> None:
+    root = checkpoint(LEFT)
+    gone = leftover_keys(root)
+    report = api.copy(str(root), str(tmp_path / "copy"), evict="leftovers", by="removal")
+    assert len(gone) == report.summary["evicted_rows"] > 0
+    assert rows(tmp_path / "copy") == [row for row in rows(root) if row[3] not in gone]
+    assert severe(tmp_path / "copy") == []
+    assert leftover_keys(tmp_path / "copy") == set()
+
+
+def test_timers_are_set_to_a_time_that_is_past_and_nothing_else_changes(tmp_path: Path) -> None:
+    root = checkpoint(LEFT)
+    gone = leftover_keys(root)
+    report = api.copy(str(root), str(tmp_path / "copy"), evict="kept_without_timeout")
+    assert {row["way"] for row in report.tables[1].rows} == {"timeout"}
+    for before, after in zip(rows(root), rows(tmp_path / "copy"), strict=True):
+        assert before[:4] == after[:4]
+        old, new = bytes.fromhex(before[4]), bytes.fromhex(after[4])
+        if before[3] in gone:
+            assert int.from_bytes(new[16:24], "little") == 1
+            assert old[:16] + old[24:] == new[:16] + new[24:]
+        else:
+            assert old == new
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        *("rocksdb_fmgws_event_ignore", "rocksdb_fmgws_event_ignore_hdfs", "fmgws_row_checksum"),
+        *("rocksdb_dedup_event_time", "dedup_within_watermark", "dedup_no_watermark"),
+    ],
+)
+def test_named_rows_are_evicted_with_both_providers(case: str, tmp_path: Path) -> None:
+    root = checkpoint(case)
+    first = rows(root)[0]
+    options = Options(key=f"hex:{first[3]}")
+    report = api.copy(str(root), str(tmp_path / "copy"), options, by="removal")
+    assert report.summary["evicted_rows"] == 1
+    assert rows(tmp_path / "copy") == rows(root)[1:]
+    assert severe(tmp_path / "copy") == []
+
+
+def test_the_bytes_of_an_erased_key_are_in_no_file_of_the_copy(tmp_path: Path) -> None:
+    root = checkpoint(LEFT)
+    victim = rows(root)[0][3]
+    report = api.copy(str(root), str(tmp_path / "copy"), Options(key=f"hex:{victim}"), by="removal")
+    files = [p for p in (tmp_path / "copy/state").rglob("*.*") if p.suffix != ".crc"]
+    for path in files:
+        data = path.read_bytes()
+        raw = b"".join(inflate(iter([data]), sniff(data) or "lz4"))
+        assert bytes.fromhex(victim) not in raw
+    assert any("No state file of the copy holds the bytes" in note for note in report.notes)
+
+
+def test_a_plan_writes_nothing_and_says_what_would_happen(tmp_path: Path) -> None:
+    report = api.copy(str(checkpoint(LEFT)), str(tmp_path / "copy"), evict="leftovers", plan=True)
+    _, evictions, keys = report.tables
+    assert not list(tmp_path.iterdir())
+    (row,) = evictions.rows
+    assert row["rows"] == len(leftover_keys(checkpoint(LEFT)))
+    assert row["effect"].startswith("In the first batch Spark calls the function")
+    assert len(list(keys.rows)) == 5
+
+
+def test_info_says_how_a_copy_was_made(tmp_path: Path) -> None:
+    api.copy(str(checkpoint(LEFT)), str(tmp_path / "copy"), evict="leftovers")
+    notes = api.info(str(tmp_path / "copy")).notes
+    (note,) = (note for note in notes if "copied from" in note)
+    assert "80 rows (kept_without_timeout)" in note
+
+
+# --- refusals and failures ---------------------------------------------------------------------
+
+
+def refusal(root: Path, dest: Path, options: Options | None = None, **own: Any) -> str:
+    with pytest.raises(api.InspectorError) as caught:
+        api.copy(str(root), str(dest), options, **own)
+    assert not dest.exists() or not (dest / "metadata").exists()
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("case", "condition", "words"),
+    [
+        ("join_left_outer", "key.field0!=null", "rows of joins are not evicted"),
+        ("session_window", "key.sessionStartTime!=null", "Results would be lost"),
+        ("agg_append", "key.window.end!=null", "Results would be lost"),
+        ("rocksdb_tws_event", "key.key.value!=null", "twin rows"),
+    ],
+)
+def test_rows_whose_loss_would_be_wrong_are_refused(
+    case: str, condition: str, words: str, tmp_path: Path
+) -> None:
+    options = Options(where=(condition,))
+    assert words in refusal(checkpoint(case), tmp_path / "copy", options, by="removal")
+
+
+def test_a_place_that_is_taken_or_lies_in_the_source_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint("agg_update"), root)
+    before = tree(root)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/file").write_text("mine")
+    assert "holds file" in refusal(root, tmp_path / "full")
+    assert "lies in the checkpoint" in refusal(root, root / "copy")
+    assert tree(root) == before
+
+
+def test_an_empty_folder_is_a_place(tmp_path: Path) -> None:
+    (tmp_path / "copy").mkdir()
+    api.copy(str(checkpoint("agg_update")), str(tmp_path / "copy"))
+    assert rows(tmp_path / "copy") == rows(checkpoint("agg_update"))
+
+
+def test_a_batch_without_its_commit_is_refused(tmp_path: Path) -> None:
+    root = checkpoint("uncommitted")
+    assert "was planned and not committed" in refusal(root, tmp_path / "copy")
+    newest = max(int(path.name) for path in (root / "commits").glob("[0-9]*"))
+    assert "--stopped" in refusal(root, tmp_path / "copy", Options(batch=newest))
+    assert not api.copy(
+        str(root), str(tmp_path / "copy"), Options(batch=newest), stopped=True
+    ).fails
+
+
+def test_a_damaged_chain_is_refused_and_damage_beside_it_is_left_out(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint("agg_update"), root)
+    delta = root / "state/0/0/5.delta"
+    delta.write_bytes(delta.read_bytes()[:-9])
+    (root / "state/0/0/.5.delta.crc").unlink(missing_ok=True)
+    assert "nothing was written" in refusal(root, tmp_path / "copy")
+    outcome = run("copy", root, tmp_path / "copy")
+    assert outcome.code == 4
+    assert not api.copy(str(root), str(tmp_path / "copy"), Options(batch=3)).fails
+
+
+def test_a_copy_that_is_not_what_it_should_be_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = destination.Destination.write
+
+    def losing(self: Any, relative: str, chunks: Iterator[bytes]) -> int:
+        if relative.endswith("/10.delta"):
+            chunks = iter([(checkpoint("agg_update") / "state/0/0/9.delta").read_bytes()])
+        return write(self, relative, chunks)
+
+    monkeypatch.setattr(destination.Destination, "write", losing)
+    refusal(checkpoint("agg_update"), tmp_path / "copy")
+    assert not list(tmp_path.iterdir())
+
+
+def test_nothing_to_evict_is_exit_code_1_and_leaves_no_copy(tmp_path: Path) -> None:
+    outcome = run("copy", checkpoint("agg_update"), tmp_path / "copy", "--evict", "leftovers")
+    assert (outcome.code, list(tmp_path.iterdir())) == (1, [])
+    assert "There is nothing to evict" in outcome.out
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--evict", "nonsense"], ["--evict", "rows"], ["--plan"], ["--by", "removal"]],
+)
+def test_options_that_do_not_fit_are_usage_errors(options: list[str], tmp_path: Path) -> None:
+    assert run("copy", checkpoint(LEFT), tmp_path / "copy", *options).code == 2
+
+
+def test_a_kill_leaves_no_copy_and_the_source_as_it_was(tmp_path: Path) -> None:
+    root = tmp_path / "source"
+    shutil.copytree(checkpoint(LEFT), root)
+    before = tree(root)
+    command = [sys.executable, "-m", "inspector", "copy", str(root), str(tmp_path / "copy"), "-q"]
+    for after in (0.3, 0.8, 1.2):
+        with subprocess.Popen(
+            [*command, "--evict", "leftovers"], stdout=subprocess.DEVNULL, env=os.environ
+        ) as process:
+            time.sleep(after)
+            process.send_signal(signal.SIGKILL)
+        assert tree(root) == before
+        if (tmp_path / "copy").exists():
+            assert rows(tmp_path / "copy")
+            shutil.rmtree(tmp_path / "copy")
+
+
+def test_both_engines_write_the_same(tmp_path: Path) -> None:
+    """By a batch function that a cluster would get: what travels is text."""
+    first: Report = api.copy(str(checkpoint(LEFT)), str(tmp_path / "a"), evict="leftovers")
+    second = api.copy(
+        str(checkpoint(LEFT)), str(tmp_path / "b"), Options(workers=2), evict="leftovers"
+    )
+    states = [
+        {name: data for name, data in tree(tmp_path / name_of).items() if "state/" in name}
+        for name_of in ("a", "b")
+    ]
+    assert states[0] == states[1]
+    assert list(first.primary.rows) == list(second.primary.rows)
