@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, NewType
@@ -318,6 +319,45 @@ class Problem:
             "path": self.path,
             "offset": self.offset,
         }
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A part of the state files, by the hash of their names.
+
+    Attributes:
+        number: which part, from 1 on. count: how many there are.
+    """
+
+    number: int
+    count: int
+
+    @classmethod
+    def parse(cls, text: str) -> Subset:
+        """A part that is spelled ``1/24``.
+
+        Raises:
+            ValueError: it is none, or there are more than :data:`MOST_SUBSETS`.
+        """
+        number, _, count = text.partition("/")
+        if not (number.isdecimal() and count.isdecimal()):
+            raise ValueError(f"got the subset {text!r}, expected one such as 1/24")
+        found = cls(int(number), int(count))
+        if not 1 <= found.number <= found.count <= MOST_SUBSETS:
+            raise ValueError(
+                f"got the subset {text!r}, expected a part from 1 on of at most {MOST_SUBSETS:,}"
+            )
+        return found
+
+    def has(self, path: str) -> bool:
+        """Whether a file is in the part, by its path below the checkpoint's root."""
+        return zlib.crc32(path.encode("utf-8", "surrogatepass")) % self.count == self.number - 1
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+
+MOST_SUBSETS = 10_000
 
 
 @dataclass(frozen=True)

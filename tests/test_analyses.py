@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 from documentation.reference import CommandOption, reference
 
 from inspector import analyses, api
+from inspector.analyses.shared import audit_history
 from inspector.analyses.shared.data_tables import TableOptions, plan_table
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
@@ -32,6 +34,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
+from inspector.analyses.shared import audit_history
 from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.options import PART, Options
@@ -176,7 +179,7 @@ CALLED: dict[str, list[dict[str, Any]]] = {
     "sharing": [{"by": by} for by in ("store", "partition")],
     "memory": [{}, {"executors": 2}],
     **{name: [{"raw": True}] for name in ("rows", "changes", "diff")},
-    **{name: [] for name in ("history", "export", "watch", "copy")},
+    **{name: [] for name in ("history", "export", "watch", "copy", "trend")},
 }
 """Analyses that a call with nothing but a path does not show whole -> options of their calls."""
 
@@ -204,6 +207,10 @@ def reports(cases: Sequence[str]) -> Iterator[Report]:
         old.write_text("".join(api.render(api.audit(path), "json")), "utf-8")
         yield api.audit(path, maximum={"state.rows": 1}, baseline=str(old))
         yield api.copy(path, f"{folder}/copy", evict="leftovers")
+        for audited in (datetime(2026, 1, day, tzinfo=timezone.utc) for day in (1, 2)):
+            audit_history.append(folder, audit_history.rows_of(api.audit(path), audited), {})
+        yield api.trend(folder)
+    yield api.audit(path, estimate=True)
 
 
 @pytest.mark.parametrize("cases", [CASES[:1], pytest.param(CASES, marks=pytest.mark.full)])

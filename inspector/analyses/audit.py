@@ -94,9 +94,9 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     """What is wrong with the options of a command line, before anything is listed."""
     if not parsed["estimate"]:
         return "--price is for --estimate" if parsed["price"] else wrong_options(parsed)
-    for name in ("max", "baseline", "html"):
+    for name in ("max", "baseline", "html", "history"):
         if parsed[name]:
-            return f"--estimate judges nothing and makes no page, got --{name}"
+            return f"--estimate judges nothing, got --{name}"
     return wrong_price(parsed["price"])
 
 
@@ -118,6 +118,7 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     fail_on="warning",
     many=True,
     has_verdict=True,
+    remembered=True,
     page=True,
     check=_wrong_options,
 )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
 
-from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.audit_history import Proofs
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import (
@@ -23,10 +24,11 @@ from inspector.analyses.shared.vouching import vouching, vouching_notes
 from inspector.checkpoint.layout import StoreLayout
 from inspector.discovery.checksums import is_state
 from inspector.discovery.tasks import Request
+from inspector.exceptions import CheckpointError
 from inspector.facts.checks import ChecksPassed
 from inspector.findings.judge import judge_integrity
 from inspector.merge.collect import Facts
-from inspector.model import FileKind, StoreName
+from inspector.model import FileKind, StoreName, Subset
 from inspector.providers.common_names import main_path
 from inspector.render import tabular as t
 from inspector.render.plain import ProblemRow, problem_row
@@ -75,6 +77,37 @@ PROBLEMS_DATA = driver_table(
 )
 
 
+OF_SUBSET = (
+    "The files of this part were decoded and compared with their checksums, each for itself. That "
+    "snapshots hold what deltas make, and that rows fit their schema, is checked by verify without "
+    "--subset."
+)
+_NEXT = "next/"
+
+
+def _wrong_subset(subset: str | None, *, remembered: bool) -> str | None:
+    """What is wrong with a part that is given; None if nothing is."""
+    if subset is None:
+        return None
+    if subset.startswith(_NEXT) and not remembered:
+        return f"--subset {subset} is the part whose proof is the oldest, which --history remembers"
+    try:
+        Subset.parse(subset.replace(_NEXT, "1/", 1))
+    except ValueError as error:
+        return str(error)
+    return None
+
+
+def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
+    return _wrong_subset(parsed["subset"], remembered=parsed["history"] is not None)
+
+
+def _subset(text: str, checkpoint: str, proofs: Proofs) -> Subset:
+    if text.startswith(_NEXT):
+        return proofs.next(checkpoint, Subset.parse(text.replace(_NEXT, "1/", 1)).count)
+    return Subset.parse(text)
+
+
 @analysis(
     uses=(THRESHOLDS, WORK, SCHEMAS, PART, AT_VERSION),
     tables=(ProblemRow, CheckRow),
@@ -82,11 +115,47 @@ PROBLEMS_DATA = driver_table(
     data_tables=(PROBLEMS_DATA,),
     fail_on="warning",
     many=True,
+    remembered=True,
+    check=_wrong_options,
 )
-def verify(path: str | Run, options: Options | None = None) -> Report:
-    """Read and check every state file, going on past bad ones."""
+def verify(
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    subset: Annotated[
+        str | None,
+        Option(
+            "Decode and check one part of the state files, by the hash of their names: 1/24, or "
+            "next/24 for the part whose proof in --history is the oldest. No version is replayed.",
+            metavar="PART/PARTS",
+        ),
+    ] = None,
+    proofs: Proofs | None = None,
+) -> Report:
+    """Read and check every state file, going on past bad ones.
+
+    Args:
+        path: the checkpoint.
+        options: which part and version.
+        subset: a part of the files, as ``1/24``.
+        proofs: when each part was verified before; None if nothing remembers it.
+
+    Raises:
+        CheckpointError: the subset is none.
+    """
+    proofs = proofs or Proofs()
+    message = _wrong_subset(subset, remembered=proofs.place is not None)
+    if message is not None:
+        raise CheckpointError(message)
     run = Run.start(path, options)
-    return verify_report(run.judge(run.facts(FACTS)))
+    part = None if subset is None else _subset(subset, run.checkpoint.root, proofs)
+    judged = run.judge(run.facts(replace(FACTS, subset=part)))
+    report = verify_report(replace(judged, subset=part))
+    if part is None:
+        return report
+    proven = not report.problems
+    sentence = proofs.sentence(run.checkpoint.root, part, proven=proven)
+    return replace(report, notes=(*report.notes, OF_SUBSET, sentence))
 
 
 def verify_report(judged: Judged) -> Report:
@@ -98,7 +167,8 @@ def verify_report(judged: Judged) -> Report:
     passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
-    summary = judged.coverage | {
+    whole = judged.subset is None
+    summary = (judged.coverage if whole else {}) | {
         "operators": len(checkpoint.operators),
         "stores": len({layout.store.name for layout in layouts}),
         "partitions": len({_partition(layout) for layout in layouts}),
@@ -108,16 +178,19 @@ def verify_report(judged: Judged) -> Report:
         "checksum_files_that_passed": passed.file_checksums,
         "row_checksums_that_passed": passed.row_checksums,
         **vouching(checkpoint, facts),
-        "versions_replayed": len({v for _, v in facts.versions}),
-        "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
-        "rows": sum(one[version].rows for one in versions.values() if version in one),
     }
+    if whole:
+        summary |= {
+            "versions_replayed": len({v for _, v in facts.versions}),
+            "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
+            "rows": sum(one[version].rows for one in versions.values() if version in one),
+        }
     table = ProblemRow.table("problems", [problem_row(problem) for problem in judged.problems])
     return judged.report(
         "verify",
         (table, _by_store(facts)),
         summary,
-        notes=vouching_notes(judged, facts),
+        notes=vouching_notes(judged, facts if whole else None),
         footnotes=(FOOTNOTE,),
         findings=findings,
         verdict=verdict_on_files(judged, findings),

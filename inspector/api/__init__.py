@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from inspector.analyses.leftovers import leftovers as leftovers
     from inspector.analyses.memory import memory as memory
     from inspector.analyses.rows import rows as rows
+    from inspector.analyses.shared.audit_history import Proofs as Proofs
     from inspector.analyses.shared.fleet import Outcome as Outcome
     from inspector.analyses.shared.options import Options as Options
     from inspector.analyses.shared.run import Run as Run
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from inspector.analyses.sizes import sizes as sizes
     from inspector.analyses.timeline import timeline as timeline
     from inspector.analyses.top import top as top
+    from inspector.analyses.trend import trend as trend
     from inspector.analyses.verify import verify as verify
     from inspector.analyses.watch import watch as watch
     from inspector.api.many import audit_many as audit_many
@@ -81,6 +83,7 @@ if TYPE_CHECKING:
     from inspector.render.report import Unit as Unit
 
 _HOMES = {
+    "analyses.shared.audit_history": ("Proofs",),
     "analyses.shared.options": ("Options",),
     "analyses.shared.fleet": ("Outcome",),
     "api.many": ("audit_many",),

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Literal, TypedDict
 
+from inspector.analyses.shared.audit_history import Proofs
 from inspector.analyses.shared.store_tables import StoreTable
 from inspector.engines.choose import EngineOptions
 from inspector.facts.top import TopBy
@@ -326,9 +327,18 @@ class TypedMethods:
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
     ) -> Report: ...
+    def trend(
+        self,
+        *,
+        days: int = ...,
+        limit: int = ...,
+        storage_options: Mapping[str, str] = ...,
+    ) -> Report: ...
     def verify(
         self,
         *,
+        subset: str | None = ...,
+        proofs: Proofs | None = ...,
         storage_options: Mapping[str, str] = ...,
         batch: int | None = ...,
         state_version: int | None = ...,

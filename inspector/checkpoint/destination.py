@@ -49,10 +49,14 @@ class Destination:
             if is_local(self.url):
                 os.makedirs(os.path.dirname(path), exist_ok=True)
                 partial = f"{path}.{uuid.uuid4().hex}.tmp"
-                with open(partial, "wb") as file:
-                    for chunk in chunks:
-                        size += file.write(chunk)
-                os.replace(partial, path)
+                try:
+                    with open(partial, "wb") as file:
+                        for chunk in chunks:
+                            size += file.write(chunk)
+                    os.replace(partial, path)
+                finally:
+                    with suppress(FileNotFoundError):
+                        os.remove(partial)
             else:
                 with self._fs.open(path, "wb") as file:
                     for chunk in chunks:

@@ -12,6 +12,7 @@ import click
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet import means_many
 from inspector.analyses.shared.run import Run
+from inspector.cli.audit_history import History, history_options
 from inspector.cli.command import code_of, failing_on, write_report
 from inspector.cli.config_file import say_files
 from inspector.cli.options import (
@@ -34,7 +35,12 @@ def command_of(analysis: Analysis) -> click.Command:
     """The command that offers an analysis."""
     run: Callable[[Analysis, dict[str, Any]], None] = _report
     formats = (*(OF_VERDICTS if analysis.has_verdict else ()), *analysis.formats)
-    params = [*parameters(analysis), *report_options(formats), *page_options(analysis)]
+    params = [
+        *parameters(analysis),
+        *report_options(formats),
+        *page_options(analysis),
+        *history_options(analysis),
+    ]
     if analysis.files:
         from inspector.cli.export import (  # noqa: PLC0415 - only where state is read
             export,
@@ -79,13 +85,17 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     pages = Pages(analysis, parsed)
     if pages.wanted:
         own["page"] = True
+    history = History(analysis, parsed)
+    own |= history.known
     report = analysis.function(*arguments, options, **own)
     pages.add(report)
+    history.add(report)
     fail_on = parsed.get("fail_on", NEVER)
     if output in analysis.formats:
         _write_parquet(report, parsed)
         sys.exit(code_of(report, fail_on))
     pages.write()
+    history.write()
     write_report(failing_on(report, fail_on), parsed)
     sys.exit(code_of(report, fail_on))
 

@@ -19,6 +19,7 @@ from inspector.analyses.shared.fleet import Outcome, find_all, run_all
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.checkpoint.search import Found, is_pattern
+from inspector.cli.audit_history import History
 from inspector.cli.command import code_of, failing_on
 from inspector.cli.exits import Exit, exit_of
 from inspector.cli.options import NEVER, api_options, own_options
@@ -62,6 +63,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
         members = list(fleet.members(places, options))
         gone = fleet.gone(parsed.get("baseline"))
         pages.write()
+        fleet.remember()
         with destination(parsed["output_file"], force=parsed["force"]) as file:
             own = parsed["output"] == HTML and pages.wanted
             write(pages.page() if own else document(form, members, gone), file)
@@ -86,6 +88,8 @@ class _Fleet:
         self._analysis = analysis
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
         self._pages = pages
+        self._history = History(analysis, parsed)
+        self._own |= self._history.known
         self._fail_on: str = parsed.get("fail_on", NEVER)
         self._form = form
         self._at_once: int | None = parsed["at_once"]
@@ -99,6 +103,7 @@ class _Fleet:
             self._found.append((report.checkpoint, report.summary.get("query_id")))
             report = failing_on(report, self._fail_on)
             self._pages.add(report)
+            self._history.add(report)
             return self._form.member(report, lambda: code_of(report, self._fail_on))
 
         for outcome in run_all(places, options, make, self._at_once):
@@ -109,6 +114,7 @@ class _Fleet:
         assert error is not None
         self._found.append((path, None))
         self._pages.fail(path, error)
+        self._history.fail(path, error)
         code = exit_of(error)
         kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
         message = redact(str(error))
@@ -119,6 +125,10 @@ class _Fleet:
         click.echo(f"error: {escape(message)}", err=True)
         message = message.removeprefix(f"{path}: ")
         return self._form.failure(path, message, kind, code)
+
+    def remember(self) -> None:
+        """Add what was found to the history, if there is one."""
+        self._history.write()
 
     def gone(self, baseline: str | None) -> list[str]:
         """Checkpoints of the baseline that were not found."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from inspector.checkpoint.urls import is_local
 from inspector.codec import Message
-from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, TimeoutKind
+from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, Subset, TimeoutKind
 from inspector.operators.rule import ExpiryField
 from inspector.operators.transform_with_state import Family
 from inspector.sparktypes.key_encoders import KeyEncoder
@@ -32,6 +32,8 @@ class Request:
         rehashed: count them by the partition that they had if there were more.
         partitions: facts of single partitions are needed for older versions too, not only sums.
         timeout_kind: which clock the timers of group state follow, if the user said so.
+        subset: decode and check the files of this part alone, each for itself: no version is
+            replayed.
     """
 
     fit: bool = False
@@ -44,6 +46,7 @@ class Request:
     rehashed: bool = False
     partitions: bool = False
     timeout_kind: TimeoutKind | None = None
+    subset: Subset | None = None
 
 
 ALL_LEFTOVERS = Request(leftover_limit=0)

@@ -72,7 +72,7 @@ def _write(folder: Path, version: int, records: int, random: np.random.Generator
     packed = np.ascontiguousarray(cells).view(np.dtype(("V", row))).reshape(records, 2)
     record["key"], record["value"] = packed[:, 0], packed[:, 1]
     content = record.tobytes() + struct.pack(">i", -1)
-    path = folder / f"{version}.delta"
+    path = folder / f"version-{version}"
     path.write_bytes(pa.Codec(_CODEC).compress(content, asbytes=True))
     return StoreFile(str(path), FileKind.DELTA, Version(version), path.stat().st_size)
 

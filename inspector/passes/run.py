@@ -43,7 +43,7 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tasks alone.
     """
     for task in tasks_in(batches):
-        yield from _looked_at(task, _each_store)
+        yield from _looked_at(task, _each_file if task.request.subset else _each_store)
 
 
 def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -106,10 +106,11 @@ def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
             sides: dict[str, list[StoreFile]] = {}
             for side in store.side_files:
                 sides.setdefault(main_path(side), []).append(side)
-            for step in replay_steps(provider.files_of(store.files), task.version):
-                for file in step.files:
-                    yield from sides.get(file.path, ())
-                    yield file
+            steps = replay_steps(provider.files_of(store.files), task.version)
+            in_order = [file for step in steps for file in step.files]
+            for file in _of_subset(task, store) if task.request.subset else in_order:
+                yield from sides.get(file.path, ())
+                yield file
 
 
 class _DoubtError(Exception):
@@ -153,6 +154,26 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
     yield from emit_variables(task, states)
 
 
+def _each_file(task: Task) -> Iterator[Observed[Any]]:
+    """What the files of a part show, each for itself: stores that share files have the same."""
+    shared = _SharedProblems()
+    for store, reader in open_stores(task):
+        if store.counts_files:
+            yield from _of_files(task, store, reader, shared)
+
+
+def _of_subset(task: Task, store: StoreTask) -> list[StoreFile]:
+    """The files of a store that are decoded and checked: all, unless a part of them is requested.
+
+    The checksums of newer files are compared too, and these are not decoded.
+    """
+    subset = task.request.subset
+    if subset is None:
+        return list(store.files)
+    root = task.root
+    return [f for f in store.files if subset.has(f.path.removeprefix(root).lstrip("/"))]
+
+
 def _files_read(opened: tuple[StoreTask, StoreReader]) -> object:
     """What is equal for stores that read the same files: column families of one."""
     store, _ = opened
@@ -164,8 +185,9 @@ def _of_files(
 ) -> Iterator[Observed[Any]]:
     """What the files themselves show, those included that no version needed."""
     if task.request.fit and task.speaks_for_files:
-        reader.decode_rest(f for f in store.files if (f.version or 0) <= task.version)
-        reader.check_rest(store.files)
+        files = _of_subset(task, store)
+        reader.decode_rest(f for f in files if (f.version or 0) <= task.version)
+        reader.check_rest(files)
     _check_doubts(task, reader)
     shared.leave_out(store, reader)
     yield from _problems(task, reader)

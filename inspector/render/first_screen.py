@@ -79,7 +79,7 @@ def command_line(command: str, report: Report) -> str:
 
 def _selectors(part: Part) -> dict[str, str | int]:
     """The options that select a part."""
-    selected = {
+    selected: dict[str, str | int | None] = {
         "--operator": part.operator_id,
         "--partition": part.partition_id,
         "--store": part.store_name,
@@ -103,7 +103,8 @@ def part_text(part: Part) -> str:
 
 
 def _selected(part: Part) -> str:
-    words = [
+    words = [f"part {part.subset} of the state files"] if part.subset else []
+    words += [
         f"{what} {value}"
         for what, value in (
             ("store", part.store_name),

@@ -128,6 +128,8 @@ class Part:
         stores, of_stores: stores of all partitions that the part has, and those of the checkpoint.
         partitions, of_partitions: the same of the partitions, counted operator by operator.
         file_bytes, of_file_bytes: the same of the bytes of deltas and snapshots.
+        subset: which part of these files was read, by the hash of their names: ``1/24``; None
+            where all were.
     """
 
     operator_id: int | None
@@ -140,6 +142,7 @@ class Part:
     of_partitions: int
     file_bytes: int
     of_file_bytes: int
+    subset: str | None = None
 
 
 @dataclass(frozen=True)

@@ -295,6 +295,7 @@ def _part() -> Schema:
             "of_partitions": _COUNT,
             "file_bytes": _COUNT,
             "of_file_bytes": _COUNT,
+            "subset": _or_null(_TEXT) | {"description": "Of the files by their names: 1/24."},
         }
     ) | {"description": "The part of the checkpoint that was read; null if all was."}
 

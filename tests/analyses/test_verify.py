@@ -1,8 +1,14 @@
 """What a verification says that it read."""
 
+import shutil
 from pathlib import Path
 
+import pytest
+
 from inspector import api
+from inspector.exceptions import CheckpointError
+from inspector.render.formats import render
+from tests.cases import FIXTURES
 from tests.cli.support import checkpoint_of, copy_of, flip
 
 
@@ -44,3 +50,47 @@ def test_a_delta_that_a_snapshot_has_replaced_is_decoded_too(tmp_path: Path) -> 
     flip(oldest.with_suffix(".delta"), 40)
     report = api.verify(str(path))
     assert [problem.path for problem in report.problems] == [str(oldest.with_suffix(".delta"))]
+
+
+# --- parts of the files ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "case", ["agg_update", "join_left_outer", "rocksdb_tws_event", "rocksdb_agg_update_zips_one"]
+)
+def test_the_parts_together_are_all_files(case: str) -> None:
+    path = str(FIXTURES / case / "checkpoint")
+    whole = api.verify(path).summary
+    parts = [api.verify(path, subset=f"{number}/5") for number in range(1, 6)]
+    for name in ("files_that_passed", "checksum_files_that_passed"):
+        assert sum(part.summary[name] for part in parts) == whole[name]
+    assert all(part.part is not None and part.part.subset for part in parts)
+    assert sum(p.part.file_bytes for p in parts if p.part) == parts[0].part.of_file_bytes  # type: ignore[union-attr]
+
+
+def test_a_damaged_file_is_seen_by_its_part_alone(tmp_path: Path) -> None:
+    copy = tmp_path / "checkpoint"
+    shutil.copytree(FIXTURES / "agg_update" / "checkpoint", copy)
+    data = bytearray((copy / "state/0/0/3.delta").read_bytes())
+    data[len(data) // 2] ^= 1
+    (copy / "state/0/0/3.delta").write_bytes(data)
+    reports = [api.verify(str(copy), subset=f"{number}/4") for number in range(1, 5)]
+    assert [len(report.problems) > 0 for report in reports].count(True) == 1
+    seen = next(report for report in reports if report.problems)
+    assert not seen.complete
+
+
+def test_a_part_is_never_called_whole() -> None:
+    report = api.verify(str(FIXTURES / "agg_update" / "checkpoint"), subset="1/24")
+    text = "".join(render(report))
+    assert text.startswith("This is a part of the checkpoint: part 1/24 of the state files.")
+    assert "Healthy as far as this part shows" in text
+    assert "Nothing is remembered of the other parts" in text
+    assert "whole" not in text
+    assert "rows" not in report.summary
+
+
+@pytest.mark.parametrize("subset", ["0/4", "5/4", "1", "a/b", "1/10001", "-1/4", ""])
+def test_what_is_no_part_is_refused(subset: str) -> None:
+    with pytest.raises(CheckpointError, match="got the subset"):
+        api.verify(str(FIXTURES / "agg_update" / "checkpoint"), subset=subset)

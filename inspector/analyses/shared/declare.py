@@ -152,6 +152,7 @@ class Analysis:
             command runs on Spark and writes a format of data.
         many: the command takes several paths.
         has_verdict: its reports have a verdict.
+        remembered: its reports are rows of a history of audits, which the command adds to.
         page: the function makes a page of its own where ``page`` is true, and the command writes
             it beside its report.
         files: the command writes files of data and no report.
@@ -170,6 +171,7 @@ class Analysis:
     by_executors: DataTable | None = None
     many: bool = False
     has_verdict: bool = False
+    remembered: bool = False
     page: bool = False
     files: bool = False
     follows: bool = False

@@ -6,7 +6,7 @@ which clocks, what could not be read, and that it is about a part of the checkpo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from inspector.exceptions import CheckpointError
 from inspector.findings.finding import Finding
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Verdict
-from inspector.model import KINDS_OF_STATE, Problem
+from inspector.model import KINDS_OF_STATE, Problem, StoreFile, Subset
 from inspector.render.report import Part, Report, Table
 
 if TYPE_CHECKING:
@@ -40,12 +40,14 @@ class Subject:
         version: the judged state version.
         problems: what is wrong; rows that are read while a report is written may add to it.
         options: of its user.
+        subset: the part of the state files that was read; None for all.
     """
 
     checkpoint: Checkpoint
     version: int
     problems: list[Problem] = field(default_factory=list)
     options: Options = field(default_factory=Options)
+    subset: Subset | None = None
 
     @property
     def head(self) -> dict[str, Any]:
@@ -78,7 +80,7 @@ class Subject:
     def part(self) -> Part | None:
         """The selected part, compared with the whole; None if all is selected."""
         selection = self.checkpoint.selection
-        if selection == Selection():
+        if selection == Selection() and self.subset is None:
             return None
         operators, query = self.checkpoint.operators, self.checkpoint.query
         read = [store for operator in operators for store in operator.layout.stores]
@@ -92,9 +94,14 @@ class Subject:
             of_stores=len({store.store.name for store in there}),
             partitions=_partitions(read),
             of_partitions=_partitions(there),
-            file_bytes=_bytes(read),
+            file_bytes=_bytes(read, self._is_read),
             of_file_bytes=_bytes(there),
+            subset=None if self.subset is None else str(self.subset),
         )
+
+    def _is_read(self, file: StoreFile) -> bool:
+        relative = self.checkpoint.storage.relative(file.path)
+        return self.subset is None or self.subset.has(relative)
 
     @property
     def restart(self) -> Restart | None:
@@ -205,6 +212,9 @@ def _partitions(stores: Iterable[StoreLayout]) -> int:
     return len({(store.store.operator_id, store.store.partition_id) for store in stores})
 
 
-def _bytes(stores: Iterable[StoreLayout]) -> int:
+def _bytes(
+    stores: Iterable[StoreLayout], is_read: Callable[[StoreFile], bool] = lambda _: True
+) -> int:
     folders = {store.directory: store for store in stores}
-    return sum(file.size for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE))
+    files = (file for store in folders.values() for file in store.of_kind(*KINDS_OF_STATE))
+    return sum(file.size for file in files if is_read(file))

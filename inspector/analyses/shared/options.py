@@ -187,6 +187,7 @@ def _group(*names: str) -> Group:
     return tuple(each for each in found if each is not None)
 
 
+STORAGE = _group("storage_options")
 PART = _group("storage_options", "operator_id", "store_name", "partition_id")
 AT_VERSION = _group("batch", "state_version")
 SCHEMAS = _group("key_schemas", "value_schemas")

@@ -69,7 +69,7 @@ def test_the_command_writes_one_document_about_all() -> None:
     [
         (("--price", "get=1"), "--price is for --estimate"),
         (("--estimate", "--price", "get=x"), "got the price get=x"),
-        (("--estimate", "--max", "rows=1"), "--estimate judges nothing and makes no page"),
+        (("--estimate", "--max", "rows=1"), "--estimate judges nothing"),
         (("--estimate", "--html", "x.html"), "got --html"),
     ],
 )

@@ -1,0 +1,283 @@
+"""What audits found, kept for later ones: a table of Parquet files, partitioned by day.
+
+A row is a store at one audit, or a checkpoint that has none or could not be read. pandas, Spark and
+DuckDB read the folder as it is; :mod:`inspector.analyses.trend` says what the audits say together.
+"""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from inspector import __version__
+from inspector.checkpoint.destination import Destination
+from inspector.checkpoint.drivers import connect
+from inspector.checkpoint.faults import translated
+from inspector.checkpoint.urls import absolute, is_local, shown
+from inspector.exceptions import CheckpointError
+from inspector.findings.verdict import level_of
+from inspector.model import Subset
+from inspector.render.report import Report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DAY = "day"
+"""The column by which the files are partitioned, in UTC."""
+
+UNREADABLE = "failed"
+"""The level of a checkpoint of which nothing could be read."""
+
+_SELECTED = (None, None, None, None)  # of a part: no operator, store, partition and file
+_SHOWN = 12  # numbers of parts in a sentence
+
+Row = dict[str, Any]
+
+
+def schema() -> pa.Schema:
+    """The columns; those of an older history that lacks some are null."""
+    import pyarrow as pa  # noqa: PLC0415 - takes a while to import: not for whoever keeps nothing
+
+    time, text, number = pa.timestamp("us", "UTC"), pa.string(), pa.int64()
+    return pa.schema(
+        {
+            "audited": time,
+            "command": text,
+            "inspector_version": text,
+            "checkpoint": text,
+            "query_id": text,
+            "level": text,
+            "problems": number,
+            "batch_id": number,
+            "batch_time": time,
+            "watermark": time,
+            "operator_id": pa.int32(),
+            "store_name": text,
+            "rows": number,
+            "key_bytes": number,
+            "value_bytes": number,
+            "row_bytes": number,
+            "leftovers": number,
+            "findings": pa.list_(text),
+            "state_file_bytes": number,
+            "is_part": pa.bool_(),
+            "subset": pa.int32(),
+            "subsets": pa.int32(),
+            "error": text,
+        }
+    )
+
+
+def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> list[Row]:
+    """The rows of a report of ``audit`` or ``verify``, one for each store.
+
+    Args:
+        report: of a checkpoint.
+        audited: when.
+        is_newest: it judges the newest batch, and none that its user chose.
+    """
+    head, part = report.summary, report.part
+    subset = None if part is None or part.subset is None else Subset.parse(part.subset)
+    selected = (
+        part is not None
+        and (*(part.operator_id, part.store_name, part.partition_id, part.version),) != _SELECTED
+    )
+    common = {
+        "audited": audited,
+        "command": report.command,
+        "inspector_version": __version__,
+        "checkpoint": place_of(report.checkpoint),
+        "query_id": head.get("query_id"),
+        "level": level_of(report.findings, report.problems).value,
+        "problems": len(report.problems),
+        "batch_id": head.get("batch_id"),
+        "batch_time": _time(head.get("batch_timestamp_ms")),
+        "watermark": _time(head.get("watermark_ms")),
+        "state_file_bytes": head.get("state_file_bytes"),
+        "is_part": selected or not is_newest,
+        "subset": None if subset is None else subset.number,
+        "subsets": None if subset is None else subset.count,
+    }
+    tables = {table.name: table for table in report.tables}
+    stores: dict[tuple[int | None, str | None], Row] = {}
+    for name in ("sizes", "checks"):
+        for row in tables[name].rows if name in tables else ():
+            place = row["operator_id"], row["store_name"]
+            sizes = ("rows", "key_bytes", "value_bytes", "row_bytes")
+            stores[place] = {size: row.get(size) for size in sizes}
+            stores[place]["leftovers"] = 0 if "classes" in tables else None
+    for row in tables["classes"].rows if "classes" in tables else ():
+        of_store = stores.setdefault((row["operator_id"], row["store_name"]), {})
+        of_store["leftovers"] = (of_store.get("leftovers") or 0) + row["keys"]
+    return [
+        {**common, "operator_id": place[0], "store_name": place[1], **of_store}
+        | {"findings": sorted({f.kind.id for f in report.findings if _is_about(f, place)})}
+        for place, of_store in (stores or {(None, None): {}}).items()
+    ]
+
+
+def failed_row(checkpoint: str, message: str, command: str, audited: datetime) -> Row:
+    """The row of a checkpoint of which nothing could be read."""
+    return {
+        "audited": audited,
+        "command": command,
+        "inspector_version": __version__,
+        "checkpoint": place_of(checkpoint),
+        "level": UNREADABLE,
+        "error": message,
+    }
+
+
+def place_of(checkpoint: str) -> str:
+    """A checkpoint's path as every audit has it, wherever that was started."""
+    return shown(absolute(checkpoint)).rstrip("/")
+
+
+def _is_about(finding: Any, place: tuple[int | None, str | None]) -> bool:
+    """Whether a finding is about a store, or about something that it is a part of."""
+    given = finding.operator_id, finding.store_name
+    return all(mine is None or mine == its for mine, its in zip(given, place, strict=True))
+
+
+def _time(value: int | None) -> datetime | None:
+    return None if value is None else datetime.fromtimestamp(value / 1000, timezone.utc)
+
+
+def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
+    """Add the rows of one run to a history, as one file of the day.
+
+    Args:
+        path: the folder of the history; it is made if it is not there.
+        rows: of :func:`rows_of`.
+        options: of the storage's driver.
+
+    Raises:
+        EngineError: no driver for the path.
+        OSError: it cannot be written.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.parquet as pq  # noqa: PLC0415 - as above
+
+    days: dict[str, list[Row]] = {}
+    for row in rows:
+        days.setdefault(row["audited"].date().isoformat(), []).append(row)
+    for day, of_day in days.items():
+        content = io.BytesIO()
+        table = pa.Table.from_pylist(of_day, schema=schema())
+        pq.write_table(table, content, compression="zstd", coerce_timestamps="us")
+        name = f"{DAY}={day}/{uuid.uuid4().hex}.parquet"
+        Destination(path, options).write(name, [content.getvalue()])
+
+
+def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
+    """All rows of a history; None if there is no audit yet.
+
+    Raises:
+        CheckpointError: there are files of something else.
+        EngineError: no driver for the path.
+        OSError: it cannot be read.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - as above
+    import pyarrow.dataset as ds  # noqa: PLC0415 - as above
+
+    system, place = connect(absolute(path), options)
+    try:
+        files = system.glob(f"{place.rstrip('/')}/{DAY}=*/*.parquet")
+        return (
+            ds.dataset(
+                files, schema(), format="parquet", filesystem=None if is_local(path) else system
+            ).to_table()
+            if files
+            else None
+        )
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise CheckpointError(f"got files that are no history of audits: {error}", path) from None
+    except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
+        raise translated(error, shown(path), options) from None
+
+
+# --- which parts were proven ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """When each part of the state files of each checkpoint was last verified without a problem.
+
+    Attributes:
+        times: checkpoint -> subset -> when.
+        place: the history that remembers it; None if nothing does.
+    """
+
+    times: Mapping[str, Mapping[Subset, datetime]] = field(default_factory=dict)
+    place: str | None = None
+
+    @classmethod
+    def in_history(cls, path: str, options: Mapping[str, str]) -> Proofs:
+        """Those that a history has; none if there is no history yet.
+
+        Raises:
+            EngineError: no driver for the path.
+            OSError: it cannot be read.
+        """
+        table = read(path, options)
+        if table is None:
+            return cls(place=path)
+        names = ["command", "checkpoint", "subset", "subsets", "problems", "audited", "is_part"]
+        times: dict[str, dict[Subset, datetime]] = {}
+        for row in table.select(names).to_pylist():
+            # A checkpoint that could not be read has no count of problems.
+            if row["command"] == "verify" and row["problems"] == 0 and not row["is_part"]:
+                subset = Subset(row["subset"] or 1, row["subsets"] or 1)
+                of_checkpoint = times.setdefault(row["checkpoint"], {})
+                before = of_checkpoint.get(subset, row["audited"])
+                of_checkpoint[subset] = max(before, row["audited"])
+        return cls(times, path)
+
+    def next(self, checkpoint: str, count: int) -> Subset:
+        """The part whose proof is the oldest; one that has none comes first."""
+        times = self._of(checkpoint, count)
+        never = datetime.min.replace(tzinfo=timezone.utc)
+        return min(times, key=lambda each: (times[each] or never, each.number))
+
+    def sentence(self, checkpoint: str, subset: Subset, *, proven: bool) -> str:
+        """How old the oldest proof is once this part has been verified.
+
+        Args:
+            checkpoint: its root.
+            subset: the part that was verified now.
+            proven: nothing was wrong in it.
+        """
+        if self.place is None:
+            return (
+                "Nothing is remembered of the other parts: --history PATH keeps when each was "
+                "verified."
+            )
+        now = datetime.now(timezone.utc)
+        times = self._of(checkpoint, subset.count) | ({subset: now} if proven else {})
+        without = sorted(each.number for each, time in times.items() if time is None)
+        if without:
+            numbers = ", ".join(map(str, without[:_SHOWN])) + (", ..." * (len(without) > _SHOWN))
+            return (
+                f"{len(without):,} of {subset.count:,} parts have no proof in {self.place}: "
+                f"{numbers}."
+            )
+        oldest = min(time for time in times.values() if time is not None)
+        hours = (now - oldest).total_seconds() / 3600
+        return (
+            f"Each of {subset.count:,} parts has been verified; the oldest proof is of "
+            f"{oldest:%Y-%m-%d %H:%M} UTC, {hours:,.1f} h ago. Files that came later count from "
+            "the next proof of their part on."
+        )
+
+    def _of(self, checkpoint: str, count: int) -> dict[Subset, datetime | None]:
+        known = self.times.get(place_of(checkpoint), {})
+        whole = known.get(Subset(1, 1))
+        found: dict[Subset, datetime | None] = {}
+        for number in range(1, count + 1):
+            times = [time for time in (known.get(Subset(number, count)), whole) if time is not None]
+            found[Subset(number, count)] = max(times, default=None)
+        return found

@@ -1,0 +1,217 @@
+"""``trend``: what the audits of a history say together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+from inspector.analyses.shared import audit_history
+from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.options import LIMIT, STORAGE, Options
+from inspector.exceptions import CheckpointError
+from inspector.render import tabular as t
+from inspector.render.report import Report
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+DAYS = 30
+_STORE = ["checkpoint", "operator_id", "store_name"]
+_MS_PER_DAY = 86_400_000
+
+Checkpoint = Annotated[t.Text, "Its root."]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GrowthRow(t.Row, table="growth", empty="no store was audited twice"):
+    """A store: how it grew between the first and the last audit of the period."""
+
+    checkpoint: Annotated[Checkpoint, t.Rank(1)]
+    operator_id: Annotated[t.OperatorId, t.Rank(7)]
+    store_name: Annotated[t.StoreName, t.Rank(6)]
+    audits: Annotated[t.Count, "Audits of the period.", t.Rank(8)]
+    from_ms: Annotated[t.TimeMs, "The first of them.", t.WIDE]
+    to_ms: Annotated[t.TimeMs, "The last of them.", t.WIDE]
+    rows: Annotated[t.Rows, t.Rank(5)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(3)]
+    added_rows: Annotated[t.Count, "Live rows more than at the first audit.", t.Rank(4)]
+    added_bytes: Annotated[t.Bytes, "Row bytes more than at the first audit.", t.Rank(2)]
+    bytes_per_hour: Annotated[
+        t.BytesPerHour, "Between these two audits, on average.", t.ESTIMATE, t.Rank(9)
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StandingRow(t.Row, table="findings", empty="the last audits have no findings"):
+    """A finding of the last audit of a store: since which audit each one has it."""
+
+    checkpoint: Annotated[Checkpoint, t.Rank(2)]
+    operator_id: Annotated[t.OperatorId | None, t.Rank(5)]
+    store_name: Annotated[t.StoreName | None, t.Rank(4)]
+    finding: Annotated[t.Text, "Its id.", t.Rank(1)]
+    since_ms: Annotated[t.TimeMs, "The first of the audits in a row that have it.", t.Rank(3)]
+    audits: Annotated[t.Count, "How many audits in a row have it.", t.Rank(6)]
+    is_since_first: Annotated[t.Flag, "No audit of the history is without it.", t.WIDE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CommitRow(t.Row, table="commits"):
+    """A checkpoint: its newest committed batch, and for how long it has been that."""
+
+    checkpoint: Annotated[Checkpoint, t.Rank(1)]
+    level: Annotated[t.Text, "Of the last audit; `failed` if nothing could be read.", t.Rank(5)]
+    batch_id: Annotated[t.Id | None, "The newest batch that an audit saw.", t.Rank(3)]
+    batch_time_ms: Annotated[t.TimeMs | None, "Its processing time.", t.Rank(4)]
+    idle_ms: Annotated[
+        t.DurationMs | None, "From then to the last audit.", t.Title("idle"), t.Rank(2)
+    ]
+    seen_since_ms: Annotated[
+        t.TimeMs | None, "The first audit to which it was the newest.", t.Rank(6)
+    ]
+    audited_ms: Annotated[t.TimeMs, "The last audit.", t.Rank(7)]
+
+
+@analysis(uses=(STORAGE,), tables=(GrowthRow, StandingRow, CommitRow))
+def trend(
+    path: str,
+    options: Options | None = None,
+    *,
+    days: Annotated[int, View("Growth of so many days before the newest audit.", minimum=1)] = DAYS,
+    limit: Annotated[int, LIMIT] = 0,
+) -> Report:
+    """Say what many audits show: who grew most, since when findings stand, who does not commit.
+
+    PATH is the folder that ``audit --history`` adds to. Audits of a part of a checkpoint, and of
+    a batch that their users chose, are left out.
+
+    Args:
+        path: the history.
+        options: of its storage.
+        days: the period of growth, back from the newest audit.
+        limit: rows of each table at the most; 0 for all.
+
+    Raises:
+        CheckpointError: there is no history at the path.
+        EngineError, OSError: it cannot be read.
+    """
+    table = audit_history.read(path, (options or Options()).storage_options)
+    if table is None:
+        raise CheckpointError("got no audits at this path, expected a folder of --history", path)
+    audits = _comparable(table)
+    newest = max(audits["audited"].to_pylist(), default=0)
+    growth = sorted(_growth(audits, newest - days * _MS_PER_DAY), key=_added, reverse=True)
+    standing = sorted(_standing(audits), key=lambda row: (row.since_ms, row.checkpoint))
+    commits = sorted(_commits(audits), key=lambda row: (-(row.idle_ms or 0), row.checkpoint))
+    most = limit or None
+    return Report(
+        "trend",
+        path,
+        {
+            "audits": len(set(audits["audited"].to_pylist())),
+            "checkpoints": len(commits),
+            "newest_audit_ms": newest or None,
+            "days": days,
+        },
+        (
+            GrowthRow.table(f"growth of the last {days} days, the most first", growth[:most]),
+            StandingRow.table("findings that stand, the oldest first", standing[:most]),
+            CommitRow.table("newest committed batches, the longest idle first", commits[:most]),
+        ),
+    )
+
+
+def _comparable(table: pa.Table) -> pa.Table:
+    """Audits of whole checkpoints at their newest batch, oldest first; times in epoch ms."""
+    import pyarrow as pa  # noqa: PLC0415 - imported by whoever runs it
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    is_part = pc.fill_null(table["is_part"], fill_value=False)
+    chosen = table.filter(pc.and_(pc.equal(table["command"], "audit"), pc.invert(is_part)))
+    for name in ("audited", "batch_time"):
+        in_ms = chosen[name].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
+        chosen = chosen.set_column(chosen.schema.get_field_index(name), name, in_ms)
+    return chosen.sort_by("audited")
+
+
+def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    chosen = audits.filter(
+        pc.and_(pc.greater_equal(audits["audited"], since_ms), pc.is_valid(audits["row_bytes"]))
+    )
+    ends = [(name, end) for name in ("audited", "rows", "row_bytes") for end in ("first", "last")]
+    grouped = chosen.group_by(_STORE, use_threads=False).aggregate([*ends, ("audited", "count")])
+    for row in grouped.to_pylist():
+        passed_ms = row["audited_last"] - row["audited_first"]
+        added = row["row_bytes_last"] - row["row_bytes_first"]
+        if passed_ms:
+            yield GrowthRow(
+                checkpoint=row["checkpoint"],
+                operator_id=row["operator_id"],
+                store_name=row["store_name"],
+                audits=row["audited_count"],
+                from_ms=row["audited_first"],
+                to_ms=row["audited_last"],
+                rows=row["rows_last"],
+                row_bytes=row["row_bytes_last"],
+                added_rows=row["rows_last"] - row["rows_first"],
+                added_bytes=added,
+                bytes_per_hour=added * 3_600_000 / passed_ms,
+            )
+
+
+def _added(row: GrowthRow) -> int:
+    return row.added_bytes
+
+
+def _standing(audits: pa.Table) -> Iterator[StandingRow]:
+    """The findings of the last audit of each store, with the audits in a row that have them."""
+    import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+    read = audits.filter(pc.is_valid(audits["findings"]))
+    parents = pc.list_parent_indices(read["findings"].combine_chunks())
+    found = read.select([*_STORE, "audited"]).take(parents)
+    found = found.append_column("finding", pc.list_flatten(read["findings"].combine_chunks()))
+    times = {
+        _place(row): sorted(row["audited_distinct"])
+        for row in read.group_by(_STORE).aggregate([("audited", "distinct")]).to_pylist()
+    }
+    by_finding = found.group_by([*_STORE, "finding"]).aggregate([("audited", "distinct")])
+    for row in by_finding.to_pylist():
+        every, having = times[_place(row)], set(row["audited_distinct"])
+        without = next((i for i, time in enumerate(reversed(every)) if time not in having), None)
+        audits_in_row = len(every) if without is None else without
+        if audits_in_row:
+            yield StandingRow(
+                checkpoint=row["checkpoint"],
+                operator_id=row["operator_id"],
+                store_name=row["store_name"],
+                finding=row["finding"],
+                since_ms=every[-audits_in_row],
+                audits=audits_in_row,
+                is_since_first=without is None,
+            )
+
+
+def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(row[name] for name in _STORE)
+
+
+def _commits(audits: pa.Table) -> Iterator[CommitRow]:
+    # Nulls are passed over: of a checkpoint that fails now, the newest batch is what was seen.
+    last = [(name, "last") for name in ("audited", "level", "batch_id", "batch_time")]
+    newest = audits.group_by(["checkpoint"], use_threads=False).aggregate(last)
+    batches = audits.group_by(["checkpoint", "batch_id"]).aggregate([("audited", "min")])
+    first = {(r["checkpoint"], r["batch_id"]): r["audited_min"] for r in batches.to_pylist()}
+    for row in newest.to_pylist():
+        time, audited = row["batch_time_last"], row["audited_last"]
+        yield CommitRow(
+            checkpoint=row["checkpoint"],
+            level=row["level_last"],
+            batch_id=row["batch_id_last"],
+            batch_time_ms=time,
+            idle_ms=None if time is None else max(0, audited - time),
+            seen_since_ms=first.get((row["checkpoint"], row["batch_id_last"])),
+            audited_ms=audited,
+        )

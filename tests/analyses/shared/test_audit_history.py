@@ -1,0 +1,142 @@
+"""The table of what audits found: written once, read as it is by others, and its proofs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from unittest import mock
+
+import fsspec
+import pandas as pd
+import pyarrow.dataset as ds
+import pytest
+
+import inspector.api as api
+from inspector.analyses.shared.audit_history import (
+    Proofs,
+    append,
+    failed_row,
+    place_of,
+    read,
+    rows_of,
+    schema,
+)
+from inspector.exceptions import CheckpointError
+from inspector.model import Subset
+from tests.cases import FIXTURES
+
+NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
+JOIN = str(FIXTURES / "join_left_outer" / "checkpoint")
+LEAK = str(FIXTURES / "fmgws_event_ignore" / "checkpoint")
+
+
+def test_a_row_is_a_store_with_its_sizes_and_findings() -> None:
+    report = api.audit(JOIN)
+    rows = rows_of(report, NOW)
+    sizes = next(table for table in report.tables if table.name == "sizes")
+    assert [row["store_name"] for row in rows] == [row["store_name"] for row in sizes.rows]
+    assert sum(row["rows"] for row in rows) == report.summary["rows"]
+    assert {row["checkpoint"] for row in rows} == {place_of(JOIN)}
+    assert {row["is_part"] for row in rows} == {False}
+    assert {row["leftovers"] for row in rows} == {0}
+
+
+def test_findings_of_the_checkpoint_are_those_of_each_store() -> None:
+    report = api.audit(LEAK)
+    (row,) = rows_of(report, NOW)
+    assert row["leftovers"] == report.summary["leftovers"] > 0
+    assert row["findings"] == sorted({finding.kind.id for finding in report.findings})
+    joined = api.audit(JOIN)
+    other = replace(report.findings[0], operator_id=0, store_name="left-keyToNumValues")
+    rows = rows_of(replace(joined, findings=(other,)), NOW)
+    assert [row["store_name"] for row in rows if row["findings"]] == ["left-keyToNumValues"]
+
+
+@pytest.mark.parametrize("options", [{"partition_id": 0}, {"store_name": "left"}])
+def test_a_part_is_marked(options: dict[str, object]) -> None:
+    (row, *_) = rows_of(api.audit(JOIN, api.Options(**options)), NOW)  # type: ignore[arg-type]
+    assert row["is_part"]
+
+
+def test_pandas_and_arrow_read_the_folder_as_it_is(tmp_path: Path) -> None:
+    place = str(tmp_path / "history")
+    rows = rows_of(api.audit(JOIN), NOW)
+    append(place, rows, {})
+    append(place, [failed_row("s3://x", "denied", "audit", NOW + timedelta(days=1))], {})
+    frame = pd.read_parquet(place)
+    assert len(frame) == len(rows) + 1
+    assert sorted(map(str, frame["day"].unique())) == ["2026-05-31", "2026-06-01"]
+    assert frame["rows"].sum() == sum(row["rows"] for row in rows)
+    table = ds.dataset(place, partitioning="hive").to_table()
+    assert table.drop(["day"]).schema.equals(schema())
+    assert read(place, {}).num_rows == table.num_rows  # type: ignore[union-attr]
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_what_breaks_off_leaves_nothing(tmp_path: Path) -> None:
+    rows = rows_of(api.audit(JOIN), NOW)
+    with (
+        mock.patch("os.replace", side_effect=OSError("disk is full")),
+        pytest.raises(OSError, match="disk is full"),
+    ):
+        append(str(tmp_path), rows, {})
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_any_storage_holds_it() -> None:
+    append("memory://history/a", rows_of(api.audit(JOIN), NOW), {})
+    found = read("memory://history/a", {})
+    assert found is not None
+    assert found.num_rows == 4
+    assert read("memory://history/none", {}) is None
+    fsspec.filesystem("memory").rm("/history", recursive=True)
+
+
+def test_files_of_something_else_are_no_history(tmp_path: Path) -> None:
+    folder = tmp_path / "day=2026-01-01"
+    folder.mkdir()
+    (folder / "x.parquet").write_bytes(b"something else")
+    with pytest.raises(CheckpointError, match="got files that are no history of audits"):
+        read(str(tmp_path), {})
+
+
+# --- proofs ----------------------------------------------------------------------------------
+
+
+def verified(place: str, subset: str | None, audited: datetime, **columns: object) -> None:
+    rows = rows_of(api.verify(JOIN, subset=subset), audited)
+    append(place, [{**row, **columns} for row in rows], {})
+
+
+def test_the_part_whose_proof_is_the_oldest_is_next(tmp_path: Path) -> None:
+    place = str(tmp_path)
+    assert Proofs.in_history(place, {}).next(JOIN, 3) == Subset(1, 3)
+    for days, part in ((5, "1/3"), (4, "2/3"), (3, "3/3"), (2, "1/3"), (1, "1/4")):
+        verified(place, part, NOW - timedelta(days=days))
+    proofs = Proofs.in_history(place, {})
+    assert proofs.next(JOIN, 3) == Subset(2, 3)
+    assert proofs.next(JOIN, 4) == Subset(2, 4)
+    assert "the oldest proof is of 2026-05-27 12:00 UTC" in proofs.sentence(
+        JOIN, Subset(3, 3), proven=True
+    )
+    assert "3 of 4 parts have no proof" in proofs.sentence(JOIN, Subset(1, 4), proven=False)
+
+
+def test_a_part_with_problems_and_one_of_a_partition_prove_nothing(tmp_path: Path) -> None:
+    place = str(tmp_path)
+    verified(place, "1/2", NOW, problems=1)
+    verified(place, "2/2", NOW, is_part=True)
+    assert "2 of 2 parts have no proof" in Proofs.in_history(place, {}).sentence(
+        JOIN, Subset(1, 2), proven=False
+    )
+
+
+def test_whoever_verified_all_has_proven_each_part(tmp_path: Path) -> None:
+    verified(str(tmp_path), None, NOW)
+    proofs = Proofs.in_history(str(tmp_path), {})
+    assert proofs.sentence(JOIN, Subset(1, 9), proven=False).startswith("Each of 9 parts")
+
+
+def test_without_a_history_nothing_is_remembered() -> None:
+    assert Proofs().sentence(JOIN, Subset(1, 9), proven=True).startswith("Nothing is remembered")

@@ -1,0 +1,120 @@
+"""What many audits say together."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import inspector.api as api
+from inspector.analyses.shared import audit_history
+from inspector.exceptions import CheckpointError
+
+NOW = datetime(2026, 5, 31, 12, tzinfo=timezone.utc)
+
+
+def row(days_ago: float, checkpoint: str = "s3://bucket/a", **columns: Any) -> audit_history.Row:
+    """A store at an audit."""
+    common = {"command": "audit", "level": "ok", "operator_id": 0, "store_name": "default"}
+    return {
+        **common,
+        "audited": NOW - timedelta(days=days_ago),
+        "checkpoint": checkpoint,
+        "rows": 10,
+        "row_bytes": 1000,
+        "findings": [],
+        "batch_id": 7,
+        "batch_time": NOW - timedelta(days=3),
+        "is_part": False,
+        **columns,
+    }
+
+
+def trend(tmp_path: Path, *rows: audit_history.Row, **options: Any) -> dict[str, list[Any]]:
+    for each in rows:
+        audit_history.append(str(tmp_path / "h"), [each], {})
+    report = api.trend(str(tmp_path / "h"), **options)
+    return {table.name: list(table.rows) for table in report.tables}
+
+
+def test_who_grew_most_comes_first(tmp_path: Path) -> None:
+    found = trend(
+        tmp_path,
+        row(40, row_bytes=1),
+        row(20, row_bytes=1_000),
+        row(0, row_bytes=1_500, rows=12),
+        row(10, "s3://bucket/b", row_bytes=100),
+        row(0, "s3://bucket/b", row_bytes=5_000),
+        row(5, "s3://bucket/once"),
+    )["growth"]
+    assert [(r["checkpoint"], r["added_bytes"], r["audits"]) for r in found] == [
+        ("s3://bucket/b", 4_900, 2),
+        ("s3://bucket/a", 500, 2),
+    ]
+    assert found[1]["added_rows"] == 2
+    assert found[1]["bytes_per_hour"] == pytest.approx(500 / (20 * 24))
+
+
+def test_the_period_is_what_its_user_says(tmp_path: Path) -> None:
+    rows = [row(40, row_bytes=1), row(20, row_bytes=1_000), row(0, row_bytes=1_500)]
+    assert trend(tmp_path, *rows, days=50)["growth"][0]["added_bytes"] == 1_499
+
+
+def test_a_finding_stands_since_the_first_of_the_audits_in_a_row(tmp_path: Path) -> None:
+    found = trend(
+        tmp_path,
+        row(9, findings=["SS202"]),
+        row(8),
+        row(7, findings=["SS201", "SS202"]),
+        row(6, findings=["SS202", "SS301"]),
+        row(5, "s3://bucket/b", findings=["SS101"]),
+    )["findings"]
+    shown = [(r["finding"], r["audits"], r["since_ms"], r["is_since_first"]) for r in found]
+    ms = [int((NOW - timedelta(days=days)).timestamp() * 1000) for days in (7, 6, 5)]
+    assert shown == [
+        ("SS202", 2, ms[0], False),
+        ("SS301", 1, ms[1], False),
+        ("SS101", 1, ms[2], True),
+    ]
+
+
+def test_who_has_not_committed_for_long_comes_first(tmp_path: Path) -> None:
+    found = trend(
+        tmp_path,
+        row(9, batch_id=6, batch_time=NOW - timedelta(days=9)),
+        row(2),
+        row(1),
+        row(1, "s3://bucket/b", batch_id=90, batch_time=NOW - timedelta(days=1, hours=1)),
+        {"audited": NOW, "command": "audit", "checkpoint": "s3://bucket/b", "level": "failed"},
+    )["commits"]
+    first, second = found
+    assert (first["checkpoint"], first["batch_id"], first["idle_ms"]) == (
+        *("s3://bucket/a", 7),
+        2 * 86_400_000,
+    )
+    assert first["seen_since_ms"] == int((NOW - timedelta(days=2)).timestamp() * 1000)
+    assert (second["level"], second["batch_id"]) == ("failed", 90)
+
+
+def test_audits_of_parts_and_other_commands_are_left_out(tmp_path: Path) -> None:
+    found = trend(
+        tmp_path,
+        row(2, row_bytes=100),
+        row(1, row_bytes=1, is_part=True),
+        row(1, row_bytes=1, command="verify"),
+        row(0, row_bytes=300),
+    )
+    assert [(r["audits"], r["added_bytes"]) for r in found["growth"]] == [(2, 200)]
+
+
+def test_at_most_so_many_rows_are_shown(tmp_path: Path) -> None:
+    rows = [row(days, f"s3://bucket/{name}") for days in (1, 0) for name in "abc"]
+    found = trend(tmp_path, *rows, limit=2)
+    assert [len(found["growth"]), len(found["commits"])] == [2, 2]
+
+
+def test_a_folder_without_audits_is_no_history(tmp_path: Path) -> None:
+    with pytest.raises(CheckpointError, match="got no audits at this path"):
+        api.trend(str(tmp_path))

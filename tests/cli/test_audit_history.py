@@ -1,0 +1,64 @@
+"""--history adds what was found to a table, once for all checkpoints of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+
+from tests.cli.support import checkpoint_of, copy_of, run, tree
+
+HEALTHY, LEAK = map(checkpoint_of, ("agg_update", "fmgws_event_ignore"))
+
+
+def test_each_audit_adds_a_row_and_trend_shows_them(tmp_path: Path) -> None:
+    history = tmp_path / "history"
+    for _ in range(2):
+        assert run("audit", HEALTHY, "--history", history).code == 0
+    assert len(pd.read_parquet(history)) == 2
+    outcome = run("trend", history, "-o", "json")
+    assert outcome.code == 0
+    assert [row["audits"] for row in outcome.rows] == [2]
+    assert outcome.json["summary"]["checkpoints"] == 1
+
+
+def test_many_checkpoints_are_one_file_those_that_fail_included(tmp_path: Path) -> None:
+    history = tmp_path / "history"
+    done = run("audit", HEALTHY, LEAK, tmp_path / "none", "--history", history, "-o", "json")
+    assert done.code == 3
+    (file,) = history.rglob("*.parquet")
+    frame = pd.read_parquet(file)
+    assert sorted(frame["level"]) == ["error", "failed", "ok"]
+    assert frame[frame["level"] == "failed"]["error"].str.contains("got nothing").all()
+    assert frame["audited"].nunique() == 1
+
+
+def test_an_earlier_batch_is_a_part(tmp_path: Path) -> None:
+    run("audit", HEALTHY, "--batch", "3", "--history", tmp_path)
+    assert pd.read_parquet(tmp_path)["is_part"].all()
+
+
+def test_nothing_is_written_into_a_checkpoint(tmp_path: Path) -> None:
+    copy = copy_of("agg_update", tmp_path)
+    before = tree(copy)
+    outcome = run("audit", copy, "--history", copy / "history")
+    assert outcome.code == 2
+    assert "lies in the checkpoint" in outcome.err
+    assert tree(copy) == before
+
+
+def test_parts_are_verified_in_turns(tmp_path: Path) -> None:
+    notes = []
+    for _ in range(3):
+        outcome = run("verify", HEALTHY, "--subset", "next/3", "--history", tmp_path, "-o", "json")
+        assert outcome.code == 0
+        notes.append((outcome.json["part"]["subset"], " ".join(outcome.json["notes"])))
+    assert [part for part, _ in notes] == ["1/3", "2/3", "3/3"]
+    assert "2 of 3 parts have no proof" in notes[0][1]
+    assert "Each of 3 parts has been verified" in notes[2][1]
+
+
+def test_the_next_part_needs_a_history() -> None:
+    outcome = run("verify", HEALTHY, "--subset", "next/3")
+    assert outcome.code == 2
+    assert "which --history remembers" in outcome.err
