@@ -17,6 +17,8 @@ again) and measures
   also says that Spark reads what was made;
 * the same for group state with timers, a join, session windows and deduplication, of
   ``--operator-keys`` rows each: what a record and a key costs (``benchmark/operators.py``);
+* the copy of the group state's checkpoint with a tenth of its keys evicted, against its audit
+  (``benchmark/copying.py``);
 * time and memory of ``audit`` as keys, versions and partitions grow ten times;
 * long histories of one partition with a fifth of ``--keys``: ``--history-versions`` against a tenth
   of them, with deltas only and with snapshots (``benchmark/history.py``);
@@ -45,7 +47,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 # The folder of this script, and then the package.
-from benchmark import history, on_spark, operators, stages  # noqa: E402
+from benchmark import copying, history, on_spark, operators, stages  # noqa: E402
 from benchmark.checkpoint import ROW_BYTES, Made, Size, kept  # noqa: E402
 from benchmark.processes import Run, Runs, cores, warm_memory  # noqa: E402
 from benchmark.shapes import WINDOWED_COUNT  # noqa: E402
@@ -260,6 +262,7 @@ def measure(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
         "audit": measure_whole(made, runs, spark),
         "stages": measure_stages(made, small, runs),
         "operators": operators.measure(folder, others, runs, spark),
+        "copy": copying.measure(folder, others, runs),
         "growth": measure_growth(folder, base, 3 if given.smoke else 10, runs),
         "history": history.measure(folder, given.keys // 5, given.history_versions, runs),
     } | about(made)

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -62,6 +63,8 @@ class Judge:
     """
 
     def __init__(self, folder: Path, inspector: str) -> None:
+        # Python workers import the queries.
+        os.environ["PYTHONPATH"] = str(Path(__file__).resolve().parent)
         from pyspark.sql import SparkSession
 
         self.folder, self.inspector = folder, inspector
@@ -71,6 +74,7 @@ class Judge:
             .config("spark.sql.shuffle.partitions", "2")
             .config("spark.sql.session.timeZone", "UTC")
             .config("spark.driver.memory", "1g")
+            .config("spark.ui.showConsoleProgress", "false")
             .config("spark.sql.streaming.statefulOperator.checkCorrectness.enabled", "false")
             .config("spark.sql.streaming.noDataMicroBatches.enabled", "true")
             .getOrCreate()
@@ -206,7 +210,10 @@ def main() -> None:
         print(f"{'query':<14}{'provider':<12}{'batches':>8}{'rows':>7}{'evicted':>9}{'called':>8}")
         for name in given.families.split(","):
             for provider in given.providers.split(","):
-                verdict = judge.judge(name, provider)
+                try:
+                    verdict = judge.judge(name, provider)
+                except Exception as error:  # noqa: BLE001 - the other queries are judged too
+                    verdict = Verdict(faults=[str(error)[:500]])
                 numbers = (verdict.batches, verdict.rows, verdict.evicted, verdict.called)
                 line = "".join(f"{n:>{w}}" for n, w in zip(numbers, (8, 7, 9, 8), strict=True))
                 words = "; ".join(verdict.faults) or "equal"

@@ -29,7 +29,17 @@ def test_one_line_of_json_tells_everything(smoke: subprocess.CompletedProcess[st
     (line,) = smoke.stdout.splitlines()
     found = json.loads(line)
     assert set(found) == {
-        *("start", "audit", "stages", "operators", "growth", "history", "checkpoint", "machine")
+        *(
+            "start",
+            "audit",
+            "stages",
+            "operators",
+            "copy",
+            "growth",
+            "history",
+            "checkpoint",
+            "machine",
+        )
     }
     assert set(found["stages"]["seconds"]) == {
         *("lz4 alone", "inflate", "scan", "check rows", "intern", "hash", "replay", "facts")
@@ -51,6 +61,7 @@ def test_each_measurement_has_its_table(smoke: subprocess.CompletedProcess[str])
         "the whole process",
         "stages",
         "other operators",
+        "copy",
         "cost as the work grows",
         "long histories",
     ]

@@ -36,7 +36,7 @@ from inspector.analyses.shared.words import StoreWords
 from inspector.checkpoint.destination import Destination, check_new, new_folder
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import Selection
-from inspector.checkpoint.urls import shown
+from inspector.checkpoint.urls import is_local, shown
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.copying import RECORD, CopyRecord, SmallFile, small_files
 from inspector.discovery.restart import restart_of
@@ -265,23 +265,37 @@ class _Copy:
         """Do it, and say what was done."""
         self._check_source()
         check_new(self._dest, self._options, self._checkpoint.storage)
-        facts = self._run.facts(FACTS)
+        facts = self._run.facts(self._request())
         self._check_whole(facts)
         eviction = self._eviction
         work = copying(self._run, appended=eviction is not None, compact=self._compact)
         tasks = list(work.tasks)
         if eviction is not None:
             tasks = with_eviction(self._run, tasks, eviction, facts)
+            # Where a folder gets its name last, rows that are named are looked for while it is
+            # written: it is given up if there are none.
+            first = plan or (bool(eviction.keys) and not is_local(self._dest))
             rows = eviction.counts(facts)
-            if plan or eviction.keys or not any(rows.values()):
+            if first or not (eviction.keys or any(rows.values())):
                 planned = copied(self._run, tasks)
                 rows = _evicted_rows(planned)
                 if plan or not any(rows.values()):
                     notes = [PLAN if any(rows.values()) else NOTHING]
                     return self._report(planned, facts, notes=notes, wrote=False)
-            self._check_effects(rows)
-        done = self._write(tasks, work)
+            if first or not eviction.keys:
+                self._check_effects(rows)
+        try:
+            done = self._write(tasks, work)
+        except _NothingError as nothing:
+            return self._report(nothing.done, facts, notes=[NOTHING], wrote=False)
         return self._report(done, facts, notes=self._notes(done), wrote=True)
+
+    def _request(self) -> Request:
+        """The facts that are needed: with the keys of all leftovers where they stay here."""
+        listed = self._eviction is not None and self._eviction.expired
+        if listed and self._run.engine.in_process:
+            return replace(FACTS, leftover_limit=0)
+        return FACTS
 
     # -- before --------------------------------------------------------------------------------
 
@@ -355,6 +369,8 @@ class _Copy:
 
         Raises:
             SourceNotWholeError: it is not what it should be.
+            CheckpointError: rows that were named are not evicted, or the query has gone on.
+            _NothingError: none of the rows is there.
         """
         storage, batch = self._checkpoint.storage, self._version - 1
         appended = work.unique_ids is not None
@@ -362,6 +378,10 @@ class _Copy:
             done = copied(self._run, [task.into(place.url, place.options) for task in tasks])
             for problem in done.problems:
                 raise SourceNotWholeError(problem.message, problem.path, problem.offset)
+            if self._eviction is not None:
+                self._check_effects(_evicted_rows(done))
+                if not done.of(Evicted):
+                    raise _NothingError(done)
             small = small_files(self._checkpoint, batch, self._dest, unique_ids=work.unique_ids)
             self._write_small(place, small.first)
             record = self._record(done, appended=appended)
@@ -550,6 +570,18 @@ class _Copy:
                 "these"
             )
         return f"{gone}; {self._checkpoint.root} has them as before, and so may its backups."
+
+
+class _NothingError(Exception):
+    """There was nothing to evict, so that the copy was given up.
+
+    Attributes:
+        done: what was reported until then.
+    """
+
+    def __init__(self, done: Facts) -> None:
+        super().__init__()
+        self.done = done
 
 
 def _evicted_rows(done: Facts) -> dict[StoreName, int]:

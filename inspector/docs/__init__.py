@@ -34,6 +34,7 @@ PAGES = (
     "how-to/fleet",
     "how-to/notebook",
     "how-to/keys",
+    "how-to/leaked-keys",
     _COMMANDS,
     *_commands(),
     "reference/leftover-classes",

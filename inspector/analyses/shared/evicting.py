@@ -122,6 +122,8 @@ class EvictTask(Message):
         stores: from which rows are evicted, by name. classes: of leftovers; none for the rows that
             the task names. certainties: of the leftovers.
         resolution: what all partitions together say of leftovers.
+        leftovers: of each store the class of each key, in hex, where the driver knows them; None
+            where the task has to find them.
     """
 
     copy: CopyTask
@@ -129,6 +131,7 @@ class EvictTask(Message):
     classes: tuple[str, ...] = ()
     certainties: tuple[Certainty, ...] = ()
     resolution: Resolution = field(default_factory=Resolution)
+    leftovers: Mapping[str, Mapping[str, str]] | None = None
 
     def into(self, url: str, options: Mapping[str, str]) -> EvictTask:
         """The same, written below a root."""
@@ -185,6 +188,11 @@ def _of_class(
 
 def _leftovers(request: EvictTask) -> Mapping[str, Mapping[bytes, str]]:
     """The leftovers of a task that are evicted: by store the class of each key."""
+    if request.leftovers is not None:
+        return {
+            store: {bytes.fromhex(key): name for key, name in keys.items()}
+            for store, keys in request.leftovers.items()
+        }
     task = replace(request.copy.task, key=(), where=())
     found: dict[str, dict[bytes, str]] = {}
     for batch in run_tasks([task_batch(task.to_json())]):
@@ -272,6 +280,7 @@ def with_eviction(
         check_filter(run.checkpoint, eviction.keys)
     classes = eviction.classes
     holding = {store for store, _ in eviction.leftovers(facts)}
+    known = _known_leftovers(eviction, facts) if run.engine.in_process and classes else None
     ways = eviction.ways(run.checkpoint)
     operators = {operator.operator_id: operator for operator in run.checkpoint.operators}
 
@@ -291,10 +300,21 @@ def with_eviction(
             stores=tuple(store.store_name for store in stores),
             classes=classes,
             certainties=eviction.certainties,
-            resolution=facts.resolution,
+            resolution=facts.resolution if known is None else Resolution(),
+            leftovers=None if known is None else {s.store_name: known.get(s, {}) for s in stores},
         )
 
     return list(map(evicting, tasks))
+
+
+def _known_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str, str]]:
+    """The leftovers that are evicted, where the driver has listed all of them."""
+    known: dict[StoreId, dict[str, str]] = {}
+    for observed in facts.leftovers:
+        fact = observed.fact
+        if fact.leftover_class.value in eviction.classes and fact.certainty in eviction.certainties:
+            known.setdefault(observed.store, {})[fact.key.hex()] = fact.leftover_class.value
+    return known
 
 
 def copied(run: Run, tasks: Sequence[EvictTask]) -> Facts:
