@@ -22,8 +22,8 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, StoreTask, Task
 from inspector.engines.engine import BatchFunction
+from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import FactT, Observed
-from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import facts_in
 from inspector.facts.sizes import LiveSizes, SizeCounts
 from inspector.facts.versions import VersionFacts, measure_version

@@ -75,7 +75,7 @@ PLANTED = {
         ("api", "inspector.cli.main"),
     ],
     "state-files": [
-        ("discovery.plan", "inspector.providers.hdfs.names"),
+        ("discovery.plan", "inspector.providers.hdfs.provider"),
         ("passes.store_reader", "inspector.providers.hdfs"),
         ("analyses.files", "inspector.providers.rocksdb.names"),
     ],

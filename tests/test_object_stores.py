@@ -17,7 +17,7 @@ from inspector.checkpoint import patience, storage
 from inspector.checkpoint.roots import Selection
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import checkpoint_at
-from inspector.discovery.remembered_files import RememberedFiles
+from inspector.discovery.verified_files import RememberedFiles
 from inspector.model import LIMITS, Limits
 from inspector.render.report import Report
 from tests.cases import FIXTURES

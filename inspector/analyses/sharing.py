@@ -23,8 +23,8 @@ from inspector.analyses.shared.size_table import (
     size_columns,
 )
 from inspector.discovery.tasks import Request
+from inspector.facts.ages import RewriteRuns
 from inspector.facts.fact import Observed
-from inspector.facts.rewrites import RewriteRuns
 from inspector.facts.versions import COUNTS, VersionFacts
 from inspector.providers.registry import provider_named
 from inspector.render import tabular as t

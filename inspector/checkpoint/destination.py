@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from inspector.checkpoint.drivers import connect
-from inspector.checkpoint.faults import translated
+from inspector.checkpoint.patience import translated
 from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import absolute, is_local, joined, translate
 from inspector.exceptions import CheckpointError, InspectorError

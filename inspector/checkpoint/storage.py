@@ -8,6 +8,7 @@ gone when it is read. Failures of the storage are ``OSError`` (a missing file
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
@@ -18,10 +19,8 @@ from typing import Any, TypeVar
 from inspector.checkpoint import local_files
 from inspector.checkpoint.drivers import connect, is_async, lists_recursively, refused
 from inspector.checkpoint.entries import Entry, entry_of
-from inspector.checkpoint.faults import translated
-from inspector.checkpoint.meter import READ
 from inspector.checkpoint.parallel import THREADS, in_parallel
-from inspector.checkpoint.patience import Pending, in_thread, patiently
+from inspector.checkpoint.patience import Pending, in_thread, patiently, translated
 from inspector.checkpoint.trees import Tree, tree_of
 from inspector.checkpoint.urls import absolute, is_local, joined, shown
 from inspector.credentials import learn
@@ -405,3 +404,25 @@ class _Opened:
         """Close what is open."""
         if self._file is not None:
             self._file.close()
+
+
+class Meter:
+    """A sum that threads add to."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bytes = 0
+
+    def add(self, count: int) -> None:
+        """Count bytes that have been read."""
+        with self._lock:
+            self._bytes += count
+
+    @property
+    def bytes(self) -> int:
+        """All that has been counted."""
+        return self._bytes
+
+
+READ = Meter()
+"""Bytes of all storages, since the process began."""

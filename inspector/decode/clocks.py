@@ -10,7 +10,14 @@ from inspector.arrays import Bools, Int64s
 from inspector.decode._cells import WORD, Page, bitset_bytes
 from inspector.exceptions import DecodeError
 from inspector.kernel.loader import kernel
-from inspector.sparktypes import INT64_KINDS, StructType, is_int64, storage_type, type_name
+from inspector.sparktypes import (
+    INT64_KINDS,
+    SLOT_BYTES,
+    StructType,
+    is_int64,
+    storage_type,
+    type_name,
+)
 
 
 def fixed_slot_offset(schema: StructType, ordinal: int) -> int:
@@ -79,3 +86,23 @@ def check_spans(page: Page, offsets: Int64s, lengths: Int64s) -> None:
     inside = (offsets >= 0) & (offsets <= size) & (lengths >= 0) & (lengths <= size - offsets)
     if not inside.all():
         raise ValueError("a row lies outside of the buffer")
+
+
+def count_flags(
+    schema: StructType, ordinal: int, buffer: Any, offsets: Int64s, lengths: Int64s
+) -> tuple[int, int]:
+    """How many rows have true, and false, in a boolean field; null and misfits are neither.
+
+    Args:
+        schema: of the rows.
+        ordinal: of the field.
+        buffer: what the rows lie in.
+        offsets: where each row starts.
+        lengths: bytes of each row.
+    """
+    slot = fixed_slot_offset(schema, ordinal)
+    starts = offsets[lengths >= slot + SLOT_BYTES]
+    data = np.frombuffer(buffer, np.uint8)
+    null = (data[starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
+    flags = data[starts + slot][~null]
+    return int((flags == 1).sum()), int((flags == 0).sum())

@@ -14,8 +14,7 @@ from inspector.checkpoint.state_schema import StateSchema
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.committed_files import settled
 from inspector.discovery.lost_files import lost_files
-from inspector.discovery.operator_names import unknown_operators
-from inspector.discovery.store_schemas import StoreSchemas, read_schemas
+from inspector.discovery.store_schemas import StoreSchemas, read_schemas, unknown_operators
 from inspector.discovery.user_schemas import (
     SchemaPair,
     UserSchemas,

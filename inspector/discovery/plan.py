@@ -23,7 +23,6 @@ from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE
 from inspector.operators.aggregation import NAMES as AGGREGATIONS
-from inspector.operators.families import is_list
 from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
@@ -31,6 +30,7 @@ from inspector.operators.join import COUNT, COUNT_STORES, time_fields
 from inspector.operators.physical import fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
+from inspector.operators.transform_with_state import is_list
 from inspector.sparktypes import field_at, is_int64, to_json
 from inspector.sparktypes.key_encoders import KeyEncoder
 

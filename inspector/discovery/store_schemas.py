@@ -1,8 +1,14 @@
-"""The schemas of a query's stores; and the stores that share files as column families of one."""
+"""The schemas of a query's stores; and the stores that share files as column families of one.
+
+Operators of a name that no release of Spark gives them.
+
+Either a later release has new operators, or the metadata was changed. Both ways nothing is known of
+how its rows should go, and that nothing was found there is no good news.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from inspector.checkpoint.layout import Layout, OperatorLayout, PartitionLayout, StoreLayout
@@ -14,7 +20,8 @@ from inspector.checkpoint.state_schema import (
 )
 from inspector.checkpoint.storage import Storage
 from inspector.model import Problem, StoreName
-from inspector.operators.families import has_several_values
+from inspector.operators.physical import PHYSICAL
+from inspector.operators.transform_with_state import has_several_values
 from inspector.providers.options import INDEX_COLUMN
 from inspector.sparktypes import LONG, StructField, StructType
 
@@ -105,3 +112,25 @@ def _schema_paths(metadata: OperatorMetadata | None, store: str) -> tuple[str, .
     """Where metadata of format 2 says that the schemas of a store lie."""
     stores = metadata.stores if metadata else ()
     return next((each.schema_paths for each in stores if each.store_name == store), ())
+
+
+UNKNOWN_OPERATOR = "unknown-operator"
+"""Slug of a problem that is an operator without rules."""
+
+
+def unknown_operators(storage: Storage, operators: Iterable[OperatorLayout]) -> Iterator[Problem]:
+    """The operators whose metadata gives a name that is not known.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        operators: all of the query.
+    """
+    for layout in operators:
+        if layout.metadata is not None and layout.metadata.operator_name not in PHYSICAL:
+            yield Problem(
+                UNKNOWN_OPERATOR,
+                f"got operator {layout.metadata.operator_name[:80]!r}, which no release up to 4.3 "
+                "has: its rows are counted, but not judged; a later release needs a later "
+                "inspector, and metadata that was changed a backup",
+                storage.full_path(f"{layout.directory}/_metadata"),
+            )

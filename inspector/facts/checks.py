@@ -1,10 +1,11 @@
-"""What was read to its end and found to be as it should."""
+"""What was read to its end and found to be as it should, and what could not be read."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inspector.facts.fact import Fact, fact
+from inspector.facts.fact import Fact, Observed, fact
+from inspector.model import Problem, StoreId
 from inspector.state.compare import SnapshotDifference
 
 SNAPSHOT_DIFFERS = "snapshot-differs"
@@ -65,3 +66,30 @@ class SnapshotDiffers(Fact):
     def difference(self) -> SnapshotDifference:
         """The numbers of keys."""
         return SnapshotDifference(self.missing, self.extra, self.different)
+
+
+@fact("problem")
+@dataclass(frozen=True)
+class ReadProblem(Fact):
+    """A problem of a worker with the files of one store.
+
+    Attributes:
+        slug, message, path, offset: see :class:`inspector.model.Problem`.
+        file_version: state version of the file; None where the problem is of no single file.
+    """
+
+    slug: str
+    message: str
+    path: str | None = None
+    offset: int | None = None
+    file_version: int | None = None
+
+    @classmethod
+    def observe(cls, found: Problem, store: StoreId, version: int) -> Observed[ReadProblem]:
+        """A problem that was met on the way to a version."""
+        own = cls(found.slug, found.message, found.path, found.offset, found.version)
+        return Observed(store, version, own)
+
+    def problem(self, store: StoreId) -> Problem:
+        """The problem, of a store."""
+        return Problem(self.slug, self.message, self.path, self.offset, store, self.file_version)

@@ -1,7 +1,7 @@
 """What a fact is: a value that a worker observes, that may add up, and that travels in Arrow.
 
 A fact is a frozen dataclass, declared with :func:`fact` in a module of this package. Its fields are
-its columns (:mod:`inspector.facts.columns`); which store and version it is about is not a part of
+its columns (:mod:`inspector.facts.registry`); which store and version it is about is not a part of
 it but of the :class:`Observed` that carries it, so that the same value serves one partition, all
 partitions of a store, and the zero of a sum.
 """

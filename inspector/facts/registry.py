@@ -3,24 +3,43 @@
 A batch has ``kind``, the store and the version, and for each kind of fact one nullable struct
 column with the fact's own fields. The rows of a batch are of one kind, so that the columns of all
 others are nulls, which cost next to nothing.
+
+The columns are derived from the types of the fields:
+
+================================  =========================================================
+``int`` ``bool`` ``str`` ``bytes``  int64, bool, string, binary
+an enum                           string, or int64 of an ``IntEnum``: its value
+``tuple[X, ...]``, ``frozenset``  list
+``Counter[int]``                  list of int64: key, count, key, count, ... by key
+a dataclass                       struct of its fields
+``X | None``                      the same as of X, nullable
+================================  =========================================================
+
+Other types are refused when the column is made: a fact that cannot travel must not be found out by
+a cluster.
 """
 
 from __future__ import annotations
 
+import enum
 import importlib
 import pkgutil
-from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
-from typing import Any
+import types
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from functools import cache, lru_cache
+from itertools import chain, pairwise
+from typing import Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
+import numpy as np
 import pyarrow as pa
 
 import inspector.facts
 from inspector.exceptions import UnknownFactError
-from inspector.facts.columns import struct_of
 from inspector.facts.fact import FACT_TYPES, Fact, Observed
 from inspector.model import StoreId
-from inspector.schemas import STORE_COLUMNS, array_of
+from inspector.schemas import STORE_COLUMNS, array_of, validity
 
 for _module in pkgutil.iter_modules(inspector.facts.__path__):
     if _module.name != "registry":
@@ -114,3 +133,161 @@ def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
         place = (operator_id, name, partition_id)
         store = stores.get(place) or stores.setdefault(place, StoreId(*place))
         yield Observed(store, version, own)
+
+
+class Column(NamedTuple):
+    """How values of one Python type travel in Arrow.
+
+    Attributes:
+        type: the Arrow type.
+        array: values, None among them, to an array of that type.
+        values: the inverse of ``array``.
+    """
+
+    type: pa.DataType
+    array: Callable[[list[Any]], Any]
+    values: Callable[[Any], list[Any]]
+
+
+@cache
+def column_of(hint: Any) -> Column:
+    """The column for values of a type.
+
+    Raises:
+        TypeError: values of that type do not travel.
+    """
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin in (Union, types.UnionType):
+        (inner,) = (each for each in arguments if each is not type(None))
+        return column_of(inner)
+    if origin in (tuple, frozenset):
+        return _list_of(column_of(arguments[0]), origin)
+    if hint in _PLAIN:
+        return _PLAIN[hint]
+    if hint == Counter[int]:
+        return _counters()
+    if isinstance(hint, type) and issubclass(hint, enum.Enum):
+        return _enum(hint)
+    if is_dataclass(hint):
+        return struct_of(hint)
+    raise TypeError(f"a fact's column cannot be of type {hint}")
+
+
+def struct_of(cls: Any) -> Column:
+    """The struct column of a dataclass."""
+    return _struct(cls)
+
+
+@cache
+def _struct(cls: Any) -> Column:
+    hints = get_type_hints(cls)
+    columns = [(f.name, column_of(hints[f.name])) for f in fields(cls)]
+    make = _keyword_maker(cls) if any(f.kw_only for f in fields(cls)) else cls
+    arrow: Any = pa.struct([(name, column.type) for name, column in columns])
+
+    def array(values: list[Any]) -> Any:
+        children = [
+            column.array([getattr(value, name, None) for value in values])
+            for name, column in columns
+        ]
+        return pa.Array.from_buffers(arrow, len(values), [validity(values)], children=children)
+
+    def values(found: Any) -> list[Any]:
+        parts = [column.values(found.field(i)) for i, (_, column) in enumerate(columns)]
+        made = list(map(make, *parts))
+        if not found.null_count:
+            return made
+        return [one if found[i].is_valid else None for i, one in enumerate(made)]
+
+    return Column(arrow, array, values)
+
+
+def _keyword_maker(cls: Any) -> Callable[..., Any]:
+    names = [f.name for f in fields(cls)]
+    return lambda *values: cls(**dict(zip(names, values, strict=True)))
+
+
+def _plain(arrow: pa.DataType) -> Column:
+    return Column(arrow, lambda values: array_of(values, arrow), _read)
+
+
+def _read(found: Any) -> list[Any]:
+    if found.type == pa.int64() and not found.null_count:
+        numbers = np.frombuffer(found.buffers()[1] or b"", np.int64)  # faster than to_pylist()
+        listed: list[Any] = numbers[found.offset : found.offset + len(found)].tolist()
+        return listed
+    return list(found.to_pylist())
+
+
+_PLAIN = {
+    int: _plain(pa.int64()),
+    bool: _plain(pa.bool_()),
+    str: _plain(pa.string()),
+    bytes: _plain(pa.binary()),
+}
+
+
+def _enum(cls: type[enum.Enum]) -> Column:
+    arrow = pa.int64() if issubclass(cls, int) else pa.string()
+    words: dict[Any, Any] = {None: None} | {each: each.value for each in cls}
+    members: dict[Any, Any] = {None: None} | {each.value: each for each in cls}
+    return Column(
+        arrow,
+        lambda values: array_of([words[value] for value in values], arrow),
+        lambda found: [members[word] for word in found.to_pylist()],
+    )
+
+
+def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
+    arrow = pa.list_(child.type)
+
+    def array(values: list[Any]) -> Any:
+        parts = [() if value is None else _ordered(value) for value in values]
+        ends: Any = np.zeros(len(parts) + 1, np.int32)
+        np.cumsum([len(part) for part in parts], out=ends[1:])
+        inner = child.array(list(chain.from_iterable(parts)))
+        buffers = [validity(values), pa.py_buffer(memoryview(ends))]
+        return pa.Array.from_buffers(arrow, len(values), buffers, children=[inner])
+
+    def values(found: Any) -> list[Any]:
+        inner = child.values(found.values)
+        ends = _ends(found)
+        made = [make(inner[a:b]) for a, b in pairwise(ends)]
+        if not found.null_count:
+            return made
+        return [one if found[i].is_valid else None for i, one in enumerate(made)]
+
+    return Column(arrow, array, values)
+
+
+def _ends(found: Any) -> list[int]:
+    ends = np.frombuffer(found.buffers()[1] or b"\0\0\0\0", np.int32)
+    listed: list[int] = ends[found.offset : found.offset + len(found) + 1].tolist()
+    return listed
+
+
+def _ordered(values: Any) -> Any:
+    """A set in an order that does not depend on the process."""
+    return values if isinstance(values, tuple) else sorted(values, key=_order)
+
+
+def _order(value: Any) -> Any:
+    return value.value if isinstance(value, enum.Enum) else value
+
+
+def _counters() -> Column:
+    numbers = _list_of(_PLAIN[int], _counter)
+    return Column(
+        numbers.type,
+        lambda values: numbers.array([None if v is None else tuple(_pairs(v)) for v in values]),
+        numbers.values,
+    )
+
+
+def _pairs(counts: Counter[int]) -> list[int]:
+    return [number for key in sorted(counts) for number in (key, counts[key])]
+
+
+def _counter(numbers: Iterable[int]) -> Counter[int]:
+    flat = list(numbers)
+    return Counter(dict(zip(flat[::2], flat[1::2], strict=True)))

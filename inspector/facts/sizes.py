@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from inspector.decode.field_sizes import RowBytes
+from inspector.facts.fact import Fact, fact
+from inspector.operators.rule import RowPart
 from inspector.state.change import Change
 from inspector.sums import Sums
 
@@ -77,3 +80,24 @@ def _add(counter: Counter[int], more: Mapping[int, int]) -> None:
         counter[size] += count
         if not counter[size]:
             del counter[size]
+
+
+@fact("field_sizes")
+@dataclass(frozen=True)
+class FieldSizes(Fact):
+    """Where the bytes of the keys, or of the values, of the live rows are. Adds.
+
+    Attributes:
+        side: keys or values; None in the zero.
+        rows: what they take, field by field.
+    """
+
+    side: RowPart | None = None
+    rows: RowBytes = field(default_factory=RowBytes)
+
+    def __add__(self, other: FieldSizes) -> FieldSizes:
+        return FieldSizes(self.side or other.side, self.rows + other.rows)
+
+    def merge_key(self, _version: int) -> tuple[RowPart | None]:
+        """Those of one side add."""
+        return (self.side,)

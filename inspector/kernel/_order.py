@@ -1,6 +1,6 @@
 """Compare UnsafeRows; ``order.c`` does the same.
 
-The layout of a row is in :mod:`inspector.decode.rows_nested`.
+The layout of a row is in :mod:`inspector.decode.rows`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Look into UnsafeRows: check them against a schema, read their slots; as ``rows.c``.
 
-The layout of a row is in :mod:`inspector.decode.rows_nested`.
+The layout of a row is in :mod:`inspector.decode.rows`.
 """
 
 from __future__ import annotations

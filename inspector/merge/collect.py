@@ -11,14 +11,14 @@ import pyarrow as pa
 
 from inspector.decode.field_sizes import RowBytes
 from inspector.facts.ages import OldestEventTime
+from inspector.facts.checks import ReadProblem
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.fact import Fact, FactT, Observed
 from inspector.facts.heap_prefixes import PrefixFacts
 from inspector.facts.join_times import KeyTimeVotes, RemovedRows
 from inspector.facts.leftover_facts import Leftover, LeftoverAge, LeftoverCount, LeftoverT
-from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import facts_in
-from inspector.facts.row_bytes import FieldSizes
+from inspector.facts.sizes import FieldSizes
 from inspector.facts.timer_runs import CallsByClock, TimerCalls
 from inspector.facts.timers import ClockEvidence
 from inspector.facts.versions import VersionFacts

@@ -2,6 +2,11 @@
 
 Most add, as they do over partitions. Of those that do not, this module knows how a partition makes
 them of all its keys: the keys that it lists, and what is about files, which every range reads.
+
+Where they are many, those of many partitions are merged before they reach the driver. Of 200
+partitions with 100 versions and 4 stores come 80,000 facts on versions. The driver needs those of
+single partitions at the judged version and the one before it, which executors hold beside it; of
+older ones the sums.
 """
 
 from __future__ import annotations
@@ -11,7 +16,9 @@ from dataclasses import fields, replace
 from functools import reduce
 from typing import Any, NamedTuple
 
-from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
+import pyarrow as pa
+
+from inspector.facts.checks import SNAPSHOT_DIFFERS, ReadProblem, SnapshotDiffers
 from inspector.facts.expired import Needs
 from inspector.facts.fact import Fact, Observed
 from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
@@ -21,7 +28,7 @@ from inspector.facts.leftover_facts import (
     LeftoverCount,
     listed_of_ranges,
 )
-from inspector.facts.problems import ReadProblem
+from inspector.facts.registry import fact_batches, facts_in
 from inspector.facts.timers import EVENT, ClockEvidence
 from inspector.facts.top import TopKey, first_keys
 from inspector.model import Problem, StoreId, TimeoutKind
@@ -168,3 +175,43 @@ def _counts(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:
 
 def _sum(one: int | None, other: int | None) -> int | None:
     return None if one is None or other is None else one + other
+
+
+MANY = 20_000
+"""Facts that the driver takes as they are; each is some 2 KB of Python objects for a moment."""
+
+KEYS = ("operator_id", "store_name")
+"""Facts that are merged have the same of these."""
+
+
+def combining(version: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A batch function from facts to fewer facts, of which the driver makes the same.
+
+    Args:
+        version: the judged one; facts on it, and on the one before, that are reported by partition
+            stay apart.
+
+    Returns:
+        Takes and yields batches of :func:`inspector.facts.registry.facts_schema`. It holds one fact
+        for each merge key.
+    """
+
+    def combine(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        merged: dict[Hashable, Observed[Any]] = {}
+        for batch in batches:
+            yield from fact_batches(_merge(facts_in(batch), merged, version))
+        yield from fact_batches(merged.values())
+
+    return combine
+
+
+def _merge(
+    found: Iterable[Observed[Any]], merged: dict[Hashable, Observed[Any]], version: int
+) -> Iterator[Observed[Any]]:
+    """Add facts to ``merged``; yields those that are not to be added."""
+    for one in found:
+        key = one.merge_key
+        if key is None or (one.fact.by_partition and one.version >= version - 1):
+            yield one
+        else:
+            merged[key] = merged[key] + one if key in merged else one

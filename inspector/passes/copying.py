@@ -17,9 +17,9 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.encode.deltas import DeltaForm
 from inspector.encode.records import Record
 from inspector.encode.side_sums import SideSums, hadoop_sums_of
+from inspector.facts.checks import ReadProblem
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.fact import Observed
-from inspector.facts.problems import ReadProblem
 from inspector.model import FileKind, StoreFile
 from inspector.passes.live_rows import live_blocks
 from inspector.passes.store_reader import StoreReader, open_stores

@@ -15,15 +15,14 @@ import pyarrow as pa
 
 from inspector.checkpoint.logfile import UNSEEN
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import Observed
-from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
 from inspector.model import Problem, StoreFile, StoreId
-from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.observe import StorePass
 from inspector.passes.run import tasks_in
+from inspector.passes.store_facts import OF_JOIN, emit_sides, emit_variables, meets_others
 from inspector.passes.store_reader import StoreReader, open_stores
-from inspector.passes.variables import emit_variables, meets_others
 from inspector.providers.chain import Step, StoreFiles, replay_steps
 from inspector.state.replay import StateMap
 

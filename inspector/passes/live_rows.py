@@ -14,13 +14,12 @@ from inspector.exceptions import MissingVersionError
 from inspector.model import StoreFile
 from inspector.passes.binary_columns import keys_of, repeated, values_of
 from inspector.passes.key_filter import filter_of
-from inspector.passes.ranges import range_filter
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
+from inspector.passes.tracked import range_filter
 from inspector.providers.chain import Chain, StoreFiles, chain_for
 from inspector.schemas import ROWS, record_batch
 from inspector.state.key_range import RangeFilter
-from inspector.state.last_puts import LastPuts
-from inspector.state.positions import Positions
+from inspector.state.positions import LastPuts, Positions
 
 
 def live_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[pa.RecordBatch]:

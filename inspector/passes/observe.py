@@ -1,4 +1,10 @@
-"""The one pass: every restorable version of a store, oldest first, each file read once."""
+"""The one pass: every restorable version of a store, oldest first, each file read once.
+
+After a repartitioning the history of a partition's keys comes from the partitions that had them
+before. Each of those is replayed up to the version that was repartitioned, and forgotten but for
+what it knows of these keys. Where one cannot be, or the rows are not those that it had, the history
+of the keys begins with the repartitioning.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +17,12 @@ from typing import Any
 
 from inspector.decode.records import RecordBlock
 from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.ages import Rewrites
 from inspector.facts.checks import SNAPSHOT_DIFFERS, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
-from inspector.facts.misplaced import MisplacedKeys
-from inspector.facts.rehashed import Rehashed
-from inspector.facts.rewrites import Rewrites
+from inspector.facts.inherited import Inherited
+from inspector.facts.misplaced import MisplacedKeys, Rehashed
 from inspector.facts.sizes import LiveSizes
 from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
@@ -26,7 +32,6 @@ from inspector.passes.ahead import is_large, made_ahead
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.fit import Fit
 from inspector.passes.lifetime import Lifetime
-from inspector.passes.origins import inherit, origins_of
 from inspector.passes.shown_keys import shows_few, with_keys
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.passes.tracked import placement_of, schemas, task_tracking
@@ -345,3 +350,44 @@ class StorePass:
             if by is not TopBy.NUMBER or self._store.number is not None:
                 for top in top_keys(self.state, by, self._task.request.top):
                     yield Observed(store, version, top)
+
+
+def origins_of(
+    task: Task, store: StoreTask, reader: StoreReader
+) -> Iterator[tuple[Task, StoreTask, StoreReader]]:
+    """The same store in the partitions that its rows came from, each with a reader.
+
+    Args:
+        task: knows of them.
+        store: of the task.
+        reader: of the store.
+    """
+    for origin in map(Task.from_json, task.origins):
+        clocks = tuple(clock for clock in task.clocks if clock.batch_id < origin.version)
+        whole = replace(origin, clocks=clocks, codecs=task.codecs)
+        for other in origin.stores:
+            if other.store_name == store.store_name:
+                bare = replace(other, side_files=())
+                yield whole, bare, StoreReader(whole, reader.storage, bare)
+
+
+def inherit(
+    state: StateMap, life: Lifetime, origins: Iterable[tuple[StateMap, Lifetime] | None]
+) -> None:
+    """Go on with the history that the keys of a map had elsewhere, if all of it is known.
+
+    Args:
+        state: the map that a repartitioning's snapshot was loaded into.
+        life: of its rows.
+        origins: maps and lives of the partitions that they came from; None for one that cannot be
+            replayed.
+    """
+    found, lives = Inherited(state), list[Lifetime]()
+    for origin in origins:
+        if origin is None:
+            return
+        other, of_other = origin
+        found.add(other, of_other.runs, of_other.calls())
+        lives.append(of_other)
+    if lives and found.whole:
+        life.inherit(lives, found)

@@ -13,18 +13,22 @@ import pyarrow as pa
 from inspector.checkpoint.logfile import DOUBTFUL
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import MissingVersionError
-from inspector.facts.checks import ChecksPassed
+from inspector.facts.checks import ChecksPassed, ReadProblem
 from inspector.facts.fact import Observed
-from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import fact_batches
 from inspector.model import StoreFile
 from inspector.operators.join import VALUE_STORES
-from inspector.passes.joins import OF_JOIN, emit_sides
 from inspector.passes.live_rows import live_rows
 from inspector.passes.observe import audit_stores, bounds_of
-from inspector.passes.row_facts import emit_fields, emit_matched
+from inspector.passes.store_facts import (
+    OF_JOIN,
+    emit_fields,
+    emit_matched,
+    emit_sides,
+    emit_variables,
+    meets_others,
+)
 from inspector.passes.store_reader import StoreReader, open_stores
-from inspector.passes.variables import emit_variables, meets_others
 from inspector.providers.chain import chain_for, replay_steps
 from inspector.providers.common_names import main_path
 from inspector.providers.registry import provider_named

@@ -13,9 +13,9 @@ from inspector.discovery.tasks import StoreTask, Task
 from inspector.exceptions import ChecksumError, InspectorError
 from inspector.facts.checks import ChecksPassed
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile
+from inspector.providers.file_reader import SLUG as SIDE_SLUG
 from inspector.providers.options import ReadOptions, StoreForm
 from inspector.providers.registry import provider_named
-from inspector.providers.side_checks import SLUG as SIDE_SLUG
 from inspector.providers.task_files import TaskFiles
 from inspector.sparktypes import StructType, parse_schema_json
 

@@ -3,6 +3,10 @@
 An object store takes its 50 ms for every file. So a process that runs many tasks says beforehand
 what they read (:func:`upcoming`), and a task that has no more files to request for itself requests
 those of the next ones. A file that a task reads more than once is kept as it was read first.
+
+A delta often has a few hundred bytes: a partition of 100 versions would wait for five seconds. So
+the next few files of a chain are under way while one is read (:class:`ReadAhead`), and behind the
+last one those of the tasks that come next. Local files need none of it.
 """
 
 from __future__ import annotations
@@ -11,15 +15,17 @@ import tempfile
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from itertools import islice
+from typing import Any, Generic, Protocol, TypeVar
 
 from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.checkpoint.urls import is_local
+from inspector.exceptions import LimitError
 from inspector.model import LIMITS, StoreFile
-from inspector.providers.turns import Turns
 
 AHEAD = 32
 """Files of one store that are under way at most, each of at most ``SMALL_BYTES``."""
@@ -203,3 +209,161 @@ class TaskFiles(Storage):
             piece = self._content.read(min(chunk_bytes, end - place))
             place += len(piece)
             yield piece
+
+
+class ReadAhead:
+    """Reads the files of one store in an order that is known before.
+
+    Args:
+        storage: where they lie.
+        files: in the order in which they will be read; others may be read too.
+    """
+
+    def __init__(self, storage: Storage, files: Sequence[StoreFile] = ()) -> None:
+        self._storage = storage
+        self._is_remote = not is_local(storage.url)
+        self._todo: deque[StoreFile] = deque()
+        self._under_way: dict[str, Callable[[], bytes]] = {}
+        self.expect(files)
+
+    def expect(self, files: Sequence[StoreFile]) -> None:
+        """Announce which files will be read next, and in which order."""
+        if self._is_remote:
+            small = (file for file in files if file.size <= SMALL_BYTES)
+            self._todo = deque(file for file in small if file.path not in self._under_way)
+
+    def chunks(self, file: StoreFile) -> Iterator[bytes]:
+        """A file from start to end.
+
+        Raises:
+            OSError: it cannot be read.
+        """
+        self._fill()
+        if file.size <= SMALL_BYTES:
+            try:
+                content = self._requested(file)()
+            except LimitError:
+                pass  # It has grown since it was listed: the query has written it again.
+            else:
+                yield content
+                return
+        yield from self._storage.stream(self._storage.relative(file.path), size=file.size)
+
+    def whole(self, file: StoreFile) -> bytes:
+        """A small file.
+
+        Raises:
+            LimitError: it has more bytes than such a file may have.
+            OSError: it cannot be read.
+        """
+        self._fill()
+        try:
+            return self._requested(file)()
+        except LimitError:
+            return self._storage.read(self._storage.relative(file.path))
+
+    def _requested(self, file: StoreFile) -> Callable[[], bytes]:
+        requested = self._under_way.pop(file.path, None)
+        if requested is not None:
+            return requested
+        relative = self._storage.relative(file.path)
+        return self._storage.request(relative, SMALL_BYTES, size=file.size)
+
+    def _fill(self) -> None:
+        while self._todo and len(self._under_way) < AHEAD:
+            file = self._todo.popleft()
+            self._under_way[file.path] = self._requested(file)
+        if self._is_remote and isinstance(self._storage, TaskFiles):
+            self._storage.request_upcoming(AHEAD - len(self._under_way))
+
+
+MOST_BYTES = 4 << 20
+"""Bytes of one file's last blocks that are kept: who is as far behind makes them for itself."""
+
+
+class Block(Protocol):
+    """A part of a file's records."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+
+
+T = TypeVar("T", bound=Block)
+
+
+@dataclass
+class _Made(Generic[T]):
+    """The last blocks of a file, as far as its first reader has come.
+
+    Attributes:
+        last: these blocks. nbytes: of them. count: of all blocks so far.
+        whole: the first reader has come to the end.
+    """
+
+    last: deque[T] = field(default_factory=deque)
+    nbytes: int = 0
+    count: int = 0
+    whole: bool = False
+
+    def add(self, block: T, most_bytes: int) -> None:
+        """Keep one more, and forget the oldest ones for it."""
+        self.last.append(block)
+        self.count += 1
+        self.nbytes += block.nbytes
+        while self.nbytes > most_bytes:
+            self.nbytes -= self.last.popleft().nbytes
+
+    def since(self, index: int) -> Iterator[T]:
+        """The blocks from one on, as long as they are there."""
+        while self.count - len(self.last) <= index < self.count:
+            yield self.last[index - self.count]
+            index += 1
+
+
+class Turns(Generic[T]):
+    """Gives the readers of a file the blocks that the first one of them has made.
+
+    They may take turns by the block or by the file. The first one decides where a block ends; who
+    comes to a block that is not there reads the file for itself from there on.
+
+    Args:
+        most_bytes: of each file's blocks that are kept.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._files: dict[str, _Made[T]] = {}
+
+    def blocks(
+        self,
+        path: str,
+        make: Callable[[], Iterator[T]],
+        again: Callable[[], Iterator[T]] | None = None,
+    ) -> Iterator[T]:
+        """The blocks of a file.
+
+        Args:
+            path: of the file.
+            make: reads it.
+            again: reads what this reader needs of it, if another one has read all of it without an
+                error and its first blocks are not there any more; by default as ``make`` does.
+        """
+        made = self._files.get(path)
+        if made is None:
+            made = self._files[path] = _Made()
+            for block in make():
+                made.add(block, self._most)
+                yield block
+            made.whole = True
+            return
+        index = 0
+        for block in made.since(0):
+            index += 1
+            yield block
+        if made.whole and index == made.count:
+            return
+        if made.whole and not index and again is not None:
+            yield from again()
+        else:
+            yield from islice(make(), index, None)

@@ -38,11 +38,21 @@ camel case, or the one that their declaration says. Spark passes no column pruni
 Python, and filters only with that conf. The package must be installed on the workers, or be sent to
 them before (:func:`inspector.spark.audit` does so, or ``spark.addArtifacts``). ``findings``,
 ``problems``, and ``leftovers`` of group state and joins, are judged where Spark plans the query.
+
+Errors of the data source as one sentence, where Spark would show the stack of its worker.
+
+PySpark reports what a worker raises with all frames between its ``main`` and ours
+(``pyspark.util.handle_worker_exception``). Since Spark 4.1 it leaves them out where
+``SPARK_HIDE_TRACEBACK`` is set in the worker; Spark 4.0 has no such switch, and heeds the
+interpreter's own ``sys.tracebacklimit``.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from inspect import signature
 from typing import Any
 
@@ -57,11 +67,10 @@ from inspector.analyses.shared.declare import Parameter
 from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options
 from inspector.engines.arrow_encoding import encoded
 from inspector.engines.engine import BatchFunction, Work
-from inspector.exceptions import CheckpointError
+from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import JOIN_SIDES
 from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import task_batch
-from inspector.spark.errors import in_one_sentence
 
 _STORAGE = "storage."
 _EVERY_TABLE = ("batch", "operator_id", "store_name", "partition_id")
@@ -278,3 +287,24 @@ def _word(texts: Mapping[str, str], source: str, words: Any) -> Any:
 
 def _refused(source: str, value: str, expected: str) -> CheckpointError:
     return CheckpointError(f"option {source} is {value!r}, expected {expected}")
+
+
+_OF_WORKERS = "PYTHON_WORKER_FACTORY"
+"""How the variables begin by which Spark connects to a Python worker; no other process has them."""
+
+
+@contextmanager
+def in_one_sentence() -> Iterator[None]:
+    """Let errors that say all that is to be said end a worker without a stack.
+
+    Any other is a fault of the inspector, and keeps its stack.
+    """
+    try:
+        yield
+    except (InspectorError, OSError) as error:
+        if any(name.startswith(_OF_WORKERS) for name in os.environ):
+            # A worker that reports an error ends with it, so that nobody else is affected.
+            os.environ["SPARK_HIDE_TRACEBACK"] = "1"
+            sys.tracebacklimit = 0
+        error.__cause__, error.__suppress_context__ = None, True
+        raise

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inspector.checkpoint.faults import family_of, same_reason, translated
+from inspector.checkpoint.patience import family_of, same_reason, translated
 
 
 def with_(**attributes: Any) -> Exception:

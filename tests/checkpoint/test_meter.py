@@ -3,8 +3,7 @@
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from inspector.checkpoint.meter import READ, Meter
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import READ, Meter, Storage
 
 
 def test_threads_add() -> None:

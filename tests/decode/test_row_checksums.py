@@ -8,7 +8,7 @@ import google_crc32c
 import numpy as np
 import pytest
 
-from inspector.decode.row_checksums import strip_and_verify
+from inspector.decode.records import strip_and_verify
 from inspector.exceptions import RecordError
 
 

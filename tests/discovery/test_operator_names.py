@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from inspector.discovery.checkpoint import open_checkpoint
-from inspector.discovery.operator_names import UNKNOWN_OPERATOR
+from inspector.discovery.store_schemas import UNKNOWN_OPERATOR
 from tests.cli.support import checkpoint_of
 
 

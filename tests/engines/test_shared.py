@@ -9,8 +9,7 @@ import pytest
 from inspector.engines import shared as module
 from inspector.engines.choose import AUTO, LOCAL, LOCAL_SPARK_BYTES, EngineOptions
 from inspector.engines.local import LocalEngine
-from inspector.engines.shared import AT_ONCE_LOCAL, AT_ONCE_SPARK, SharedEngines
-from inspector.engines.together import Limited, Together
+from inspector.engines.shared import AT_ONCE_LOCAL, AT_ONCE_SPARK, Limited, SharedEngines, Together
 
 
 def test_one_run_has_an_engine_of_its_own() -> None:

@@ -13,7 +13,7 @@ from pyspark import cloudpickle
 
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
-from inspector.engines.together import Limited, Together
+from inspector.engines.shared import Limited, Together
 from inspector.schemas import ROWS, batch_of
 
 

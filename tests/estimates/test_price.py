@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 import inspector.api as api
-from inspector.checkpoint.meter import READ
 from inspector.checkpoint.roots import Selection
-from inspector.checkpoint.storage import Storage, parts_of
+from inspector.checkpoint.storage import READ, Storage, parts_of
 from inspector.estimates.price import CLOUDS, Prices, Work, dollars, prices_for, work_of_audit
 from inspector.model import LIMITS, FileKind, StoreFile, Version
-from inspector.providers.read_ahead import ReadAhead
+from inspector.providers.task_files import ReadAhead
 from tests.cases import FIXTURES
 from tests.object_store import serve
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.facts.columns import column_of, struct_of
+from inspector.facts.registry import column_of, struct_of
 from inspector.facts.sizes import SizeCounts
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import Observed
-from inspector.facts.problems import ReadProblem
 from inspector.model import Problem, StoreId
 
 STORE = StoreId(1, "default", 2)

@@ -31,7 +31,7 @@ from inspector.facts.registry import (
 )
 from inspector.facts.top import TopBy, TopKey
 from inspector.merge.collect import Facts, collect
-from inspector.merge.combine import combining
+from inspector.merge.ranges import combining
 from inspector.model import StoreId, StoreName
 from inspector.schemas import STORE_COLUMNS
 from tests.cases import Seen

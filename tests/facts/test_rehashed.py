@@ -7,7 +7,7 @@ import pytest
 from inspector.analyses.shared.run import Run
 from inspector.discovery.placement import partition_count
 from inspector.discovery.tasks import Request
-from inspector.facts.rehashed import TIMES, Rehashed
+from inspector.facts.misplaced import TIMES, Rehashed
 from inspector.facts.versions import VersionFacts
 from tests.cases import FIXTURES, hdfs_cases
 from tests.profiles import sampled

@@ -7,7 +7,7 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inspector.facts.rewrites import Rewrites
+from inspector.facts.ages import Rewrites
 from inspector.state.replay import StateMap
 from tests.cases import Step, blocks
 

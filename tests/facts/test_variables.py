@@ -6,11 +6,12 @@ from collections import Counter
 
 import numpy as np
 
-from inspector.facts.grouping_keys import GroupingKeys, KeyPlace
 from inspector.facts.variables import (
     LISTED,
     EntriesPerKey,
+    GroupingKeys,
     KeyEntries,
+    KeyPlace,
     TimersWithoutState,
     entries_of,
     timers_without_state,

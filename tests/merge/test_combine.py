@@ -16,7 +16,7 @@ from inspector.discovery.tasks import Request
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 from inspector.facts.registry import facts_schema
-from inspector.merge import combine
+from inspector.merge import ranges
 from inspector.passes.run import run_tasks
 from inspector.render.formats import render
 from inspector.render.report import Report
@@ -66,7 +66,7 @@ def text(report: Report) -> str:
 def merged(path: Path, command: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[str, list[int]]:
     engine = Merging()
     with monkeypatch.context() as patch:
-        patch.setattr("inspector.merge.combine.MANY", 0)
+        patch.setattr("inspector.merge.ranges.MANY", 0)
         patch.setattr("inspector.engines.shared.requested_engine", lambda *_: engine)
         return text(command(str(path))), engine.facts
 
@@ -105,8 +105,8 @@ def test_there_are_fewer_facts(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_merged_facts_may_be_merged_again() -> None:
     run = api.Run.start(str(checkpoint_of("agg_append")), None)
     facts = list(run.map(run_tasks, run.tasks(Request())))
-    once = list(combine.combining(run.version)(facts))
-    twice = list(combine.combining(run.version)(reversed(once)))
+    once = list(ranges.combining(run.version)(facts))
+    twice = list(ranges.combining(run.version)(reversed(once)))
     assert all(batch.schema == facts_schema() for batch in once)
 
     def rows(batches: list[pa.RecordBatch]) -> list[str]:

@@ -17,12 +17,10 @@ from inspector.discovery.key_ranges import split_task
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import ALL_LEFTOVERS, Task
 from inspector.engines.engine import BatchFunction
-from inspector.facts.checks import SnapshotDiffers
-from inspector.facts.columns import struct_of
+from inspector.facts.checks import ReadProblem, SnapshotDiffers
 from inspector.facts.fact import Observed
 from inspector.facts.join_times import RowsTimedByKey, RowsTimedInRange
-from inspector.facts.problems import ReadProblem
-from inspector.facts.registry import facts_in
+from inspector.facts.registry import facts_in, struct_of
 from inspector.merge.ranges import Listed, fold_ranges
 from inspector.model import StoreId
 from inspector.passes.run import run_tasks

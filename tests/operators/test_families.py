@@ -6,7 +6,7 @@ import pytest
 
 from inspector.checkpoint.metadata import OperatorMetadata
 from inspector.checkpoint.state_schema import ColumnFamily, StateSchema
-from inspector.operators.families import has_several_values, is_list
+from inspector.operators.transform_with_state import has_several_values, is_list
 from inspector.sparktypes import StructType
 
 NONE = StructType(())

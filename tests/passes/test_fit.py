@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from inspector.facts.checks import ChecksPassed
-from inspector.facts.problems import ReadProblem
+from inspector.facts.checks import ChecksPassed, ReadProblem
 from tests import cases, encode
 from tests.cases import Batch, Seen, group_state, observed_in, problems_in, user
 from tests.encode import Record

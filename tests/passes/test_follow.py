@@ -13,7 +13,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Request
-from inspector.facts.problems import ReadProblem
+from inspector.facts.checks import ReadProblem
 from inspector.facts.registry import facts_in
 from inspector.facts.versions import VersionFacts
 from inspector.passes import follow

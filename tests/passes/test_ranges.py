@@ -10,7 +10,7 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.key_ranges import split_task
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
-from inspector.passes.ranges import range_filter
+from inspector.passes.tracked import range_filter
 from tests.cases import FIXTURES
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
+from inspector.facts.checks import ReadProblem
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import JudgedLeftover, Leftover
-from inspector.facts.problems import ReadProblem
 from inspector.facts.registry import BATCH_ROWS, facts_in, facts_schema
 from inspector.facts.versions import VersionFacts
 from inspector.passes.run import run_fields, run_rows, run_tasks

@@ -7,7 +7,7 @@ import json
 from inspector.facts.variables import EntriesPerKey, KeyEntries, TimersWithoutState
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
-from inspector.passes.variables import emit_variables
+from inspector.passes.store_facts import emit_variables
 from tests.cases import FIXTURES, observed_in
 
 CASE = FIXTURES / "rocksdb_tws_event"

@@ -9,8 +9,7 @@ import pytest
 from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.exceptions import LimitError
 from inspector.model import LIMITS, FileKind, StoreFile, Version
-from inspector.providers.read_ahead import ReadAhead
-from inspector.providers.task_files import AHEAD
+from inspector.providers.task_files import AHEAD, ReadAhead
 
 
 class Remote(Storage):

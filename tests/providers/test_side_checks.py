@@ -15,8 +15,8 @@ import pytest
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, Problem, StoreFile, Version
 from inspector.providers.common_names import main_path
-from inspector.providers.read_ahead import ReadAhead
-from inspector.providers.side_checks import SLUG, SideChecks
+from inspector.providers.file_reader import SLUG, SideChecks
+from inspector.providers.task_files import ReadAhead
 from tests.cases import observed_in, problems_in, small_checkpoint
 
 HADOOP, SPARK = FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM

@@ -11,8 +11,7 @@ import pytest
 from inspector.checkpoint.storage import SMALL_BYTES, Storage
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers import task_files
-from inspector.providers.read_ahead import ReadAhead
-from inspector.providers.task_files import AHEAD, TaskFiles, upcoming
+from inspector.providers.task_files import AHEAD, ReadAhead, TaskFiles, upcoming
 from tests.object_store import Requests, serve
 
 

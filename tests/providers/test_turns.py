@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from inspector.providers.turns import Turns
+from inspector.providers.task_files import Turns
 
 
 @dataclass(frozen=True)

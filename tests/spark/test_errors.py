@@ -12,7 +12,7 @@ import pytest
 
 from inspector.api import Options
 from inspector.exceptions import CheckpointError
-from inspector.spark.errors import in_one_sentence
+from inspector.spark.source import in_one_sentence
 from tests.cli.support import checkpoint_of, copy_of
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.decode.records import RecordBlock
-from inspector.state.last_puts import LastPuts
-from inspector.state.positions import Positions
+from inspector.state.positions import LastPuts, Positions
 from tests import cases
 from tests.cases import KERNELS, kernel_of
 from tests.encode import Record

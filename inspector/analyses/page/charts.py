@@ -9,7 +9,7 @@ from inspector.analyses.shared.age_tables import AGE_WORDS
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.facts.row_bytes import FieldSizes
+from inspector.facts.sizes import FieldSizes
 from inspector.facts.versions import VersionFacts
 from inspector.merge.collect import Facts
 from inspector.model import DEFAULT_STORE, StoreId, StoreName

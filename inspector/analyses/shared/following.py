@@ -19,9 +19,9 @@ from inspector.checkpoint.logfile import STORAGE_SLUG
 from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.storage import Storage
 from inspector.discovery.checkpoint import Checkpoint, checkpoint_at
-from inspector.discovery.remembered_files import RememberedFiles
 from inspector.discovery.tasks import Request
 from inspector.discovery.user_schemas import UserSchemas
+from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import OutpacedError
 from inspector.facts.registry import facts_schema

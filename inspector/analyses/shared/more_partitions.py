@@ -11,7 +11,7 @@ from inspector.analyses.shared.heap import StoreHeap
 from inspector.analyses.shared.judged import Judged
 from inspector.discovery.placement import partition_count
 from inspector.estimates.skew import skew
-from inspector.facts.rehashed import Rehashed
+from inspector.facts.misplaced import Rehashed
 from inspector.merge.collect import Facts
 from inspector.model import StoreName
 from inspector.render import tabular as t
@@ -19,7 +19,7 @@ from inspector.render.report import Table
 from inspector.render.units import bytes_text, plural_of
 
 TIMES = (1, 2, 4, 8)
-"""How many times as many partitions; divisors of :data:`inspector.facts.rehashed.TIMES`."""
+"""How many times as many partitions; divisors of :data:`inspector.facts.misplaced.TIMES`."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from inspector.checkpoint.faults import same_reason
 from inspector.checkpoint.logfile import DENIED_SLUG, UNSEEN
+from inspector.checkpoint.patience import same_reason
 from inspector.findings.quantities import counted
 from inspector.model import Problem
 

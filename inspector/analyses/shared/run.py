@@ -24,19 +24,18 @@ from inspector.analyses.shared.second_look import (
 from inspector.analyses.shared.splitting import bounded, split
 from inspector.checkpoint.logfile import MOVED_SLUG, OUTPACED_SLUG
 from inspector.checkpoint.logs import Near
-from inspector.checkpoint.meter import READ
 from inspector.checkpoint.roots import Selection, resolve_root
-from inspector.checkpoint.storage import Storage
+from inspector.checkpoint.storage import READ, Storage
 from inspector.discovery.checkpoint import (
     Checkpoint,
     checkpoint_at,
     state_file_bytes,
 )
 from inspector.discovery.listing import listing_problems
-from inspector.discovery.remembered_files import RememberedFiles
 from inspector.discovery.tasks import Request
 from inspector.discovery.unknown_watermarks import with_unknown_watermarks
 from inspector.discovery.user_schemas import UserSchemas
+from inspector.discovery.verified_files import RememberedFiles
 from inspector.engines.engine import (
     BYTES,
     BatchFunction,
@@ -299,7 +298,7 @@ class Run:
         return plan(self.checkpoint, self.version, request)
 
     def _fact_batches(self, tasks: Sequence[Task], *, partitions: bool) -> Iterator[pa.RecordBatch]:
-        from inspector.merge.combine import KEYS, MANY, combining  # noqa: PLC0415 - as above
+        from inspector.merge.ranges import KEYS, MANY, combining  # noqa: PLC0415 - as above
         from inspector.passes.run import files_ahead, run_tasks  # noqa: PLC0415
         from inspector.providers.task_files import upcoming  # noqa: PLC0415 - for readers
 

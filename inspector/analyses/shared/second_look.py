@@ -269,6 +269,6 @@ def _is_doubt(one: Observed[Any]) -> bool:
 
 
 def _is_problem(one: Observed[Any]) -> bool:
-    from inspector.facts.problems import ReadProblem  # noqa: PLC0415 - as above
+    from inspector.facts.checks import ReadProblem  # noqa: PLC0415 - as above
 
     return isinstance(one.fact, ReadProblem)

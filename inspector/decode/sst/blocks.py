@@ -11,9 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from inspector.arrays import Int64s
-from inspector.decode.sst.checksums import NO_CHECKSUM, checksum, context
 from inspector.decode.sst.compression import LZ4, NONE, decompress, raw_sizes
-from inspector.decode.sst.footer import TRAILER, Footer, Handle, Handles
+from inspector.decode.sst.footer import (
+    NO_CHECKSUM,
+    TRAILER,
+    Footer,
+    Handle,
+    Handles,
+    checksum,
+    context,
+)
 from inspector.decode.sst.source import Source, read_exactly
 from inspector.exceptions import FrameError, LimitError
 from inspector.kernel.loader import kernel

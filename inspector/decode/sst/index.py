@@ -15,8 +15,7 @@ import numpy as np
 
 from inspector.decode.sst.blocks import Blocks
 from inspector.decode.sst.footer import TRAILER, Handle, Handles
-from inspector.decode.sst.metaindex import DELTA_ENCODED_INDEX, INDEX_TYPE, TableProperties
-from inspector.decode.sst.simple import content
+from inspector.decode.sst.metaindex import DELTA_ENCODED_INDEX, INDEX_TYPE, TableProperties, content
 from inspector.exceptions import DecodeError, RecordError
 from inspector.kernel.loader import kernel
 

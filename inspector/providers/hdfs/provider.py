@@ -1,15 +1,24 @@
-"""The HDFS-backed provider behind the seam."""
+"""The HDFS-backed provider behind the seam.
+
+Its files are ``7.delta`` and ``7.snapshot``. Spark's listing
+(``HDFSBackedStateStoreProvider.fetchFiles``) takes only names of two parts, a long and, in any
+case, ``delta`` or ``snapshot``. Here a name with leading zeros is none of them: Spark opens a
+version by its plain number, so it would list such a file and never read it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from inspector.checkpoint.names import MAX_BATCH, number
 from inspector.checkpoint.storage import Storage
 from inspector.decode.frames import DEFAULT_CODEC, codec_of
 from inspector.model import FileKind, StoreFile, Version
+from inspector.providers.chain import FileNames
 from inspector.providers.common_names import classify_side_file
-from inspector.providers.hdfs.names import SPELLED, classify_state_file, is_state_name
 from inspector.providers.options import ReadOptions, Report
 from inspector.providers.provider import Listing, Provider
 from inspector.providers.task_files import TaskFiles
@@ -17,6 +26,32 @@ from inspector.providers.task_files import TaskFiles
 if TYPE_CHECKING:  # they import what decodes rows
     from inspector.encode.deltas import DeltaForm
     from inspector.providers.file_reader import FileReader
+
+
+SPELLED = FileNames(
+    delta="{}.delta",
+    snapshot="{}.snapshot",
+    absent="CANNOT_LOAD_STATE_STORE.CANNOT_READ_DELTA_FILE_NOT_EXISTS",
+)
+"""How messages name a file that is not there."""
+
+_STATE = re.compile(r"([0-9]+)\.(delta|snapshot)", re.IGNORECASE)
+_KINDS = {"delta": FileKind.DELTA, "snapshot": FileKind.SNAPSHOT}
+
+
+def is_state_name(name: str) -> bool:
+    """Whether Spark's listing looks at a file of this name."""
+    return _STATE.fullmatch(name) is not None
+
+
+@lru_cache(maxsize=1 << 14)  # all partitions have the same names
+def classify_state_file(name: str) -> tuple[FileKind, Version | None]:
+    """Delta or snapshot and its version; OTHER if it is none that Spark would read."""
+    match = _STATE.fullmatch(name)
+    version = None if match is None else number(match[1], MAX_BATCH)
+    if match is None or version is None:
+        return FileKind.OTHER, None
+    return _KINDS[match[2].lower()], Version(version)
 
 
 class HdfsProvider(Provider):

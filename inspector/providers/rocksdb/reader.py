@@ -9,19 +9,26 @@ from functools import partial
 
 import numpy as np
 
+from inspector.checkpoint.storage import Storage
 from inspector.decode.changelog import ChangelogHead, read_changelog
-from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder
+from inspector.decode.encoded_rows import NO_FAMILY, KeyDecoder, range_of_family
 from inspector.decode.records import RecordBlock, Scanned
+from inspector.decode.sst.live import DELIMITER, LiveBlock, live_entries
+from inspector.decode.sst.table import Table, open_table
 from inspector.exceptions import DecodeError, NoSchemaError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import FileReader
 from inspector.providers.options import ReadOptions, Report
 from inspector.providers.rocksdb.avro_entries import AvroEntries
 from inspector.providers.rocksdb.lists import ListLengths
-from inspector.providers.rocksdb.ranges import PIECE_BYTES
 from inspector.providers.rocksdb.rows import ROW_CHECKSUM_BYTES, Encoding, decode_block
-from inspector.providers.rocksdb.snapshot import Snapshot, read_snapshot
-from inspector.providers.rocksdb.tables import live_blocks, open_tables
+from inspector.providers.rocksdb.snapshot import (
+    PIECE_BYTES,
+    Snapshot,
+    StorageSource,
+    TableFile,
+    read_snapshot,
+)
 from inspector.providers.task_files import TaskFiles
 
 UNSAFE_ROW, AVRO = "unsaferow", "avro"
@@ -237,3 +244,61 @@ def _agree(families: Mapping[str, int], others: Mapping[str, int]) -> bool:
         others.get(name, number) == number and numbers.get(number, name) == name
         for name, number in families.items()
     )
+
+
+def live_blocks(
+    storage: Storage,
+    file: StoreFile,
+    snapshot: Snapshot,
+    options: ReadOptions,
+    family: int | None = None,
+) -> Iterator[LiveBlock]:
+    """The entries of a snapshot in the order of their keys, each with all that was merged into it.
+
+    Args:
+        storage: opened at the checkpoint's root.
+        file: the snapshot.
+        snapshot: what it says.
+        options: how values are merged.
+        family: column family whose entries are wanted, of tables that were read as a whole before;
+            some of others may come with them.
+
+    Raises:
+        DecodeError: a table file is missing, has another size than the snapshot says, or is not
+            what its format says; carries the path and, within a table, the offset.
+        OSError: the storage does not answer.
+    """
+    tables = open_tables(storage, file, snapshot)
+    start, end = (b"", None) if family is None else range_of_family(family)
+    delimiter = DELIMITER if options.merge_delimiter else b""
+    yield from live_entries(tables, start=start, end=end, delimiter=delimiter)
+
+
+def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[Table]:
+    """The table files that a snapshot names; no entry of them is read.
+
+    Raises:
+        DecodeError: as :func:`live_blocks`.
+        OSError: the storage does not answer.
+    """
+    folder = file.path.rpartition("/")[0]
+    return [_open(storage, file, folder, each) for each in snapshot.tables]
+
+
+def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:
+    path = f"{folder}/{table.name}"
+    known = storage.known if isinstance(storage, TaskFiles) else {}
+    there = known[path] if path in known else storage.stat(storage.relative(path))
+    known[path] = there
+    expected = "" if table.size is None else f" of {table.size:,} bytes"
+    if there is None or there.is_dir:
+        raise DecodeError(f"it names the table file {table.name}{expected}, which is missing").at(
+            file.path
+        )
+    if table.size is not None and there.size != table.size:
+        raise DecodeError(
+            f"got a table file of {there.size:,} bytes, expected one{expected} by "
+            f"{file.path.rpartition('/')[2]}"
+        ).at(path)
+    found = replace(file, path=path, kind=FileKind.TABLE, version=None, size=there.size)
+    return open_table(StorageSource(storage, found), path)

@@ -9,8 +9,7 @@ from inspector.decode.sst.table import open_table
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
 from inspector.providers.file_reader import check_listed
-from inspector.providers.rocksdb.ranges import StorageSource
-from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
+from inspector.providers.rocksdb.snapshot import Snapshot, StorageSource, TableFile, read_snapshot
 from inspector.providers.shared_files import Contents, SharedFiles, SnapshotFiles
 
 _SNAPSHOT = ".zip"

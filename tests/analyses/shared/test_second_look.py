@@ -24,7 +24,7 @@ from inspector.discovery.checkpoint import open_checkpoint
 from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.exceptions import OutpacedError
-from inspector.facts.problems import ReadProblem
+from inspector.facts.checks import ReadProblem
 from inspector.facts.registry import fact_batches
 from inspector.findings.finding import Severity
 from inspector.model import READABLE, FileKind, Problem, Version

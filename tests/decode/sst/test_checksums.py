@@ -6,7 +6,7 @@ import struct
 
 import pytest
 
-from inspector.decode.sst.checksums import CHECKSUMS, checksum, context
+from inspector.decode.sst.footer import CHECKSUMS, checksum, context
 
 SHORT = b"This is a short block!"
 LONG = b"This is a long block!" * 100

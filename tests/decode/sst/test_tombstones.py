@@ -7,8 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from inspector.decode.sst.live import Tombstones
 from inspector.decode.sst.table import RangeDeletion
-from inspector.decode.sst.tombstones import Tombstones
 
 KEYS = [b"", b"a", b"ab", b"b", b"c", b"d"]
 RANGES = st.lists(

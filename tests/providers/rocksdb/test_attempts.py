@@ -8,7 +8,7 @@ import pytest
 
 from inspector.model import FileKind, StoreFile
 from inspector.providers.registry import classify
-from inspector.providers.rocksdb.attempts import without_abandoned
+from inspector.providers.rocksdb.provider import without_abandoned
 
 
 def file(name: str, modified_ms: int = 0) -> StoreFile:

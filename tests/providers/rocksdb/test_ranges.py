@@ -9,15 +9,15 @@ import pytest
 
 from inspector.checkpoint.storage import Storage
 from inspector.model import FileKind, StoreFile
-from inspector.providers.rocksdb import ranges
-from inspector.providers.rocksdb.ranges import StorageSource
+from inspector.providers.rocksdb import snapshot
+from inspector.providers.rocksdb.snapshot import StorageSource
 
 DATA = bytes(range(256)) * 4
 
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> StorageSource:
-    monkeypatch.setattr(ranges, "PIECE_BYTES", 100)
+    monkeypatch.setattr(snapshot, "PIECE_BYTES", 100)
     (tmp_path / "f.sst").write_bytes(DATA)
     storage = Storage(str(tmp_path))
     file = StoreFile(storage.full_path("f.sst"), FileKind.TABLE, None, len(DATA))

@@ -26,10 +26,9 @@ from inspector.passes.follow import Followed
 from inspector.passes.run import run_rows
 from inspector.providers import task_files
 from inspector.providers.options import ReadOptions, StoreForm
-from inspector.providers.rocksdb import tables
+from inspector.providers.rocksdb import reader as reading
 from inspector.providers.rocksdb.reader import RocksDbReader
-from inspector.providers.task_files import TaskFiles
-from inspector.providers.turns import Turns
+from inspector.providers.task_files import TaskFiles, Turns
 from tests import encode
 from tests.cases import (
     facts_of_type,
@@ -175,7 +174,7 @@ def test_stores_that_share_files_find_the_same_if_nothing_can_be_kept(
         starts.add(start)
         return live_entries(*given, start=start, **more)
 
-    monkeypatch.setattr(tables, "live_entries", part)
+    monkeypatch.setattr(reading, "live_entries", part)
     monkeypatch.setattr(task_files, "Turns", partial(Turns, 0))
     assert observed_in(case / "checkpoint", fit=True) == expected
     assert len(starts) > 1

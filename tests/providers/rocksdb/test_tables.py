@@ -12,8 +12,8 @@ from inspector.checkpoint.storage import Storage
 from inspector.exceptions import DecodeError
 from inspector.model import FileKind, StoreFile, Version
 from inspector.providers.options import ReadOptions
+from inspector.providers.rocksdb.reader import live_blocks
 from inspector.providers.rocksdb.snapshot import Snapshot, TableFile, read_snapshot
-from inspector.providers.rocksdb.tables import live_blocks
 from tests.cases import rocksdb_cases
 
 CASES = [c for c in rocksdb_cases("4.3.0") if c.name.endswith(("_v3", "_v4", "_zips"))]

@@ -1,0 +1,171 @@
+"""Facts for which several stores of a partition meet, or the live rows are read once more.
+
+The variables and timers of a transformWithState meet by their grouping keys. The four stores of a
+join meet: what one side's counters say against its rows, and its times. Of a join whose watermark
+lies on the join key only the rows can show which field carries it: each partition counts what its
+own rows say for and against every time in the key; the driver has all partitions
+(:mod:`inspector.merge.key_times`). The map that a pass keeps has no values, so bytes by field and
+the flags of joins are read from the files, block by block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.decode.clocks import count_flags
+from inspector.decode.field_sizes import RowBytes, measure_rows
+from inspector.discovery.tasks import StoreTask, Task
+from inspector.facts.fact import Observed
+from inspector.facts.join_times import KeyTimeVotes, RowsTimedByKey, RowsTimedInRange
+from inspector.facts.joins import MatchedRows, compare_index, compare_side
+from inspector.facts.sizes import FieldSizes
+from inspector.facts.variables import GroupingKeys, KeyPlace, entries_of, timers_without_state
+from inspector.model import JOIN_TIMED_ROW_STORES
+from inspector.operators.join import COUNT_STORES, VALUE_STORES, key_times, matched_field
+from inspector.operators.rule import RowPart
+from inspector.operators.transform_with_state import Family
+from inspector.passes.live_rows import live_rows
+from inspector.passes.store_reader import StoreReader
+from inspector.passes.tracked import schemas
+from inspector.schemas import spans_of
+from inspector.sparktypes import StructType
+from inspector.state.replay import StateMap
+
+_PLACES = {
+    Family.VALUE: KeyPlace.WHOLE,
+    Family.LIST: KeyPlace.INDEXED,
+    Family.MAP: KeyPlace.FIRST,
+    Family.TIMERS: KeyPlace.FIRST,
+}
+"""Where the rows of each family have their grouping key; the others are Spark's indexes."""
+
+
+def meets_others(store: StoreTask) -> bool:
+    """Whether a store has to be held until all of the partition's have been read."""
+    return store.family in _PLACES
+
+
+def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
+    """Facts on the variables and timers of a partition, from the maps of those that were read."""
+    stores = [store for store in task.stores if meets_others(store)]
+    keys = GroupingKeys()
+    read = {name: each for name, each in _read(keys, stores, states) if each is not None}
+    for store in stores:
+        found = read.get(store.store_name)
+        if found is not None and store.family in (Family.LIST, Family.MAP):
+            for one in entries_of(found.state, found.owners, keys):
+                yield Observed(task.store_id(store), task.version, one)
+    variables = [store.store_name for store in stores if store.family is not Family.TIMERS]
+    if not all(name in read for name in variables):
+        return  # that a key has no state is known only if every variable is
+    every = np.unique(np.concatenate([*(read[n].of_live for n in variables), _NO_IDS]))
+    for store in stores:
+        found = read.get(store.store_name)
+        if found is not None and store.family is Family.TIMERS:
+            one = timers_without_state(found.state, found.owners, every)
+            yield Observed(task.store_id(store), task.version, one)
+
+
+_NO_IDS: Int64s = np.empty(0, np.int64)
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A store that could be read: its map, and the grouping key of each of its rows."""
+
+    state: StateMap
+    owners: Int64s
+
+    @property
+    def of_live(self) -> Int64s:
+        """The grouping keys of the live rows."""
+        return self.owners[self.state.live[: len(self.state)]]
+
+
+def _read(
+    keys: GroupingKeys, stores: Sequence[StoreTask], states: Mapping[str, StateMap]
+) -> Iterator[tuple[str, _Read | None]]:
+    for store in stores:
+        key, _ = schemas(store)
+        state = states.get(store.store_name)
+        if key is None or state is None or store.family is None:
+            yield store.store_name, None
+        else:
+            owners = keys.owners(state, _PLACES[store.family], key)
+            yield store.store_name, _Read(state, owners)
+
+
+def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """Where the bytes of the keys and of the values are.
+
+    Of a store without a schema there is no fact; its files are read all the same, and problems stay
+    with ``reader``.
+    """
+    both = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
+    known = {side: schema for side, schema in both if schema is not None}
+    found = {side: RowBytes.none(schema) for side, schema in known.items()}
+    for batch in live_rows(task, store, reader):
+        for side, schema in known.items():
+            found[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
+    for side, measured in found.items():
+        yield Observed(reader.store, task.version, FieldSizes(side, measured))
+
+
+def emit_matched(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+    """How many rows of a join's side have found a partner.
+
+    Only where the rows have the flag (state format 2). Problems stay with ``reader``; the pass over
+    the same files has reported them.
+    """
+    _, value = schemas(store) if store.store_name in VALUE_STORES else (None, None)
+    ordinal = None if value is None else matched_field(value)
+    if value is None or ordinal is None:
+        return
+    counts = np.zeros(2, np.int64)
+    for batch in live_rows(task, store, reader):
+        counts += count_flags(value, ordinal, *spans_of(batch.column("value")))
+    yield Observed(reader.store, task.version, MatchedRows(int(counts[0]), int(counts[1])))
+
+
+OF_JOIN = (*COUNT_STORES, *VALUE_STORES)
+
+
+def emit_sides(task: Task, states: Mapping[str, StateMap]) -> Iterator[Observed[Any]]:
+    """Facts on each side of a join whose stores could be replayed whole."""
+    by_name = {store.store_name: store for store in task.stores}
+    for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
+        if counts not in states or values not in states:
+            continue
+        key, _ = schemas(by_name[values])
+        timed = values in JOIN_TIMED_ROW_STORES
+        if key is None or (states[counts].tracking.clock is None and not timed):
+            continue
+        store = task.store_id(by_name[values])
+        if timed:
+            check = compare_index(states[counts], states[values])
+        else:
+            check = compare_side(states[counts], states[values], key)
+        yield Observed(store, task.version, check)
+        yield from _key_times(task, by_name[values], states[values], key)
+
+
+def _key_times(
+    task: Task, store: StoreTask, state: StateMap, key: StructType
+) -> Iterator[Observed[Any]]:
+    batch = next((clock for clock in task.clocks if clock.batch_id == task.version - 1), None)
+    watermark_ms = (batch.watermark_ms if batch else None) or 0
+    votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]
+    most = max((one.same for one in votes), default=0)
+    store_id = task.store_id(store)
+    if task.key_range is None:
+        yield Observed(store_id, task.version, RowsTimedByKey(most))
+    else:
+        same = RowsTimedInRange(tuple(one.same for one in votes))
+        yield Observed(store_id, task.version, same)
+    for one in votes if store.by_key_time else ():
+        yield Observed(store_id, task.version, one)
