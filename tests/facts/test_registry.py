@@ -111,7 +111,11 @@ def test_facts_of_one_merge_key_add_in_any_order(kind: type[Fact], data: st.Data
 def test_the_facts_that_stand_for_themselves_are_these() -> None:
     alone = {name for name, kind in FACT_TYPES.items() if not hasattr(kind, "__add__")}
     of_ranges = {"snapshot_differs", "rows_timed_in_range"}
-    assert alone == {"leftover", "leftover_count", "top", "problem", "key_entries"} | of_ranges
+    assert (
+        alone
+        == {"leftover", "leftover_count", "top", "problem", "key_entries", "evicted_key"}
+        | of_ranges
+    )
     assert all(FACT_TYPES[name].merge_key is Fact.merge_key for name in alone)
 
 

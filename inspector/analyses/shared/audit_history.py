@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from inspector import __version__
 from inspector.checkpoint.destination import Destination
 from inspector.checkpoint.drivers import connect
-from inspector.checkpoint.faults import translated
+from inspector.checkpoint.patience import translated
 from inspector.checkpoint.urls import absolute, is_local, shown
 from inspector.exceptions import CheckpointError
 from inspector.findings.verdict import level_of
