@@ -239,6 +239,14 @@ class TypedMethods:
         key_schemas: str | Sequence[str] = ...,
         value_schemas: str | Sequence[str] = ...,
     ) -> Report: ...
+    def preflight(
+        self,
+        new: str | PathLike[str] | None = ...,
+        *,
+        conf: Mapping[str, str] = ...,
+        to_spark: str | None = ...,
+        storage_options: Mapping[str, str] = ...,
+    ) -> Report: ...
     def rows(
         self,
         *,

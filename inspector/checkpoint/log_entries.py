@@ -47,6 +47,7 @@ class OffsetEntry:
         conf: the confs that Spark records, by full key.
         sources: source id -> offset as Spark wrote it, None for none; v1 numbers the sources.
         control: kind of a control batch (``controlBatchInfo``, v2), such as a repartitioning.
+        providers: source id -> the name of its provider (``sourceMetadataInfo``, v2).
     """
 
     watermark_ms: int | None = None
@@ -54,6 +55,7 @@ class OffsetEntry:
     conf: Mapping[str, str] = field(default_factory=dict)
     sources: Mapping[str, str | None] = field(default_factory=dict)
     control: str | None = None
+    providers: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse_offsets(data: bytes) -> OffsetEntry:
@@ -74,6 +76,11 @@ def parse_offsets(data: bytes) -> OffsetEntry:
         conf=_conf(object_field(fields, "conf")),
         sources=_sources(version, lines[1:]),
         control=None if control is None else printable(str(control)),
+        providers={
+            printable(name): printable(str(info["providerName"]))
+            for name, info in object_field(fields, "sourceMetadataInfo").items()
+            if isinstance(info, dict) and "providerName" in info
+        },
     )
 
 

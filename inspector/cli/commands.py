@@ -72,7 +72,7 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     if output in analysis.formats and not place:
         raise click.UsageError(f"-o {output} needs a file: -O {analysis.name}.{output}")
     arguments, own = arguments_of(analysis, parsed), own_options(analysis, parsed)
-    options = api_options(parsed)
+    options = api_options(parsed, analysis.shared)
     if analysis.by_executors is not None:
         from inspector.cli import by_executors  # noqa: PLC0415 - only where state is read
 

@@ -62,7 +62,7 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
     what, output = parsed["what"], parsed["output_file"]
     form = _format(output, parsed["form"])
     own = own_options(analysis, parsed)
-    run = Run.start(parsed["path"], api_options(parsed))
+    run = Run.start(parsed["path"], api_options(parsed, analysis.shared))
     outside(run.checkpoint.root, output)
     if not isinstance(run.engine, LocalEngine):
         problems = _by_spark(run, what, form, parsed, own)

@@ -46,7 +46,7 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
     if parsed["output"] in analysis.formats:
         raise click.UsageError(f"-o {parsed['output']} is for one checkpoint, got several")
     pages = Pages(analysis, parsed, many=True)
-    options = api_options(parsed)
+    options = api_options(parsed, analysis.shared)
     found = find_all(parsed["paths"], options, recursive=parsed["recursive"])
     places: Iterable[Found] = _checked(found, (parsed["output_file"], parsed.get("html")))
     if not parsed["recursive"] and not any(map(is_pattern, parsed["paths"])):

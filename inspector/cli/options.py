@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -149,8 +149,12 @@ def _own(each: Parameter, parsed: Mapping[str, Any]) -> Any:
     return value
 
 
-def api_options(parsed: Mapping[str, Any]) -> Options:
+def api_options(parsed: Mapping[str, Any], shared: Iterable[Parameter] = SHARED) -> Options:
     """The shared options of the API from those of the command line.
+
+    Args:
+        parsed: what the command line has.
+        shared: those of the command; one of its own may have the name of another.
 
     Raises:
         click.UsageError: both a batch and a state version are parsed, or a threshold is none.
@@ -158,7 +162,7 @@ def api_options(parsed: Mapping[str, Any]) -> Options:
     if parsed.get("batch") is not None and parsed.get("state_version") is not None:
         raise click.UsageError("--batch and --state-version exclude each other")
     values: dict[str, Any] = {}
-    for each in SHARED:
+    for each in shared:
         if _name(each) in parsed:
             values[each.name] = _value(each, parsed[_name(each)])
     engine = {

@@ -45,7 +45,7 @@ def watch_options() -> Iterator[click.Option]:
 def watch(analysis: Analysis, parsed: dict[str, Any]) -> None:
     """Write the batches of a running query until told to end, and end the process."""
     reports = analysis.function(
-        parsed["path"], api_options(parsed), **own_options(analysis, parsed)
+        parsed["path"], api_options(parsed, analysis.shared), **own_options(analysis, parsed)
     )
     place = parsed["prometheus"]
     if place is not None:

@@ -28,6 +28,7 @@ class Group(enum.Enum):
     INTEGRITY = "integrity"
     LIFETIME = "lifetime"
     EFFICIENCY = "efficiency"
+    RESTART = "restart"
 
 
 class Concerns(enum.Enum):

@@ -74,7 +74,7 @@ def junit_failure(command: str, checkpoint: str, message: str) -> str:
 
 def _add_rules(suite: _Suite, report: Report) -> None:
     failing = {id(finding) for finding in report.failing}
-    for kind in CATALOGUE:
+    for kind in report.rules or CATALOGUE:
         found = [finding for finding in report.findings if finding.kind.id == kind.id]
         name = f"{kind.id} {kind.title}"
         if any(id(finding) in failing for finding in found):

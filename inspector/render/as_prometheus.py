@@ -76,7 +76,11 @@ def observed(report: Report) -> Observed:
     found = Counter((each.kind.id, each.severity.word) for each in report.findings)
     if report.judged:
         ids = {each.kind.id for each in report.findings}
-        none = {(kind.id, kind.severity.word): 0 for kind in CATALOGUE if kind.id not in ids}
+        none = {
+            (kind.id, kind.severity.word): 0
+            for kind in report.rules or CATALOGUE
+            if kind.id not in ids
+        }
         found.update(none)
     timestamp = summary.get("batch_timestamp_ms")
     return Observed(

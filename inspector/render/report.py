@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from inspector.findings.baseline import Comparison, failing
-from inspector.findings.finding import Finding, Severity
+from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.gates import Gate, Passed
 from inspector.findings.verdict import Level, Verdict, level_of
 from inspector.model import READABLE, Problem
@@ -166,6 +166,7 @@ class Report:
         part: the part of the checkpoint that was read; None if all was.
         page: what its HTML page shows besides; None for its tables alone.
         nothing_done: what it was asked to change is not there, which fails as a finding does.
+        rules: the kinds of findings that it judges by; empty for those of the catalogue.
     """
 
     command: str
@@ -185,6 +186,7 @@ class Report:
     part: Part | None = None
     page: Page | None = None
     nothing_done: bool = False
+    rules: Sequence[Kind] = ()
 
     @property
     def primary(self) -> Table:

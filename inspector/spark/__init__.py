@@ -30,6 +30,7 @@ from inspector.api import Redact as Redact
 from inspector.api import Report as Report
 from inspector.api import TimeoutKind as TimeoutKind
 from inspector.spark.frames import audit as audit
+from inspector.spark.rehearsal import rehearse as rehearse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,7 +87,7 @@ _TYPES = ("EngineError", "InspectorError", "Options", "Redact", "Report", "Timeo
 
 
 def __dir__() -> list[str]:
-    return sorted((*_TYPES, *_data_tables(), "InspectorDataSource", "audit"))
+    return sorted((*_TYPES, *_data_tables(), "InspectorDataSource", "audit", "rehearse"))
 
 
 __all__ = __dir__()

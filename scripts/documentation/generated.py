@@ -8,6 +8,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from documentation.commands import command_list, output_options
+from documentation.restarts import restart_tables
 
 from inspector.cli.exits import exit_of
 from inspector.exceptions import InspectorError
@@ -15,6 +16,7 @@ from inspector.findings.catalogue import CATALOGUE
 from inspector.findings.finding import Group, Kind, Severity
 from inspector.findings.integrity import KIND_OF_PROBLEM
 from inspector.findings.metrics import METRICS
+from inspector.findings.restart_rules import RULES, RestartRule
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import RANKS, by_reach
 from inspector.operators.inferences import INFERENCES, WARNS, Inference
@@ -42,7 +44,7 @@ def findings() -> str:
         f"| {kind.id} | {kind.severity.word} | {kind.title} | {_certainties(kind)} |"
         for kind in CATALOGUE
     ]
-    for group in Group:
+    for group in dict.fromkeys(kind.group for kind in CATALOGUE):
         parts += ["", f"## {_TITLES[group]}"]
         parts += [_finding(kind) for kind in CATALOGUE if kind.group is group]
     return "\n".join(parts)
@@ -81,6 +83,37 @@ def _finding(kind: Kind) -> str:
 
 def _sentence(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}."
+
+
+def restart_rules() -> str:
+    """Every rule of restarts, by id."""
+    lines = ["| id | verdict | what | releases |", "|---|---|---|---|"]
+    rules = sorted(RULES, key=lambda rule: rule.id)
+    lines += [f"| {r.id} | {r.verdict.value} | {r.title} | {r.releases} |" for r in rules]
+    return "\n".join([*lines, *map(_restart_rule, rules)])
+
+
+def _restart_rule(rule: RestartRule) -> str:
+    shown = "Read in Spark's source; no run shows it yet."
+    if rule.shown_by is not None:
+        shown = f"Shown by the change `{rule.shown_by}` of [restarts](restarts.md)."
+    lines = [
+        f"\n### {rule.id} · {rule.title}\n",
+        f"Verdict `{rule.verdict.value}`; Spark {rule.releases}.\n",
+        f"**What Spark does.** {rule.does}\n",
+        f"**What to do.** {_sentence(rule.to_do)}\n",
+        f"**Source.** {rule.source}. {shown}\n",
+    ]
+    if rule.error.isupper() or "." in rule.error:
+        lines.append(f"In Spark: `{rule.error}`.")
+    elif rule.error:
+        lines.append(f"The error: {rule.error}.")
+    return "\n".join(lines)
+
+
+def restarts() -> str:
+    """What was said and what Spark did, release by release."""
+    return "\n".join(restart_tables())
 
 
 def errors() -> str:
@@ -169,6 +202,8 @@ def metrics() -> str:
 GENERATED: Mapping[str, Callable[[], str]] = {
     "findings": findings,
     "thresholds": thresholds,
+    "restart-rules": restart_rules,
+    "restarts": restarts,
     "errors": errors,
     "metrics": metrics,
     "premises": premises,

@@ -18,7 +18,7 @@ from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import was_left
 from inspector.discovery.restart import Restart, restart_of
 from inspector.exceptions import CheckpointError
-from inspector.findings.finding import Finding
+from inspector.findings.finding import Finding, Kind
 from inspector.findings.thresholds import Thresholds
 from inspector.findings.verdict import Verdict
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile, Subset
@@ -121,6 +121,7 @@ class Subject:
         findings: Sequence[Finding] | None = None,
         verdict: Verdict | None = None,
         metrics: Mapping[str, float | int | None] = _NO_METRICS,
+        rules: Sequence[Kind] = (),
     ) -> Report:
         """The report of a command.
 
@@ -133,6 +134,7 @@ class Subject:
             findings: what was judged; None for a command that judges nothing.
             verdict: what one has to know first.
             metrics: its numbers by the names of :data:`inspector.findings.metrics.METRICS`.
+            rules: the kinds of findings that it judges by; empty for those of the catalogue.
         """
         return Report(
             command,
@@ -147,6 +149,7 @@ class Subject:
             verdict=verdict,
             metrics=metrics,
             part=self.part,
+            rules=rules,
         )
 
 

@@ -1,0 +1,116 @@
+"""The sources of a query, as the newest entry of the offset log and the logs of sources show them.
+
+The class of a source is recorded by offset log v2 alone (``SourceMetadataInfo``, Spark 4.2 and
+later). In v1 it shows in the form of the offset, which is the source's own JSON
+(``FileStreamSourceOffset``, ``KafkaSourceOffset``, ``LongOffset``, ...).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from inspector.checkpoint.log_entries import parse_offsets
+from inspector.checkpoint.logfile import json_object, split_log
+from inspector.checkpoint.logs import OFFSETS
+from inspector.checkpoint.names import number
+from inspector.checkpoint.storage import Storage
+from inspector.exceptions import InspectorError
+
+FILES = "files"
+NO_OFFSET = "no offset yet"
+STAND_IN = "rehearsed-"
+"""How the folders begin that :func:`inspector.spark.rehearse` reads in place of sources."""
+_SHOWN = 80
+_COMPACT = ".compact"
+
+
+@dataclass(frozen=True)
+class QuerySource:
+    """One source of a query.
+
+    Attributes:
+        name: its place among the sources, from 0, or its name in offset log v2.
+        kind: class as Spark recorded it, or what the form of its offset shows.
+        place: what it reads, as far as the files show it: Kafka topics, or the folder of the
+            newest files; None if they do not.
+        offset: its newest offset, as Spark wrote it; None if it has none.
+    """
+
+    name: str
+    kind: str
+    place: str | None
+    offset: str | None
+
+    @property
+    def stands_in(self) -> bool:
+        """Whether it reads rows that a rehearsal put in place of the query's own source."""
+        return (self.place or "").rpartition("/")[2].startswith(STAND_IN)
+
+    def __str__(self) -> str:
+        """``files of /data/in``."""
+        return f"{self.kind} of {self.place}" if self.place else self.kind
+
+
+def query_sources(storage: Storage, batch: int) -> tuple[QuerySource, ...]:
+    """The sources of a batch, in the order of its entry in the offset log.
+
+    Raises:
+        InspectorError, OSError: the entry cannot be read.
+    """
+    entry = parse_offsets(storage.read(f"{OFFSETS}/{batch}"))
+    sources = []
+    for name, offset in entry.sources.items():
+        kind, place = _form(offset)
+        if kind == FILES:
+            place = _newest_folder(storage, name)
+        sources.append(QuerySource(name, entry.providers.get(name, kind), place, offset))
+    return tuple(sources)
+
+
+def _form(offset: str | None) -> tuple[str, str | None]:
+    """The kind of source that writes such an offset, and what it reads."""
+    if offset is None:
+        return NO_OFFSET, None
+    try:
+        value = json.loads(offset)
+    except ValueError:
+        return "offsets that are no JSON", None
+    if not isinstance(value, dict):
+        return f"offsets that are a {'number' if isinstance(value, int) else 'JSON value'}", None
+    if value.keys() == {"logOffset"}:
+        return FILES, None
+    if "reservoirVersion" in value:
+        return "Delta table", str(value.get("reservoirId"))[:_SHOWN]
+    if value and all(
+        isinstance(part, dict) and part and _is_kafka(part) for part in value.values()
+    ):
+        return "Kafka topics", ", ".join(sorted(value))[:_SHOWN]
+    return f"offsets with the fields {', '.join(sorted(value))[:_SHOWN]}", None
+
+
+def _is_kafka(partitions: object) -> bool:
+    """Whether it is the partitions of a topic with the offset of each."""
+    return (
+        isinstance(partitions, dict)
+        and bool(partitions)
+        and all(name.isdecimal() and isinstance(at, int) for name, at in partitions.items())
+    )
+
+
+def _newest_folder(storage: Storage, name: str) -> str | None:
+    """The folder of the first file in the newest entry of a file source's log."""
+    entries = {
+        batch: entry
+        for entry in storage.list(f"sources/{name}", missing_ok=True)
+        if (batch := number(entry.name.removesuffix(_COMPACT))) is not None and entry.is_file
+    }
+    if not entries:
+        return None
+    newest = entries[max(entries)]
+    try:
+        _, lines = split_log(storage.read(newest.path, size=newest.size), 1)
+        path = json_object(lines[0]).get("path") if lines else None
+    except (InspectorError, OSError):
+        return None
+    return path.rpartition("/")[0] if isinstance(path, str) else None

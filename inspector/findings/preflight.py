@@ -1,0 +1,549 @@
+"""A checkpoint held against that of a changed query: what a restart does with each difference.
+
+OLD is the checkpoint that the query goes on from, NEW one that the changed query made of a few
+rows. What files record is compared, item by item, and
+:mod:`inspector.findings.restart_rules` says what Spark does about it. What leaves no trace in a
+checkpoint, such as a filter, is not compared by anything here.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, assumed, full_key
+from inspector.checkpoint.metadata import LOST_METADATA
+from inspector.checkpoint.roots import STATE
+from inspector.checkpoint.state_schema import StateSchema
+from inspector.discovery.checkpoint import Checkpoint, Operator
+from inspector.discovery.lost_files import LOST_SCHEMA
+from inspector.discovery.query_sources import FILES, NO_OFFSET, QuerySource
+from inspector.discovery.restart import restart_of
+from inspector.findings.restart_rules import RestartRule, Restarts, rule_of
+from inspector.model import Problem
+from inspector.operators.transform_with_state import TTL_FIELD, Properties
+from inspector.sparktypes import (
+    ArrayType,
+    DataType,
+    MapType,
+    StructField,
+    StructType,
+    storage_type,
+    to_ddl,
+)
+
+STREAMING = "spark.sql.streaming."
+EVOLUTION = f"{STREAMING}queryEvolution.enableSourceEvolution"
+OFFSET_FORMAT = f"{STREAMING}offsetLog.formatVersion"
+CHECKPOINT_FORMAT = f"{STREAMING}stateStore.checkpointFormatVersion"
+SCHEMA_CHECK = f"{STREAMING}stateStore.stateSchemaCheck"
+ENCODING = f"{STREAMING}stateStore.encodingFormat"
+_NULLABLE = f"{STREAMING}statefulOperator.alwaysNullableOutput.enabled"
+_FORMATS = {
+    "stateStoreSave": f"{STREAMING}aggregation.stateFormatVersion",
+    "symmetricHashJoin": f"{STREAMING}join.stateFormatVersion",
+    "flatMapGroupsWithState": f"{STREAMING}flatMapGroupsWithState.stateFormatVersion",
+    "applyInPandasWithState": f"{STREAMING}flatMapGroupsWithState.stateFormatVersion",
+}
+"""Operator -> the conf that chooses the form of its rows."""
+_OF_CONF = {
+    SHUFFLE_PARTITIONS: "partitions",
+    PROVIDER_CLASS: "provider",
+    OFFSET_FORMAT: "offset-log-format",
+    CHECKPOINT_FORMAT: "checkpoint-format",
+    SCHEMA_CHECK: "schema-check",
+}
+"""Confs that have a rule of their own."""
+_FREE = (
+    *("minBatchesToRetain", "noDataMicroBatches.", "pollingDelay", "numRecentProgressUpdates"),
+    *("maxBatchesToRetainInMemory", "checkpoint.fileChecksum.", "stopTimeout", "ui."),
+    *("stateStore.minDeltasForSnapshot", "stateStore.maintenanceInterval", "metricsEnabled"),
+    *("stateStore.rocksdb.changelogCheckpointing.", "stateStore.numStateStoreMaintenanceThreads"),
+)
+"""Beginnings of confs below ``spark.sql.streaming`` that state does not depend on."""
+_EXPRESSION = "_groupingexpression"
+_AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
+"""Operators whose values are buffers: their fields are named by the functions, not by users."""
+_DEDUPLICATIONS = ("dedupe", "dedupeWithinWatermark")
+_BUFFER = "buf"
+_DELAY = "spark.watermarkDelayMs"
+_AVRO = "avro"
+
+
+@dataclass(frozen=True)
+class Line:
+    """One thing that a restart depends on.
+
+    Attributes:
+        item: what was compared. rule: what Spark does about it.
+        old, new: of both sides, as text; None if a side has none.
+        detail: what the rule does not say, a sentence; "" for nothing.
+        operator_id, store_name: whose it is; None if it is the query's.
+    """
+
+    item: str
+    rule: RestartRule
+    old: str | None = None
+    new: str | None = None
+    detail: str = ""
+    operator_id: int | None = None
+    store_name: str | None = None
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two checkpoints, with the sources of its newest batch and that batch's confs."""
+
+    checkpoint: Checkpoint
+    sources: tuple[QuerySource, ...]
+
+    @property
+    def confs(self) -> Mapping[str, str]:
+        """The confs that the newest entry of the offset log records."""
+        confs = self.checkpoint.logs.confs
+        return confs[max(confs)] if confs else {}
+
+    @property
+    def offset_format(self) -> str:
+        """The format of the newest entry of the offset log."""
+        return str(self.checkpoint.logs.formats.get("offsets", 1))
+
+    @property
+    def checkpoint_format(self) -> str:
+        """The format of the state's file names: 2 where commits name them."""
+        return "2" if self.checkpoint.logs.unique_ids else "1"
+
+
+class Preflight:
+    """Compares, by the rules of one release.
+
+    Args:
+        old: what is in production. new: what the changed query made; None to judge confs and
+            release alone.
+        conf: confs of the session, by full key; they go before those of ``new``.
+        release: one of :data:`inspector.findings.restart_rules.RELEASES`.
+        problems: what is wrong with ``old``.
+    """
+
+    def __init__(
+        self,
+        old: Side,
+        new: Side | None,
+        conf: Mapping[str, str],
+        release: str,
+        problems: Sequence[Problem] = (),
+    ) -> None:
+        self._old, self._new, self._release = old, new, release
+        self._conf = {full_key(key): value for key, value in conf.items()}
+        self._problems = problems
+
+    def lines(self) -> list[Line]:
+        """Every line; in the order in which Spark comes upon them."""
+        found = [*self._own(), *self._confs()]
+        if self._new is not None:
+            found += [*self._sources(self._new), *self._operators(self._new)]
+        if self._conf.get(SCHEMA_CHECK) == "false":
+            unchecked = rule_of("schema-check", self._release)
+            checked = ("key-schema", "value-schema")
+            found = [replace(f, rule=unchecked) if f.rule.about in checked else f for f in found]
+        return found
+
+    def _line(
+        self,
+        item: str,
+        about: str,
+        old: str | None = None,
+        new: str | None = None,
+        detail: str = "",
+        store: tuple[int, str | None] = (-1, None),
+    ) -> Line:
+        operator_id = None if store[0] < 0 else store[0]
+        return Line(item, rule_of(about, self._release), old, new, detail, operator_id, store[1])
+
+    # --- the old checkpoint itself ---------------------------------------------------------------
+
+    def _own(self) -> Iterator[Line]:
+        """What is wrong with the checkpoint that the query goes on from."""
+        checkpoint = self._old.checkpoint
+        restart = restart_of(checkpoint, self._problems)
+        for obstacle in restart.obstacles[:1]:
+            yield self._line(
+                *("files that a restart reads", "not-restorable", obstacle.name, None),
+                detail=restart.sentence,
+            )
+        if not restart.obstacles:
+            about = "restorable" if restart.possible else "restorable-unknown"
+            yield self._line("files that a restart reads", about, restart.sentence)
+        if restart.again:
+            offsets = "; ".join(s.offset or "-" for s in self._old.sources)[:200]
+            yield self._line(
+                *("last batch", "runs-again", f"batch {restart.batch} has no commit"),
+                detail=f"Batch {restart.batch} runs again, up to the offsets {offsets}.",
+            )
+        slugs = {(p.slug, p.path) for p in self._problems}
+        if checkpoint.logs.query_id is None:
+            yield self._line("metadata of the query", "metadata-lost", "not there")
+        lost = [path for slug, path in slugs if slug == LOST_METADATA and STATE in (path or "")]
+        for path in sorted(filter(None, lost)):
+            yield self._line("metadata of an operator", "operator-metadata-lost", path)
+        for path in sorted(path for slug, path in slugs if slug == LOST_SCHEMA and path):
+            yield self._line("state schema", "schema-lost", path)
+        for source in self._old.sources:
+            if source.kind == FILES and source.place is None:
+                yield self._line(f"log of source {source.name}", "source-log-lost", "not there")
+        yield from self._schema_paths()
+
+    def _schema_paths(self) -> Iterator[Line]:
+        """Metadata of format 2 name schemas by absolute paths, which a copy does not change."""
+        storage = self._old.checkpoint.storage
+        for operator in self._old.checkpoint.query:
+            stores = operator.metadata.stores if operator.metadata else ()
+            here = _path(storage.full_path(operator.layout.directory))
+            moved = [p for store in stores for p in store.schema_paths if here not in _path(p)]
+            if moved:
+                place = (operator.operator_id, None)
+                yield self._line(
+                    "paths of state schemas", "schema-paths", moved[-1], here, store=place
+                )
+
+    # --- confs -----------------------------------------------------------------------------------
+
+    def _confs(self) -> Iterator[Line]:
+        """The confs that differ, and how many do not."""
+        old, new = self._old, self._new
+        asked = {**(new.confs if new else {}), **self._conf}
+        if new is not None:
+            asked.setdefault(OFFSET_FORMAT, new.offset_format)
+            asked.setdefault(CHECKPOINT_FORMAT, new.checkpoint_format)
+        has = {
+            **old.confs,
+            OFFSET_FORMAT: old.offset_format,
+            CHECKPOINT_FORMAT: old.checkpoint_format,
+        }
+        same = sum(has.get(key) == value for key, value in asked.items())
+        if same:
+            yield self._line("recorded confs", "same-confs", f"{same} of {len(asked)}")
+        for key, value in sorted(asked.items()):
+            recorded = has.get(key)
+            if recorded != value:
+                yield self._of_conf(key, recorded, value)
+
+    def _of_conf(self, key: str, recorded: str | None, value: str) -> Line:
+        if key == EVOLUTION and (recorded or "false") != value:
+            about = "evolution-on" if value == "true" else "evolution-off"
+            return self._line(key, about, recorded or "false", value)
+        if key in _OF_CONF and (recorded is not None or key == SCHEMA_CHECK):
+            if key == SCHEMA_CHECK and value == "true":
+                return self._line(key, "free-conf", None, value)
+            return self._line(key, _OF_CONF[key], recorded, value)
+        if recorded is not None:
+            return self._line(key, "recorded-conf", recorded, value)
+        taken = assumed(key)
+        if taken is not None and taken != value:
+            return self._line(key, "assumed-conf", taken, value)
+        name = key.removeprefix(STREAMING)
+        free = taken is not None or (self._new is not None and key in self._new.confs)
+        free |= key.startswith(STREAMING) and name.startswith(_FREE)
+        return self._line(key, "free-conf" if free else "unknown-conf", taken, value)
+
+    # --- sources ---------------------------------------------------------------------------------
+
+    def _sources(self, new: Side) -> Iterator[Line]:
+        before, after = self._old.sources, new.sources
+        if self._old.offset_format != "1":
+            yield from self._named_sources(before, after)
+            return
+        if len(before) != len(after):
+            old_text, new_text = (f"{len(side)}: {_list(side)}" for side in (before, after))
+            yield self._line("sources", "source-count", old_text, new_text)
+            return
+        if any(source.stands_in for source in after):
+            about = "sources-rehearsed" if len(after) == 1 else "sources-alike"
+            yield self._line("number of sources", about, *map(_list, (before, after)))
+            return
+        swapped = _swapped(before, after)
+        for one, other in zip(before, after, strict=True):
+            item = f"source {one.name}"
+            if NO_OFFSET not in (one.kind, other.kind) and one.kind != other.kind:
+                yield self._line(item, "source-kind", str(one), str(other))
+            elif swapped and one.place != other.place:
+                yield self._line(item, "sources-swapped", str(one), str(other))
+            elif "Kafka" in one.kind and one.place != other.place:
+                yield self._line(item, "topics", str(one), str(other))
+        if not swapped and _confused(before, after):
+            yield self._line("order of sources", "sources-alike", _list(before), _list(after))
+        elif [one.kind for one in before] == [one.kind for one in after] and not swapped:
+            yield self._line("sources", "sources-same", _list(before), _list(after))
+
+    def _named_sources(
+        self, before: Sequence[QuerySource], after: Sequence[QuerySource]
+    ) -> Iterator[Line]:
+        """Sources of offset log v2, which have names."""
+        olds, news = ({each.name: each for each in side} for side in (before, after))
+        for name in sorted(olds.keys() | news.keys()):
+            old, new = olds.get(name), news.get(name)
+            if old is None or new is None:
+                about = "source-added" if old is None else "source-removed"
+                sides = [None if source is None else str(source) for source in (old, new)]
+                yield self._line(f"source {name}", about, *sides)
+            elif old.kind != new.kind:
+                yield self._line(f"source {name}", "source-kind", str(old), str(new))
+        if olds.keys() == news.keys():
+            yield self._line("sources", "sources-same", _list(before), _list(after))
+
+    # --- operators -------------------------------------------------------------------------------
+
+    def _operators(self, new: Side) -> Iterator[Line]:
+        before, after = (
+            {operator.operator_id: operator for operator in side.checkpoint.query}
+            for side in (self._old, new)
+        )
+        names = [
+            ", ".join(f"{number} {side[number].name}" for number in sorted(side)) or "none"
+            for side in (before, after)
+        ]
+        same = {n: o.name for n, o in before.items()} == {n: o.name for n, o in after.items()}
+        known = any(operator.metadata is not None for operator in before.values())
+        if same:
+            yield self._line("stateful operators", "operators-same", *names)
+        elif not before:
+            yield self._line("stateful operators", "first-operator", *names)
+        elif known:
+            yield self._line("stateful operators", "operators", *names)
+        else:
+            yield self._line("stateful operators", "operators-unnamed", *names)
+        for number in sorted(before.keys() & after.keys()):
+            if before[number].name == after[number].name:
+                yield from self._operator(before[number], after[number], new)
+
+    def _operator(self, old: Operator, new: Operator, side: Side) -> Iterator[Line]:
+        """The state of an operator that both queries have."""
+        if old.processor is not None and new.processor is not None:
+            yield from self._processor(old, old.processor, new.processor)
+        conf = _FORMATS.get(old.name, "")
+        formats = [each.confs.get(conf) or assumed(conf) for each in (self._old, side)]
+        version_1 = conf == _FORMATS["stateStoreSave"] and "1" in formats
+        if conf and formats[0] != formats[1] and not version_1:
+            yield self._line(
+                *(f"schemas of operator {old.operator_id}", "other-format", formats[0], formats[1]),
+                detail=f"NEW was made with another {conf}.",
+                store=(old.operator_id, None),
+            )
+            return
+        stores = sorted(old.schemas.keys() & new.schemas.keys())
+        for store in stores:
+            family = old.family(store)
+            if family is not None and not family.is_variable:
+                continue
+            pair = old.schemas[store], new.schemas[store]
+            if version_1:
+                pair = (_without_key(pair[0], formats[0]), _without_key(pair[1], formats[1]))
+            yield from self._schemas(old, store, pair)
+        if set(old.schemas) != set(new.schemas) and old.processor is None:
+            yield self._line(
+                *(f"stores of operator {old.operator_id}", "stores"),
+                *(", ".join(sorted(each.schemas)) or "none" for each in (old, new)),
+                store=(old.operator_id, None),
+            )
+
+    def _schemas(
+        self, operator: Operator, store: str, pair: tuple[StateSchema, StateSchema]
+    ) -> Iterator[Line]:
+        of_store = "" if store == "default" else f", store {store}"
+        place = f"operator {operator.operator_id} ({operator.name}){of_store}"
+        ours = operator.operator_id, store
+        (old_key, new_key), (old, new) = (
+            (pair[0].key, pair[1].key),
+            (pair[0].value, pair[1].value),
+        )
+        about = self._about_key(old_key, new_key)
+        yield self._line(f"key of {place}", about, to_ddl(old_key), to_ddl(new_key), store=ours)
+        about = self._about_value(operator, old, new)
+        yield self._line(f"value of {place}", about, to_ddl(old), to_ddl(new), store=ours)
+        delays = [sorted({*_delays(each.key), *_delays(each.value)}) for each in pair]
+        if delays[0] != delays[1]:
+            kinds = [bool(each) for each in delays]
+            about = "watermark-delay" if all(kinds) else f"watermark-{'off' if kinds[0] else 'on'}"
+            texts = [", ".join(f"{delay} ms" for delay in each) or "none" for each in delays]
+            yield self._line(f"watermark delay of {place}", about, *texts, store=ours)
+
+    def _about_key(self, old: StructType, new: StructType) -> str:
+        """What is to be said of the keys of a store."""
+        if not _accepts(new, old):
+            return "key-schema"
+        if _names(old) != _names(new):
+            return "key-order" if sorted(_names(old)) == sorted(_names(new)) else "key-renamed"
+        if any(field.name.startswith(_EXPRESSION) for field in old.fields):
+            return "key-expression"
+        return "key-alike" if _alike(old) else "key-same"
+
+    def _about_value(self, operator: Operator, old: StructType, new: StructType) -> str:
+        """What is to be said of the values of a store."""
+        if self._old.confs.get(ENCODING) == _AVRO and operator.processor is not None:
+            return _about_avro(old, new)
+        if not _accepts(new, old):
+            if self._nullable_conf_differs and _accepts(new, old, nulls=False):
+                return "nullability"
+            ttl = [TTL_FIELD in _names(each) for each in (old, new)]
+            return "ttl" if ttl[0] != ttl[1] else "value-schema"
+        if operator.name in _DEDUPLICATIONS:
+            return "value-same"
+        renamed = _names(old) != _names(new)
+        if operator.name not in _AGGREGATIONS:
+            return "value-renamed" if renamed else "value-same"
+        if renamed:
+            same = sorted(_names(old)) == sorted(_names(new))
+            return "value-order" if same else "value-replaced"
+        if any(field.name == _BUFFER for field in old.fields):
+            return "value-buffer"
+        return "value-alike" if _alike(old) else "value-same"
+
+    @property
+    def _nullable_conf_differs(self) -> bool:
+        sides = (self._old, self._new or self._old)
+        values = [side.confs.get(_NULLABLE, "false") for side in sides]
+        return values[0] != values[1]
+
+    def _processor(self, operator: Operator, old: Properties, new: Properties) -> Iterator[Line]:
+        """Modes and variables of transformWithState."""
+        ours = operator.operator_id, None
+        for item, about, before, after in (
+            ("time mode", "time-mode", old.time_mode, new.time_mode),
+            ("output mode", "output-mode", old.output_mode, new.output_mode),
+        ):
+            if before and after:
+                rule = about if before != after else "mode-same"
+                yield self._line(f"{item} of transformWithState", rule, before, after, store=ours)
+        olds, news = (each.variables or {} for each in (old, new))
+        for name in sorted(olds.keys() | news.keys()):
+            sides = [
+                f"{each[name].kind.value}{' with a TTL' if each[name].has_ttl else ''}"
+                if name in each
+                else None
+                for each in (olds, news)
+            ]
+            if name not in olds or name not in news:
+                about = "variable-added" if name not in olds else "variable-removed"
+            elif olds[name].kind is not news[name].kind:
+                about = "variable-kind"
+            else:
+                continue
+            yield self._line(f"state variable {name}", about, *sides, store=ours)
+
+
+def worst(lines: Sequence[Line]) -> Restarts:
+    """The verdict of the whole."""
+    return max((line.rule.verdict for line in lines), key=lambda v: v.rank, default=Restarts.OK)
+
+
+# --- schemas -----------------------------------------------------------------------------------
+
+
+def _accepts(new: DataType, old: DataType, *, nulls: bool = True) -> bool:
+    """``DataType.equalsIgnoreNameAndCompatibleNullability(new, old)``."""
+    new, old = storage_type(new), storage_type(old)
+    if isinstance(new, StructType) and isinstance(old, StructType):
+        return len(new.fields) == len(old.fields) and all(
+            (not nulls or b.nullable or not a.nullable)
+            and _accepts(a.data_type, b.data_type, nulls=nulls)
+            for a, b in zip(new.fields, old.fields, strict=True)
+        )
+    if isinstance(new, ArrayType) and isinstance(old, ArrayType):
+        holds = not nulls or old.contains_null or not new.contains_null
+        return holds and _accepts(new.element, old.element, nulls=nulls)
+    if isinstance(new, MapType) and isinstance(old, MapType):
+        holds = not nulls or old.value_contains_null or not new.value_contains_null
+        return (
+            holds
+            and _accepts(new.key, old.key, nulls=nulls)
+            and _accepts(new.value, old.value, nulls=nulls)
+        )
+    return new == old
+
+
+_PROMOTIONS: Mapping[str, tuple[str, ...]] = {
+    "integer": ("long", "float", "double"),
+    "long": ("float", "double"),
+    "float": ("double",),
+}
+"""Avro's promotions of numbers, by Spark's names."""
+
+
+def _about_avro(old: StructType, new: StructType) -> str:
+    """What is to be said of values that Avro resolves by the names of their fields."""
+    before, after = ({f.name: f.data_type for f in each.fields} for each in (old, new))
+    for name in before.keys() & after.keys():
+        kinds = [getattr(types[name], "kind", None) for types in (before, after)]
+        if before[name] != after[name] and kinds[1] not in _PROMOTIONS.get(str(kinds[0]), ()):
+            return "avro-schema"
+    if before == after:
+        return "value-same"
+    gone, come = before.keys() - after.keys(), after.keys() - before.keys()
+    return "avro-renamed" if gone and come else "avro-evolved"
+
+
+def _without_key(schema: StateSchema, version: str | None) -> StateSchema:
+    """The schema of an aggregation with the values alone: format 1 has the key before them."""
+    if version != "1":
+        return schema
+    values = StructType(schema.value.fields[len(schema.key.fields) :])
+    return StateSchema(schema.version, schema.key, values)
+
+
+def _names(schema: StructType) -> list[str]:
+    """The names of all fields, those within structs too."""
+    return [name for field in schema.fields for name in _names_of(field)]
+
+
+def _names_of(field: StructField) -> Iterator[str]:
+    yield field.name
+    inner = storage_type(field.data_type)
+    if isinstance(inner, StructType):
+        yield from (f"{field.name}.{name}" for name in _names(inner))
+
+
+def _alike(schema: StructType) -> bool:
+    """Whether two fields have one name and type."""
+    pairs = Counter((field.name, field.data_type) for field in schema.fields)
+    return max(pairs.values(), default=0) > 1
+
+
+def _delays(schema: StructType) -> Iterator[int]:
+    """The watermark delays, in ms, that columns of the schema carry."""
+    for field in schema.fields:
+        delay = field.metadata.get(_DELAY)
+        if isinstance(delay, int):
+            yield delay
+        inner = storage_type(field.data_type)
+        if isinstance(inner, StructType):
+            yield from _delays(inner)
+
+
+# --- texts -------------------------------------------------------------------------------------
+
+
+def _list(sources: Sequence[QuerySource]) -> str:
+    return ", ".join(map(str, sources)) or "none"
+
+
+def _swapped(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
+    """Whether the sources read what they read before, each at another place."""
+    places: list[list[str]] = [[s.place or "" for s in side] for side in (before, after)]
+    return places[0] != places[1] and sorted(places[0]) == sorted(places[1])
+
+
+def _confused(before: Sequence[QuerySource], after: Sequence[QuerySource]) -> bool:
+    """Whether sources of one kind may have changed places, as nothing shows which is which."""
+    kinds = Counter(source.kind for source in before)
+    places = [(source.kind, source.place) for source in before]
+    shown = all(place for _, place in places) and len(set(places)) == len(places)
+    same = places == [(source.kind, source.place) for source in after]
+    return max(kinds.values(), default=0) > 1 and not (shown and same)
+
+
+def _path(url: str) -> str:
+    """A path without its scheme: Hadoop spells ``file:/a``, ``file:///a`` and ``/a`` alike."""
+    _, colon, rest = url.partition(":")
+    path = rest if colon and "/" not in url.partition(":")[0] else url
+    return "/" + path.strip("/")

@@ -1,0 +1,760 @@
+"""What Spark does when a query restarts after a change: every rule, as data with its source.
+
+``inspector preflight`` decides by these and by nothing else, ``inspector explain SS431`` prints
+one, and the page ``reference/restart-rules`` is made of all. Where releases differ there is an
+entry for each, with the same :attr:`RestartRule.about`. ``scripts/judge_restarts.py`` restarts real
+queries and compares; :attr:`RestartRule.shown_by` names the change of that script that shows the
+rule.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+from inspector.exceptions import CheckpointError
+from inspector.findings.finding import Group, Kind, Severity
+from inspector.model import Certainty
+
+RELEASES = ("3.5", "4.0", "4.1", "4.2", "4.3")
+"""The releases that the rules know, oldest first."""
+
+
+class Restarts(enum.Enum):
+    """What becomes of a restart, from best to worst; the worst of all lines is the whole's.
+
+    Members:
+        OK: it goes on as it would have without the change.
+        IGNORED: Spark keeps what the checkpoint records, whatever the query asks for.
+        UNKNOWN: no file decides it.
+        SILENT: it starts, and its results are wrong.
+        REFUSED: Spark does not start the query.
+    """
+
+    OK = "ok"
+    IGNORED = "ignored"
+    UNKNOWN = "unknown"
+    SILENT = "silent"
+    REFUSED = "refused"
+
+    @property
+    def rank(self) -> int:
+        """Its place from the best to the worst."""
+        return list(Restarts).index(self)
+
+
+_SEVERITY = {
+    Restarts.OK: Severity.INFO,
+    Restarts.IGNORED: Severity.INFO,
+    Restarts.UNKNOWN: Severity.WARNING,
+    Restarts.SILENT: Severity.ERROR,
+    Restarts.REFUSED: Severity.ERROR,
+}
+
+
+@dataclass(frozen=True)
+class RestartRule:
+    """What Spark does about one kind of change.
+
+    Attributes:
+        id: ``SS4nn``; never changes its meaning.
+        about: what is compared; rules of several releases share it.
+        verdict: what becomes of a restart.
+        title: a few words.
+        does: what Spark does, and what becomes of old and new state: whole sentences.
+        to_do: what its user can do.
+        source: Spark's classes and methods.
+        shown_by: the change of ``scripts/restarts/changes.py`` that shows it; None where it was
+            read in Spark's source alone.
+        error: Spark's error class, or the words of an error that has none; "" if there is none.
+        since, until: the first and the last of :data:`RELEASES` that do so.
+    """
+
+    id: str
+    about: str
+    verdict: Restarts
+    title: str
+    does: str
+    to_do: str
+    source: str
+    shown_by: str | None = None
+    error: str = ""
+    since: str = RELEASES[0]
+    until: str = RELEASES[-1]
+
+    @property
+    def first(self) -> int:
+        """The place of its first release among :data:`RELEASES`."""
+        return RELEASES.index(self.since)
+
+    @property
+    def last(self) -> int:
+        """The place of its last release among :data:`RELEASES`."""
+        return RELEASES.index(self.until)
+
+    @property
+    def releases(self) -> str:
+        """``3.5 to 4.3``, ``4.3``."""
+        return self.since if self.since == self.until else f"{self.since} to {self.until}"
+
+    @property
+    def spark(self) -> str:
+        """What Spark does; where it refuses, its error and the releases that do."""
+        return f"{self.error} (Spark {self.releases}). {self.does}" if self.error else self.does
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The rule as the kind of the findings that it makes."""
+        return Kind(
+            self.id,
+            _SEVERITY[self.verdict],
+            Group.RESTART,
+            self.title,
+            self.error or self.source.partition(" ")[0].rstrip(",;"),
+            (Certainty.UNDECIDED if self.verdict is Restarts.UNKNOWN else Certainty.PROVEN,),
+            means=self.does,
+            to_do=self.to_do,
+            source=f"{self.source} ({self.releases})",
+            cause=self.does.partition(". ")[0].rstrip(".") + ".",
+            command="info",
+            proof="What the files of both checkpoints record is compared, and the rule applied.",
+        )
+
+
+_CONF = "OffsetSeqMetadata.setSessionConf, relevantSQLConfs"
+_SCHEMAS = (
+    "StateSchemaCompatibilityChecker.check (DataType.equalsIgnoreNameAndCompatibleNullability)"
+)
+_METADATA = "IncrementalExecution.checkOperatorValidWithMetadata"
+_START = "MicroBatchExecution.populateStartOffsets"
+_TRANSFORM = "TransformWithStateExec.validateNewMetadata"
+_NEW = "begin with a new checkpoint"
+_BACK = f"take the change back, or {_NEW}"
+_OK, _IGNORED, _UNKNOWN = Restarts.OK, Restarts.IGNORED, Restarts.UNKNOWN
+_SILENT, _REFUSED = Restarts.SILENT, Restarts.REFUSED
+
+RULES: tuple[RestartRule, ...] = (
+    # Confs
+    RestartRule(
+        *("SS401", "recorded-conf", _IGNORED, "conf that the checkpoint records"),
+        does="The offset log records the conf, and its value goes before the session's. A warning "
+        "in the driver's log is all that says so.",
+        to_do="expect the old value; the new one needs a new checkpoint",
+        source=_CONF,
+        shown_by="min-max->codec-zstd",
+    ),
+    RestartRule(
+        *("SS402", "partitions", _IGNORED, "number of shuffle partitions"),
+        does="State stays divided as it is: the recorded number goes before "
+        "spark.sql.shuffle.partitions.",
+        to_do="expect the old number; to change it, repartition the state offline (Spark 4.2 and "
+        "later, RocksDB) or begin with a new checkpoint",
+        source=_CONF,
+        shown_by="min-max->partitions-4",
+    ),
+    RestartRule(
+        *("SS403", "provider", _IGNORED, "state store provider"),
+        does="The recorded provider goes on: the state is never converted.",
+        to_do="expect the old provider; another one needs a new checkpoint",
+        source=_CONF,
+        shown_by="min-max->other-provider",
+    ),
+    RestartRule(
+        *("SS404", "assumed-conf", _IGNORED, "conf that an older release did not record"),
+        does="The entry was written by a release that did not record the conf; Spark then takes "
+        "the value that keeps old state readable, and not the session's.",
+        to_do="expect that value; another one needs a new checkpoint",
+        source="OffsetSeqMetadata.relevantSQLConfDefaultValues",
+    ),
+    RestartRule(
+        *("SS405", "free-conf", _OK, "conf that a restart may change"),
+        does="The session's value is used: the checkpoint does not record it, and state of either "
+        "value can be read.",
+        to_do="nothing",
+        source="StateStoreConf; " + _CONF,
+        shown_by="min-max->few-batches",
+    ),
+    RestartRule(
+        *("SS406", "unknown-conf", _UNKNOWN, "conf that no rule knows"),
+        does="No rule says what a restart with another value does.",
+        to_do="restart a copy of the checkpoint with it, or leave it as it is",
+        source=_CONF,
+    ),
+    RestartRule(
+        *("SS407", "same-confs", _OK, "recorded confs"),
+        does="The confs that the checkpoint records are those of the new query.",
+        to_do="nothing",
+        source=_CONF,
+        shown_by="min-max->min-max",
+    ),
+    RestartRule(
+        *("SS408", "offset-log-format", _IGNORED, "format of the offset log"),
+        does="The offset log stays in the format of its newest entry.",
+        to_do="expect the old format; the other one needs a new checkpoint",
+        source="MicroBatchExecution.initializeExecution",
+        shown_by="min-max->offsets-v2",
+        since="4.2",
+    ),
+    RestartRule(
+        *("SS409", "evolution-on", _REFUSED, "source evolution on a checkpoint without it"),
+        does="Named sources need an offset log of format 2 from the first batch on.",
+        to_do=f"leave spark.sql.streaming.queryEvolution.enableSourceEvolution off, or {_NEW}",
+        source="MicroBatchExecution, STREAMING_QUERY_EVOLUTION_ERROR",
+        shown_by="one->evolution",
+        error="STREAMING_QUERY_EVOLUTION_ERROR.CANNOT_ENABLE_ON_EXISTING_CHECKPOINT",
+        since="4.2",
+    ),
+    # Sources
+    RestartRule(
+        *("SS411", "source-count", _REFUSED, "number of sources"),
+        does="The offset log has one offset for each source by its place in the plan, so that "
+        "their number has to stay.",
+        to_do=f"{_BACK}; from Spark 4.2 on, named sources may come and go",
+        source="OffsetSeq.toStreamProgress",
+        shown_by="one->one-two",
+        error="There are [N] sources in the checkpoint offsets and now there are [M] sources",
+    ),
+    RestartRule(
+        *("SS412", "source-kind", _REFUSED, "kind of a source"),
+        does="Each source reads the old offset of its place as one of its own, and cannot.",
+        to_do=_BACK,
+        source="SparkDataStream.deserializeOffset, FileStreamSourceOffset.apply",
+        shown_by="one->rate",
+        error="the error of the source's own parser",
+    ),
+    RestartRule(
+        *("SS413", "sources-swapped", _SILENT, "order of sources"),
+        does="Offsets belong to places in the plan, and not to sources: each source goes on where "
+        "another one stood. Rows are left out or read again, and old state is of the other source.",
+        to_do="put the sources back in their old order",
+        source="OffsetSeq.toStreamProgress; MicroBatchExecution.logicalPlan (sources/N)",
+        shown_by="one-two->two-one",
+    ),
+    RestartRule(
+        *("SS414", "sources-alike", _UNKNOWN, "several sources of one kind"),
+        does="Offsets belong to places in the plan, and not to sources; of sources of one kind the "
+        "files do not show which is which.",
+        to_do="check their order: it is that in which the plan names them",
+        source="OffsetSeq.toStreamProgress",
+        shown_by="one-two->one-two",
+    ),
+    RestartRule(
+        *("SS415", "sources-same", _OK, "sources"),
+        does="The sources have the number and the kinds that the offset log has.",
+        to_do="nothing",
+        source="OffsetSeq.toStreamProgress",
+        shown_by="min-max->min-max",
+    ),
+    RestartRule(
+        *("SS416", "topics", _UNKNOWN, "topics of a Kafka source"),
+        does="Offsets of topics that are no longer subscribed are left, and new topics begin by "
+        "startingOffsets; state is of the old ones.",
+        to_do="check that the test's topics stand for those of production, place by place",
+        source="KafkaMicroBatchStream.planInputPartitions",
+    ),
+    RestartRule(
+        *("SS419", "sources-rehearsed", _OK, "number of sources"),
+        does="The number of sources is what it was. NEW read rows in place of the query's own "
+        "source, so that their kinds were not compared.",
+        to_do="check that the source of the query is what it was",
+        source="OffsetSeq.toStreamProgress",
+    ),
+    # Operators
+    RestartRule(
+        *("SS420", "operators-same", _OK, "stateful operators"),
+        does="Every operator id has the operator that it had.",
+        to_do="nothing",
+        source=_METADATA,
+        shown_by="chain->chain",
+    ),
+    RestartRule(
+        *("SS421", "operators", _REFUSED, "stateful operator added, removed or replaced"),
+        does="Operators are numbered from the sink on, and each number must have the name that the "
+        "metadata has.",
+        to_do=_BACK,
+        source=f"{_METADATA} (SPARK-46906)",
+        shown_by="min-max->once-k",
+        error="STREAMING_STATEFUL_OPERATOR_NOT_MATCH_IN_STATE_METADATA",
+        since="4.0",
+    ),
+    RestartRule(
+        *(
+            "SS422",
+            "operators",
+            _UNKNOWN,
+            "stateful operators, which this release does not compare",
+        ),
+        does="Operators are not compared: operator N of the new query loads whatever state lies in "
+        "the folder N, and fails, or goes on with state of another operator.",
+        to_do=_BACK,
+        source="IncrementalExecution.nextStatefulOperationStateInfo",
+        shown_by="min-max->once-k",
+        until="3.5",
+    ),
+    RestartRule(
+        *("SS423", "operators-unnamed", _UNKNOWN, "stateful operators without metadata"),
+        does="Where no operator has metadata, as after Spark 3.5 and older, operators are not "
+        "compared: operator N of the new query loads whatever state lies in the folder N, and "
+        "fails, or goes on with state of another operator.",
+        to_do=_BACK,
+        source=_METADATA,
+    ),
+    RestartRule(
+        *("SS424", "first-operator", _REFUSED, "first stateful operator of a query"),
+        does="The operator's first batch here is not batch 0, so that it looks for state that was "
+        "never written.",
+        to_do=_NEW,
+        source=f"{_METADATA}, StreamingErrors.statefulOperatorMissingStateDirectory",
+        shown_by="no-state->min-max",
+        error="STREAMING_STATEFUL_OPERATOR_MISSING_STATE_DIRECTORY",
+        since="4.2",
+    ),
+    RestartRule(
+        *("SS425", "first-operator", _REFUSED, "first stateful operator of a query"),
+        does="The operator's first batch here is not batch 0, so that it looks for state that was "
+        "never written.",
+        to_do=_NEW,
+        source="HDFSBackedStateStoreProvider.loadMap, RocksDB.load",
+        shown_by="no-state->min-max",
+        error="CANNOT_LOAD_STATE_STORE",
+        until="4.1",
+    ),
+    RestartRule(
+        *("SS426", "stores", _UNKNOWN, "stores of an operator"),
+        does="The operator's stores have other names.",
+        to_do=f"restart a copy of the checkpoint, or {_NEW}",
+        source="StatefulOperator, StateStoreWriter",
+    ),
+    RestartRule(
+        *("SS427", "other-format", _UNKNOWN, "schemas that cannot be compared"),
+        does="NEW was made with another state format than Spark will use, which is the recorded "
+        "one, so that the schemas of both cannot be compared.",
+        to_do="make NEW once more with the recorded value of the conf",
+        source=_CONF,
+        shown_by="join->join-v1",
+    ),
+    # Keys
+    RestartRule(
+        *("SS430", "key-schema", _REFUSED, "number or types of key fields"),
+        does="The fields of the key must have the types that they had, one by one, and may not "
+        "become nullable.",
+        to_do=_BACK,
+        source=_SCHEMAS,
+        shown_by="min-max->min-max-by-i",
+        error="STATE_STORE_KEY_SCHEMA_NOT_COMPATIBLE",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS438", "key-schema", _REFUSED, "number or types of key fields"),
+        does="The fields of the key must have the types that they had, one by one, and may not "
+        "become nullable.",
+        to_do=_BACK,
+        source=_SCHEMAS,
+        shown_by="min-max->min-max-by-i",
+        error="Provided schema doesn't match to the schema for existing state",
+        until="3.5",
+    ),
+    RestartRule(
+        *("SS431", "key-renamed", _SILENT, "key field of another name"),
+        does="Names are not compared. If the field holds something else now, old keys never match "
+        "again: their state is orphaned and stays, and every key begins anew. If only its name is "
+        "new, all goes on as before.",
+        to_do="check that it is the same expression; if it is not, begin with a new checkpoint",
+        source=_SCHEMAS,
+        shown_by="min-max->min-max-by-g",
+    ),
+    RestartRule(
+        *("SS432", "key-order", _SILENT, "order of key fields"),
+        does="Names are not compared and fields go by their place: old keys never match again, "
+        "their state is orphaned and stays, and every key begins anew.",
+        to_do="put the grouping columns back in their old order",
+        source=_SCHEMAS,
+        shown_by="min-max-by-kg->min-max-by-gk",
+    ),
+    RestartRule(
+        *("SS433", "key-expression", _UNKNOWN, "grouping by an expression"),
+        does="The state names the field _groupingexpression whatever the expression is. If it "
+        "changed, old keys never match again: their state is orphaned, and every key begins anew.",
+        to_do="check that the expression is the same; an alias would name it in the state",
+        source="PhysicalAggregation (_groupingexpression); " + _SCHEMAS,
+        shown_by="min-max-by-upper->min-max-by-lower",
+    ),
+    RestartRule(
+        *("SS434", "key-alike", _UNKNOWN, "key fields of the same name and type"),
+        does="Fields of the key have the same name and type, so that nothing shows which is which.",
+        to_do="check their order",
+        source=_SCHEMAS,
+    ),
+    RestartRule(
+        *("SS435", "key-same", _OK, "keys"),
+        does="The key has the fields that it had.",
+        to_do="nothing",
+        source=_SCHEMAS,
+        shown_by="min-max->min-max",
+    ),
+    # Values
+    RestartRule(
+        *("SS440", "value-schema", _REFUSED, "number or types of value fields"),
+        does="The fields of the value must have the types that they had, one by one, and may not "
+        "become nullable.",
+        to_do=_BACK,
+        source=_SCHEMAS,
+        shown_by="min-max->min-max-count",
+        error="STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS449", "value-schema", _REFUSED, "number or types of value fields"),
+        does="The fields of the value must have the types that they had, one by one, and may not "
+        "become nullable.",
+        to_do=_BACK,
+        source=_SCHEMAS,
+        shown_by="min-max->min-max-count",
+        error="Provided schema doesn't match to the schema for existing state",
+        until="3.5",
+    ),
+    RestartRule(
+        *("SS441", "value-order", _SILENT, "order of aggregates"),
+        does="Buffers go by their place and names are not compared: each aggregate goes on with "
+        "the value of another one, in every key that there is.",
+        to_do="put the aggregates back in their old order",
+        source=_SCHEMAS,
+        shown_by="min-max->max-min",
+    ),
+    RestartRule(
+        *("SS442", "value-replaced", _SILENT, "aggregate replaced by another"),
+        does="Names are not compared: the new aggregate goes on with the value of the old one, in "
+        "every key that there is.",
+        to_do=_BACK,
+        source=_SCHEMAS,
+        shown_by="min-max->sum-max",
+    ),
+    RestartRule(
+        *("SS443", "value-alike", _UNKNOWN, "aggregates of the same name and type"),
+        does="Buffers have the same name and type, so that nothing shows which is which.",
+        to_do="check their order",
+        source=_SCHEMAS,
+        shown_by="sums->sums-swapped",
+    ),
+    RestartRule(
+        *("SS444", "value-buffer", _UNKNOWN, "aggregate with a serialized buffer"),
+        does="The aggregate keeps one binary field, buf, whatever the function is.",
+        to_do="check that the function is the same",
+        source="TypedImperativeAggregate.aggBufferAttributes",
+        shown_by="list->set",
+    ),
+    RestartRule(
+        *("SS445", "value-renamed", _UNKNOWN, "value field of another name"),
+        does="Names are not compared and fields go by their place. If a field holds something else "
+        "now, old rows are read as if they held it.",
+        to_do="check that only the name is new",
+        source=_SCHEMAS,
+        shown_by="join->join-renamed",
+    ),
+    RestartRule(
+        *("SS446", "nullability", _UNKNOWN, "nullable fields"),
+        does="NEW was made with another value of statefulOperator.alwaysNullableOutput.enabled "
+        "than Spark will use, so that it does not show which fields are nullable.",
+        to_do="make NEW once more with the recorded value of the conf",
+        source="OffsetSeqMetadata.relevantSQLConfDefaultValues",
+        since="4.3",
+    ),
+    RestartRule(
+        *("SS447", "value-same", _OK, "values"),
+        does="The value has the fields that it had.",
+        to_do="nothing",
+        source=_SCHEMAS,
+        shown_by="min-max->min-max",
+    ),
+    RestartRule(
+        *("SS448", "schema-check", _UNKNOWN, "no check of schemas"),
+        does="Without stateStore.stateSchemaCheck a schema that does not fit is not refused: old "
+        "rows are read by the new schema, and what is read of them is not defined.",
+        to_do="leave the check on",
+        source="StateStoreConf.stateSchemaCheckEnabled",
+        shown_by="min-max->no-schema-check",
+    ),
+    # Event time
+    RestartRule(
+        *("SS450", "watermark-delay", _OK, "delay of a watermark"),
+        does="The new delay holds from the first batch on; the watermark, which is in the "
+        "checkpoint, does not fall.",
+        to_do="nothing",
+        source=f"WatermarkTracker.setWatermark; {_SCHEMAS}",
+        shown_by="windows->windows-delay",
+    ),
+    RestartRule(
+        *("SS451", "watermark-off", _OK, "watermark removed"),
+        does="The query goes on with its state, of which nothing expires any more.",
+        to_do="expect the state to grow without end",
+        source=_SCHEMAS,
+        shown_by="windows->windows-no-delay",
+    ),
+    RestartRule(
+        *("SS452", "watermark-on", _OK, "watermark added"),
+        does="The query goes on with its state, and what is behind the new watermark expires.",
+        to_do="nothing",
+        source=_SCHEMAS,
+        shown_by="windows-no-delay->windows",
+    ),
+    # transformWithState
+    RestartRule(
+        *("SS460", "time-mode", _REFUSED, "time mode of transformWithState"),
+        does="The time mode cannot change.",
+        to_do=_BACK,
+        source=_TRANSFORM,
+        shown_by="state->state-event-time",
+        error="STATE_STORE_INVALID_CONFIG_AFTER_RESTART",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS461", "output-mode", _REFUSED, "output mode of transformWithState"),
+        does="The output mode cannot change.",
+        to_do=_BACK,
+        source=_TRANSFORM,
+        shown_by="state->state-append",
+        error="STATE_STORE_INVALID_CONFIG_AFTER_RESTART",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS462", "mode-same", _OK, "modes of transformWithState"),
+        does="The mode is what it was.",
+        to_do="nothing",
+        source=_TRANSFORM,
+        shown_by="state->state",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS463", "variable-kind", _REFUSED, "kind of a state variable"),
+        does="A variable cannot become one of another kind.",
+        to_do="give the new variable another name",
+        source=_TRANSFORM,
+        shown_by="state->state-list",
+        error="STATE_STORE_INVALID_VARIABLE_TYPE_CHANGE",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS464", "variable-added", _OK, "state variable added"),
+        does="The new variable begins empty for every key.",
+        to_do="check that the processor copes with keys that have the other variables only",
+        source="StatefulProcessorHandleImpl; StateSchemaCompatibilityChecker",
+        shown_by="state->state-two",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS465", "variable-removed", _SILENT, "state variable removed or renamed"),
+        does="Its rows stay, and nobody reads or removes them; under a new name the variable "
+        "begins empty for every key.",
+        to_do="keep the name; empty a variable before it is removed",
+        source="StatefulProcessorHandleImpl; StateSchemaCompatibilityChecker",
+        shown_by="state->state-other-name",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS466", "ttl", _REFUSED, "TTL of a state variable"),
+        does="With a TTL a value has one field more.",
+        to_do="give the new variable another name",
+        source=_SCHEMAS,
+        shown_by="state-processing-time->state-ttl",
+        error="STATE_STORE_VALUE_SCHEMA_NOT_COMPATIBLE",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS467", "avro-schema", _REFUSED, "values that Avro cannot resolve"),
+        does="Avro promotes int to long, float and double, long to float and double, and float to "
+        "double, and nothing else.",
+        to_do="give the new variable another name",
+        source="StateSchemaCompatibilityChecker, AvroOptions; SchemaValidator",
+        shown_by="avro-state->avro-state-int",
+        error="STATE_STORE_INVALID_VALUE_SCHEMA_EVOLUTION",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS468", "avro-evolved", _OK, "values that Avro resolves"),
+        does="Old values are read by the new schema: a new field is null, and one that is gone is "
+        "left out.",
+        to_do="nothing",
+        source="StateSchemaCompatibilityChecker, AvroStateEncoder",
+        shown_by="avro-state->avro-state-more-fields",
+        since="4.0",
+    ),
+    RestartRule(
+        *("SS469", "avro-renamed", _SILENT, "field of an Avro value of another name"),
+        does="Avro goes by names: of old values the new field is null, and what the old one held "
+        "is lost with the next update.",
+        to_do="keep the name",
+        source="AvroStateEncoder",
+        shown_by="avro-state->avro-state-renamed-field",
+        since="4.0",
+    ),
+    # The checkpoint itself
+    RestartRule(
+        *("SS480", "restorable", _OK, "files that a restart reads"),
+        does="Every file that the first batch loads is there.",
+        to_do="nothing; verify reads them",
+        source=f"{_START}, HDFSBackedStateStoreProvider.loadMap, RocksDB.load",
+        shown_by="min-max->min-max",
+    ),
+    RestartRule(
+        *("SS481", "not-restorable", _REFUSED, "file that a restart reads and that is gone"),
+        does="The first batch loads the newest state version, and a file of it is missing or "
+        "cannot be read.",
+        to_do="restore the file, or go back to an older batch in a copy; verify lists what is "
+        "wrong",
+        source=f"{_START}, HDFSBackedStateStoreProvider.loadMap, RocksDB.load",
+        shown_by="newest_state_gone",
+        error="CANNOT_LOAD_STATE_STORE, or the class that the line names",
+    ),
+    RestartRule(
+        *("SS482", "restorable-unknown", _UNKNOWN, "file that a restart reads"),
+        does="A file that the first batch loads could not be judged here.",
+        to_do="run verify where the file can be read",
+        source=_START,
+    ),
+    RestartRule(
+        *("SS483", "runs-again", _OK, "last batch without its commit"),
+        does="The batch runs again with the offsets, the watermark and the clock of its entry, and "
+        "gives its rows to the sink once more, under the same batch id.",
+        to_do="make sure that the sink takes a batch id twice",
+        source=_START,
+        shown_by="newest_commit_gone",
+    ),
+    RestartRule(
+        *("SS484", "metadata-lost", _REFUSED, "metadata of the query"),
+        does="A checkpoint with logs and without metadata is refused.",
+        to_do="restore the file metadata: it holds the query's id",
+        source="StreamingQueryCheckpointMetadata",
+        shown_by="metadata_gone",
+        error="STREAMING_CHECKPOINT_MISSING_METADATA_FILE",
+        since="4.2",
+    ),
+    RestartRule(
+        *("SS485", "metadata-lost", _OK, "metadata of the query"),
+        does="The query gets another id. Sinks that know their batches by the query's id, such as "
+        "Delta tables, take batches that they have for new ones.",
+        to_do="restore the file metadata if the sink goes by the query's id",
+        source="StreamExecution.streamMetadata",
+        shown_by="metadata_gone",
+        until="4.1",
+    ),
+    RestartRule(
+        *("SS486", "operator-metadata-lost", _OK, "metadata of an operator"),
+        does="Operators are not compared at the next start, which writes the metadata anew.",
+        to_do="nothing",
+        source=_METADATA,
+        shown_by="operator_metadata_gone",
+    ),
+    RestartRule(
+        *("SS487", "schema-lost", _UNKNOWN, "state schema"),
+        does="Without the file nothing is compared: the schema of the new query is written, and "
+        "old rows are read by it.",
+        to_do="restore the file, or make sure that keys and values are what they were",
+        source="StateSchemaCompatibilityChecker.validateAndMaybeEvolveStateSchema",
+        shown_by="schema_gone",
+    ),
+    RestartRule(
+        *("SS488", "source-log-lost", _SILENT, "log of a file source"),
+        does="The source does not know any more which files it has read, and reads all of them "
+        "again, on top of the old state.",
+        to_do="restore the folder sources",
+        source="FileStreamSource.seenFiles, FileStreamSourceLog",
+        shown_by="source_log_gone",
+    ),
+    RestartRule(
+        *("SS489", "schema-paths", _REFUSED, "paths of state schemas after a move"),
+        does="The metadata of transformWithState name the schemas by absolute paths, which are of "
+        "the place where the query ran.",
+        to_do="move the checkpoint back, or write the new paths into state/N/_metadata/v2",
+        source="OperatorStateMetadataV2.stateSchemaFilePaths",
+        shown_by="state-copied",
+        error="FileNotFoundException",
+        since="4.0",
+    ),
+    # Releases
+    RestartRule(
+        *("SS490", "checkpoint-format", _UNKNOWN, "state store checkpoint format"),
+        does="The checkpoint format is of the session, and the files have the names of the old "
+        "one.",
+        to_do="leave spark.sql.streaming.stateStore.checkpointFormatVersion as it is",
+        source="StateStoreConf.enableStateStoreCheckpointIds",
+        shown_by="min-max->checkpoint-v2",
+    ),
+    RestartRule(
+        *("SS491", "evolution-off", _UNKNOWN, "source evolution switched off"),
+        does="The offset log stays in format 2, and the sources lose their names.",
+        to_do="leave spark.sql.streaming.queryEvolution.enableSourceEvolution on",
+        source="MicroBatchExecution.logicalPlan",
+        shown_by="evolution->one",
+        since="4.2",
+    ),
+    RestartRule(
+        *("SS417", "source-added", _OK, "named source added"),
+        does="The new source begins at its beginning, or where its options say.",
+        to_do="nothing",
+        source="OffsetMap.toStreamProgress",
+        shown_by="named->named-more",
+        since="4.2",
+    ),
+    RestartRule(
+        *("SS418", "source-removed", _OK, "named source removed"),
+        does="The other sources go on; state keeps what the removed one brought.",
+        to_do="nothing",
+        source="OffsetMap.toStreamProgress",
+        shown_by="named->named-fewer",
+        since="4.2",
+    ),
+    RestartRule(
+        *("SS492", "older-spark", _UNKNOWN, "an older Spark than wrote the checkpoint"),
+        does="The checkpoint records confs that the older release does not know, so that it "
+        "ignores what they stand for.",
+        to_do="restart a copy of the checkpoint with that release first",
+        source="OffsetSeqMetadata.relevantSQLConfs",
+    ),
+    RestartRule(
+        *("SS493", "log-format", _REFUSED, "log of a later format than the release reads"),
+        does="The version line of the entry is above what the release supports.",
+        to_do="stay with a release that reads it",
+        source="MetadataVersionUtil.validateVersion",
+        error="MALFORMED_LOG_FILE",
+    ),
+)
+"""Every rule; ids never change their meaning."""
+
+
+def rule_of(about: str, release: str) -> RestartRule:
+    """The rule of a release about what is compared.
+
+    Args:
+        about: of :class:`RestartRule`.
+        release: one of :data:`RELEASES`.
+
+    Raises:
+        LookupError: the release has no such rule.
+    """
+    place = RELEASES.index(release)
+    for rule in RULES:
+        if rule.about == about and rule.first <= place <= rule.last:
+            return rule
+    raise LookupError(f"no rule about {about} for Spark {release}")
+
+
+def release_of(text: str | None) -> str:
+    """The release to judge by: ``4.3`` of ``4.3.0``; the newest that the rules know if None.
+
+    Raises:
+        CheckpointError: the rules do not know it.
+    """
+    if text is None:
+        return RELEASES[-1]
+    release = ".".join(text.split(".")[:2])
+    if release not in RELEASES:
+        raise CheckpointError(
+            f"got Spark {text[:20]}, expected one that the rules know: {RELEASES[0]} to "
+            f"{RELEASES[-1]}; nothing is guessed about another one"
+        )
+    return release
+
+
+BY_ID: Mapping[str, RestartRule] = {rule.id: rule for rule in RULES}

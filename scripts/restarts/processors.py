@@ -1,0 +1,65 @@
+"""A processor of ``transformWithState`` that counts the rows of a key in each of its variables.
+
+Needs Spark 4.0. Workers get it by value: they do not have this folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+from pyspark.sql.streaming import StatefulProcessor
+
+KEY = ("all",)
+"""The one key of a map variable."""
+
+
+class Counter(StatefulProcessor):  # type: ignore[misc, unused-ignore]
+    """Counts in variables such as ``total:value:n bigint``, parted by ``;``.
+
+    Args:
+        variables: what it declares. ttl: of its values, in ms; None for none.
+    """
+
+    def __init__(self, variables: str, ttl: int | None) -> None:
+        self._declared = [part.strip().split(":") for part in variables.split(";")]
+        self._ttl = ttl
+
+    def init(self, handle: Any) -> None:
+        """Declare the variables."""
+        ttl = [] if self._ttl is None else [self._ttl]
+        self._states = []
+        for name, kind, schema in self._declared:
+            if kind == "map":
+                state = handle.getMapState(name, "kk string", schema)
+            else:
+                make = handle.getValueState if kind == "value" else handle.getListState
+                state = make(name, schema, *ttl)
+            self._states.append((kind, state, len(schema.split(",")) - 1))
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], _timers: Any) -> Iterator[Any]:  # noqa: N802
+        """Count the rows; the first field of each variable has the count, the others are null."""
+        count = sum(len(batch) for batch in rows)
+        total = sum(
+            getattr(self, f"_{kind}")(state, count, (None,) * more)
+            for kind, state, more in self._states
+        )
+        yield pd.DataFrame({"k": [key[0]], "total": [total]})
+
+    def _value(self, state: Any, count: int, others: tuple[None, ...]) -> int:
+        total = count + (int(state.get()[0] or 0) if state.exists() else 0)
+        state.update((total, *others))
+        return total
+
+    def _list(self, state: Any, count: int, others: tuple[None, ...]) -> int:
+        state.appendValue((count, *others))
+        return sum(int(entry[0]) for entry in state.get())
+
+    def _map(self, state: Any, count: int, others: tuple[None, ...]) -> int:
+        total = count + (int(state.getValue(KEY)[0]) if state.containsKey(KEY) else 0)
+        state.updateValue(KEY, (total, *others))
+        return total
+
+    def close(self) -> None:
+        """Nothing is held."""

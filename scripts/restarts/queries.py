@@ -1,0 +1,369 @@
+"""Queries of which one takes over the checkpoint of another: what each change is made of.
+
+All read rows of :data:`SCHEMA` from JSON files, a file in a batch, and differ in one thing each. A
+query is built anew for every run; nothing here starts a Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import expr
+
+SCHEMA = "k string, g string, n bigint, m bigint, i int, d double, ts timestamp"
+PREFIX = "spark.sql.streaming."
+ROCKSDB = "rocksdb"
+PROVIDERS = {
+    "hdfs": "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider",
+    ROCKSDB: "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+}
+
+Build = Callable[[SparkSession, Path], DataFrame]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query as its user would write it.
+
+    Attributes:
+        build: makes its DataFrame of a session and the folder of the inputs.
+        mode: its output mode. conf: of its session. sink: ``rows`` for a ``foreachBatch`` that
+            keeps them, or the format of a file sink.
+        only: the provider that it needs; None for both. since: the release that it needs.
+    """
+
+    build: Build
+    mode: str = "update"
+    conf: Mapping[str, str] = field(default_factory=dict)
+    sink: str = "rows"
+    only: str | None = None
+    since: tuple[int, int] = (3, 5)
+
+
+def _events(spark: SparkSession, inputs: Path, table: str = "one", files: int = 1) -> DataFrame:
+    reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", files)
+    return reader.json(str(inputs / table))
+
+
+def _expressions(text: str) -> list[Any]:
+    return [expr(part) for part in text.split(";") if part.strip()]
+
+
+def _aggregate(
+    keys: str, values: str, where: str = "true", delay: str = "", files: int = 1
+) -> Build:
+    """An aggregation by expressions that semicolons part."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        events = _events(spark, inputs, files=files).where(where)
+        if delay:
+            events = events.withWatermark("ts", delay)
+        return events.groupBy(*_expressions(keys)).agg(*_expressions(values))
+
+    return build
+
+
+def _distinct(columns: str, *, within: str = "", delay: str = "") -> Build:
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        events = _events(spark, inputs)
+        if within:
+            return events.withWatermark("ts", within).dropDuplicatesWithinWatermark(columns.split())
+        if delay:
+            events = events.withWatermark("ts", delay)
+        return events.dropDuplicates(columns.split())
+
+    return build
+
+
+def _join(
+    on: str = "k = k2",
+    how: str = "inner",
+    right: str = "n as n2",
+    left: str = "n",
+    gap: str = "1 hour",
+) -> Build:
+    """A join of both tables, each with a watermark, within a range of time."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        names = [name.strip() for name in left.split(",")]
+        ours = _events(spark, inputs).select("k", "g", *names, "ts").withWatermark("ts", "1 hour")
+        theirs = _events(spark, inputs, "two").selectExpr(
+            "k as k2", "g as g2", *(text.strip() for text in right.split(",")), "ts as ts2"
+        )
+        theirs = theirs.withWatermark("ts2", "1 hour")
+        within = f"ts2 between ts - interval {gap} and ts + interval {gap}"
+        return ours.join(theirs, expr(f"({on}) and {within}"), how)
+
+    return build
+
+
+def _select(columns: str, where: str = "true", *, tables: str = "one") -> Build:
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        first, *others = tables.split()
+        rows = _events(spark, inputs, first)
+        for table in others:
+            rows = rows.union(_events(spark, inputs, table))
+        return rows.where(where).selectExpr(*(part.strip() for part in columns.split(";")))
+
+    return build
+
+
+def _union_sum(tables: str) -> Build:
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        return _select("k; n", tables=tables)(spark, inputs).groupBy("k").agg(expr("sum(n)"))
+
+    return build
+
+
+def _rate(spark: SparkSession, _inputs: Path) -> DataFrame:
+    source = spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 4)
+    rows = source.option("numPartitions", 1).load()
+    return rows.selectExpr("string(value % 3) as k", "value as n").groupBy("k").agg(expr("sum(n)"))
+
+
+def _named(*names: str) -> Build:
+    """A union of named sources, both of the first table's form."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        parts = []
+        for name in names:
+            reader: Any = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
+            parts.append(reader.name(name).json(str(inputs / name)))
+        rows = parts[0]
+        for part in parts[1:]:
+            rows = rows.union(part)
+        return rows.groupBy("k").agg(expr("sum(n)"))
+
+    return build
+
+
+def _limit(rows: int) -> Build:
+    return lambda spark, inputs: _events(spark, inputs).select("k", "n").limit(rows)
+
+
+def _chain(*, swapped: bool = False) -> Build:
+    """Two stateful operators, one above the other."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        events = _events(spark, inputs).withWatermark("ts", "1 hour")
+        if swapped:
+            windows = events.groupBy(expr("window(ts, '10 seconds')"), "k").agg(expr("sum(n) as n"))
+            return windows.dropDuplicates(["window", "k"])
+        once = events.dropDuplicates(["k", "g", "ts"])
+        return once.groupBy(expr("window(ts, '10 seconds')"), "k").agg(expr("sum(n) as n"))
+
+    return build
+
+
+def _pandas_state(schema: str, timeout: str = "NoTimeout") -> Build:
+    """``applyInPandasWithState`` that counts the rows of a key in the first field of its state."""
+    width = len(schema.split(","))
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        def count(key: Any, batches: Iterator[Any], state: Any) -> Iterator[Any]:
+            import pandas as pd
+
+            old = int(state.get[0]) if state.exists else 0
+            total = old + sum(len(batch) for batch in batches)
+            state.update((total,) + (0,) * (width - 1))
+            yield pd.DataFrame({"k": [key[0]], "total": [total]})
+
+        events = _events(spark, inputs).withWatermark("ts", "1 hour")
+        return events.groupBy("k").applyInPandasWithState(
+            count, "k string, total bigint", schema, "update", timeout
+        )
+
+    return build
+
+
+def _processor(
+    variables: str, *, time_mode: str = "None", mode: str = "Update", ttl: int | None = None
+) -> Build:
+    """``transformWithState`` with the variables that :class:`restarts.processors.Counter` has."""
+
+    def build(spark: SparkSession, inputs: Path) -> DataFrame:
+        from pyspark import cloudpickle
+        from restarts import processors
+
+        cloudpickle.register_pickle_by_value(processors)
+        events: Any = _events(spark, inputs)
+        if time_mode == "EventTime":
+            events = events.withWatermark("ts", "1 hour")
+        return events.groupBy("k").transformWithStateInPandas(
+            processors.Counter(variables, ttl), "k string, total bigint", mode, time_mode
+        )
+
+    return build
+
+
+def _conf(**settings: object) -> dict[str, str]:
+    """Confs below ``spark.sql.streaming``; two underscores stand for a dot."""
+    return {PREFIX + name.replace("__", "."): str(value) for name, value in settings.items()}
+
+
+_AVRO = _conf(stateStore__encodingFormat="avro")
+_EVOLUTION = _conf(queryEvolution__enableSourceEvolution="true", offsetLog__formatVersion=2)
+_SHUFFLE = "spark.sql.shuffle.partitions"
+_MIN_MAX = _aggregate("k", "min(n); max(n)")
+
+
+def _with_state(variables: str, **others: Any) -> Query:
+    conf = others.pop("conf", {})
+    mode = others.get("mode", "Update").lower()
+    return Query(_processor(variables, **others), mode, conf, only=ROCKSDB, since=(4, 0))
+
+
+QUERIES: Mapping[str, Query] = {
+    # Aggregations: keys, values, types.
+    "min-max": Query(_MIN_MAX),
+    "max-min": Query(_aggregate("k", "max(n); min(n)")),
+    "sum-max": Query(_aggregate("k", "sum(n); max(n)")),
+    "min-max-aliases": Query(_aggregate("k", "min(n) as low; max(n) as high")),
+    "min-max-count": Query(_aggregate("k", "min(n); max(n); count(n)")),
+    "min": Query(_aggregate("k", "min(n)")),
+    "min-max-int": Query(_aggregate("k", "min(i); max(i)")),
+    "min-max-of-m": Query(_aggregate("k", "min(m); max(m)")),
+    "min-max-filter": Query(_aggregate("k", "min(n); max(n)", "n > 4")),
+    "min-max-complete": Query(_MIN_MAX, "complete"),
+    "min-max-by-g": Query(_aggregate("g", "min(n); max(n)")),
+    "min-max-by-alias": Query(_aggregate("k as user", "min(n); max(n)")),
+    "min-max-by-i": Query(_aggregate("i", "min(n); max(n)")),
+    "min-max-by-kg": Query(_aggregate("k; g", "min(n); max(n)")),
+    "min-max-by-gk": Query(_aggregate("g; k", "min(n); max(n)")),
+    "min-max-by-upper": Query(_aggregate("upper(k)", "min(n); max(n)")),
+    "min-max-by-lower": Query(_aggregate("lower(k)", "min(n); max(n)")),
+    "min-max-by-upper-alias": Query(_aggregate("upper(k) as k", "min(n); max(n)")),
+    "min-max-of-all": Query(_aggregate("", "min(n); max(n)")),
+    "sums": Query(_aggregate("k", "sum(n); sum(m)")),
+    "sums-swapped": Query(_aggregate("k", "sum(m); sum(n)")),
+    "sum": Query(_aggregate("k", "sum(n)")),
+    "sum-of-m": Query(_aggregate("k", "sum(m)")),
+    "sum-double": Query(_aggregate("k", "sum(d)")),
+    "count": Query(_aggregate("k", "count(n)")),
+    "count-star": Query(_aggregate("k", "count(*)")),
+    "avg": Query(_aggregate("k", "avg(n)")),
+    "sum-count": Query(_aggregate("k", "sum(d); count(n)")),
+    "first": Query(_aggregate("k", "first(n)")),
+    "last": Query(_aggregate("k", "last(n)")),
+    "stddev": Query(_aggregate("k", "stddev(n)")),
+    "variance": Query(_aggregate("k", "var_pop(n)")),
+    "list": Query(_aggregate("k", "sort_array(collect_list(n))")),
+    "set": Query(_aggregate("k", "sort_array(collect_set(n))")),
+    "decimal-10": Query(_aggregate("k", "sum(cast(n as decimal(10,2)))")),
+    "decimal-12": Query(_aggregate("k", "sum(cast(n as decimal(12,2)))")),
+    "files-4": Query(_aggregate("k", "min(n); max(n)", files=4)),
+    # Event time.
+    "windows": Query(_aggregate("window(ts, '10 seconds'); k", "sum(n)", delay="1 hour")),
+    "windows-20": Query(_aggregate("window(ts, '20 seconds'); k", "sum(n)", delay="1 hour")),
+    "windows-delay": Query(_aggregate("window(ts, '10 seconds'); k", "sum(n)", delay="2 hours")),
+    "windows-no-delay": Query(_aggregate("window(ts, '10 seconds'); k", "sum(n)")),
+    "sessions": Query(
+        _aggregate("session_window(ts, '30 seconds'); k", "sum(n)", delay="1 hour"), "append"
+    ),
+    "sessions-count": Query(
+        _aggregate("session_window(ts, '30 seconds'); k", "count(n)", delay="1 hour"), "append"
+    ),
+    # Deduplication.
+    "once-k": Query(_distinct("k")),
+    "once-g": Query(_distinct("g")),
+    "once-kg": Query(_distinct("k g")),
+    "once-gk": Query(_distinct("g k")),
+    "once-i": Query(_distinct("i")),
+    "once-within": Query(_distinct("k", within="1 hour")),
+    "once-within-2h": Query(_distinct("k", within="2 hours")),
+    "once-k-ts": Query(_distinct("k ts", delay="1 hour")),
+    # Joins.
+    "join": Query(_join(), "append"),
+    "join-left": Query(_join(how="left_outer"), "append"),
+    "join-on-g": Query(_join("g = g2"), "append"),
+    "join-on-two": Query(_join("k = k2 and g = g2"), "append"),
+    "join-on-i": Query(_join("n = n2"), "append"),
+    "join-more": Query(_join(right="n as n2, m as m2"), "append"),
+    "join-other": Query(_join(right="m as n2"), "append"),
+    "join-renamed": Query(_join(right="n as other"), "append"),
+    "join-range": Query(_join(gap="2 seconds"), "append"),
+    "join-v1": Query(_join(), "append", _conf(join__stateFormatVersion=1)),
+    "join-v3": Query(
+        _join(), "append", _conf(join__stateFormatVersion=3), only=ROCKSDB, since=(4, 1)
+    ),
+    # Limits, chains, no state at all.
+    "limit-5": Query(_limit(5), "append"),
+    "limit-9": Query(_limit(9), "append"),
+    "chain": Query(_chain(), "append"),
+    "chain-swapped": Query(_chain(swapped=True), "append"),
+    "no-state": Query(_select("k; n"), "append"),
+    "no-state-filter": Query(_select("k; n", "n > 4"), "append"),
+    "no-state-column": Query(_select("k; n; m"), "append"),
+    "no-state-other-table": Query(_select("k; n", tables="two"), "append"),
+    # Sinks.
+    "json-sink": Query(_select("k; n"), "append", sink="json"),
+    "parquet-sink": Query(_select("k; n"), "append", sink="parquet"),
+    # Sources.
+    "one": Query(_union_sum("one")),
+    "one-two": Query(_union_sum("one two")),
+    "two-one": Query(_union_sum("two one")),
+    "one-two-three": Query(_union_sum("one two three")),
+    "rate": Query(_rate),
+    "named": Query(_named("one", "two"), conf=_EVOLUTION, since=(4, 2)),
+    "named-swapped": Query(_named("two", "one"), conf=_EVOLUTION, since=(4, 2)),
+    "named-more": Query(_named("one", "two", "three"), conf=_EVOLUTION, since=(4, 2)),
+    "named-fewer": Query(_named("one"), conf=_EVOLUTION, since=(4, 2)),
+    "named-other": Query(_named("one", "three"), conf=_EVOLUTION, since=(4, 2)),
+    # State of the user's own.
+    "pandas": Query(_pandas_state("total bigint")),
+    "pandas-renamed": Query(_pandas_state("total_rows bigint")),
+    "pandas-more": Query(_pandas_state("total bigint, other bigint")),
+    "pandas-int": Query(_pandas_state("total int")),
+    "pandas-timeout": Query(_pandas_state("total bigint", "ProcessingTimeTimeout")),
+    "state": _with_state("total:value:n bigint"),
+    "state-renamed-field": _with_state("total:value:rows bigint"),
+    "state-int": _with_state("total:value:n int"),
+    "state-more-fields": _with_state("total:value:n bigint, m bigint"),
+    "state-list": _with_state("total:list:n bigint"),
+    "state-two": _with_state("total:value:n bigint; other:value:n bigint"),
+    "state-other-name": _with_state("sum:value:n bigint"),
+    "state-map": _with_state("total:value:n bigint; each:map:n bigint"),
+    "state-event-time": _with_state("total:value:n bigint", time_mode="EventTime"),
+    "state-processing-time": _with_state("total:value:n bigint", time_mode="ProcessingTime"),
+    "state-ttl": _with_state("total:value:n bigint", time_mode="ProcessingTime", ttl=3_600_000),
+    "state-append": _with_state("total:value:n bigint", mode="Append"),
+    "avro-state": _with_state("total:value:n bigint", conf=_AVRO),
+    "avro-state-more-fields": _with_state("total:value:n bigint, m bigint", conf=_AVRO),
+    "avro-state-wider": _with_state("total:value:n double", conf=_AVRO),
+    "avro-state-int": _with_state("total:value:n int", conf=_AVRO),
+    "avro-state-renamed-field": _with_state("total:value:rows bigint", conf=_AVRO),
+    # Confs and the provider.
+    "partitions-4": Query(_MIN_MAX, conf={_SHUFFLE: "4"}),
+    "codec-zstd": Query(_MIN_MAX, conf=_conf(stateStore__compression__codec="zstd")),
+    "aggregation-v1": Query(_MIN_MAX, conf=_conf(aggregation__stateFormatVersion=1)),
+    "watermark-policy-max": Query(_MIN_MAX, conf=_conf(multipleWatermarkPolicy="max")),
+    "no-idle-batches": Query(_MIN_MAX, conf=_conf(noDataMicroBatches__enabled="false")),
+    "few-batches": Query(_MIN_MAX, conf=_conf(minBatchesToRetain=2)),
+    "encoding-avro": Query(_MIN_MAX, conf=_AVRO, since=(4, 0)),
+    "row-checksums": Query(
+        _MIN_MAX, conf=_conf(stateStore__rowChecksum__enabled="true"), since=(4, 2)
+    ),
+    "file-checksums-off": Query(
+        _MIN_MAX, conf=_conf(checkpoint__fileChecksum__enabled="false"), since=(4, 1)
+    ),
+    "checkpoint-v2": Query(
+        _MIN_MAX, conf=_conf(stateStore__checkpointFormatVersion=2), only=ROCKSDB, since=(4, 0)
+    ),
+    "offsets-v2": Query(_MIN_MAX, conf=_conf(offsetLog__formatVersion=2), since=(4, 2)),
+    "evolution": Query(_named("one"), conf=_EVOLUTION, since=(4, 2)),
+    "changelogs": Query(
+        _MIN_MAX,
+        conf=_conf(stateStore__rocksdb__changelogCheckpointing__enabled="true"),
+        only=ROCKSDB,
+    ),
+    "other-provider": Query(_MIN_MAX, conf={"provider": "other"}),
+    "no-schema-check": Query(
+        _aggregate("k", "min(n); max(n); count(n)"),
+        conf=_conf(stateStore__stateSchemaCheck="false"),
+    ),
+}
+"""Every query by the name that changes use."""

@@ -1,0 +1,162 @@
+"""Runs queries on one Spark session, changes them, and restarts them: what Spark does.
+
+Of each query and provider a first run reads two files; then a third file comes. What a query says
+of it that has run from the beginning is right; what one says of it that took over the checkpoint of
+another is compared with that. Both folders stay as they were before the third file came, so that
+they can be inspected afterwards: ``PROVIDER/QUERY``.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from restarts.changes import Change
+from restarts.queries import PREFIX, PROVIDERS, QUERIES, Query
+
+EQUAL, OTHER, REFUSED = "equal", "other", "refused"
+_CLASS = re.compile(r"\[([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+(?:\.[A-Z0-9_]+)?)\]")
+_OUTER = ("STREAM_FAILED",)
+_CAUSE = "terminated with exception: "
+_BASE = {
+    "spark.sql.shuffle.partitions": "2",
+    "spark.sql.session.timeZone": "UTC",
+    PREFIX + "stateStore.maintenanceInterval": "1h",
+}
+_TIMES = ("2024-01-01T00:00:{:02}Z",)
+
+ROWS: Mapping[str, tuple[tuple[Any, ...], ...]] = {
+    "1": (("a", "x", 1, 10, 1, 1.5, 1), ("A", "y", 3, 30, 3, 3.5, 2), ("b", "y", 9, 2, 9, 9.5, 3)),
+    "2": (("a", "y", 9, 20, 9, 9.25, 4), ("b", "x", 2, 8, 2, 2.5, 5), ("c", "x", 4, 4, 4, 4.5, 6)),
+    "3": (("a", "x", 5, 7, 5, 5.5, 7), ("A", "x", 6, 1, 6, 6.5, 8), ("b", "y", 6, 3, 6, 6.5, 9),
+          ("d", "x", 8, 8, 8, 8.5, 12)),
+}  # fmt: skip
+_NAMES = ("k", "g", "n", "m", "i", "d", "ts")
+_TABLES = {"one": 0, "two": 100, "three": 200}
+"""The tables of the inputs, and what is added to their numbers."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did.
+
+    Attributes:
+        rows: the values that its last batch gave to its sink, sorted, as JSON; None if it failed.
+        error: the innermost error class of its failure, or the first line of its message.
+    """
+
+    rows: tuple[str, ...] | None
+    error: str | None = None
+
+
+def write_input(inputs: Path, number: str) -> None:
+    """One more file for each table."""
+    for table, more in _TABLES.items():
+        folder = inputs / table
+        folder.mkdir(parents=True, exist_ok=True)
+        lines = []
+        for k, g, n, m, i, d, second in ROWS[number]:
+            values = (k, g, n + more, m + more, i, d, f"2024-01-01T00:00:{second:02}Z")
+            lines.append(json.dumps(dict(zip(_NAMES, values, strict=True))))
+        (folder / f"{number}.json").write_text("\n".join(lines) + "\n")
+
+
+class Runs:
+    """The runs of one session.
+
+    Args:
+        spark: the session. folder: of the inputs and checkpoints.
+    """
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self.inputs = folder / "inputs"
+        self.release = tuple(map(int, spark.version.split(".")[:2]))
+
+    def can_run(self, query: Query, provider: str) -> bool:
+        """Whether a query can run on a provider with this Spark."""
+        return query.only in (None, provider) and query.since <= self.release
+
+    def path_of(self, provider: str, name: str) -> Path:
+        """The checkpoint of a query."""
+        return self.folder / provider / name
+
+    def run(self, name: str, provider: str, checkpoint: Path) -> Outcome:
+        """Run a query over all that is there and not yet read."""
+        query = QUERIES[name]
+        given: list[tuple[str, ...]] = []
+
+        def keep(rows: DataFrame, _batch: int) -> None:
+            of_batch = [json.dumps(list(row), default=str) for row in rows.collect()]
+            given.extend([tuple(sorted(of_batch))] if of_batch else [])
+
+        try:
+            rows = query.build(self._session(query, provider), self.inputs)
+            writer = rows.writeStream.outputMode(query.mode)
+            if query.sink == "rows":
+                writer = writer.foreachBatch(keep)
+            else:
+                target = checkpoint.with_name(f"{checkpoint.name}.out")
+                writer = writer.format(query.sink).option("path", str(target))
+            # The rate source always has more.
+            writer = writer.trigger(
+                **({"once": True} if name == "rate" else {"availableNow": True})
+            )
+            running = writer.option("checkpointLocation", checkpoint.as_uri()).start()
+            running.awaitTermination()
+        except Exception as error:  # noqa: BLE001 - whatever Spark refuses with is the result
+            return Outcome(None, _error(str(error)))
+        return Outcome(given[-1] if given else ())
+
+    def _session(self, query: Query, provider: str) -> SparkSession:
+        """A session of its own with the confs of a query."""
+        conf = {**_BASE, **query.conf}
+        if conf.pop("provider", None):
+            provider = next(name for name in PROVIDERS if name != provider)
+        conf.setdefault(PREFIX + "stateStore.providerClass", PROVIDERS[provider])
+        session = self.spark.newSession()
+        for key, value in conf.items():
+            session.conf.set(key, value)
+        return session
+
+    def restart(self, change: Change, provider: str) -> Outcome:
+        """Let the new query take over the checkpoint of the old one, which is as before then."""
+        old = self.path_of(provider, change.old)
+        kept = old.with_name(f"{old.name}.kept")
+        damaged = self.path_of(provider, f"{change.name}.damaged")
+        old.rename(kept)
+        try:
+            target = old.with_name(f"{old.name}.moved") if change.moved else old
+            shutil.copytree(kept, target)
+            if change.damage is not None:
+                change.damage(target)
+            if change.damage is not None or change.moved:
+                shutil.rmtree(damaged, ignore_errors=True)
+                shutil.copytree(target, damaged)
+            return self.run(change.new, provider, target)
+        finally:
+            shutil.rmtree(old, ignore_errors=True)
+            shutil.rmtree(old.with_name(f"{old.name}.moved"), ignore_errors=True)
+            kept.rename(old)
+
+
+def _error(message: str) -> str:
+    classes = [found for found in _CLASS.findall(message) if found not in _OUTER]
+    if classes:
+        return classes[0]
+    _, _, cause = message.partition(_CAUSE)
+    line = next((line for line in (cause or message).splitlines() if line.strip()), "no message")
+    return line.strip()[:200]
+
+
+def compare(right: Outcome, done: Outcome) -> str:
+    """What became of a restart: the rows that are right, others, or none."""
+    if done.rows is None:
+        return REFUSED
+    return EQUAL if right.rows == done.rows else OTHER

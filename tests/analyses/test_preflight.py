@@ -1,0 +1,298 @@
+"""``preflight``: every line that a difference makes, without a Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from inspector import api
+from inspector.checkpoint.state_schema import parse_state_schema
+from inspector.exceptions import CheckpointError
+from inspector.findings.restart_rules import Restarts
+from inspector.sparktypes import INTEGER, LONG, StructField, StructType
+from tests.cases import write_schema
+from tests.cli.support import checkpoint_of, run
+
+AGGREGATION, JOIN, ONCE = "agg_update", "join_left_outer", "dedup_event_time"
+TRANSFORM = "rocksdb_tws_pandas_processing"
+Fields = Sequence[StructField]
+
+
+def copy(tmp_path: Path, case: str = AGGREGATION, name: str = "new") -> Path:
+    root = tmp_path / name
+    shutil.copytree(checkpoint_of(case), root)
+    return root
+
+
+def newest_offsets(root: Path) -> Path:
+    return max((root / "offsets").glob("[0-9]*"), key=lambda file: int(file.name))
+
+
+def edit_offsets(root: Path, change: Callable[[list[str]], list[str]]) -> None:
+    file = newest_offsets(root)
+    file.write_text("\n".join(change(file.read_text().split("\n"))))
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+
+
+def with_conf(**conf: str) -> Callable[[list[str]], list[str]]:
+    def change(lines: list[str]) -> list[str]:
+        header = json.loads(lines[1])
+        header["conf"] |= {key.replace("__", "."): value for key, value in conf.items()}
+        return [lines[0], json.dumps(header), *lines[2:]]
+
+    return change
+
+
+def with_fields(
+    root: Path, key: Callable[[Fields], Fields] = list, value: Callable[[Fields], Fields] = list
+) -> Path:
+    """Other fields in the schema of the only store."""
+    folder = root / "state" / "0" / "0"
+    file = folder / "_metadata" / "schema"
+    schema = parse_state_schema(file.read_bytes())
+    for each in file.parent.glob(".*.crc"):
+        each.unlink()
+    pair = (
+        StructType(tuple(key(schema.key.fields))),
+        StructType(tuple(value(schema.value.fields))),
+    )
+    write_schema(folder, *pair)
+    return root
+
+
+def lines(old: Path, new: Path | None = None, **options: Any) -> dict[str, Any]:
+    """The lines that are not ok by their rule; and the verdict."""
+    report = api.preflight(str(old), None if new is None else str(new), **options)
+    rows: list[Any] = list(report.primary.rows)
+    assert report.summary["verdict"] == max(
+        (row["verdict"] for row in rows), key=lambda word: Restarts(word).rank
+    )
+    found = {row["rule"]: row for row in rows if row["verdict"] != "ok"}
+    assert {finding.kind.id for finding in report.findings} == set(found)
+    return found
+
+
+@pytest.mark.parametrize("case", [AGGREGATION, JOIN, ONCE, TRANSFORM, "fmgws_event_ignore"])
+def test_the_same_query_goes_on(case: str) -> None:
+    old = checkpoint_of(case)
+    report = api.preflight(str(old), str(old))
+    bad = [row for row in report.primary.rows if row["verdict"] not in ("ok", "unknown")]
+    moved = [row for row in bad if row["rule"] == "SS489"]  # a fixture is not where it was made
+    assert bad == moved
+
+
+def reversed_fields(fields: Fields) -> Fields:
+    return fields[::-1]
+
+
+def renamed(fields: Fields) -> Fields:
+    return [replace(fields[0], name="other"), *fields[1:]]
+
+
+def of_int(fields: Fields) -> Fields:
+    return [replace(fields[0], data_type=INTEGER), *fields[1:]]
+
+
+def one_more(fields: Fields) -> Fields:
+    return [*fields, StructField("count", LONG)]
+
+
+def nullable(fields: Fields) -> Fields:
+    return [replace(field, nullable=True) for field in fields]
+
+
+def expression(fields: Fields) -> Fields:
+    return [replace(fields[0], name="_groupingexpression"), *fields[1:]]
+
+
+def twice(fields: Fields) -> Fields:
+    return [fields[0], *fields]
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"),
+    [
+        (renamed, "SS431"),
+        (of_int, "SS430"),
+        (one_more, "SS430"),
+        (expression, "SS431"),
+    ],
+)
+def test_a_change_of_the_key(change: Any, rule: str, tmp_path: Path) -> None:
+    assert set(lines(checkpoint_of(AGGREGATION), with_fields(copy(tmp_path), key=change))) == {rule}
+
+
+@pytest.mark.parametrize(
+    ("change", "rule"), [(renamed, "SS442"), (one_more, "SS440"), (of_int, "SS440")]
+)
+def test_a_change_of_the_value(change: Any, rule: str, tmp_path: Path) -> None:
+    new = with_fields(copy(tmp_path), value=change)
+    assert set(lines(checkpoint_of(AGGREGATION), new)) == {rule}
+
+
+PAIR = [StructField("min", LONG), StructField("max", LONG)]
+
+
+def test_aggregates_that_change_places_are_silent(tmp_path: Path) -> None:
+    old = with_fields(copy(tmp_path, name="old"), value=lambda _: PAIR)
+    new = with_fields(copy(tmp_path), value=lambda _: PAIR[::-1])
+    (line,) = lines(old, new).values()
+    assert (line["rule"], line["verdict"]) == ("SS441", "silent")
+    assert (line["old"], line["new"]) == ("min bigint, max bigint", "max bigint, min bigint")
+
+
+def test_fields_of_one_name_and_type_are_never_safe(tmp_path: Path) -> None:
+    old = with_fields(copy(tmp_path, name="old"), value=lambda _: [PAIR[0], PAIR[0]])
+    new = with_fields(copy(tmp_path), value=lambda _: [PAIR[0], PAIR[0]])
+    (line,) = lines(old, new).values()
+    assert (line["rule"], line["verdict"]) == ("SS443", "unknown")
+    assert "order" in line["what_to_do"]
+
+
+def test_an_expression_that_nothing_names_is_not_known(tmp_path: Path) -> None:
+    old, new = (with_fields(copy(tmp_path, name=n), key=expression) for n in ("old", "new"))
+    assert set(lines(old, new)) == {"SS433"}
+
+
+def test_a_field_may_become_stricter_and_not_nullable(tmp_path: Path) -> None:
+    strict = with_fields(
+        copy(tmp_path, name="strict"), value=lambda _: [StructField("min", LONG, nullable=False)]
+    )
+    loose = with_fields(copy(tmp_path), value=lambda _: [PAIR[0]])
+    assert not lines(loose, strict)
+    assert set(lines(strict, loose)) == {"SS440"}
+
+
+def test_a_serialized_buffer_names_no_function(tmp_path: Path) -> None:
+    new = with_fields(copy(tmp_path), value=lambda _: [StructField("buf", LONG)])
+    assert set(lines(new, new)) == {"SS444"}
+
+
+@pytest.mark.parametrize(
+    ("conf", "rule", "verdict"),
+    [
+        ({"spark.sql.shuffle.partitions": "400"}, "SS402", "ignored"),
+        ({"streaming.stateStore.compression.codec": "zstd"}, "SS401", "ignored"),
+        ({"spark.sql.streaming.stateStore.providerClass": "com.example.Mine"}, "SS403", "ignored"),
+        ({"spark.sql.streaming.stateStore.stateSchemaCheck": "false"}, "SS448", "unknown"),
+        ({"spark.executor.memory": "8g"}, "SS406", "unknown"),
+    ],
+)
+def test_a_conf_alone(conf: dict[str, str], rule: str, verdict: str) -> None:
+    (line,) = lines(checkpoint_of(AGGREGATION), conf=conf).values()
+    assert (line["rule"], line["verdict"]) == (rule, verdict)
+    assert line["new"] == next(iter(conf.values()))
+
+
+def test_a_conf_that_the_state_does_not_depend_on_is_free() -> None:
+    conf = {"spark.sql.streaming.minBatchesToRetain": "7"}
+    assert not lines(checkpoint_of(AGGREGATION), conf=conf)
+
+
+def test_a_conf_that_an_older_release_did_not_record_has_the_old_default() -> None:
+    old = Path(str(checkpoint_of(AGGREGATION)).replace("4.3.0", "3.5.9"))
+    conf = {"spark.sql.streaming.stateStore.rowChecksum.enabled": "true"}
+    assert set(lines(old, conf=conf)) == {"SS404"}
+
+
+def test_another_number_of_sources_is_refused_in_the_words_of_spark(tmp_path: Path) -> None:
+    new = copy(tmp_path)
+    edit_offsets(new, lambda texts: [*texts, "0"])
+    (line,) = lines(checkpoint_of(AGGREGATION), new).values()
+    assert line["rule"] == "SS411"
+    assert "sources in the checkpoint offsets" in line["spark"]
+    assert (line["old"][:2], line["new"][:2]) == ("1:", "2:")
+
+
+def test_another_kind_of_source_is_seen_by_its_offset(tmp_path: Path) -> None:
+    new = copy(tmp_path)
+    edit_offsets(new, lambda texts: [*texts[:2], '{"logOffset":3}'])
+    (line,) = lines(checkpoint_of(AGGREGATION), new).values()
+    assert (line["rule"], line["new"]) == ("SS412", "files")
+
+
+def test_topics_that_are_others_have_to_be_checked(tmp_path: Path) -> None:
+    old, new = copy(tmp_path, name="old"), copy(tmp_path)
+    for root, topic in ((old, "orders"), (new, "orders_test")):
+        edit_offsets(root, lambda texts, topic=topic: [*texts[:2], f'{{"{topic}":{{"0":7}}}}'])
+    (line,) = lines(old, new).values()
+    assert (line["rule"], line["old"]) == ("SS416", "Kafka topics of orders")
+
+
+def test_operators_are_compared_where_the_release_does(tmp_path: Path) -> None:
+    old, new = checkpoint_of(AGGREGATION), checkpoint_of(ONCE)
+    assert "SS421" in lines(old, new)
+    assert "SS422" in lines(old, new, to_spark="3.5")
+    for file in (shutil.copytree(old, tmp_path / "old") / "state" / "0" / "_metadata").glob("*"):
+        file.unlink()
+    assert "SS423" in lines(tmp_path / "old", new)
+
+
+def test_what_is_wrong_with_the_old_checkpoint_is_said(tmp_path: Path) -> None:
+    old = copy(tmp_path, name="old")
+    (old / "metadata").unlink()
+    newest = max(int(file.stem) for file in (old / "state/0/0").glob("*.delta"))
+    (old / f"state/0/0/{newest}.delta").unlink()
+    found = lines(old)
+    assert set(found) == {"SS484", "SS481"}
+    assert f"needs {newest}.delta" in found["SS481"]["spark"]
+
+
+def test_a_batch_without_commit_runs_again_with_its_offsets() -> None:
+    report = api.preflight(str(checkpoint_of("uncommitted")))
+    (line,) = [row for row in report.primary.rows if row["rule"] == "SS483"]
+    assert line["verdict"] == "ok"
+    assert "runs again, up to the offsets" in line["spark"]
+
+
+def test_a_moved_transform_with_state_names_schemas_that_are_elsewhere() -> None:
+    assert "SS489" in lines(checkpoint_of(TRANSFORM))
+
+
+def test_modes_and_variables_are_compared() -> None:
+    found = lines(checkpoint_of(TRANSFORM), checkpoint_of("rocksdb_tws_pandas_event"))
+    assert found["SS460"]["spark"].startswith("STATE_STORE_INVALID_CONFIG_AFTER_RESTART")
+
+
+def test_a_release_that_no_rule_knows_is_an_error() -> None:
+    with pytest.raises(CheckpointError, match="expected one that the rules know"):
+        api.preflight(str(checkpoint_of(AGGREGATION)), to_spark="4.9")
+    assert run("preflight", checkpoint_of(AGGREGATION), "--to-spark", "4.9").code == 2
+
+
+def test_exit_codes_follow_the_gate(tmp_path: Path) -> None:
+    old = checkpoint_of(AGGREGATION)
+    silent = with_fields(copy(tmp_path), value=renamed)
+    assert run("preflight", old, old).code == 0
+    assert run("preflight", old, silent).code == 1
+    assert run("preflight", old, silent, "--fail-on", "never").code == 0
+    free = ("--conf", "spark.executor.memory=8g")
+    assert run("preflight", old, *free).code == 0
+    assert run("preflight", old, *free, "--fail-on", "warning").code == 1
+
+
+def test_every_format_has_the_verdict(tmp_path: Path) -> None:
+    old, new = checkpoint_of(AGGREGATION), with_fields(copy(tmp_path), value=renamed)
+    envelope = run("preflight", old, new, "-o", "json").json
+    assert envelope["summary"]["verdict"] == "silent"
+    assert envelope["rows"][0].keys() >= {"item", "verdict", "old", "new", "spark", "what_to_do"}
+    for output in ("markdown", "html", "table"):
+        assert "silent" in run("preflight", old, new, "-o", output).out
+    suite = ET.fromstring(run("preflight", old, new, "-o", "junit").out)
+    failed = [
+        case.get("name") for case in suite.iter("testcase") if case.find("failure") is not None
+    ]
+    assert failed == ["SS442 aggregate replaced by another"]
+
+
+def test_an_open_checkpoint_has_the_method() -> None:
+    opened = api.open_checkpoint(str(checkpoint_of(AGGREGATION)))
+    report = opened.preflight(conf={"spark.sql.shuffle.partitions": "400"})
+    assert report.summary["verdict"] == "ignored"

@@ -1,0 +1,80 @@
+"""The rules of restarts: each release has one for everything that is compared, with its source."""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from documentation.restarts import RECORDS
+from restarts.changes import CHANGES
+
+from inspector import docs
+from inspector.exceptions import CheckpointError
+from inspector.findings.restart_rules import (
+    RELEASES,
+    RULES,
+    RestartRule,
+    Restarts,
+    release_of,
+    rule_of,
+)
+
+
+def test_ids_are_there_once_and_are_of_no_finding_of_an_audit() -> None:
+    ids = [rule.id for rule in RULES]
+    assert len(set(ids)) == len(ids)
+    assert all(re.fullmatch(r"SS4\d\d", each) for each in ids)
+
+
+@pytest.mark.parametrize("about", sorted({rule.about for rule in RULES}))
+def test_no_two_rules_of_a_release_are_about_one_thing(about: str) -> None:
+    rules = [rule for rule in RULES if rule.about == about]
+    spans = sorted((rule.first, rule.last) for rule in rules)
+    assert all(first <= last for first, last in spans)
+    assert all(a[1] < b[0] for a, b in pairwise(spans))
+    for rule in rules:
+        for release in (rule.since, rule.until):
+            assert rule_of(about, release) is rule
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)
+def test_a_rule_has_its_source_and_is_explained(rule: RestartRule) -> None:
+    assert re.match(r"[A-Z]\w+", rule.source)
+    assert rule.does.endswith(".")
+    text = docs.lookup(rule.id)
+    assert text is not None
+    assert rule.does.split(". ")[0] in text
+    refused = rule.verdict is Restarts.REFUSED
+    assert bool(rule.error) == refused
+    if refused:
+        assert rule.spark.startswith(f"{rule.error} (Spark {rule.releases})")
+
+
+def test_a_rule_is_shown_by_a_change_that_was_made() -> None:
+    names = {change.name for change in CHANGES}
+    assert {rule.shown_by for rule in RULES} - {None} <= names
+    made = json.loads((RECORDS / f"{RELEASES[-1]}.json").read_text("utf-8"))["changes"]
+    assert set(made) <= names
+    decided = {r for change in made.values() for run in change["on"].values() for r in run["rules"]}
+    assert decided <= {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("file", sorted(RECORDS.glob("*.json")), ids=lambda file: file.stem)
+def test_nothing_was_said_that_spark_did_not_do(file: Path) -> None:
+    record = json.loads(file.read_text("utf-8"))
+    assert record["spark"].startswith(file.stem)
+    assert record["score"].get("wrong", 0) == 0
+    assert sum(record["score"].values()) >= 60
+
+
+def test_a_release_that_no_rule_knows_is_refused() -> None:
+    assert release_of(None) == RELEASES[-1]
+    assert release_of("4.1.4") == "4.1"
+    for text in ("4.9", "2.4", "x"):
+        with pytest.raises(CheckpointError, match=r"the rules know: 3\.5 to 4\.3"):
+            release_of(text)
+    with pytest.raises(LookupError):
+        rule_of("time-mode", "3.5")
