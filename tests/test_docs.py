@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "inspector" / "docs"
 FILES = [ROOT / "README.md", *sorted(FOLDER.rglob("*.md"))]
 MOST_LINES = 300
-LISTS = {"spark-errors", "findings", "symptoms", "tables"}
+LISTS = {"spark-errors", "findings", "symptoms", "tables", "restart-rules", "restarts"}
 """Pages that list all there is of a kind, in which one looks up an entry."""
 
 COMMANDS = inspector.list_commands(click.Context(inspector))

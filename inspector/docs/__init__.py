@@ -31,7 +31,7 @@ PAGES = (
     "how-to/object-stores",
     "how-to/page",
     "how-to/ci-gate",
-    "how-to/preflight",
+    "how-to/deployment",
     "how-to/fleet",
     "how-to/notebook",
     "how-to/keys",

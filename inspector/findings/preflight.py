@@ -153,11 +153,11 @@ class Preflight:
         self,
         item: str,
         about: str,
-        old: str | None = None,
-        new: str | None = None,
+        *sides: str | None,
         detail: str = "",
         store: tuple[int, str | None] = (-1, None),
     ) -> Line:
+        old, new = (*sides, None, None)[:2]
         operator_id = None if store[0] < 0 else store[0]
         return Line(item, rule_of(about, self._release), old, new, detail, operator_id, store[1])
 
@@ -169,7 +169,7 @@ class Preflight:
         restart = restart_of(checkpoint, self._problems)
         for obstacle in restart.obstacles[:1]:
             yield self._line(
-                *("files that a restart reads", "not-restorable", obstacle.name, None),
+                *("files that a restart reads", "not-restorable", obstacle.name),
                 detail=restart.sentence,
             )
         if not restart.obstacles:

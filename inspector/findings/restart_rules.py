@@ -318,7 +318,7 @@ RULES: tuple[RestartRule, ...] = (
         to_do=_NEW,
         source="HDFSBackedStateStoreProvider.loadMap, RocksDB.load",
         shown_by="no-state->min-max",
-        error="CANNOT_LOAD_STATE_STORE",
+        error="an error that state files are missing (CANNOT_LOAD_STATE_STORE)",
         until="4.1",
     ),
     RestartRule(
@@ -605,7 +605,7 @@ RULES: tuple[RestartRule, ...] = (
         "wrong",
         source=f"{_START}, HDFSBackedStateStoreProvider.loadMap, RocksDB.load",
         shown_by="newest_state_gone",
-        error="CANNOT_LOAD_STATE_STORE, or the class that the line names",
+        error="the error class that the line names",
     ),
     RestartRule(
         *("SS482", "restorable-unknown", _UNKNOWN, "file that a restart reads"),

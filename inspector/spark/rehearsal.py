@@ -11,7 +11,7 @@ from inspector.discovery.query_sources import STAND_IN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming import StreamingQuery
+    from pyspark.sql.streaming.query import StreamingQuery
 
 StartQuery = Callable[..., "StreamingQuery"]
 _ALONE = "rows"
