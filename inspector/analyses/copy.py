@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from inspector import __version__
 from inspector.analyses.shared.common import file_bytes, store_ids
-from inspector.analyses.shared.declare import Option, View, analysis
+from inspector.analyses.shared.declare import Option, analysis
 from inspector.analyses.shared.evicting import (
     LEFTOVERS,
     ROWS,
@@ -174,9 +174,9 @@ def copy(  # noqa: PLR0913 - the options of one command
         bool,
         Option("Write one snapshot in place of a snapshot and its deltas (HDFS-backed state)."),
     ] = False,
-    plan: Annotated[bool, View("Write nothing: say what would be evicted, and what it does.")] = (
-        False
-    ),
+    plan: Annotated[
+        bool, Option("Write nothing: say what would be evicted, and what it does.")
+    ] = False,
     stopped: Annotated[
         bool,
         Option("Believe that the query is stopped, though there are files newer than its commit."),
