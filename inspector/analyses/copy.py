@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from inspector import __version__
 from inspector.analyses.shared.common import file_bytes, store_ids
@@ -46,6 +46,7 @@ from inspector.estimates.heap import of_rows
 from inspector.exceptions import CheckpointError, EngineError, SourceNotWholeError
 from inspector.facts.copied import Evicted, EvictedKey, RowPrints, WrittenFiles
 from inspector.facts.expired import LeftoverClass
+from inspector.findings.catalogue import WRONG_PARTITION
 from inspector.findings.judge import judge_integrity
 from inspector.merge.collect import Facts
 from inspector.model import (
@@ -127,23 +128,10 @@ class EvictedKeyRow(t.StoreRow, table="keys"):
     value_bytes: t.ValueBytes
 
 
-def _check(parsed: Mapping[str, Any]) -> str | None:
-    """What is wrong with the options together."""
-    evict, named = parsed["evict"], parsed["key"] or parsed["where"]
-    if evict not in (None, LEFTOVERS, ROWS, *_CLASSES):
-        return f"--evict {evict}: expected {LEFTOVERS}, {ROWS}, or one of {', '.join(_CLASSES)}"
-    if evict == ROWS and not named:
-        return "--evict rows needs --key or --where"
-    if parsed["plan"] and not (evict or named):
-        return "--plan says what is evicted: give --evict, --key or --where"
-    return None
-
-
 @analysis(
     uses=(KEYS, RULES, redacting(Redact.NONE), WORK, SCHEMAS, PART[:1], AT_VERSION),
     tables=(CopiedRow, EvictionRow, EvictedKeyRow),
     facts=FACTS,
-    check=_check,
 )
 def copy(  # noqa: PLR0913 - the options of one command
     path: str | Run,
@@ -217,16 +205,33 @@ def copy(  # noqa: PLR0913 - the options of one command
             what it should be.
     """
     run = Run.start(path, options)
-    named = KeyFilter(run.options.keys, run.options.where)
-    eviction = None
-    if evict is not None or named:
-        every = (Certainty.PROVEN, Certainty.INFERRED)
-        certainties = every[: 1 + (certainty == "inferred")]
-        eviction = Eviction(evict or ROWS, by, operator, certainties, named)
-    elif by is not None or operator is not None:
-        raise CheckpointError("--by and --operator are for rows that are evicted: give --evict")
-    given = run.options.storage_options if dest_storage_options is None else dest_storage_options
+    eviction = _eviction_of(run.options, evict, by, operator, inferred=certainty == "inferred")
+    if plan and eviction is None:
+        raise CheckpointError("a plan says what is evicted: give --evict, --key or --where")
+    given = dest_storage_options or run.options.storage_options
     return _Copy(run, dest, given, eviction, compact=compact, stopped=stopped).report(plan=plan)
+
+
+def _eviction_of(
+    options: Options, evict: str | None, by: str | None, operator: int | None, *, inferred: bool
+) -> Eviction | None:
+    """What is evicted; None if nothing is.
+
+    Raises:
+        CheckpointError: the options do not fit each other.
+    """
+    keys = KeyFilter(options.keys, options.where)
+    if evict is None and not keys:
+        if by is not None or operator is not None:
+            raise CheckpointError("--by and --operator are for rows that are evicted: give --evict")
+        return None
+    if evict not in (None, LEFTOVERS, ROWS, *_CLASSES):
+        words = ", ".join((LEFTOVERS, ROWS, *_CLASSES))
+        raise CheckpointError(f"got {evict!r} to evict, expected one of {words}")
+    if evict == ROWS and not keys:
+        raise CheckpointError("rows are evicted that --key or --where names: give one")
+    certainties = (Certainty.PROVEN, *((Certainty.INFERRED,) if inferred else ()))
+    return Eviction(evict or ROWS, by, operator, certainties, keys)
 
 
 class _Copy:
@@ -252,12 +257,9 @@ class _Copy:
                 "and not written; leave out --compact: the copy has no older versions in any case",
                 run.checkpoint.root,
             )
-        ways = eviction.ways(self._checkpoint).values() if eviction is not None else ()
-        self._erases = (
-            eviction is not None
-            and bool(eviction.keys)
-            and {way.way for way in ways if not way.effect.refused} == {REMOVAL}
-        )
+        self._ways = {} if eviction is None else eviction.ways(run.checkpoint)
+        used = {way.way for way in self._ways.values() if not way.effect.refused}
+        self._erases = eviction is not None and bool(eviction.keys) and used == {REMOVAL}
         # Behind a chain, a removal would leave the bytes in the files of the chain.
         self._compact = compact or (self._erases and can_compact)
 
@@ -353,12 +355,12 @@ class _Copy:
         Raises:
             CheckpointError: says whose they are.
         """
-        ways = {} if self._eviction is None else self._eviction.ways(self._checkpoint)
         for name, count in sorted(rows.items()):
-            if count and name in ways and ways[name].effect.refused:
+            effect = self._ways[name].effect
+            if count and effect.refused:
                 raise CheckpointError(
                     f"operator {name.operator_id}, store {name.store_name}: "
-                    f"{counted(count, 'row')} cannot be evicted. {ways[name].effect.words}",
+                    f"{counted(count, 'row')} cannot be evicted. {effect.words}",
                     self._checkpoint.root,
                 )
 
@@ -398,12 +400,6 @@ class _Copy:
                 place.write(relative, chunks)
 
     def _record(self, done: Facts, *, appended: bool) -> CopyRecord:
-        ways = {} if self._eviction is None else self._eviction.ways(self._checkpoint)
-        evicted = {
-            (name, kind): fact
-            for name, by_class in done.merged(Evicted).items()
-            for kind, fact in by_class.items()
-        }
         return CopyRecord(
             source=shown(self._checkpoint.storage.url),
             query_id=self._checkpoint.logs.query_id,
@@ -413,8 +409,9 @@ class _Copy:
             made_by=__version__,
             evicted=tuple(
                 f"{counted(fact.rows, 'row')} ({kind}) of operator {name.operator_id}, store "
-                f"{name.store_name}, by {ways[name].way}"
-                for (name, kind), fact in sorted(evicted.items(), key=str)
+                f"{name.store_name}, by {self._ways[name].way}"
+                for name, by_class in sorted(done.merged(Evicted).items())
+                for kind, fact in sorted(by_class.items())
             ),
         )
 
@@ -503,25 +500,25 @@ class _Copy:
     def _evictions(self, done: Facts) -> Iterator[Table]:
         if self._eviction is None:
             return
-        checkpoint, ways = self._checkpoint, self._eviction.ways(self._checkpoint)
+        checkpoint = self._checkpoint
         layout = usual_layout(checkpoint, self._version)
         row_bytes = sum(p.key_bytes + p.value_bytes for p in done.sums(RowPrints).values())
         disk = sum(written.bytes for written in done.sums(WrittenFiles).values())
         rows = []
         for name, by_class in sorted(done.merged(Evicted).items()):
-            for kind, fact in sorted(by_class.items(), key=str):
+            for kind, fact in sorted(by_class.items()):
                 size = fact.key_bytes + fact.value_bytes
                 heap = of_rows(fact.rows, fact.key_bytes, fact.value_bytes, layout, RETAINED)
                 rows.append(
                     EvictionRow(
                         **store_ids(checkpoint, name),
-                        class_=str(kind),
-                        way=ways[name].way,
+                        class_=kind,
+                        way=self._ways[name].way,
                         rows=fact.rows,
                         row_bytes=size,
                         disk_bytes=round(disk * size / (row_bytes + size)),
                         heap_bytes=heap.total if checkpoint.provider.keeps_maps else None,
-                        effect=ways[name].effect.words,
+                        effect=self._ways[name].effect.words,
                     )
                 )
         yield EvictionRow.table("evicted", rows, empty="there is nothing to evict")
@@ -615,5 +612,5 @@ def _damage(run: Run, facts: Facts) -> Iterator[Problem]:
         if not (spared or older or problem.slug in _HARMLESS):
             yield problem
     for finding in judge_integrity(checkpoint, version, facts, ()):
-        if finding.kind.id == "SS107":
+        if finding.kind is WRONG_PARTITION:
             yield Problem("wrong-partition", finding.evidence, checkpoint.root)
