@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from inspector.analyses.shared.run import Run as Run
     from inspector.analyses.shared.store_tables import StoreTable as StoreTable
     from inspector.analyses.sharing import sharing as sharing
+    from inspector.analyses.simulate import simulate as simulate
     from inspector.analyses.sizes import sizes as sizes
     from inspector.analyses.timeline import timeline as timeline
     from inspector.analyses.top import top as top

@@ -30,7 +30,8 @@ EXPLAIN = "explain"
 
 HELP_ORDER = (
     *("audit", "info", "files", "verify", "sizes", "sharing", "memory", "leftovers"),
-    *("timeline", "watch", "top", "rows", "history", "diff", "export", "copy", "trend", EXPLAIN),
+    *("timeline", "simulate", "watch", "top", "rows"),
+    *("history", "diff", "export", "copy", "trend", EXPLAIN),
 )
 """The order of the help: from the whole to the single key. Others follow by their names."""
 

@@ -19,6 +19,7 @@ from inspector.discovery.unknown_watermarks import (
     recorded,
     sees_watermark,
 )
+from inspector.discovery.what_if import scenario_of
 from inspector.model import Certainty, FileKind, TimeoutKind
 from inspector.operators import deduplicate, deduplicate_within_watermark
 from inspector.operators.aggregation import COMPLETE
@@ -31,6 +32,7 @@ from inspector.operators.physical import fed_by_sources
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import is_list
+from inspector.operators.what_if import Scenario
 from inspector.sparktypes import field_at, is_int64, to_json
 from inspector.sparktypes.key_encoders import KeyEncoder
 
@@ -210,9 +212,21 @@ def _store_task(
         written_values=_written_values(schema),
         column_family=layout.column_family,
         key_encoder=_key_encoder(operator, name, schema),
+        scenario=_scenario(checkpoint, operator, name, request),
         several_values=schema is not None
         and is_list(operator.metadata, schema, operator.layout.store_names),
     )
+
+
+def _scenario(
+    checkpoint: Checkpoint, operator: Operator, store: str, request: Request
+) -> Scenario | None:
+    if request.what_if is None:
+        return None
+    found = scenario_of(checkpoint, operator, store, request.what_if)
+    if not isinstance(found, Scenario):
+        return None
+    return replace(found, kind=found.kind or request.timeout_kind)
 
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:

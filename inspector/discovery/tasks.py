@@ -10,6 +10,7 @@ from inspector.codec import Message
 from inspector.model import BatchClock, Certainty, KeyRange, StoreFile, StoreId, Subset, TimeoutKind
 from inspector.operators.rule import ExpiryField
 from inspector.operators.transform_with_state import Family
+from inspector.operators.what_if import Scenario, WhatIf
 from inspector.sparktypes.key_encoders import KeyEncoder
 
 SMALL_FILE_BYTES = 32 << 10
@@ -34,6 +35,7 @@ class Request:
         timeout_kind: which clock the timers of group state follow, if the user said so.
         subset: decode and check the files of this part alone, each for itself: no version is
             replayed.
+        what_if: a change of the query, whose rows are counted version by version.
     """
 
     fit: bool = False
@@ -47,6 +49,7 @@ class Request:
     partitions: bool = False
     timeout_kind: TimeoutKind | None = None
     subset: Subset | None = None
+    what_if: WhatIf | None = None
 
 
 ALL_LEFTOVERS = Request(leftover_limit=0)
@@ -87,6 +90,7 @@ class StoreTask:
         key_encoder: how the provider arranges its keys. several_values: a value holds several rows.
         cross_checks: what its batches cannot have written
             (:mod:`inspector.passes.cross_checks`).
+        scenario: what the requested change of the query is to its rows.
     """
 
     store_name: str
@@ -115,6 +119,7 @@ class StoreTask:
     key_encoder: KeyEncoder = field(default_factory=KeyEncoder)
     several_values: bool = False
     cross_checks: tuple[str, ...] = ()
+    scenario: Scenario | None = None
 
 
 @dataclass(frozen=True)

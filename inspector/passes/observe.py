@@ -23,6 +23,7 @@ from inspector.facts.fact import Observed
 from inspector.facts.heap_prefixes import LivePrefixes
 from inspector.facts.inherited import Inherited
 from inspector.facts.misplaced import MisplacedKeys, Rehashed
+from inspector.facts.simulated import Simulation
 from inspector.facts.sizes import LiveSizes
 from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
@@ -144,6 +145,9 @@ class StorePass:
         fields = store.session_fields
         self._prefixes = LivePrefixes(fields) if fields else None
         self._rewrites = Rewrites() if task.request.rewrites else None
+        self._simulation = (
+            Simulation(store.scenario, store.expiry, task.clocks) if store.scenario else None
+        )
         self.life = Lifetime(task, store, reader.store, self.state)
         self._crossed = CrossChecks(task, store)
 
@@ -298,6 +302,8 @@ class StorePass:
             yield Observed(self._reader.store, change.version, found)
         if self._rewrites is not None:
             self._rewrites.update(change, self.state)
+        if self._simulation is not None:
+            self._simulation.update(change, self.state)
         yield from self.life.update(change)
         if change.rebased and change.version == self._task.repartitioned:
             inherit(self.state, self.life, self._origins())
@@ -341,6 +347,9 @@ class StorePass:
         store, version = self._reader.store, self._task.version
         if self._rewrites is not None:
             yield Observed(store, version, self._rewrites.observe(self.state))
+        for at, rows in self._simulation.observe() if self._simulation is not None else ():
+            speaks = self._task.speaks_for_files
+            yield Observed(store, at, rows if speaks else replace(rows, stores=0, whole=0))
         placement = placement_of(self._task, self._store)
         if placement is not None and self._task.request.fit:
             yield Observed(store, version, MisplacedKeys.observe(self.state, placement))

@@ -1,0 +1,280 @@
+"""``simulate``: the rows, bytes and heap that a changed query would have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.heap import MemoryOptions, heap_by_store, usual_layout
+from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
+from inspector.analyses.shared.run import Run
+from inspector.discovery.tasks import Request
+from inspector.discovery.what_if import scenario_of
+from inspector.estimates.heap import of_rows
+from inspector.exceptions import CheckpointError
+from inspector.facts.simulated import SimulatedRows
+from inspector.facts.versions import VersionFacts
+from inspector.findings.durations import duration_text
+from inspector.model import StoreName
+from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.user_rules import parse_duration
+from inspector.operators.what_if import WhatIf
+from inspector.render import tabular as t
+from inspector.render.report import Report
+from inspector.render.units import bytes_text, counted
+
+EXACT, AT_LEAST, INFERRED, UNCHANGED = "exact", "at least", "inferred", "unchanged"
+_CHANGES = {
+    "watermark_delay": "a watermark delay of",
+    "timeout": "a timeout of",
+    "ttl": "a TTL of",
+    "dedup_within": "dropDuplicatesWithinWatermark of",
+}
+_LATE = "what was dropped as late would have been kept, and is in no file; exact if nothing was"
+_BEFORE = "rows that went before the oldest version would still be there"
+FOOTNOTE = (
+    "The same input, batch by batch, as the versions that can be read show it. Exact: by the "
+    "clocks of the real rows, with nothing missing. At least: rows that went before the oldest "
+    "version would still be there, and rows that were dropped as late are in no file. The heap is "
+    "an estimate for two retained versions."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedRow(t.StoreRow, table="simulated", empty="the query keeps no state"):
+    """One store as it is and as it would be."""
+
+    operator_name: Annotated[t.OperatorName | None, t.Rank(11)]
+    rows: Annotated[t.Rows, t.Rank(3)]
+    rows_then: Annotated[t.Rows, "Rows that there would be.", t.Rank(1)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+    row_bytes_then: Annotated[t.RowBytes, "Key and value bytes that there would be.", t.Rank(2)]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Title("heap"), t.Rank(8), t.ESTIMATE]
+    heap_bytes_then: Annotated[
+        t.HeapBytes | None, "Heap that there would be.", t.Title("heap then"), t.Rank(7), t.ESTIMATE
+    ]
+    peak_rows: Annotated[t.Rows, "The most rows of any version that can be read.", t.Rank(12)]
+    peak_rows_then: Annotated[t.Rows, "The most rows that there would have been.", t.Rank(5)]
+    peak_bytes_then: Annotated[t.RowBytes, "The most bytes that there would have been.", t.Rank(9)]
+    peak_heap_bytes_then: Annotated[
+        t.HeapBytes | None, "Heap at that moment.", t.Title("peak heap then"), t.WIDE, t.ESTIMATE
+    ]
+    peak_batch_id: Annotated[t.BatchId | None, "The batch of the most bytes.", t.WIDE]
+    certainty: Annotated[t.Text, "`exact`, `at least`, `inferred` or `unchanged`.", t.Rank(6)]
+    why: Annotated[t.Text | None, "Why it is unchanged, or what is assumed.", t.Rank(13)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatedBatchRow(t.StoreRow, table="batches", empty="no version can be restored"):
+    """One store after one batch, as it was and as it would have been."""
+
+    batch_id: Annotated[t.BatchId, t.Rank(1)]
+    batch_timestamp_ms: Annotated[t.BatchTimestampMs | None, t.Rank(6)]
+    rows: Annotated[t.Rows, t.Rank(3)]
+    rows_then: Annotated[t.Rows, "Rows that there would have been.", t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(5)]
+    row_bytes_then: Annotated[t.RowBytes, "Bytes that there would have been.", t.Rank(4)]
+
+
+def _wrong(values: Mapping[str, Any]) -> str | None:
+    if sum(values.get(name) is not None for name in _CHANGES) != 1:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in _CHANGES)
+        return f"expected one change of the query: one of {flags}"
+    return None
+
+
+FACTS = Request()
+
+
+@analysis(
+    uses=(RULES, WORK, SCHEMAS, PART, AT_VERSION),
+    tables=(SimulatedRow, SimulatedBatchRow),
+    facts=FACTS,
+    many=True,
+    check=_wrong,
+)
+def simulate(  # noqa: PLR0913 - each change is an option of the command
+    path: str | Run,
+    options: Options | None = None,
+    *,
+    watermark_delay: Annotated[
+        str | None, Option("The delay of withWatermark, such as 1h.", metavar="DURATION")
+    ] = None,
+    timeout: Annotated[
+        str | None,
+        Option("The timeout of group state after the last call for a key.", metavar="DURATION"),
+    ] = None,
+    ttl: Annotated[
+        str | None, Option("The TTL of the variables of transformWithState.", metavar="DURATION")
+    ] = None,
+    dedup_within: Annotated[
+        str | None,
+        Option(
+            "dropDuplicatesWithinWatermark with a watermark of this delay, in place of the "
+            "deduplication that there is.",
+            metavar="DURATION",
+        ),
+    ] = None,
+    old_delay: Annotated[
+        str | None,
+        Option(
+            "The watermark delay that the query has, where its schemas do not say it.",
+            metavar="DURATION",
+        ),
+    ] = None,
+) -> Report:
+    """What another watermark delay, timeout or TTL would do: rows, bytes and heap, now and at peak.
+
+    It replays every version that can be read, and lets each row go when the changed rule would.
+    """
+    texts = {
+        "watermark_delay": watermark_delay,
+        "timeout": timeout,
+        "ttl": ttl,
+        "dedup_within": dedup_within,
+        "old_delay": old_delay,
+    }
+    problem = _wrong(texts)
+    if problem is not None:
+        raise CheckpointError(problem)
+    try:
+        times = {name: parse_duration(text) for name, text in texts.items() if text is not None}
+    except ValueError as error:
+        raise CheckpointError(str(error)) from None
+    change = WhatIf(**{f"{name}_ms": time for name, time in times.items()})
+    name = next(name for name in _CHANGES if name in times)
+    run = Run.start(path, options)
+    request = replace(FACTS, what_if=change, timeout_kind=_kind(run, change))
+    sentence = f"{_CHANGES[name]} {duration_text(times[name])}"
+    return simulate_report(run.judge(run.facts(request)), change, sentence)
+
+
+def _kind(run: Run, change: WhatIf) -> Any:
+    """The clock that group state's timers follow, which only the records of all partitions show."""
+    groups = [o for o in run.checkpoint.operators if o.name in GROUP_STATE]
+    if run.options.timeout_kind is not None or not groups or change.ttl_ms is not None:
+        return run.options.timeout_kind
+    facts = run.facts(FACTS)
+    name = StoreName(groups[0].operator_id, groups[0].layout.store_names[0])
+    return facts.resolution.clock_of(name, run.version).kind or facts.resolution.usual_clock(name)
+
+
+def simulate_report(judged: Judged, change: WhatIf, sentence: str) -> Report:
+    """Each store as it is and as it would be; then batch by batch."""
+    heaps = heap_by_store(judged)
+    then = judged.facts.merged(SimulatedRows)
+    stores = judged.facts.by_store()
+    rows = [
+        _row(judged, name, versions, then.get(name, {}), heaps.get(name), change)
+        for name, versions in stores.items()
+        if judged.version in versions
+    ]
+    batches = [row for name in then for row in _batches(judged, name, stores[name], then[name])]
+    now, later = sum(row.rows for row in rows), sum(row.rows_then for row in rows)
+    size, size_then = sum(r.row_bytes for r in rows), sum(r.row_bytes_then for r in rows)
+    changed = [row for row in rows if row.certainty != UNCHANGED]
+    least = "at least " if any(row.certainty == AT_LEAST for row in changed) else ""
+    text = (
+        f"With {sentence} the state would hold {least}{counted(later, 'row')} "
+        f"({bytes_text(size_then)}) in place of {counted(now, 'row')} ({bytes_text(size)})."
+    )
+    if not changed:
+        reasons = "; ".join(sorted({str(row.why) for row in rows})) or "the state is empty"
+        text = f"With {sentence} nothing would change: {reasons}."
+    summary = judged.coverage | {
+        "rows": now,
+        "simulated_rows": later,
+        "row_bytes": size,
+        "simulated_row_bytes": size_then,
+    }
+    return judged.report(
+        "simulate",
+        (
+            SimulatedRow.table(text, rows),
+            SimulatedBatchRow.table("batches", batches),
+        ),
+        summary,
+        footnotes=(FOOTNOTE,),
+    )
+
+
+def _row(
+    judged: Judged,
+    name: StoreName,
+    versions: Mapping[int, VersionFacts],
+    then: Mapping[int, SimulatedRows],
+    heap: int | None,
+    change: WhatIf,
+) -> SimulatedRow:
+    operator = next(o for o in judged.checkpoint.operators if o.operator_id == name.operator_id)
+    scenario = scenario_of(judged.checkpoint, operator, name.store_name, change)
+    now = versions[judged.version]
+    unchanged = SimulatedRows(now.rows, now.key_bytes, now.row_bytes - now.key_bytes, 1, 1)
+    later = then.get(judged.version, unchanged)
+    peak = max(then, key=lambda v: (_size(then[v]), -v), default=judged.version)
+    at_peak = then.get(peak, unchanged)
+    if isinstance(scenario, str):
+        certainty, why = UNCHANGED, scenario
+    elif scenario.premise:
+        certainty, why = INFERRED, scenario.premise
+    elif scenario.clock_shift_ms < 0:
+        certainty, why = AT_LEAST, _LATE
+    else:
+        whole = all(one.whole == one.stores for one in (later, at_peak))
+        certainty, why = (EXACT, None) if whole else (AT_LEAST, _BEFORE)
+    return SimulatedRow(
+        **store_ids(judged.checkpoint, name),
+        rows=now.rows,
+        rows_then=later.rows,
+        row_bytes=now.row_bytes,
+        row_bytes_then=_size(later),
+        heap_bytes=heap,
+        heap_bytes_then=_heap(judged, heap, unchanged, later),
+        peak_rows=max(facts.rows for facts in versions.values()),
+        peak_rows_then=max((one.rows for one in then.values()), default=now.rows),
+        peak_bytes_then=_size(at_peak),
+        peak_heap_bytes_then=_heap(judged, heap, unchanged, at_peak),
+        peak_batch_id=peak - 1 if then else None,
+        certainty=certainty,
+        why=why,
+    )
+
+
+def _size(rows: SimulatedRows) -> int:
+    return rows.key_bytes + rows.value_bytes
+
+
+def _heap(judged: Judged, heap: int | None, now: SimulatedRows, then: SimulatedRows) -> int | None:
+    """The heap that there is, in the proportion in which the objects of the rows would change."""
+    if heap is None:
+        return None
+    layout, retain = usual_layout(judged.checkpoint, judged.version), MemoryOptions().retain
+    before, after = (
+        of_rows(one.rows, one.key_bytes, one.value_bytes, layout, retain).total
+        for one in (now, then)
+    )
+    return round(heap * after / before) if before else after
+
+
+def _batches(
+    judged: Judged,
+    name: StoreName,
+    versions: Mapping[int, VersionFacts],
+    then: Mapping[int, SimulatedRows],
+) -> Iterator[SimulatedBatchRow]:
+    for version in sorted(then):
+        clock = judged.checkpoint.clock(version)
+        ids = store_ids(judged.checkpoint, name)
+        yield SimulatedBatchRow(
+            **ids,
+            batch_id=version - 1,
+            batch_timestamp_ms=clock.timestamp_ms if clock else None,
+            rows=versions[version].rows,
+            rows_then=then[version].rows,
+            row_bytes=versions[version].row_bytes,
+            row_bytes_then=_size(then[version]),
+        )

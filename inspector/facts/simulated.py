@@ -1,0 +1,160 @@
+"""Rows as another clock or another deadline would leave them, version after version.
+
+A row is there from the version that put it to the next version that puts it or to that which
+removes it. A removal by the operator's rule is taken back, and the row goes where the changed rule
+says: in the first batch whose clock reaches its deadline. A row whose deadline had been reached
+when it was put is late and never comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from inspector.arrays import Int64s
+from inspector.facts.expiring import expiry_ms
+from inspector.facts.fact import VersionSum, fact
+from inspector.model import NO_TIMEOUT, BatchClock, BatchId, TimeoutKind
+from inspector.operators.rule import Clock, ExpiryField
+from inspector.operators.what_if import Scenario
+from inspector.state.change import Change
+from inspector.state.replay import NO_CLOCK, StateMap
+
+_NEVER = int(np.iinfo(np.int64).max)
+_COLUMNS = 6
+_START, _KEY, _VALUE, _DEADLINE, _REAL, _GONE = range(_COLUMNS)
+"""Of a row: the step that put it (-1: none), its sizes, its deadline as changed and as it was, and
+whether its operator's rule has removed it."""
+
+
+@fact("simulated")
+@dataclass(frozen=True)
+class SimulatedRows(VersionSum):
+    """Rows that a version of a store would have. Adds.
+
+    Attributes:
+        rows, key_bytes, value_bytes: of them.
+        stores: partitions. whole: those of them of which no row is missing because it went before
+            the oldest version that can be read.
+    """
+
+    rows: int = 0
+    key_bytes: int = 0
+    value_bytes: int = 0
+    stores: int = 0
+    whole: int = 0
+
+
+class Simulation:
+    """Follows one store of one partition; 48 bytes for each key.
+
+    Args:
+        scenario: what is changed. expiry: the rule that the rows go by, if there is one.
+        clocks: of the batches.
+    """
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        expiry: ExpiryField | None,
+        clocks: Iterable[BatchClock],
+    ) -> None:
+        self._scenario, self._expiry = scenario, expiry
+        self._batches = {clock.batch_id: clock for clock in clocks}
+        self._open = np.full((_COLUMNS, 0), -1, np.int64)
+        self._clocks: list[int] = []  # of each version, as it was
+        self._versions: list[int] = []
+        # Rows, key bytes and value bytes that begin with a version, less those that end.
+        self._more = np.zeros((3, 1), np.int64)
+        self._from_empty = False
+
+    def update(self, change: Change, state: StateMap) -> None:
+        """Apply one version's change."""
+        step = len(self._versions)
+        self._clocks.append(self._clock(change.version))
+        self._versions.append(change.version)
+        self._more = np.hstack((self._more, np.zeros((3, 1), np.int64)))
+        if change.rebased:
+            self._close(np.arange(self._open.shape[1]), step)
+            self._from_empty = False
+            ids = np.flatnonzero(state.live[: len(state)])
+        else:
+            self._from_empty |= change.version == 1
+            touched = state.touched_keys()
+            removed = touched.ids[~touched.now_live & touched.was_live]
+            by_rule = self._open[_REAL, removed] <= self._clocks[step]
+            self._open[_GONE, removed[by_rule]] = 1
+            self._close(removed[~by_rule], step)
+            ids = touched.ids[touched.written & touched.now_live]
+        if len(state) > self._open.shape[1]:
+            room = len(state) + (len(state) >> 3) - self._open.shape[1]
+            self._open = np.hstack((self._open, np.full((_COLUMNS, room), -1, np.int64)))
+        self._close(ids, step)
+        self._begin(ids, state, step)
+
+    def observe(self) -> Iterator[tuple[int, SimulatedRows]]:
+        """The rows of each version, by the versions that were replayed."""
+        self._close(np.arange(self._open.shape[1]), len(self._versions))
+        totals = np.cumsum(self._more, axis=1).T[:-1]
+        shift = self._scenario.clock_shift_ms
+        # What went before the first version had a deadline that its clock had reached; the first
+        # clock that is known is not before it.
+        first = next(filter(None, self._clocks), 0)
+        later = self._scenario.after_put_ms or max(0, self._scenario.field_shift_ms)
+        for step, (version, total) in enumerate(zip(self._versions, totals, strict=True)):
+            reached = first > 0 and self._clocks[step] + shift >= first + later
+            whole = self._from_empty or (shift >= 0 and not later) or reached
+            rows, keys, values = map(int, total)
+            yield version, SimulatedRows(rows, keys, values, 1, int(whole))
+
+    def _clock(self, version: int) -> int:
+        """What the clock read in the batch of a version; that before it where it is not known."""
+        batch = self._batches.get(BatchId(version - 1))
+        now = None
+        if batch is not None and self._scenario.clock is Clock.WATERMARK:
+            now = batch.watermark_ms or None
+        elif batch is not None and self._scenario.clock is Clock.PROCESSING_TIME:
+            now = batch.timestamp_ms
+        elif batch is not None:
+            now = batch.time_ms(self._scenario.kind or TimeoutKind.PROCESSING_TIME) or None
+        before = self._clocks[-1] if self._clocks else 0
+        return before if now is None else max(now, before)
+
+    def _begin(self, ids: Int64s, state: StateMap, step: int) -> None:
+        real = np.full(len(ids), _NEVER, np.int64)
+        if self._expiry is not None and state.tracking.clock is not None:
+            clock = state.clock[ids]
+            timed = clock != NO_CLOCK
+            if self._expiry.clock is Clock.TIMEOUT:
+                timed &= clock != NO_TIMEOUT
+            real[timed] = expiry_ms(clock[timed], self._expiry)
+        deadline = real.copy()
+        if self._scenario.after_put_ms is not None:
+            deadline[:] = self._clocks[step] + self._scenario.after_put_ms
+        else:
+            deadline[real != _NEVER] += self._scenario.field_shift_ms
+        rows = self._open
+        rows[_START, ids], rows[_GONE, ids] = step, 0
+        rows[_KEY, ids], rows[_VALUE, ids] = state.key_size[ids], state.value_size[ids]
+        rows[_DEADLINE, ids], rows[_REAL, ids] = deadline, real
+
+    def _close(self, ids: Int64s, step: int) -> None:
+        """End what is known of rows at a version; at their deadline, if that comes before."""
+        ids = ids[self._open[_START, ids] >= 0]
+        start, keys, values, deadline, real, gone = self._open[:, ids]
+        clocks = np.asarray(self._clocks)
+        changed = clocks + self._scenario.clock_shift_ms
+        ends = np.maximum(np.searchsorted(changed, deadline), start)
+        if self._scenario.after_put_ms is None:
+            # Rows that stayed past their own deadline would stay past another one. Some operators
+            # evict by the watermark of the batch before.
+            due = np.searchsorted(clocks, real) + 1
+            ends = np.where((gone == 0) & (due < step), step, ends)
+        ends = np.minimum(ends, step)
+        for at, sign in ((start, 1), (ends, -1)):
+            for row, weights in zip(self._more, (np.ones(len(ids)), keys, values), strict=True):
+                # bincount adds in doubles, which are exact up to 2^53 bytes.
+                row += sign * np.bincount(at, weights, len(row)).astype(np.int64)
+        self._open[_START, ids] = -1

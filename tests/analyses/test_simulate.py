@@ -1,0 +1,103 @@
+"""The state that a changed query would have."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from inspector import api
+from inspector.discovery.checkpoint import open_checkpoint
+from inspector.discovery.what_if import delay_of
+from inspector.exceptions import CheckpointError
+from tests.cases import FIXTURES
+from tests.cli.support import checkpoint_of, run
+from tests.profiles import sampled
+
+
+def with_delay(case: str) -> bool:
+    return delay_of(open_checkpoint(str(FIXTURES / case / "checkpoint"))) is not None
+
+
+CASES = [path.name for path in sorted(FIXTURES.iterdir()) if (path / "checkpoint").is_dir()]
+
+
+def simulated(case: str, **change: Any) -> api.Report:
+    return api.simulate(str(checkpoint_of(case)), **change)
+
+
+@pytest.mark.parametrize("case", sampled(tuple(filter(with_delay, CASES)), 6))
+def test_the_delay_that_the_query_has_changes_nothing(case: str) -> None:
+    delay = delay_of(open_checkpoint(str(checkpoint_of(case))))
+    assert delay is not None
+    report = simulated(case, watermark_delay=f"{delay // 1000}s")
+    for row in report.tables[1].rows:
+        assert (row["rows_then"], row["row_bytes_then"]) == (row["rows"], row["row_bytes"]), row
+
+
+def test_a_longer_delay_keeps_what_was_removed_and_a_shorter_one_less() -> None:
+    rows = {
+        delay: [
+            row["rows_then"]
+            for row in simulated("agg_append", watermark_delay=delay).tables[1].rows
+        ]
+        for delay in ("1s", "10s", "60s", "300s")
+    }
+    for longer, shorter in (("300s", "60s"), ("60s", "10s"), ("10s", "1s")):
+        assert all(a >= b for a, b in zip(rows[longer], rows[shorter], strict=True))
+    assert rows["300s"] == sorted(rows["300s"])
+    assert rows["300s"][-1] > rows["10s"][-1]
+    (row,) = simulated("agg_append", watermark_delay="300s").primary.rows
+    assert (row["certainty"], row["rows_then"]) == ("at least", rows["300s"][-1])
+    assert "dropped as late" in row["why"]
+
+
+def test_rows_that_went_before_the_oldest_version_make_a_lower_bound() -> None:
+    (row,) = simulated("snapshots_cleaned", watermark_delay="1h").primary.rows
+    assert row["certainty"] == "at least"
+    assert "at least" in simulated("snapshots_cleaned", watermark_delay="1h").primary.title
+    (row,) = simulated("snapshots_cleaned", watermark_delay="1s").primary.rows
+    assert row["certainty"] == "exact"
+
+
+def test_a_timeout_would_have_removed_the_keys_that_leak() -> None:
+    (row,) = simulated("trouble_kept_timeouts", timeout="20s").primary.rows
+    assert row["rows_then"] < row["rows"]
+    assert row["heap_bytes_then"] < row["heap_bytes"]
+    assert (row["certainty"], "the function sets" in row["why"]) == ("inferred", True)
+
+
+def test_a_deduplication_without_time_would_forget() -> None:
+    (row,) = simulated("trouble_dedup_without_time", dedup_within="20s").primary.rows
+    assert (row["rows"], row["rows_then"]) == (113, 32)
+    assert row["certainty"] == "inferred"
+
+
+def test_a_ttl_is_for_state_variables() -> None:
+    report = simulated("rocksdb_tws_processing", ttl="1s")
+    changed = [row for row in report.primary.rows if row["certainty"] != "unchanged"]
+    assert changed
+    assert all(row["rows_then"] <= row["rows"] for row in changed)
+    (row,) = simulated("agg_append", ttl="1s").primary.rows
+    assert (row["certainty"], row["rows_then"]) == ("unchanged", row["rows"])
+    assert "no state variable" in row["why"]
+
+
+def test_what_has_no_rule_is_unchanged_and_says_why() -> None:
+    report = simulated("fmgws_no_timeout", watermark_delay="1h")
+    assert {row["certainty"] for row in report.primary.rows} == {"unchanged"}
+    assert "nothing would change" in report.primary.title
+
+
+@pytest.mark.parametrize("options", [(), ("--ttl", "1h", "--timeout", "1h")])
+def test_one_change_is_expected(options: tuple[str, ...]) -> None:
+    outcome = run("simulate", checkpoint_of("agg_append"), *options)
+    assert outcome.code == 2
+    assert "one of --watermark-delay, --timeout, --ttl, --dedup-within" in outcome.err
+    with pytest.raises(CheckpointError, match="one change"):
+        simulated("agg_append")
+
+
+def test_a_duration_that_is_none_is_refused() -> None:
+    with pytest.raises(CheckpointError, match="expected a duration"):
+        simulated("agg_append", watermark_delay="soon")
