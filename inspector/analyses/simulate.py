@@ -217,6 +217,7 @@ def _row(
     later = then.get(judged.version, unchanged)
     peak = max(then, key=lambda v: (_size(then[v]), -v), default=judged.version)
     at_peak = then.get(peak, unchanged)
+    why: str | None = None
     if isinstance(scenario, str):
         certainty, why = UNCHANGED, scenario
     elif scenario.premise:
