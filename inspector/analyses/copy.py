@@ -396,8 +396,7 @@ class _Copy:
 
     def _write_small(self, place: Destination, files: Sequence[SmallFile]) -> None:
         for file in files:
-            for relative, chunks in file.files(self._checkpoint.storage):
-                place.write(relative, chunks)
+            place.write(file.path, file.chunks(self._checkpoint.storage))
 
     def _record(self, done: Facts, *, appended: bool) -> CopyRecord:
         return CopyRecord(

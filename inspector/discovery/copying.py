@@ -23,6 +23,7 @@ from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.encode.side_sums import hadoop_sums_of
 from inspector.exceptions import CheckpointError, InspectorError
+from inspector.model import DEFAULT_STORE
 from inspector.providers.common_names import hadoop_sums_name
 
 RECORD = "_inspector.json"
@@ -36,27 +37,19 @@ class SmallFile:
     """A file of the copy that holds no state.
 
     Attributes:
-        path: below the new root. source: below the old one. size: of the source.
+        path: below the root. size: of the source's file of this path.
         content: what it holds, where that is not what the source holds.
-        sums: Hadoop's checksum file is written beside it.
     """
 
     path: str
-    source: str
-    size: int
+    size: int = 0
     content: bytes | None = None
-    sums: bool = False
 
-    def files(self, storage: Storage) -> Iterator[tuple[str, Iterable[bytes]]]:
-        """What is written: paths, each with its chunks."""
-        folder, slash, name = self.path.rpartition("/")
-        if self.content is None:
-            yield self.path, storage.stream(self.source, size=self.size)
-        else:
-            yield self.path, [self.content]
-        if self.sums:
-            content = storage.read(self.source) if self.content is None else self.content
-            yield folder + slash + hadoop_sums_name(name), [hadoop_sums_of(content)]
+    def chunks(self, storage: Storage) -> Iterable[bytes]:
+        """What is written."""
+        if self.content is not None:
+            return [self.content]
+        return storage.stream(self.path, size=self.size)
 
 
 @dataclass(frozen=True)
@@ -128,20 +121,17 @@ def small_files(
     if unique_ids is not None:
         first += newest
         entry, commit = offsets.entries[str(batch)], commits.entries[str(batch)]
-        first.append(_once_more(storage, offsets, entry, storage.read(entry.path)))
+        first += offsets.changed(entry.name, storage.read(entry.path), str(batch + 1))
         content = with_unique_ids(storage.read(commit.path), unique_ids)
-        newest = [_once_more(storage, commits, commit, content)]
+        newest = [*commits.changed(commit.name, content, str(batch + 1))]
     first += _tree(storage, SOURCES)
     for operator in checkpoint.layout.operators:
         first += _of_operator(storage, operator.directory, batch, place)
-        for store in {DEFAULT_FOLDER, *operator.expected_stores}:
+        for store in {DEFAULT_STORE, *operator.expected_stores}:
             path = schema_path(operator.operator_id, store)
             folder = _Folder.of(storage, path.rpartition("/")[0])
             first += folder.files(path.rpartition("/")[2])
     return SmallFiles(tuple(first), (*root.files(QUERY_METADATA), *newest))
-
-
-DEFAULT_FOLDER = "default"
 
 
 @dataclass(frozen=True)
@@ -169,19 +159,20 @@ class _Folder:
             if each is not None:
                 yield _plain(each, self.path)
 
+    def changed(self, name: str, content: bytes, renamed: str = "") -> Iterator[SmallFile]:
+        """A file of the folder with another content, or as another name; with sums if it has."""
+        path = self.entries[name].path.rpartition("/")[0]
+        new = renamed or name
+        yield SmallFile(f"{path}/{new}", content=content)
+        if hadoop_sums_name(name) in self.entries:
+            sums = hadoop_sums_of(content)
+            yield SmallFile(f"{path}/{hadoop_sums_name(new)}", content=sums)
+
 
 def _plain(entry: Entry, folder: str) -> SmallFile:
     if not entry.is_file:
         raise CheckpointError(f"{entry.name} is no file, expected one: it cannot be copied", folder)
-    return SmallFile(entry.path, entry.path, entry.size)
-
-
-def _once_more(storage: Storage, folder: _Folder, entry: Entry, content: bytes) -> SmallFile:
-    """The entry of the batch that is appended."""
-    del storage
-    path = f"{entry.path.rpartition('/')[0]}/{int(entry.name) + 1}"
-    sums = hadoop_sums_name(entry.name) in folder.entries
-    return SmallFile(path, entry.path, entry.size, content, sums)
+    return SmallFile(entry.path, entry.size)
 
 
 def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
@@ -233,9 +224,7 @@ def _of_operator(storage: Storage, directory: str, batch: int, place: str) -> It
     for name, entry in newer.entries.items():
         written_by = number(name)
         if written_by is not None and written_by <= batch:
-            content = with_schema_paths(storage.read(entry.path), place)
-            sums = hadoop_sums_name(name) in newer.entries
-            yield SmallFile(entry.path, entry.path, entry.size, content, sums)
+            yield from newer.changed(name, with_schema_paths(storage.read(entry.path), place))
     for file in _tree(storage, f"{directory}/_stateSchema"):
         written_by = number(file.path.rpartition("/")[2].lstrip(".").partition("_")[0])
         if written_by is None or written_by <= batch:
