@@ -8,10 +8,12 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+import grimp
 import pytest
 
 if sys.version_info >= (3, 11):
@@ -178,6 +180,71 @@ def test_only_providers_spell_the_names_of_state_files() -> None:
 def test_a_spelled_name_is_caught() -> None:
     assert spelled_in('"""Reads 7.delta."""\nx = f"{version}.delta"') == [".delta"]
     assert spelled_in('if name in {"SSTs", "logs"}: pass') == ["SSTs"]
+
+
+# --- circles -------------------------------------------------------------------------------------
+
+
+CLOSING = {
+    ("inspector", "inspector.api.opened"): "open_checkpoint, for type checkers alone",
+    ("inspector.render.report", "inspector.render.conversions"): "what a report converts itself by",
+    ("inspector.render.report", "inspector.render.notebook"): "the same",
+    ("inspector.render.report", "inspector.render.page.model"): "the type of a page",
+    ("inspector.analyses.shared.data_tables", "inspector.analyses"): "finds tables by their names",
+    ("inspector.analyses.shared.declare", "inspector.analyses.shared.data_tables"): "a type",
+}
+"""Imports that close a circle, and why they may: the list only becomes shorter."""
+
+LATE = re.compile(r"# noqa: PLC0415(?P<reason> - \w.*)?$")
+
+
+@cache
+def import_graph() -> dict[str, set[str]]:
+    """What each module imports: also inside of functions, and for type checkers alone."""
+    graph = grimp.build_graph("inspector", exclude_type_checking_imports=False, cache_dir=None)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
+def check_order(without: Iterable[tuple[str, str]]) -> None:
+    """Raise CycleError, which says the circle, if modules import each other in one."""
+    edges = set(without)
+    TopologicalSorter(
+        {
+            module: {other for other in others if (module, other) not in edges}
+            for module, others in import_graph().items()
+        }
+    ).prepare()
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    check_order(CLOSING)
+
+
+@pytest.mark.parametrize("edge", CLOSING, ids="-".join)
+def test_what_closes_a_circle_is_listed_only_as_long_as_it_does(edge: tuple[str, str]) -> None:
+    with pytest.raises(CycleError):
+        check_order(CLOSING.keys() - {edge})
+
+
+def unexplained(source: str) -> list[int]:
+    """Lines with a late import that says no reason, nor does a comment or late import above it."""
+    lines: list[int] = []
+    explained = False
+    for number, line in enumerate(source.splitlines(), 1):
+        text = line.strip()
+        match = LATE.search(text)
+        if match is not None:
+            explained = explained or match["reason"] is not None
+            lines += [] if explained else [number]
+        elif not (explained and (not text or text.startswith(("from ", "import ")))):
+            explained = text.startswith("#")
+    return lines
+
+
+def test_a_late_import_has_a_reason() -> None:
+    found = {path: unexplained(path.read_text("utf-8")) for path in PACKAGE.rglob("*.py")}
+    assert {path.as_posix(): lines for path, lines in found.items() if lines} == {}
+    assert unexplained("def f():\n    import numpy  # noqa: PLC0415\n") == [2]
 
 
 # --- files ---------------------------------------------------------------------------------------

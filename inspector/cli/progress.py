@@ -115,8 +115,8 @@ def _stderr(*, color: bool) -> Console:
 
 
 def _bar(console: Console) -> Progress:
-    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415
-    from rich.table import Column  # noqa: PLC0415
+    from rich.progress import BarColumn, Progress, TextColumn  # noqa: PLC0415 - for terminals
+    from rich.table import Column  # noqa: PLC0415 - as above
 
     wide = console.width >= ROOM_FOR_BAR
     text = TextColumn("{task.fields[text]}", table_column=Column(no_wrap=wide))

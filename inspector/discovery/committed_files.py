@@ -8,6 +8,7 @@ from dataclasses import replace
 from inspector.checkpoint.layout import Layout, StoreLayout
 from inspector.checkpoint.logs import Logs
 from inspector.checkpoint.storage import Storage
+from inspector.decode.frames import inflate, sniff
 from inspector.exceptions import InspectorError
 from inspector.model import BatchId, FileKind, StoreFile, StoreId
 from inspector.providers.provider import Provider
@@ -27,7 +28,6 @@ def settled(storage: Storage, layout: Layout, provider: Provider, logs: Logs) ->
         """The versions that a changelog says it is based on; empty if it cannot be read."""
         # numpy: not for `info`, unless several attempts left files and no commit says which counts.
         from inspector.decode.changelog import read_changelog  # noqa: PLC0415
-        from inspector.decode.frames import inflate, sniff  # noqa: PLC0415
 
         chunks = storage.stream(storage.relative(file.path))
         try:

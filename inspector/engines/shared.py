@@ -1,19 +1,16 @@
-"""The engines that runs share, so that many checkpoints cost what one large one would.
+"""The engines that runs share, each made once.
 
 In this process all analyses together read as many partitions at a time as one alone
-(:class:`Limited`). On Spark the tasks of all that run at the same time become one job
-(:class:`Together`): a session does what one job asks faster than what many small ones do, and no
-core idles while the last partition of one checkpoint is read.
+(:class:`Limited`). On Spark their tasks become one job (:mod:`inspector.engines.batched`).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from threading import BoundedSemaphore, Condition, Lock
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from threading import BoundedSemaphore, Lock
+from typing import TYPE_CHECKING
 
 from inspector.engines.choose import (
     LOCAL,
@@ -22,11 +19,13 @@ from inspector.engines.choose import (
     choose,
     requested_engine,
 )
-from inspector.engines.engine import BatchFunction, Engine, Merge, Reader, Work
+from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from inspector.engines.batched import BatchedEngine
 
 
 AT_ONCE_LOCAL = 4
@@ -49,6 +48,7 @@ class SharedEngines:
 
     Attributes:
         requested: the engine, if the options and the environment decide it.
+        batched: the same, where it makes one job of the tasks of all runs.
     """
 
     def __init__(self, options: EngineOptions, workers: int | None, *, shared: bool = True) -> None:
@@ -58,18 +58,14 @@ class SharedEngines:
         self._lock = Lock()
         self._local: Engine | None = None
         self._spark: Engine | None = None
-        found = requested_engine(options, workers)
-        self.requested = None if found is None else self._to_share(found)
+        self.batched: BatchedEngine | None = None
+        engine = requested_engine(options, workers)
+        self.requested = None if engine is None else self._to_share(engine)
 
     @property
     def at_once(self) -> int:
         """How many runs at the same time suit the engine."""
-        return AT_ONCE_SPARK if self.together is not None else AT_ONCE_LOCAL
-
-    @property
-    def together(self) -> Together | None:
-        """What makes one job of the tasks of all runs, where it is requested for all of them."""
-        return self.requested if isinstance(self.requested, Together) else None
+        return AT_ONCE_LOCAL if self.batched is None else AT_ONCE_SPARK
 
     def choose(self, state_bytes: int) -> Engine:
         """The engine for a checkpoint, where none is requested for all.
@@ -94,16 +90,15 @@ class SharedEngines:
             return engine
         if isinstance(engine, LocalEngine):
             return Limited(engine, max(1, self._workers or os.cpu_count() or 1))
-        return Together(engine)
+        from inspector.engines.batched import BatchedEngine  # noqa: PLC0415 - for Spark alone
+
+        self.batched = BatchedEngine(engine)
+        return self.batched
 
 
 def unwatched(options: EngineOptions) -> EngineOptions:
     """The same without progress: several runs at a time would draw over each other."""
     return replace(options, watch=EngineOptions().watch)
-
-
-OWNERS = "owners"
-"""The column that says whose a result is, as long as it travels with those of others."""
 
 
 class Limited(Engine):
@@ -142,203 +137,3 @@ class Limited(Engine):
                 yield from found
 
         return self._engine.map(limited, schema, work, merge)
-
-
-@dataclass
-class _Request:
-    """What one analysis wants mapped, and what came of it."""
-
-    function: BatchFunction
-    schema: pa.Schema
-    work: Sequence[Work]
-    merge: Merge | None
-    results: list[pa.RecordBatch] = field(default_factory=list)
-    error: BaseException | None = None
-    done: bool = False
-
-
-class Together(Engine):
-    """An engine whose users' tasks are one job as soon as every one of them waits for results.
-
-    A user joins before its thread starts and leaves when it ends. A job that fails is done
-    again user by user, so that none suffers from another one's checkpoint.
-
-    Args:
-        engine: runs the jobs, one at a time.
-    """
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._changed = Condition()
-        self._users = 0
-        self._waiting: list[_Request] = []
-
-    @property
-    def reader(self) -> Reader | None:
-        """What reads the files in place of fsspec, if anything does."""
-        return self._engine.reader
-
-    @property
-    def cores(self) -> int | None:
-        """Tasks that run at the same time; None if that is not known."""
-        return self._engine.cores
-
-    def join(self) -> None:
-        """Count one more user: jobs wait for its tasks until it leaves."""
-        with self._changed:
-            self._users += 1
-
-    def leave(self) -> None:
-        """Count one user less."""
-        with self._changed:
-            self._users -= 1
-            self._changed.notify_all()
-
-    def map(
-        self,
-        function: BatchFunction,
-        schema: pa.Schema,
-        work: Sequence[Work],
-        merge: Merge | None = None,
-    ) -> Iterator[pa.RecordBatch]:
-        """As :meth:`inspector.engines.engine.Engine.map`; returns when the results are there."""
-        request = _Request(function, schema, work, merge)
-        with self._changed:
-            self._waiting.append(request)
-            self._changed.notify_all()
-            self._changed.wait_for(lambda: request.done or self._all_wait())
-            if not request.done:
-                # This thread runs the job of all; nobody else can come, as all of them wait.
-                requests, self._waiting = self._waiting, []
-                try:
-                    self._run(requests)
-                finally:
-                    for each in requests:
-                        each.done = True
-                    self._changed.notify_all()
-        if request.error is not None:
-            raise request.error
-        return iter(request.results)
-
-    def _all_wait(self) -> bool:
-        return bool(self._waiting) and len(self._waiting) >= self._users
-
-    def _run(self, requests: Sequence[_Request]) -> None:
-        by_function: dict[BatchFunction, list[_Request]] = {}
-        for each in requests:
-            by_function.setdefault(each.function, []).append(each)
-        for alike in by_function.values():
-            self._run_alike(alike)
-
-    def _run_alike(self, requests: Sequence[_Request]) -> None:
-        try:
-            run_as_one(self._engine, requests)
-        except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
-            for each in requests:
-                self._run_alone(each)
-
-    def _run_alone(self, request: _Request) -> None:
-        request.results.clear()
-        try:
-            request.results.extend(
-                self._engine.map(request.function, request.schema, request.work, request.merge)
-            )
-        except Exception as error:  # noqa: BLE001 - raised in the thread that it belongs to
-            request.error = error
-
-
-def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
-    """One job for requests of the same function: every result goes to whose task it is of.
-
-    A task that several have, of a checkpoint that was named twice, runs once.
-
-    Raises:
-        EngineError: the engine failed.
-    """
-    owners: dict[str, list[int]] = {}
-    work: dict[str, Work] = {}
-    for number, request in enumerate(requests):
-        for each in request.work:
-            owners.setdefault(each.spec, []).append(number)
-            work[each.spec] = each
-    groups = list(dict.fromkeys(map(tuple, owners.values())))
-    number_of = {group: number for number, group in enumerate(groups)}
-    tagged = tagging(
-        requests[0].function,
-        {digest(spec): number_of[tuple(group)] for spec, group in owners.items()},
-    )
-    import pyarrow as pa  # noqa: PLC0415 - not to choose an engine
-
-    schema = pa.schema([pa.field(OWNERS, pa.int32()), *requests[0].schema])
-    merges = [requests[group[0]].merge for group in groups]
-    for batch in engine.map(tagged, schema, list(work.values()), merging(merges)):
-        for number, part in by_owners(batch):
-            for owner in groups[number]:
-                requests[owner].results.append(part)
-
-
-def digest(spec: str) -> bytes:
-    """What a worker recognises a task by."""
-    return blake2b(spec.encode(), digest_size=16).digest()
-
-
-def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
-    """The same batch function with :data:`OWNERS` before its results' columns.
-
-    Args:
-        function: of tasks.
-        owners: the digest of a task -> the number of those whose it is.
-    """
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for row, spec in enumerate(batch.column("spec").to_pylist()):
-                number = owners[digest(str(spec))]
-                for result in function([batch.slice(row, 1)]):
-                    yield _tagged(result, number)
-
-    return run
-
-
-def merging(merges: Sequence[Merge | None]) -> Merge | None:
-    """What makes the results of each fewer, and leaves those alone that nothing does.
-
-    Args:
-        merges: by number of the owners.
-    """
-    keys = next((merge.keys for merge in merges if merge is not None), None)
-    if keys is None:
-        return None
-    functions: list[Callable[..., Any] | None] = [
-        None if merge is None else merge.function for merge in merges
-    ]
-
-    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        held: dict[int, list[pa.RecordBatch]] = {}
-        for batch in batches:
-            for number, part in by_owners(batch):
-                held.setdefault(number, []).append(part)
-        for number, parts in held.items():
-            function = functions[number]
-            for result in parts if function is None else function(parts):
-                yield _tagged(result, number)
-
-    return Merge((OWNERS, *keys), run)
-
-
-def by_owners(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """The parts of a tagged batch, each with the number of its owners and without their column."""
-    from inspector.schemas import parts_of  # noqa: PLC0415 - as above
-
-    for (number,), part in parts_of(batch, (OWNERS,)):
-        yield number, part.select(part.schema.names[1:])
-
-
-def _tagged(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
-    import pyarrow as pa  # noqa: PLC0415 - as above
-
-    from inspector.schemas import array_of  # noqa: PLC0415 - as above
-
-    column = array_of([number] * batch.num_rows, pa.int32())
-    schema = pa.schema([pa.field(OWNERS, pa.int32()), *batch.schema])
-    return pa.RecordBatch.from_arrays([column, *batch.columns], schema=schema)

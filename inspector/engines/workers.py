@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import ipaddress
 import json
 import os
+import platform
 import socket
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -32,14 +35,12 @@ VENV_PACK = (
 
 
 def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
-    """The function that a worker runs; it is self-contained, as nothing may be installed there."""
+    """The function that a worker runs, where nothing may be installed.
+
+    It travels by value and uses modules of the standard library only.
+    """
 
     def answer(_number: Any) -> str:
-        import importlib  # noqa: PLC0415 - on the worker
-        import json  # noqa: PLC0415
-        import platform  # noqa: PLC0415
-        import sys  # noqa: PLC0415
-
         missing = []
         for name in modules:
             try:

@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from inspector.engines import shared as module
+from inspector.engines.batched import BatchedEngine
 from inspector.engines.choose import AUTO, LOCAL, LOCAL_SPARK_BYTES, EngineOptions
 from inspector.engines.local import LocalEngine
-from inspector.engines.shared import AT_ONCE_LOCAL, AT_ONCE_SPARK, Limited, SharedEngines, Together
+from inspector.engines.shared import AT_ONCE_LOCAL, AT_ONCE_SPARK, Limited, SharedEngines
 
 
 def test_one_run_has_an_engine_of_its_own() -> None:
@@ -19,15 +20,15 @@ def test_one_run_has_an_engine_of_its_own() -> None:
 def test_runs_in_this_process_are_limited_together() -> None:
     engines = SharedEngines(EngineOptions(LOCAL), 1)
     assert isinstance(engines.requested, Limited)
-    assert (engines.together, engines.at_once) == (None, AT_ONCE_LOCAL)
+    assert (engines.batched, engines.at_once) == (None, AT_ONCE_LOCAL)
 
 
 def test_a_spark_is_shared_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
     spark: Any = object()
     monkeypatch.setattr(module, "requested_engine", lambda *_: spark)
     engines = SharedEngines(EngineOptions(), None)
-    assert isinstance(engines.requested, Together)
-    assert engines.together is engines.requested
+    assert isinstance(engines.requested, BatchedEngine)
+    assert engines.batched is engines.requested
     assert engines.at_once == AT_ONCE_SPARK
 
 

@@ -143,19 +143,19 @@ class _Fleet(Generic[T]):
             pool.shutdown(wait=False, cancel_futures=True)
 
     def _submit(self, pool: ThreadPoolExecutor, path: str) -> Future[T]:
-        together = self._engines.together
-        if together is not None:
+        batched = self._engines.batched
+        if batched is not None:
             # Before its thread starts, so that a job waits for the tasks of all that are under way.
-            together.join()
+            batched.join()
         return pool.submit(self._one, path)
 
     def _one(self, path: str) -> T:
-        together = self._engines.together
+        batched = self._engines.batched
         try:
             return self._make(Run.start(path, self._options, self._engines))
         finally:
-            if together is not None:
-                together.leave()
+            if batched is not None:
+                batched.leave()
 
     def _next(self, waiting: dict[Future[T], str]) -> Iterator[Outcome[T]]:
         done, _ = wait(waiting, return_when=FIRST_COMPLETED)

@@ -230,14 +230,14 @@ def bounded(tasks: Sequence[Task], run: Splits) -> Sequence[Task]:
 
     That takes a pass of its own over them: who made a record is judged by all records around it.
     """
-    from inspector.discovery.key_ranges import needs_bounds, with_bounds  # noqa: PLC0415
+    from inspector.discovery.key_ranges import needs_bounds, with_bounds  # noqa: PLC0415 - for ranges of timers
 
     timed = [task for task in tasks if needs_bounds(task)]
     if not timed:
         return tasks
-    from inspector.facts.registry import facts_in  # noqa: PLC0415
-    from inspector.facts.timers import CallBounds  # noqa: PLC0415
-    from inspector.passes.run import run_bounds  # noqa: PLC0415
+    from inspector.facts.registry import facts_in  # noqa: PLC0415 - as above
+    from inspector.facts.timers import CallBounds  # noqa: PLC0415 - as above
+    from inspector.passes.run import run_bounds  # noqa: PLC0415 - as above
 
     found: dict[StoreId, dict[int, CallBounds]] = {}
     for batch in run.map(run_bounds, timed):

@@ -24,6 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from inspector.arrays import Int64s
 from inspector.decode.sst.varints import Varints
@@ -125,8 +126,6 @@ def _zstd(block: bytes, size: int) -> bytes:
     """By pyarrow, which notices that a frame holds less only if the frame tells its size."""
     if _content_size(block) == size:
         return bytes(_codec("zstd").decompress(block, size, asbytes=True))
-    import pyarrow as pa  # noqa: PLC0415 - as in _codec
-
     return bytes(pa.CompressedInputStream(pa.BufferReader(block), "zstd").read(size + 1))
 
 
@@ -145,8 +144,6 @@ def _content_size(frame: bytes) -> int:
 
 @cache
 def _codec(name: Literal["snappy", "zstd"]) -> Any:
-    import pyarrow as pa  # noqa: PLC0415 - most tables need none: LZ4 is in the kernel
-
     return pa.Codec(name)
 
 

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
 
+from inspector.engines.batched import BatchedEngine
 from inspector.engines.engine import BatchFunction, Engine, Merge, Work
 from inspector.engines.local import LocalEngine
-from inspector.engines.shared import Limited, Together
+from inspector.engines.shared import Limited
 from inspector.schemas import ROWS, batch_of
 
 
@@ -72,11 +73,11 @@ def counting(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def together(
-    cluster: Cluster, users: Sequence[Callable[[Together], list[str]]]
+    cluster: Cluster, users: Sequence[Callable[[BatchedEngine], list[str]]]
 ) -> list[list[str] | BaseException]:
-    engine = Together(cluster)
+    engine = BatchedEngine(cluster)
 
-    def one(user: Callable[[Together], list[str]]) -> list[str]:
+    def one(user: Callable[[BatchedEngine], list[str]]) -> list[str]:
         try:
             return user(engine)
         finally:
@@ -91,7 +92,7 @@ def together(
 
 def mapping(
     *specs: str, function: BatchFunction = echo, merge: Merge | None = None
-) -> Callable[[Together], list[str]]:
+) -> Callable[[BatchedEngine], list[str]]:
     return lambda engine: sorted(
         texts(engine.map(function, ROWS, [Work(spec) for spec in specs], merge))
     )
@@ -118,7 +119,7 @@ def test_each_result_is_merged_with_its_own_or_not_at_all() -> None:
 
 
 def test_a_user_that_ends_is_not_waited_for_and_one_may_ask_twice() -> None:
-    def twice(engine: Together) -> list[str]:
+    def twice(engine: BatchedEngine) -> list[str]:
         return mapping("a")(engine) + mapping("b")(engine)
 
     assert together(Cluster(), [twice, lambda _: [], mapping("c")]) == [["a", "b"], [], ["c"]]
@@ -138,8 +139,8 @@ def test_what_fails_for_one_fails_for_nobody_else() -> None:
 
 def test_the_reader_is_that_of_the_engine() -> None:
     cluster = Cluster()
-    assert Together(cluster).reader is cluster.reader
-    assert Together(LocalEngine(1)).reader is None
+    assert BatchedEngine(cluster).reader is cluster.reader
+    assert BatchedEngine(LocalEngine(1)).reader is None
 
 
 @pytest.mark.parametrize("most", [1, 3])
