@@ -258,6 +258,18 @@ class TimeoutKind(enum.Enum):
     PROCESSING_TIME = "processing"
 
 
+class ProblemMode(enum.Enum):
+    """How what cannot be read is handled; the words of Spark's own sources.
+
+    ``failfast``: an error. ``permissive``: a row whose column ``problem`` says what, as JSON, and
+    which else names only the store. ``dropmalformed``: nothing.
+    """
+
+    FAILFAST = "failfast"
+    PERMISSIVE = "permissive"
+    DROPMALFORMED = "dropmalformed"
+
+
 class Redact(enum.Enum):
     """What a report shows of keys and values, which are personal data."""
 

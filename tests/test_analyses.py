@@ -14,7 +14,8 @@ from documentation.reference import CommandOption, reference
 
 from inspector import analyses, api
 from inspector.analyses.shared import audit_history
-from inspector.analyses.shared.data_tables import TableOptions, plan_table
+from inspector.analyses.shared.data_tables import plan_table
+from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.engines.local import LocalEngine
@@ -34,10 +35,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
-from inspector.analyses.shared import audit_history
-from inspector.analyses.shared.declare import Option, analysis
-from inspector.analyses.shared.driver_tables import driver_table
-from inspector.analyses.shared.options import PART, Options
+from inspector.analyses.shared.data_tables import driver_table
+from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.options import PART, Option, Options
 from inspector.analyses.shared.run import Run
 from inspector.render import tabular as t
 from inspector.render.report import Report

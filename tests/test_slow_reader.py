@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared import following
+from inspector.analyses import watch as following
 from inspector.analyses.shared.second_look import OUTPACED
 from inspector.checkpoint.storage import Storage
 from inspector.model import NO_FAULT

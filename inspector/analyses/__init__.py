@@ -13,8 +13,7 @@ from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from inspector.analyses.shared.data_tables import DataTable
-    from inspector.analyses.shared.declare import Analysis
+    from inspector.analyses.shared.declare import Analysis, DataTable
 
 
 def names() -> list[str]:

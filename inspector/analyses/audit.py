@@ -7,14 +7,21 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Annotated, Any
 
-from inspector.analyses.shared.declare import Option, View, analysis
-from inspector.analyses.shared.driver_tables import driver_table
+from inspector.analyses.shared.data_tables import driver_table
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.estimate import EstimateRow, estimate_audits, wrong_price
 from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
-from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
+from inspector.analyses.shared.leftover_words import (
+    LeftoverClassRow,
+    LeftoverRow,
+    LeftoverWords,
+    UndecidedRow,
+    class_table,
+    notes,
+    undecided_tables,
+)
 from inspector.analyses.shared.options import (
     AT_VERSION,
     PART,
@@ -22,12 +29,13 @@ from inspector.analyses.shared.options import (
     SCHEMAS,
     THRESHOLDS,
     WORK,
+    Option,
     Options,
+    View,
     redacting,
 )
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import SizeRow, size_table
-from inspector.analyses.shared.undecided import UndecidedRow, notes, undecided_tables
 from inspector.analyses.shared.verdict import findings_of, verdict_of
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, state_file_bytes

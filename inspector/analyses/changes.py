@@ -8,14 +8,13 @@ from typing import Annotated
 
 import pyarrow as pa
 
-from inspector.analyses.shared.change_rows import ChangeRow, ChangeRows
-from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
-from inspector.analyses.shared.named_keys import HashedKeys
-from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options
+from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, SCHEMAS, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
-from inspector.analyses.shared.stores import change_batches, selected_tasks
+from inspector.analyses.shared.stores import HashedKeys, change_batches, selected_tasks
+from inspector.analyses.shared.words import ChangeRow, ChangeRows
 from inspector.model import Redact
 from inspector.passes.key_filter import KeyFilter
 from inspector.render.report import Report

@@ -12,10 +12,18 @@ import pyarrow as pa
 from inspector.analyses.shared.common import (
     operator_names,
 )
-from inspector.analyses.shared.declare import Option, View, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
-from inspector.analyses.shared.named_keys import HashedKeys
-from inspector.analyses.shared.options import KEYS, LIMIT, PART, SCHEMAS, Options, redacting
+from inspector.analyses.shared.options import (
+    KEYS,
+    LIMIT,
+    PART,
+    SCHEMAS,
+    Option,
+    Options,
+    View,
+    redacting,
+)
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import (
     MORE_LOOKS,
@@ -24,6 +32,7 @@ from inspector.analyses.shared.second_look import (
     version_moved,
 )
 from inspector.analyses.shared.stores import (
+    HashedKeys,
     by_store,
     held_batches,
     listed_again,

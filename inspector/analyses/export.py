@@ -8,10 +8,17 @@ from typing import Annotated, Any, Literal
 
 from inspector.analyses.changes import changes_report
 from inspector.analyses.rows import RowsRequest, rows_report
-from inspector.analyses.shared.data_tables import TableOptions
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import TableOptions, analysis
 from inspector.analyses.shared.judged import Subject
-from inspector.analyses.shared.options import AT_VERSION, ENGINE, KEYS, PART, SCHEMAS, Options
+from inspector.analyses.shared.options import (
+    AT_VERSION,
+    ENGINE,
+    KEYS,
+    PART,
+    SCHEMAS,
+    Option,
+    Options,
+)
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import StoreTable, store_tables
 from inspector.analyses.shared.stores import (
@@ -22,7 +29,7 @@ from inspector.analyses.shared.stores import (
     table_name,
 )
 from inspector.discovery.tasks import Task
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import ProblemMode
 from inspector.render.report import Report
 
 CHANGES = "changes"

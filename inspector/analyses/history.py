@@ -8,10 +8,8 @@ from typing import Annotated, Any
 
 import pyarrow as pa
 
-from inspector.analyses.shared.change_rows import ChangeRows, EventRow
-from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
-from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -19,11 +17,18 @@ from inspector.analyses.shared.options import (
     PART,
     SCHEMAS,
     Options,
+    View,
     redacting,
 )
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.second_look import Listings
-from inspector.analyses.shared.stores import change_batches, held_batches, selected_tasks
+from inspector.analyses.shared.stores import (
+    HashedKeys,
+    change_batches,
+    held_batches,
+    selected_tasks,
+)
+from inspector.analyses.shared.words import ChangeRows, EventRow
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.placement import partition_count
 from inspector.exceptions import CheckpointError

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from typing import Annotated, Any
 
-from inspector.analyses.shared.appended import appended_notes, copy_notes
+from inspector.analyses.shared.common import appended_notes, expiry_text
 from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
 from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, Options
-from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.schema_text import schema_text
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.decode.frames import codec_of
 from inspector.discovery.checkpoint import CONF, Checkpoint, Operator, state_file_bytes
+from inspector.discovery.copying import read_record
 from inspector.discovery.formats import SeenBytes, needs_rocksdb, see_bytes
 from inspector.discovery.lost_files import SINCE_4_0
 from inspector.discovery.placement import was_left
@@ -24,6 +24,31 @@ from inspector.exceptions import DecodeError
 from inspector.operators.transform_with_state import Family, has_ttl
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table, Unit
+from inspector.sparktypes import StringType, StructField, StructType, UserDefinedType, to_ddl
+
+CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
+"""Metadata of a string column that was declared ``char`` or ``varchar`` (``CharVarcharUtils``)."""
+
+
+def schema_text(schema: StructType) -> str:
+    """The schema as DDL; user-defined types as what they store, with their class as comment."""
+    return ", ".join(_field(each) for each in schema.fields)
+
+
+def _field(each: StructField) -> str:
+    declared = each.metadata.get(CHAR_VARCHAR)
+    if isinstance(each.data_type, StringType) and isinstance(declared, str):
+        each = replace(each, data_type=replace(each.data_type, declared=declared))
+    text = to_ddl(StructType((each,)))
+    if isinstance(each.data_type, UserDefinedType):
+        name = _class(each.data_type.definition)
+        text += " COMMENT 'user-defined " + name.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    return text
+
+
+def _class(definition: Any) -> str:
+    return str(definition.get("class") or definition.get("pyClass") or "type")
+
 
 BY_NAMES = " (by the names of the files; `verify` reads them)"
 """How far a look at the listing alone carries."""
@@ -142,7 +167,7 @@ def info_report(subject: Subject, seen: SeenBytes) -> Report:
         summary,
         notes=[
             *_notes(checkpoint),
-            *copy_notes(checkpoint),
+            *_copy_notes(checkpoint),
             *appended_notes(checkpoint),
             *vouching_notes(subject),
         ],
@@ -264,3 +289,16 @@ def _conf_rows(checkpoint: Checkpoint, version: int) -> Iterator[ConfRow]:
         if origin == "nearest":
             origin = f"recorded by batch {batch}"
         yield ConfRow(conf=f"spark.sql.{key}", value=value, origin=origin)
+
+
+def _copy_notes(checkpoint: Checkpoint) -> Iterator[str]:
+    """A sentence on how a checkpoint was made, if it is a copy that says it."""
+    record = read_record(checkpoint.storage)
+    if record is None:
+        return
+    made = datetime.fromtimestamp(record.made_ms / 1000, timezone.utc)
+    evicted = f", and evicted were {'; '.join(record.evicted)}" if record.evicted else ""
+    yield (
+        f"It was copied from {record.source} as it was after batch {record.batch}, on "
+        f"{made:%Y-%m-%d %H:%M} UTC by spark-state-inspector {record.made_by}{evicted}."
+    )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Annotated, Any
 
+import numpy as np
 import pyarrow as pa
 
 from inspector.analyses.history import history
@@ -20,13 +21,21 @@ from inspector.analyses.shared.age_tables import (
     proof_window,
     retention_tables,
 )
-from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.common import expiry_text
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.leftover_classes import LeftoverClassRow, class_table
-from inspector.analyses.shared.leftover_filter import looked_for
-from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
-from inspector.analyses.shared.named_keys import HashedKeys
+from inspector.analyses.shared.leftover_words import (
+    LeftoverClassRow,
+    LeftoverRow,
+    LeftoverWords,
+    UndecidedKeyRow,
+    UndecidedRow,
+    class_table,
+    notes,
+    undecided_keys,
+    undecided_tables,
+)
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -37,36 +46,89 @@ from inspector.analyses.shared.options import (
     THRESHOLDS,
     WORK,
     Options,
+    View,
     redacting,
 )
-from inspector.analyses.shared.rule_text import expiry_text
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.stores import narrowed
+from inspector.analyses.shared.stores import HashedKeys, narrowed
 from inspector.analyses.shared.story import ClassStoryRow, KeyStoryRow, explain_class, explain_keys
-from inspector.analyses.shared.undecided import (
-    UndecidedKeyRow,
-    UndecidedRow,
-    notes,
-    undecided_keys,
-    undecided_tables,
-)
 from inspector.analyses.shared.verdict import findings_of, leftover_count
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.tasks import Request, Task
 from inspector.exceptions import CheckpointError
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover
 from inspector.findings.finding import Finding, Group
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Certainty, Redact
+from inspector.model import Certainty, Redact, StoreId
 from inspector.operators.rule import Clock, StoreRule
-from inspector.passes.key_filter import FORMS, KeyFilter
+from inspector.passes.key_filter import FORMS, KeyFilter, filter_of
 from inspector.passes.run import rows_of, run_rows
 from inspector.render import tabular as t
 from inspector.render.report import Report, Table
 from inspector.render.units import counted
+
+ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
+"""What reads the live rows of a task that meet its filter, as :data:`inspector.schemas.ROWS`."""
+
+_Listed = Sequence[Observed[Leftover]]
+
+
+def looked_for(
+    listed: Iterable[Observed[Leftover]], tasks: Iterable[Task], read: ReadRows
+) -> list[Observed[Leftover]]:
+    """Those that meet the filter of their task, in the same order.
+
+    Args:
+        listed: leftovers of the tasks' partitions.
+        tasks: with ``key`` and ``where``.
+        read: how rows are read, where the filter is about values.
+    """
+    by_store: dict[StoreId, list[Observed[Leftover]]] = {}
+    listed = list(listed)
+    for one in listed:
+        by_store.setdefault(one.store, []).append(one)
+    met: set[tuple[StoreId, bytes]] = set()
+    for task in tasks:
+        met |= _of_task(task, by_store, read)
+    return [one for one in listed if (one.store, one.fact.key) in met]
+
+
+def _of_task(
+    task: Task, by_store: dict[StoreId, list[Observed[Leftover]]], read: ReadRows
+) -> set[tuple[StoreId, bytes]]:
+    met: set[tuple[StoreId, bytes]] = set()
+    by_value = False
+    for store in task.stores:
+        bound = filter_of(task, store)
+        keys = [one.fact.key for one in by_store.get(task.store_id(store), ())]
+        if bound is None or not keys:
+            continue
+        lengths = np.array(list(map(len, keys)), np.int64)
+        offsets = np.cumsum(lengths) - lengths
+        found = bound.keys_met(b"".join(keys), offsets, lengths, np.arange(len(keys)))
+        by_value |= bound.values is not None and len(found) > 0
+        met |= {(task.store_id(store), keys[at]) for at in found.tolist()}
+    return _of_values(read(task), met) if by_value else met
+
+
+def _of_values(
+    batches: Iterable[pa.RecordBatch], met: set[tuple[StoreId, bytes]]
+) -> set[tuple[StoreId, bytes]]:
+    """Those whose live row was read: what could not be read is a problem that is reported."""
+    kept: set[tuple[StoreId, bytes]] = set()
+    for batch in batches:
+        if batch.column("kind")[0].as_py() == "problem":
+            continue
+        names = ("operator_id", "store_name", "partition_id")
+        store = StoreId(*(batch.column(name)[0].as_py() for name in names))
+        live = {(store, key) for key in batch.column("key").to_pylist() if key is not None}
+        kept |= live & met
+    return kept
+
 
 LARGEST = 10
 _CLASSES = tuple(kind.value for kind in LeftoverClass)

@@ -10,9 +10,8 @@ from typing import Annotated, Any
 import pyarrow as pa
 
 from inspector.analyses.shared.common import operator_names
-from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Subject
-from inspector.analyses.shared.named_keys import HashedKeys
 from inspector.analyses.shared.options import (
     AT_VERSION,
     KEYS,
@@ -20,11 +19,12 @@ from inspector.analyses.shared.options import (
     PART,
     SCHEMAS,
     Options,
+    View,
     redacting,
 )
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_table
-from inspector.analyses.shared.stores import held_batches, live_batches, selected_tasks
+from inspector.analyses.shared.stores import HashedKeys, held_batches, live_batches, selected_tasks
 from inspector.analyses.shared.vouching import vouching_notes
 from inspector.analyses.shared.words import StoreWords, row_chunks
 from inspector.model import Redact, StoreName

@@ -10,11 +10,11 @@ from inspector.analyses.shared.common import (
     store_ids,
     values_of_fields,
 )
-from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.fact_tables import FactTableTask, RowsOfFacts, fact_table
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import (
     PLACES,

@@ -2,20 +2,170 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Annotated
 
-from inspector.analyses.shared.declare import View, analysis
-from inspector.analyses.shared.fields import FieldRow, fields_report
-from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options
+from inspector.analyses.shared.common import store_ids
+from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.judged import Judged
+from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import PLACES, SizeRow, size_table
 from inspector.analyses.shared.stores import selected_tasks
 from inspector.analyses.shared.words import add_problems
-from inspector.discovery.checkpoint import state_file_bytes
+from inspector.decode.field_sizes import FieldBytes, RowBytes, nested_fields
+from inspector.discovery.checkpoint import Checkpoint, state_file_bytes
 from inspector.discovery.tasks import Request
+from inspector.merge.collect import Facts
+from inspector.model import StoreName
+from inspector.operators.rule import RowPart
 from inspector.passes.run import run_fields
+from inspector.render import tabular as t
 from inspector.render.report import Report
+from inspector.sparktypes import (
+    SLOT_BYTES,
+    DataType,
+    StructType,
+    to_ddl,
+    unique_names,
+    widen_timeout,
+)
+
+_PARTS = ("null_bit_bytes", "word_bytes", "variable_bytes", "padding_bytes", "other_bytes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FieldRow(
+    t.StoreRow, table="fields", empty="this version has no rows, or no store has a schema"
+):
+    """With `--by field`: what one field of the keys or values of one store takes."""
+
+    row: Annotated[t.Text, "`key` or `value`.", t.Rank(4)]
+    field: Annotated[t.Text, "The field's name; of a field in a struct its path.", t.Rank(1)]
+    within: Annotated[
+        t.Text | None, "The field whose bytes are these too; null at the top level.", t.WIDE
+    ] = None
+    type: Annotated[t.Text | None, "The field's type as DDL.", t.Rank(11)] = None
+    rows: Annotated[
+        t.Count, "Rows; of a field in a struct, those in which the struct is not null.", t.Rank(21)
+    ]
+    nulls: Annotated[t.Count | None, "Rows in which the field is null.", t.Rank(22)] = None
+    null_bit_bytes: Annotated[
+        t.Bytes | None, "Bytes of the bits that say which fields are null."
+    ] = None
+    word_bytes: Annotated[t.Bytes | None, "Bytes of the fixed part: 8 for each field."] = None
+    variable_bytes: Annotated[
+        t.Bytes | None, "Bytes of the variable part: text, structs, arrays, maps.", t.Rank(23)
+    ] = None
+    padding_bytes: Annotated[
+        t.Bytes | None, "Bytes that fill the variable part up to whole words."
+    ] = None
+    other_bytes: Annotated[t.Bytes | None, "Bytes that belong to no field."] = None
+    bytes: Annotated[t.Bytes, "Bytes of the field over all rows: the sum of the parts.", t.Rank(2)]
+    share: Annotated[t.Share | None, "Its part of the store's row bytes.", t.Rank(3)]
+
+
+FOOTNOTE = (
+    "Every field has a word of 8 bytes; strings, structs, arrays and the like have a variable part "
+    "too, padded to whole words. The fields of a struct, such as groupState.pages, have lines of "
+    "their own, and their bytes are counted in the line of the struct too; the bytes of all other "
+    "lines add up to the row bytes. All exact."
+)
+MeasuredFields = dict[tuple[StoreName, RowPart], tuple[StructType, RowBytes]]
+"""Store and ``key`` or ``value`` -> its schema and what its rows take."""
+
+
+def fields_report(judged: Judged) -> Report:
+    """What each field of each store takes in a version, as the workers measured.
+
+    Args:
+        judged: by the facts of :func:`inspector.passes.run.run_fields`.
+    """
+    measured = _measured(judged.checkpoint, judged.facts)
+    table = FieldRow.table(
+        f"bytes of version {judged.version} by field", list(_rows(judged.checkpoint, measured))
+    )
+    total = sum(_bytes(row_bytes) for _, row_bytes in measured.values())
+    return judged.report("sizes", (table,), {"row_bytes": total}, footnotes=(FOOTNOTE,))
+
+
+def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
+    """By operator and store, in their order."""
+    measured: MeasuredFields = {}
+    for operator in checkpoint.operators:
+        for store, schema in operator.schemas.items():
+            place = StoreName(operator.operator_id, store)
+            both = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
+            for side, of_side in both:
+                if (place, side) in facts.fields:
+                    measured[place, side] = (of_side, facts.fields[place, side])
+    return measured
+
+
+def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
+    totals: dict[StoreName, int] = {}
+    for (place, _), (_, found) in measured.items():
+        totals[place] = totals.get(place, 0) + _bytes(found)
+    for (place, side), (schema, found) in measured.items():
+        if not found.rows:
+            continue
+        store, total = store_ids(checkpoint, place), totals[place]
+        for name, data_type, one, within in _lines(schema, found):
+            yield FieldRow(
+                **store,
+                row=side.value,
+                field=name,
+                within=within,
+                type=_kind(data_type),
+                # A struct that is null has no row, and so no words of its fields.
+                rows=found.rows if within is None else one.word_bytes // SLOT_BYTES,
+                nulls=one.nulls,
+                word_bytes=one.word_bytes,
+                variable_bytes=one.variable_bytes,
+                padding_bytes=one.padding_bytes,
+                bytes=one.bytes,
+                share=_share(one.bytes, total),
+            )
+        overhead = found.null_bit_bytes + found.other_bytes
+        yield FieldRow(
+            **store,
+            row=side.value,
+            field="(null bits)" if not found.other_bytes else "(null bits, other)",
+            rows=found.rows,
+            null_bit_bytes=found.null_bit_bytes,
+            other_bytes=found.other_bytes,
+            bytes=overhead,
+            share=_share(overhead, total),
+        )
+
+
+def _kind(data_type: DataType) -> str:
+    text = to_ddl(data_type)
+    return f"struct<{text}>" if isinstance(data_type, StructType) else text
+
+
+def _lines(
+    schema: StructType, found: RowBytes
+) -> Iterator[tuple[str, DataType, FieldBytes, str | None]]:
+    """Each field, followed by those that are in it, with the name of what they are in."""
+    nested: dict[int, list[tuple[str, DataType, FieldBytes, str | None]]] = {}
+    for below, one in zip(nested_fields(schema), found.nested, strict=True):
+        line = (below.name, below.data_type, one, below.within)
+        nested.setdefault(below.ordinal, []).append(line)
+    names = unique_names(schema.fields)
+    for i, (name, field, one) in enumerate(zip(names, schema.fields, found.fields, strict=True)):
+        yield name, field.data_type, one, None
+        yield from nested.get(i, ())
+
+
+def _bytes(found: RowBytes) -> int:
+    return found.null_bit_bytes + found.other_bytes + sum(one.bytes for one in found.fields)
+
+
+def _share(amount: int, total: int) -> float | None:
+    return amount / total if total else None
+
 
 SIZES_NOTE = (
     "Row bytes are the UnsafeRow bytes of the keys and values that Spark holds for this version, "

@@ -9,9 +9,17 @@ from typing import Annotated
 from inspector.analyses.shared.common import (
     store_ids,
 )
-from inspector.analyses.shared.declare import View, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.options import AT_VERSION, PART, SCHEMAS, WORK, Options, redacting
+from inspector.analyses.shared.options import (
+    AT_VERSION,
+    PART,
+    SCHEMAS,
+    WORK,
+    Options,
+    View,
+    redacting,
+)
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.words import StoreWords
 from inspector.discovery.tasks import Request

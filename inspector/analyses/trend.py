@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 from inspector.analyses.shared import audit_history
-from inspector.analyses.shared.declare import View, analysis
-from inspector.analyses.shared.options import LIMIT, STORAGE, Options
+from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.options import LIMIT, STORAGE, Options, View
 from inspector.exceptions import CheckpointError
 from inspector.render import tabular as t
 from inspector.render.report import Report

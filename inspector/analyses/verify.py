@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.audit_history import Proofs
+from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import Option, analysis
-from inspector.analyses.shared.driver_tables import driver_table
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import (
     AT_VERSION,

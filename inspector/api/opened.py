@@ -26,8 +26,8 @@ from inspect import Signature, signature
 from typing import TYPE_CHECKING, Any
 
 from inspector import analyses
-from inspector.analyses.shared.declare import Analysis, Parameter
-from inspector.analyses.shared.options import SHARED, Options
+from inspector.analyses.shared.declare import Analysis
+from inspector.analyses.shared.options import SHARED, Options, Parameter
 from inspector.analyses.shared.run import Run
 from inspector.credentials import redact
 from inspector.engines.choose import EngineOptions

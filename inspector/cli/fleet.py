@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 import click
 
-from inspector.analyses.shared.baseline import read_baseline
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet import Outcome, find_all, run_all
+from inspector.analyses.shared.gating import read_baseline
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.checkpoint.search import Found, is_pattern

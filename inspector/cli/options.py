@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from inspector.analyses.shared.declare import Analysis, Parameter, View
-from inspector.analyses.shared.options import SHARED, Options
+from inspector.analyses.shared.declare import Analysis
+from inspector.analyses.shared.options import SHARED, Options, Parameter, View
 from inspector.cli.config_file import config_options
 from inspector.cli.progress import watch_of
 from inspector.cli.sizes_of import ByteSize

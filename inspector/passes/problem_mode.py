@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -10,22 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.exceptions import InspectorError
-from inspector.model import READABLE, Problem
+from inspector.model import READABLE, Problem, ProblemMode
 from inspector.schemas import PROBLEM, batch_of
 
 COLUMN = "problem"
-
-
-class ProblemMode(enum.Enum):
-    """How what cannot be read is handled; the words of Spark's own sources.
-
-    ``failfast``: an error. ``permissive``: a row whose column ``problem`` says what, as JSON, and
-    which else names only the store. ``dropmalformed``: nothing.
-    """
-
-    FAILFAST = "failfast"
-    PERMISSIVE = "permissive"
-    DROPMALFORMED = "dropmalformed"
 
 
 def with_problems(columns: Sequence[tuple[str, pa.DataType]], mode: ProblemMode) -> pa.Schema:

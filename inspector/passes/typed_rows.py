@@ -17,10 +17,10 @@ import pyarrow as pa
 from inspector.codec import Message
 from inspector.decode.rows import RowDecoder
 from inspector.discovery.tasks import Task
-from inspector.model import Problem
+from inspector.model import Problem, ProblemMode
 from inspector.passes.changes import ChangesTask, changes_of
 from inspector.passes.looked_at import Look, once
-from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
+from inspector.passes.problem_mode import problem_batches, with_problems
 from inspector.passes.run import rows_of
 from inspector.passes.tracked import schemas
 from inspector.schemas import spans_of, specs_in

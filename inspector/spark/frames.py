@@ -7,15 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from inspector import api
-from inspector.analyses.shared.data_tables import (
-    DataTable,
-    TableOptions,
-    TablePlan,
-    plan_table,
-    table_named,
-)
+from inspector.analyses.shared.data_tables import plan_table, table_named
+from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.engines.spark import SparkEngine
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import ProblemMode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -62,13 +62,13 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from inspector.analyses import data_tables
-from inspector.analyses.shared.data_tables import TableOptions, plan_table, table_named
-from inspector.analyses.shared.declare import Parameter
-from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options
+from inspector.analyses.shared.data_tables import plan_table, table_named
+from inspector.analyses.shared.declare import TableOptions
+from inspector.analyses.shared.options import AT_VERSION, KEYS, PART, RULES, Options, Parameter
 from inspector.engines.arrow_encoding import encoded
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.model import JOIN_SIDES
+from inspector.model import JOIN_SIDES, ProblemMode
 from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import task_batch
 

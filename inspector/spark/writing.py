@@ -15,15 +15,15 @@ from pyspark.sql import functions as F  # noqa: N812 - its usual name
 from pyspark.sql.observation import Observation
 from pyspark.sql.types import ArrayType, BinaryType, DataType, MapType, StructType
 
-from inspector.analyses.shared.data_tables import DataTable, TableOptions
+from inspector.analyses.shared.declare import DataTable, TableOptions
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tasks, work_of
 from inspector.analyses.shared.stores import table_name
 from inspector.engines import session as sessions
 from inspector.engines.spark import SparkEngine
 from inspector.exceptions import EngineError
-from inspector.model import Problem
-from inspector.passes.problem_mode import COLUMN, ProblemMode, problem_of_text
+from inspector.model import Problem, ProblemMode
+from inspector.passes.problem_mode import COLUMN, problem_of_text
 from inspector.passes.typed_rows import run_typed, typed_schema
 
 _TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from inspector.analyses.shared.data_tables import DataTable, TableOptions
-from inspector.analyses.shared.declare import Analysis, Parameter
-from inspector.analyses.shared.options import KEYS, Options
+from inspector.analyses.shared.declare import Analysis, DataTable, TableOptions
+from inspector.analyses.shared.options import KEYS, Options, Parameter
 from inspector.render.report import Column, Unit
 from inspector.render.tabular import Row
 

@@ -10,8 +10,8 @@ import pytest
 
 from inspector import api
 from inspector.analyses.history import history_report
-from inspector.analyses.shared.change_rows import ChangeRows, EventRow
 from inspector.analyses.shared.judged import Subject
+from inspector.analyses.shared.words import ChangeRows, EventRow
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.exceptions import CheckpointError
 from inspector.model import Redact

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.shared import following
+from inspector.analyses import watch as following
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.watch import watch
 from inspector.findings.verdict import Level

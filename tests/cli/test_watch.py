@@ -16,7 +16,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from inspector import api
-from inspector.analyses.shared import following
+from inspector.analyses import watch as following
 from inspector.cli.exits import Exit
 from tests.cli.support import checkpoint_of, run
 from tests.growing import Growing

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pytest
 
 from inspector import analyses
-from inspector.analyses.shared.data_tables import TableOptions
+from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.fleet import run_all
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tasks

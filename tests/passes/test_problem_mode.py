@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import InspectorError
-from inspector.model import READABLE, Problem, StoreId
+from inspector.model import READABLE, Problem, ProblemMode, StoreId
 from inspector.passes.problem_mode import (
     COLUMN,
-    ProblemMode,
     problem_batches,
     problem_of_text,
     problems_in,

@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inspector.exceptions import InspectorError
-from inspector.model import Problem
-from inspector.passes.problem_mode import ProblemMode, problems_in, without_problems
+from inspector.model import Problem, ProblemMode
+from inspector.passes.problem_mode import problems_in, without_problems
 from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType

@@ -13,15 +13,15 @@ from typing import Any
 import pyarrow as pa
 
 from inspector import analyses
-from inspector.analyses.shared.data_tables import TableOptions, TablePlan, plan_table
-from inspector.analyses.shared.driver_tables import run_batches
+from inspector.analyses.shared.data_tables import plan_table, run_batches
+from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, selected_tasks
 from inspector.engines.arrow_encoding import IPC_SCHEMA, encoded, from_ipc, to_ipc
 from inspector.engines.engine import Work
 from inspector.engines.local import LocalEngine
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import ProblemMode
 from inspector.schemas import TASKS, batch_of, record_batch
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, flip

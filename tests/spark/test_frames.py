@@ -15,10 +15,11 @@ import pytest
 
 import inspector.spark as on_spark
 from inspector import analyses, api
-from inspector.analyses.shared.data_tables import TableOptions, TablePlan, plan_table
+from inspector.analyses.shared.data_tables import plan_table
+from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.exceptions import CheckpointError
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import ProblemMode
 from inspector.render.as_json import render_json
 from tests.cli.support import checkpoint_of, copy_of
 from tests.cli.support import tree as tree_of

@@ -11,13 +11,12 @@ import pyarrow as pa
 import pytest
 
 from inspector import analyses
-from inspector.analyses.shared.data_tables import TableOptions, TablePlan, plan_table
-from inspector.analyses.shared.driver_tables import run_batches
+from inspector.analyses.shared.data_tables import plan_table, run_batches
+from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.engines.arrow_encoding import encoded
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.model import TimeoutKind
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import ProblemMode, TimeoutKind
 from tests.cases import hdfs_cases
 from tests.cli.support import checkpoint_of, copy_of
 from tests.spark.support import (

@@ -18,12 +18,12 @@ from inspector.analyses.page.charts import (
 from inspector.analyses.page.oldest import oldest_story
 from inspector.analyses.page.unknown import NEVER_KNOWN, unknown_here
 from inspector.analyses.shared.age_tables import leftover_ages
-from inspector.analyses.shared.fields import fields_report
 from inspector.analyses.shared.heap import MemoryOptions
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.size_table import size_table
 from inspector.analyses.sharing import sharing_report
+from inspector.analyses.sizes import fields_report
 from inspector.analyses.timeline import TimelineRequest, timeline_report
 from inspector.discovery.formats import see_bytes
 from inspector.discovery.tasks import Request

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from inspector.analyses.history import history_report
-from inspector.analyses.shared.change_rows import ChangeRows
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import change_batches, selected_tasks
 from inspector.analyses.shared.story import explain_keys
+from inspector.analyses.shared.words import ChangeRows
 from inspector.discovery.tasks import Task
 from inspector.facts.fact import Observed
 from inspector.facts.leftover_facts import Leftover

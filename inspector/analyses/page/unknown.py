@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from inspector.analyses.shared.age_tables import proof_window
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.undecided import notes
+from inspector.analyses.shared.leftover_words import notes
 
 NEVER_KNOWN = (
     "A checkpoint does not hold the query's output mode and plan, the kind of its timeouts, or the "

@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, TypedDict
 
 from inspector.discovery.checkpoint import Checkpoint
+from inspector.discovery.placement import partition_count
+from inspector.findings.durations import duration_text
 from inspector.model import FileKind
+from inspector.operators.rule import Clock, StoreRule
+
+
+def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
+    """A sentence for each committed batch in the log that a tool appended, oldest first."""
+    logs = checkpoint.logs
+    for batch, clock in logs.clocks.items():
+        if clock.appended and clock.committed:
+            if batch in logs.repartitions:
+                old, new = (
+                    partition_count(checkpoint, n + 1) for n in (logs.repartitions[batch], batch)
+                )
+                what = f"repartitioned the state from {old} to {new} partitions"
+            else:
+                what = "was appended by a tool"
+            yield f"Batch {batch} {what}; no query ran it, and it shows nothing of the query."
+
+
+def expiry_text(rule: StoreRule) -> str:
+    """A store's rule in one line."""
+    if rule.expiry is not None:
+        sign = "<=" if rule.expiry.inclusive else "<"
+        behind = f" - {duration_text(rule.expiry.delay_ms)}" if rule.expiry.delay_ms else ""
+        return f"{rule.expiry.name} {sign} {_CLOCKS[rule.expiry.clock]}{behind}"
+    return f"never: {rule.never}" if rule.never else f"unknown: {rule.unknown}"
+
+
+_CLOCKS = {
+    Clock.WATERMARK: "watermark",
+    Clock.PROCESSING_TIME: "processing time",
+    Clock.TIMEOUT: "watermark or processing time",
+}
 
 
 class StoreIds(TypedDict):

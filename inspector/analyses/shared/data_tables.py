@@ -5,91 +5,86 @@ A table is declared beside its analysis, by one of three functions:
 * :func:`inspector.analyses.shared.store_tables.store_table`: typed rows of one store.
 * :func:`inspector.analyses.shared.fact_tables.fact_table`: rows made of the facts of a partition,
   where its files are read.
-* :func:`inspector.analyses.shared.driver_tables.driver_table`: rows that the driver has.
+* :func:`inspector.analyses.shared.data_tables.driver_table`: rows that the driver has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
-from typing import Annotated, get_type_hints
+import base64
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import pyarrow as pa
 
 from inspector import analyses
-from inspector.analyses.shared.declare import Option, Parameter, parameter
+from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Task
-from inspector.engines.engine import BatchFunction, Work
+from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
-from inspector.model import Problem, StoreName
-from inspector.passes.problem_mode import ProblemMode, refuse
+from inspector.model import Problem, ProblemMode, StoreName
+from inspector.passes.problem_mode import refuse
+from inspector.render.as_arrow import columns_of, record_batch_of
+from inspector.render.report import Column
+from inspector.render.tabular import Row, values
+from inspector.schemas import specs_in
+
+_ROWS = 1 << 14
+"""Rows of one task."""
+
+RowsOfRun = Callable[[Run], Iterable[Row]]
 
 
-@dataclass(frozen=True)
-class TableOptions:
-    """Options of tables of data, besides those of all analyses.
+def driver_table(
+    kind: type[Row],
+    doc: str,
+    rows: RowsOfRun,
+    *,
+    options: tuple[str, ...] = (),
+) -> DataTable:
+    """Declare a table whose rows are made on the driver, when it is planned.
 
-    Attributes:
-        from_batch: changes of older batches are left out.
-        raw: with the UnsafeRow bytes beside the decoded key and value.
-        mode: error handling: what happens where something cannot be read.
-        json_keys: keys of facts as JSON, as the files of reports have them, and never as structs.
+    Args:
+        kind: of the rows; names the table.
+        doc: what a row is.
+        rows: of a run.
+        options: those that count besides part and version.
     """
+    columns = kind.columns()
+    schema = pa.schema(columns_of(columns))
 
-    from_batch: Annotated[
-        int, Option("Leave out changes of older batches.", minimum=0, source="changeStartBatchId")
-    ] = 0
-    raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False
-    mode: Annotated[
-        ProblemMode,
-        Option("Error handling where something cannot be read: an error, a row, or nothing."),
-    ] = ProblemMode.PERMISSIVE
-    json_keys: bool = False
+    def plan(path: str | Run, chosen: Options, _: TableOptions) -> TablePlan:
+        run = Run.start(path, chosen)
+        work = tuple(map(Work, batch_specs(schema, columns, map(values, rows(run)))))
+        return TablePlan(schema, run_batches, work, run)
 
-    @classmethod
-    def parameters(cls) -> dict[str, Parameter]:
-        """Their declarations, by name."""
-        hints = get_type_hints(cls, include_extras=True)
-        found = (parameter(each.name, hints[each.name], each.default) for each in fields(cls))
-        return {each.name: each for each in found if each is not None}
+    return DataTable(kind.table_name, doc, options, plan, lambda *_: schema)
 
 
-@dataclass(frozen=True)
-class TablePlan:
-    """A table that nobody has computed yet.
-
-    Attributes:
-        schema: of its batches.
-        function: makes them. work: from these tasks, each for itself.
-        run: what was found of the checkpoint.
-    """
-
-    schema: pa.Schema
-    function: BatchFunction
-    work: tuple[Work, ...]
-    run: Run = field(compare=False)
+def batch_specs(
+    schema: pa.Schema, columns: Sequence[Column], rows: Iterable[Mapping[str, Any]]
+) -> list[str]:
+    """Rows as tasks that need only be opened."""
+    listed = list(rows)
+    return [
+        batch_spec(record_batch_of(schema, columns, listed[start : start + _ROWS]))
+        for start in range(0, len(listed), _ROWS)
+    ]
 
 
-@dataclass(frozen=True)
-class DataTable:
-    """A declared table of data.
+def batch_spec(batch: pa.RecordBatch) -> str:
+    """A batch as such a task: an Arrow stream in base64."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as stream:
+        stream.write_batch(batch)
+    return base64.b64encode(sink.getvalue()).decode()
 
-    Attributes:
-        name: in the data source, and of the function in :mod:`inspector.spark`.
-        doc: what a row is, and what is done when; its first line is a sentence.
-        options: those that it has besides part and version: fields of :class:`TableOptions`, or
-            of :class:`~inspector.analyses.shared.options.Options`.
-        plan: how a table of a checkpoint is to be computed; it may read the state.
-        schema: its columns; reads nothing of the state.
-    """
 
-    name: str
-    doc: str
-    options: tuple[str, ...]
-    plan: Callable[[str | Run, Options, TableOptions], TablePlan] = field(repr=False)
-    schema: Callable[[str | Run, Options, TableOptions], pa.Schema] = field(repr=False)
+def run_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of such tasks; the form of :func:`inspector.passes.run.run_tasks`."""
+    for spec in specs_in(batches):
+        yield from pa.ipc.open_stream(base64.b64decode(spec))
 
 
 def plan_table(

@@ -20,31 +20,31 @@ section is the command's help.
 
 from __future__ import annotations
 
-import enum
 import functools
 import inspect
-import types
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cached_property
 from typing import (
     TYPE_CHECKING,
     Annotated,
     Any,
-    Literal,
     TypeVar,
-    Union,
     cast,
-    get_args,
-    get_origin,
     get_type_hints,
 )
 
+from inspector.analyses.shared.options import Group, Option, Parameter, parameter
 from inspector.discovery.tasks import Request
+from inspector.model import ProblemMode
 from inspector.render.tabular import Row
 
 if TYPE_CHECKING:
-    from inspector.analyses.shared.data_tables import DataTable
+    import pyarrow as pa
+
+    from inspector.analyses.shared.options import Options
+    from inspector.analyses.shared.run import Run
+    from inspector.engines.engine import BatchFunction, Work
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,85 +53,68 @@ SECTIONS = ("\nArgs:", "\nReturns:", "\nRaises:")
 
 
 @dataclass(frozen=True)
-class Option:
-    """What the declaration of an option adds to the parameter that it annotates.
+class TableOptions:
+    """Options of tables of data, besides those of all analyses.
 
     Attributes:
-        help: what it does, for ``--help`` and the reference.
-        minimum: of a number.
-        choices: of a text; those of an enum or ``Literal`` follow from the type.
-        metavar: what stands for its value in the help.
-        flag: its spelling on the command line, if not that of the parameter: ``--partition``.
-        source: its name in Spark's data source, if not the parameter's in camel case.
-        size: a number of bytes, which may be spelled ``8GiB``.
-        file: a text that may be spelled ``@FILE``.
-        for_people: the default of formats that a person reads, where the command is more sparing
-            than the function.
+        from_batch: changes of older batches are left out.
+        raw: with the UnsafeRow bytes beside the decoded key and value.
+        mode: error handling: what happens where something cannot be read.
+        json_keys: keys of facts as JSON, as the files of reports have them, and never as structs.
     """
 
-    help: str
-    minimum: int | None = None
-    choices: tuple[str, ...] = ()
-    metavar: str | None = None
-    flag: str | None = None
-    source: str | None = None
-    size: bool = False
-    file: bool = False
-    for_people: int | None = None
+    from_batch: Annotated[
+        int, Option("Leave out changes of older batches.", minimum=0, source="changeStartBatchId")
+    ] = 0
+    raw: Annotated[bool, Option("Add the UnsafeRow bytes of key and value.")] = False
+    mode: Annotated[
+        ProblemMode,
+        Option("Error handling where something cannot be read: an error, a row, or nothing."),
+    ] = ProblemMode.PERMISSIVE
+    json_keys: bool = False
 
-
-class View(Option):
-    """An option that says how what is read is shown and judged, and nothing else.
-
-    A file of options that was merely found may set these. What is run, written, opened or connected
-    to is no view, and a new option is none unless it is declared as one.
-    """
+    @classmethod
+    def parameters(cls) -> dict[str, Parameter]:
+        """Their declarations, by name."""
+        hints = get_type_hints(cls, include_extras=True)
+        found = (parameter(each.name, hints[each.name], each.default) for each in fields(cls))
+        return {each.name: each for each in found if each is not None}
 
 
 @dataclass(frozen=True)
-class Parameter:
-    """An option, or an argument, with its name and type.
+class TablePlan:
+    """A table that nobody has computed yet.
 
     Attributes:
-        name: of the function's parameter, or of the field of ``Options``; ``engine.master`` is the
-            field ``master`` of the field ``engine``.
-        kind: the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs.
-        option: what is declared beside it.
-        default: of the function and of the command.
-        many: it can be repeated.
-        required: it has no default.
+        schema: of its batches.
+        function: makes them. work: from these tasks, each for itself.
+        run: what was found of the checkpoint.
+    """
+
+    schema: pa.Schema
+    function: BatchFunction
+    work: tuple[Work, ...]
+    run: Run = field(compare=False)
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A declared table of data.
+
+    Attributes:
+        name: in the data source, and of the function in :mod:`inspector.spark`.
+        doc: what a row is, and what is done when; its first line is a sentence.
+        options: those that it has besides part and version: fields of :class:`TableOptions`, or
+            of :class:`~inspector.analyses.shared.options.Options`.
+        plan: how a table of a checkpoint is to be computed; it may read the state.
+        schema: its columns; reads nothing of the state.
     """
 
     name: str
-    kind: type
-    option: Option
-    default: Any = None
-    many: bool = False
-    required: bool = False
-
-    @property
-    def flag(self) -> str:
-        """The spelling on the command line."""
-        return self.option.flag or "--" + self.name.replace("_", "-")
-
-    @property
-    def source(self) -> str:
-        """The name in Spark's data source."""
-        if self.option.source is not None:
-            return self.option.source
-        first, *others = self.name.split("_")
-        return first + "".join(map(str.capitalize, others))
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        """The words that it may be; empty for any."""
-        if issubclass(self.kind, enum.Enum):
-            return tuple(each.value for each in self.kind)
-        return self.option.choices
-
-
-Group = tuple[Parameter, ...]
-"""Options that belong together and that several analyses share."""
+    doc: str
+    options: tuple[str, ...]
+    plan: Callable[[str | Run, Options, TableOptions], TablePlan] = field(repr=False)
+    schema: Callable[[str | Run, Options, TableOptions], pa.Schema] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -265,37 +248,3 @@ def analysis(**declared: Any) -> Callable[[F], F]:
         return cast("F", checked)
 
     return declare
-
-
-def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
-    """What an annotation declares; None if it has no :class:`Option`."""
-    if get_origin(hint) is not Annotated:
-        return None
-    kind, *extras = get_args(hint)
-    option = next((each for each in extras if isinstance(each, Option)), None)
-    if option is None:
-        return None
-    required = default is inspect.Parameter.empty
-    one, many = _one(kind)
-    if get_origin(one) is Literal:
-        option = _with_choices(option, get_args(one))
-        one = str
-    return Parameter(name, one, option, None if required else default, many, required)
-
-
-def _one(kind: Any) -> tuple[Any, bool]:
-    """The type of one value, and whether there can be many."""
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [each for each in get_args(kind) if each is not types.NoneType]
-        # ``str | tuple[str, ...]``: one of many may stand alone.
-        kind = next((each for each in kinds if get_origin(each) is tuple), kinds[0])
-    if get_origin(kind) is tuple:
-        return get_args(kind)[0], True
-    if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
-        return dict, True
-    return kind, False
-
-
-def _with_choices(option: Option, choices: Sequence[str]) -> Option:
-    values = {each.name: getattr(option, each.name) for each in fields(option)}
-    return type(option)(**values | {"choices": tuple(choices)})

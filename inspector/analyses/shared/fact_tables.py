@@ -12,13 +12,12 @@ import pyarrow as pa
 from inspector import analyses
 from inspector.analyses.shared.common import operator_names
 from inspector.analyses.shared.data_tables import (
-    DataTable,
-    TableOptions,
-    TablePlan,
+    batch_spec,
     listed_problems,
+    run_batches,
     table_work,
 )
-from inspector.analyses.shared.driver_tables import batch_spec, run_batches
+from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import narrowed
@@ -30,8 +29,8 @@ from inspector.exceptions import CheckpointError
 from inspector.facts.registry import facts_in
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Problem, Redact
-from inspector.passes.problem_mode import ProblemMode, problem_batches, with_problems
+from inspector.model import Problem, ProblemMode, Redact
+from inspector.passes.problem_mode import problem_batches, with_problems
 from inspector.passes.run import run_tasks
 from inspector.render.as_arrow import columns_of, record_batch_of
 from inspector.render.report import Column

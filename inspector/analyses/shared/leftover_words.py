@@ -6,16 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
+from inspector.analyses.shared.age_tables import DiskShares
 from inspector.analyses.shared.common import (
     operator_names,
+    store_ids,
 )
+from inspector.analyses.shared.heap import usual_layout
+from inspector.analyses.shared.judged import Judged
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Task
+from inspector.estimates.heap import RETAINED_BY_DEFAULT as RETAINED
+from inspector.estimates.heap import Heap, of_rows
+from inspector.estimates.heap_layout import Layout
 from inspector.facts.fact import Observed
-from inspector.facts.leftover_facts import Leftover
+from inspector.facts.leftover_facts import Leftover, LeftoverCount
+from inspector.facts.timed_out import AMONG_DATA, BEFORE, HELD_BACK, NO_LOG_ENTRY
+from inspector.merge.collect import Facts
+from inspector.merge.resolution import NEIGHBOURS, UNKNOWN_CLOCK, reasons_of
 from inspector.model import Redact, StoreName
 from inspector.render import tabular as t
 from inspector.render.keys import RowWords
+from inspector.render.report import Table
 from inspector.sparktypes import StructType, parse_schema_json
 
 
@@ -61,6 +72,181 @@ class LeftoverRow(t.PartitionRow, table="leftovers"):
         t.Flag, "Whether the key was not put again after it expired.", t.WIDE
     ]
     reason: Annotated[t.Reason | None, t.WIDE]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LeftoverClassRow(t.StoreRow, table="classes"):
+    """Leftovers of one class in one store."""
+
+    operator_name: t.OperatorName | None
+    store_name: Annotated[t.StoreName, t.WIDE]
+    class_: Annotated[t.LeftoverClassName, t.Rank(1)]
+    certainty: Annotated[t.Certainty, t.Rank(21)]
+    keys: Annotated[t.Keys, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(3)]
+    disk_bytes: Annotated[
+        t.Bytes | None,
+        "State file bytes times the share of these rows in all row bytes.",
+        t.ESTIMATE,
+    ]
+    heap_bytes: Annotated[t.HeapBytes | None, t.Rank(23), t.ESTIMATE]
+    oldest_expired_batch: Annotated[
+        t.Id | None, "The first batch that found one of them expired.", t.Rank(22)
+    ]
+    untouched: Annotated[
+        t.Count | None, "Keys whose state the call that answered their timeout left as it was."
+    ]
+    changed: Annotated[
+        t.Count | None, "Keys whose state the call that answered their timeout changed."
+    ]
+    empty: Annotated[
+        t.Count | None,
+        "Keys whose state the call that answered their timeout emptied, but did not remove.",
+    ]
+    fired_max: Annotated[t.Count | None, "How often the timer of one of them has fired, at most."]
+    reason: Annotated[t.Reason | None, t.WIDE]
+
+
+def class_table(judged: Judged) -> Table:
+    """Leftovers counted by store, class and certainty."""
+    checkpoint = judged.checkpoint
+    groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
+    for one in judged.facts.totals:
+        found = one.fact
+        kind = (found.leftover_class.value, found.certainty.value, found.before_window)
+        groups.setdefault((*one.store.name, *kind), []).append(found)
+    disk = DiskShares(judged)
+    keeps_maps = checkpoint.provider.keeps_maps
+    layout = usual_layout(checkpoint, checkpoint.newest_version)
+    return LeftoverClassRow.table(
+        "leftovers by class",
+        [
+            LeftoverClassRow(
+                **store_ids(checkpoint, (operator_id, store)),
+                class_=kind,
+                certainty=certainty,
+                keys=sum(one.rows for one in rows),
+                row_bytes=_row_bytes(rows),
+                disk_bytes=disk.bytes_of(_row_bytes(rows)),
+                heap_bytes=_heap(rows, layout) if keeps_maps else None,
+                oldest_expired_batch=None
+                if before
+                else min(one.expired_version for one in rows) - 1,
+                untouched=_sum(one.untouched for one in rows),
+                changed=_sum(one.changed for one in rows),
+                empty=_sum(one.empty for one in rows),
+                fired_max=max(one.fired for one in rows) or None,
+                reason=reasons_of(rows),
+            )
+            for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
+        ],
+    )
+
+
+def _heap(rows: Iterable[LeftoverCount], layout: Layout) -> int:
+    """What removing them saves in the two versions that Spark retains by default."""
+    each = (of_rows(r.rows, r.key_bytes, r.value_bytes, layout, RETAINED) for r in rows)
+    return sum(each, Heap()).total
+
+
+def _row_bytes(rows: Iterable[LeftoverCount]) -> int:
+    return sum(one.row_bytes for one in rows)
+
+
+def _sum(keys: Iterable[int | None]) -> int | None:
+    known = [number for number in keys if number is not None]
+    return sum(known) if known else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndecidedRow(t.StoreRow, table="undecided"):
+    """Keys of one store that may be leftovers, by what leaves it open."""
+
+    store_name: Annotated[t.StoreName, t.WIDE]
+    class_: Annotated[t.LeftoverClassName, t.Rank(1)]
+    keys: Annotated[t.Keys, t.Rank(2)]
+    row_bytes: Annotated[t.RowBytes, t.Rank(4)]
+    reason: Annotated[t.Reason, t.Rank(3)]
+    decided_by: Annotated[
+        t.Text | None, "What would decide it, such as an option or an older version."
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UndecidedKeyRow(LeftoverRow, table="undecided_keys"):
+    """A key that may be a leftover."""
+
+    operator_id: t.OperatorId
+    partition_id: Annotated[t.PartitionId, t.Rank(22)]
+    class_: Annotated[t.LeftoverClassName, t.Rank(3)]
+    expired_batch: t.ExpiredBatch | None
+    clock_ms: t.ClockMs
+    threshold_ms: t.ThresholdMs
+    last_put_batch: t.LastPutBatch | None
+
+
+_KIND = "--timeout-kind event or --timeout-kind processing, as the query has it"
+_HISTORY = "a longer history, which spark.sql.streaming.minBatchesToRetain keeps"
+_DECIDED_BY: Mapping[str, str] = {
+    UNKNOWN_CLOCK: _KIND,
+    NEIGHBOURS: _KIND,
+    BEFORE: _HISTORY,
+    NO_LOG_ENTRY: _HISTORY,
+    HELD_BACK: "the query: whether its function lets a timeout pass without remove()",
+    AMONG_DATA: "the query: what its function does in a call for data, and when a timeout fires",
+}
+
+
+def decided_by(reason: str | None) -> str | None:
+    """What would decide leftovers that are undecided for a reason."""
+    return _DECIDED_BY.get(reason or "")
+
+
+def undecided_tables(judged: Judged) -> list[Table]:
+    """How many keys are undecided, why, and what would decide them; nothing if none is."""
+    groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
+    for one in judged.facts.undecided_totals:
+        place = (*one.store.name, one.fact.leftover_class.value, one.fact.reason)
+        groups.setdefault(place, []).append(one.fact)
+    if not groups:
+        return []
+    rows = [
+        UndecidedRow(
+            **store_ids(judged.checkpoint, (operator_id, store)),
+            class_=kind,
+            keys=sum(one.rows for one in found),
+            row_bytes=sum(one.row_bytes for one in found),
+            reason=reason,
+            decided_by=decided_by(reason),
+        )
+        for (operator_id, store, kind, reason), found in sorted(groups.items())
+    ]
+    title = "keys that may be leftovers: the files do not show whether they are"
+    return [UndecidedRow.table(title, rows)]
+
+
+def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[Table]:
+    """The same keys one by one, oldest first."""
+    undecided = judged.facts.undecided
+    listed = undecided[:limit] if limit else undecided
+    if not listed:
+        return []
+    rows = LeftoverWords.of(judged.checkpoint, redact).rows(listed, UndecidedKeyRow)
+    return [UndecidedKeyRow.table("keys that may be leftovers, one by one", rows)]
+
+
+def notes(facts: Facts) -> list[str]:
+    """What is needed from the user to decide more."""
+    stores = {
+        one.store.name
+        for one in facts.undecided_totals
+        if one.fact.reason in (UNKNOWN_CLOCK, NEIGHBOURS)
+    }
+    return [
+        f"operator {operator} {store}: {UNKNOWN_CLOCK}, and some keys are leftovers by one of the "
+        "two alone; say --timeout-kind"
+        for operator, store in sorted(stores)
+    ]
 
 
 L = TypeVar("L", bound=LeftoverRow)

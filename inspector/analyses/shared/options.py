@@ -2,13 +2,132 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Annotated, get_type_hints
+import enum
+import inspect
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from inspector.analyses.shared.declare import Group, Option, Parameter, View, parameter
 from inspector.engines.choose import AUTO, IO, LOCAL, NAMES, EngineOptions
 from inspector.model import Redact, TimeoutKind
+
+
+@dataclass(frozen=True)
+class Option:
+    """What the declaration of an option adds to the parameter that it annotates.
+
+    Attributes:
+        help: what it does, for ``--help`` and the reference.
+        minimum: of a number.
+        choices: of a text; those of an enum or ``Literal`` follow from the type.
+        metavar: what stands for its value in the help.
+        flag: its spelling on the command line, if not that of the parameter: ``--partition``.
+        source: its name in Spark's data source, if not the parameter's in camel case.
+        size: a number of bytes, which may be spelled ``8GiB``.
+        file: a text that may be spelled ``@FILE``.
+        for_people: the default of formats that a person reads, where the command is more sparing
+            than the function.
+    """
+
+    help: str
+    minimum: int | None = None
+    choices: tuple[str, ...] = ()
+    metavar: str | None = None
+    flag: str | None = None
+    source: str | None = None
+    size: bool = False
+    file: bool = False
+    for_people: int | None = None
+
+
+class View(Option):
+    """An option that says how what is read is shown and judged, and nothing else.
+
+    A file of options that was merely found may set these. What is run, written, opened or connected
+    to is no view, and a new option is none unless it is declared as one.
+    """
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """An option, or an argument, with its name and type.
+
+    Attributes:
+        name: of the function's parameter, or of the field of ``Options``; ``engine.master`` is the
+            field ``master`` of the field ``engine``.
+        kind: the type of one value: int, str, bool or an enum; ``dict`` for ``KEY=VALUE`` pairs.
+        option: what is declared beside it.
+        default: of the function and of the command.
+        many: it can be repeated.
+        required: it has no default.
+    """
+
+    name: str
+    kind: type
+    option: Option
+    default: Any = None
+    many: bool = False
+    required: bool = False
+
+    @property
+    def flag(self) -> str:
+        """The spelling on the command line."""
+        return self.option.flag or "--" + self.name.replace("_", "-")
+
+    @property
+    def source(self) -> str:
+        """The name in Spark's data source."""
+        if self.option.source is not None:
+            return self.option.source
+        first, *others = self.name.split("_")
+        return first + "".join(map(str.capitalize, others))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it may be; empty for any."""
+        if issubclass(self.kind, enum.Enum):
+            return tuple(each.value for each in self.kind)
+        return self.option.choices
+
+
+Group = tuple[Parameter, ...]
+"""Options that belong together and that several analyses share."""
+
+
+def parameter(name: str, hint: Any, default: Any) -> Parameter | None:
+    """What an annotation declares; None if it has no :class:`Option`."""
+    if get_origin(hint) is not Annotated:
+        return None
+    kind, *extras = get_args(hint)
+    option = next((each for each in extras if isinstance(each, Option)), None)
+    if option is None:
+        return None
+    required = default is inspect.Parameter.empty
+    one, many = _one(kind)
+    if get_origin(one) is Literal:
+        option = _with_choices(option, get_args(one))
+        one = str
+    return Parameter(name, one, option, None if required else default, many, required)
+
+
+def _one(kind: Any) -> tuple[Any, bool]:
+    """The type of one value, and whether there can be many."""
+    if get_origin(kind) in (Union, types.UnionType):
+        kinds = [each for each in get_args(kind) if each is not types.NoneType]
+        # ``str | tuple[str, ...]``: one of many may stand alone.
+        kind = next((each for each in kinds if get_origin(each) is tuple), kinds[0])
+    if get_origin(kind) is tuple:
+        return get_args(kind)[0], True
+    if isinstance(get_origin(kind), type) and issubclass(get_origin(kind), Mapping):
+        return dict, True
+    return kind, False
+
+
+def _with_choices(option: Option, choices: Sequence[str]) -> Option:
+    values = {each.name: getattr(option, each.name) for each in fields(option)}
+    return type(option)(**values | {"choices": tuple(choices)})
+
 
 FOR_PEOPLE = 100
 """Rows in a table for people unless told otherwise; machine formats get all."""

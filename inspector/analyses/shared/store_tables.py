@@ -10,26 +10,15 @@ from typing import Any
 import pyarrow as pa
 
 from inspector.analyses.shared.common import operator_names
-from inspector.analyses.shared.data_tables import (
-    DataTable,
-    TableOptions,
-    TablePlan,
-    listed_problems,
-    table_work,
-)
+from inspector.analyses.shared.data_tables import listed_problems, table_work
+from inspector.analyses.shared.declare import DataTable, TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.stores import by_store, looking, selected_tasks, table_name
 from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
-from inspector.model import DEFAULT_STORE, Problem, StoreName, is_store
-from inspector.passes.problem_mode import (
-    COLUMN,
-    ProblemMode,
-    problems_in,
-    refuse,
-    without_problems,
-)
+from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
+from inspector.passes.problem_mode import COLUMN, problems_in, refuse, without_problems
 from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
 
 

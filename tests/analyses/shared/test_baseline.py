@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared import baseline as module
-from inspector.analyses.shared.baseline import read_baseline
+from inspector.analyses.shared import gating as module
+from inspector.analyses.shared.gating import read_baseline
 from inspector.render.report import SCHEMA_VERSION
 
 

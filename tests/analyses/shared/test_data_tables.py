@@ -12,19 +12,14 @@ import pyarrow as pa
 import pytest
 
 from inspector import analyses, api
-from inspector.analyses.shared.data_tables import (
-    TableOptions,
-    TablePlan,
-    plan_table,
-    table_named,
-)
+from inspector.analyses.shared.data_tables import plan_table, table_named
+from inspector.analyses.shared.declare import TableOptions, TablePlan
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import store_tables
 from inspector.engines.local import LocalEngine
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.model import Redact
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import ProblemMode, Redact
 from inspector.render.as_arrow import arrow_table
 from inspector.render.plain import finding_row, problem_row
 from inspector.render.tabular import values

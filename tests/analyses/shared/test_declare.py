@@ -11,14 +11,8 @@ import pytest
 
 from inspector.analyses import load, names
 from inspector.analyses.info import info
-from inspector.analyses.shared.declare import (
-    Analysis,
-    Option,
-    Parameter,
-    analysis,
-    parameter,
-)
-from inspector.analyses.shared.options import Options
+from inspector.analyses.shared.declare import Analysis, analysis
+from inspector.analyses.shared.options import Option, Options, Parameter, parameter
 from inspector.analyses.shared.run import Run
 from inspector.engines.choose import EngineOptions
 from inspector.model import Redact, TimeoutKind

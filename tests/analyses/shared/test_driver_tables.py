@@ -9,9 +9,9 @@ import pytest
 
 from inspector import api
 from inspector.analyses import data_tables
-from inspector.analyses.shared import driver_tables
-from inspector.analyses.shared.data_tables import TableOptions
-from inspector.analyses.shared.driver_tables import batch_spec, batch_specs, run_batches
+from inspector.analyses.shared import data_tables as driver_tables
+from inspector.analyses.shared.data_tables import batch_spec, batch_specs, run_batches
+from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import Options
 from inspector.render.as_arrow import columns_of
 from inspector.render.plain import FindingRow, ProblemRow, problem_row

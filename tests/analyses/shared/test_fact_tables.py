@@ -22,8 +22,7 @@ from inspector.facts.timed_out import BY_BOTH
 from inspector.facts.versions import COUNTS
 from inspector.merge.collect import Facts
 from inspector.merge.resolution import Resolution
-from inspector.model import Problem, Redact, StoreId
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import Problem, ProblemMode, Redact, StoreId
 from inspector.render.as_arrow import record_batch_of
 from inspector.render.tabular import values
 from tests import cases

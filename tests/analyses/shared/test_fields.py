@@ -9,8 +9,8 @@ import pytest
 from compare_with_spark import truth
 
 from inspector import api
-from inspector.analyses.shared.fields import fields_report
 from inspector.analyses.shared.judged import Judged
+from inspector.analyses.sizes import fields_report
 from inspector.decode.field_sizes import RowBytes
 from inspector.discovery.checkpoint import open_checkpoint
 from inspector.merge.collect import Facts

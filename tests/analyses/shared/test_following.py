@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from inspector.analyses.shared import following
-from inspector.analyses.shared.following import PATIENCE, BatchSeen, Following, Pace
+from inspector.analyses import watch as following
 from inspector.analyses.shared.options import Options
+from inspector.analyses.watch import PATIENCE, BatchSeen, Following, Pace
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import CheckpointError, NotACheckpointError
 from inspector.facts.versions import VersionFacts

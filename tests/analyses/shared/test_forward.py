@@ -9,7 +9,7 @@ import pytest
 
 from inspector import api
 from inspector.analyses.shared.common import StoreIds
-from inspector.analyses.shared.forward import MOST_LINES, ExpiringRow, _rows, readable
+from inspector.analyses.timeline import MOST_LINES, ExpiringRow, _expiring_rows, readable
 from inspector.facts.expiring import Expiring, Width
 from inspector.model import TimeoutKind
 from inspector.operators.rule import StoreRule
@@ -158,7 +158,7 @@ def test_hostile_clocks_are_shown_in_every_form(form: str) -> None:
     found = Expiring(width=Width.ALL, rows=Counter({t // Width.ALL: 1 for t in ends}))
     rule = StoreRule(never="unused")
     store: StoreIds = {"operator_id": 0, "operator_name": None, "store_name": "default"}
-    rows = list(_rows(store, found, rule, None))
+    rows = list(_expiring_rows(store, found, rule, None))
     assert rows[0].expires_from_ms == -(1 << 63)
     report = api.Report("timeline", "x", {}, (ExpiringRow.table("hostile", rows),))
     assert list(api.render(report, form))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from inspector import api
-from inspector.analyses.shared.ladder import RungRow
+from inspector.analyses.memory import RungRow
 from inspector.analyses.shared.off_heap import OffHeapRow
 from tests.cases import rocksdb_cases
 

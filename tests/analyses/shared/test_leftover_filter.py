@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.data_tables import TableOptions, plan_table
+from inspector.analyses.shared.data_tables import plan_table
+from inspector.analyses.shared.declare import TableOptions
 from tests.cli.support import checkpoint_of
 
 LEAK = str(checkpoint_of("fmgws_event_ignore"))

@@ -5,7 +5,7 @@ import hashlib
 import pyarrow as pa
 
 from inspector import api
-from inspector.analyses.shared.named_keys import HashedKeys
+from inspector.analyses.shared.stores import HashedKeys
 from inspector.passes.key_filter import KeyFilter
 from tests.cli.support import checkpoint_of
 

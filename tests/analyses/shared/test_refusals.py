@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.refusals import folded
+from inspector.analyses.shared.run import folded
 from inspector.checkpoint.entries import Entry
 from inspector.checkpoint.storage import Storage
 from inspector.model import Problem, StoreId

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from inspector.analyses.shared.schema_text import schema_text
+from inspector.analyses.info import schema_text
 from inspector.sparktypes import parse_ddl, parse_schema_json
 
 

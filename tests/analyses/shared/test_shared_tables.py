@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from inspector import api
-from inspector.analyses.files import files
+from inspector.analyses.files import NOT_HERE, files
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.shared_tables import NOT_HERE
 from inspector.render.report import Report
 from tests.cli.support import checkpoint_of, copy_of
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from inspector.analyses.memory import Sizing
 from inspector.analyses.shared.heap import MemoryOptions
-from inspector.analyses.shared.sizing import Sizing
 from inspector.estimates.sizing import Load
 
 GIB = 1 << 30

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.data_tables import TableOptions
+from inspector.analyses.shared.declare import TableOptions
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.analyses.shared.store_tables import StoreTable, store_tables, store_tasks
 from inspector.exceptions import CheckpointError, InspectorError
-from inspector.passes.problem_mode import ProblemMode
+from inspector.model import ProblemMode
 from inspector.passes.typed_rows import typed_schema
 from tests.cli.support import checkpoint_of, copy_of, tree
 
