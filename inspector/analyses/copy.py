@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from inspector import __version__
 from inspector.analyses.shared.common import file_bytes, store_ids
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.evicting import (
     LEFTOVERS,
     ROWS,
@@ -28,6 +28,7 @@ from inspector.analyses.shared.options import (
     RULES,
     SCHEMAS,
     WORK,
+    Option,
     Options,
     redacting,
 )

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from inspector.analyses.shared.declare import Option, analysis
-from inspector.analyses.shared.options import STORAGE, Options, View
+from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.options import STORAGE, Option, Options, View
 from inspector.analyses.shared.run import Run
 from inspector.discovery.query_sources import QuerySource, query_sources
 from inspector.exceptions import CheckpointError

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.audit_history import Proofs
 from inspector.analyses.shared.data_tables import driver_table
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import analysis
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import (
     AT_VERSION,
@@ -16,6 +16,7 @@ from inspector.analyses.shared.options import (
     SCHEMAS,
     THRESHOLDS,
     WORK,
+    Option,
     Options,
 )
 from inspector.analyses.shared.run import Run

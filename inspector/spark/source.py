@@ -69,7 +69,6 @@ from inspector.engines.arrow_encoding import encoded
 from inspector.engines.engine import BatchFunction, Work
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import JOIN_SIDES, ProblemMode
-from inspector.passes.problem_mode import ProblemMode
 from inspector.schemas import task_batch
 
 _STORAGE = "storage."
