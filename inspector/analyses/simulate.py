@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from inspector.analyses.shared.common import store_ids
-from inspector.analyses.shared.declare import Option, analysis
+from inspector.analyses.shared.declare import analysis
+from inspector.analyses.shared.options import Option
 from inspector.analyses.shared.heap import MemoryOptions, heap_by_store, usual_layout
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
