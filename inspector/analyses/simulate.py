@@ -8,10 +8,17 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.options import Option
 from inspector.analyses.shared.heap import MemoryOptions, heap_by_store, usual_layout
 from inspector.analyses.shared.judged import Judged
-from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, WORK, Options
+from inspector.analyses.shared.options import (
+    AT_VERSION,
+    PART,
+    RULES,
+    SCHEMAS,
+    WORK,
+    Option,
+    Options,
+)
 from inspector.analyses.shared.run import Run
 from inspector.discovery.tasks import Request
 from inspector.discovery.what_if import scenario_of
