@@ -1,7 +1,7 @@
 """Change queries between two runs, and hold what ``inspector preflight`` says against Spark.
 
     python scripts/judge_restarts.py run FOLDER [--only REGEX]      with any PySpark from 3.5 on
-    python scripts/judge_restarts.py judge FOLDER                   what is said of what was run
+    python scripts/judge_restarts.py judge FOLDER...                what is said of what was run
 
 ``run`` really restarts every change of ``restarts/changes.py`` on both providers with the PySpark
 that is installed (it needs nothing else), and writes ``done.json`` beside the checkpoints.
@@ -15,9 +15,9 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import shutil
 import sys
 import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
@@ -26,9 +26,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 from restarts.changes import CHANGES, Change
 from restarts.queries import PROVIDERS, QUERIES
-from restarts.runs import EQUAL, OTHER, REFUSED, Outcome, Runs, compare, write_input
+from restarts.runs import EQUAL, OTHER, REFUSED, Runs, compare, write_input
 
 DONE = "done.json"
+NOT_RUN = "not run"
 RIGHT = {EQUAL: ("ok", "ignored"), OTHER: ("silent",), REFUSED: ("refused",)}
 AT_ONCE = 3
 """Queries that run at the same time: much of a small one is waiting."""
@@ -48,6 +49,7 @@ def session() -> SparkSession:
         "spark.sql.streaming.numRecentProgressUpdates": "1",
         "spark.sql.streaming.pollingDelay": "1ms",
         "spark.python.worker.reuse": "true",
+        "spark.python.authenticate.socketTimeout": "120s",
     }.items():
         builder = builder.config(key, value)
     spark = builder.getOrCreate()
@@ -55,92 +57,105 @@ def session() -> SparkSession:
     return spark
 
 
-def run(spark: SparkSession, folder: Path, changes: list[Change]) -> dict[str, Any]:
-    """Run all queries of some changes, then change them; what Spark did, by provider and change."""
+def run(
+    spark: SparkSession,
+    folder: Path,
+    changes: Sequence[Change],
+    save: Callable[[Mapping[str, Any]], None] = lambda _: None,
+) -> dict[str, Any]:
+    """Run all queries of some changes, then change them; what Spark did, by provider and change.
+
+    Args:
+        spark: the session.
+        folder: where inputs and checkpoints are; first runs that are there already are taken.
+        changes: what is changed.
+        save: gets what was done so far after each change.
+    """
     runs = Runs(spark, folder)
-    for number in ("1", "2"):
-        write_input(runs.inputs, number)
     pairs = [
         (provider, change)
         for provider in PROVIDERS
         for change in changes
         if all(runs.can_run(QUERIES[name], provider) for name in (change.old, change.new))
     ]
+    pairs.sort(key=lambda pair: (pair[0], pair[1].old))
     names = list(dict.fromkeys((p, n) for p, change in pairs for n in (change.old, change.new)))
+    # Rows do not depend on the provider.
+    best: dict[str, str] = {}
+    for provider, name in names:
+        best.setdefault(name, provider)
+    done: dict[str, Any] = {}
 
-    def begin(place: tuple[str, str]) -> Outcome:
-        path = runs.path_of(*place)
-        outcome = runs.run(place[1], place[0], path)
-        if path.exists():
-            shutil.copytree(path, path.with_name(f"{path.name}.right"))
-        return outcome
-
-    def go_on(place: tuple[str, str]) -> Outcome:
-        return runs.run(place[1], place[0], runs.path_of(place[0], f"{place[1]}.right"))
-
-    def restart(group: list[tuple[str, Change]]) -> list[Outcome]:
-        return [runs.restart(change, provider) for provider, change in group]
+    def restart(group: Sequence[tuple[str, Change]]) -> None:
+        for provider, change in group:
+            outcome = runs.restart(change, provider)
+            rows = right[change.new]
+            done[f"{provider} {change.name}"] = {
+                "did": compare(rows, outcome), "error": outcome.error,
+                "right": rows.rows, "rows": outcome.rows,
+            }  # fmt: skip
+            save(dict(done))
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        began = dict(zip(names, pool.map(begin, names), strict=True))
+        for number in ("1", "2"):
+            write_input(runs.inputs, number)
+        began = dict(zip(names, pool.map(lambda place: runs.begin(*place), names), strict=True))
         write_input(runs.inputs, "3")
-        names = [place for place in names if began[place].error is None]
-        right = dict(zip(names, pool.map(go_on, names), strict=True))
-        able = [(p, c) for p, c in pairs if {(p, c.old), (p, c.new)} <= set(names)]
-        able.sort(key=lambda pair: (pair[0], pair[1].old))
+        outcomes = pool.map(lambda name: runs.go_on(best[name], name), best)
+        right = dict(zip(best, outcomes, strict=True))
+        for provider, change in pairs:
+            errors = (began[provider, name] for name in (change.old, change.new))
+            error = next(filter(None, errors), right[change.new].error)
+            if error is not None:
+                done[f"{provider} {change.name}"] = {"did": NOT_RUN, "error": error}
+        able = [pair for pair in pairs if f"{pair[0]} {pair[1].name}" not in done]
         # A checkpoint stays where it is, so that those of one are changed one after the other.
         groups = [list(group) for _, group in groupby(able, lambda pair: (pair[0], pair[1].old))]
-        outcomes = [each for of_group in pool.map(restart, groups) for each in of_group]
-    restarted = dict(zip(able, outcomes, strict=True))
-    done: dict[str, Any] = {}
-    for provider, change in pairs:
-        outcome = restarted.get((provider, change))
-        if outcome is None:
-            failed = (began[provider, name].error for name in (change.old, change.new))
-            done[f"{provider} {change.name}"] = {
-                "did": "not run",
-                "error": next(filter(None, failed)),
-            }
-            continue
-        best = right[provider, change.new]
-        done[f"{provider} {change.name}"] = {
-            "did": compare(best, outcome), "error": outcome.error,
-            "right": _list(best), "rows": _list(outcome),
-        }  # fmt: skip
+        list(pool.map(restart, groups))
     return done
 
 
-def judge(folder: Path) -> int:
+def judge(folders: Sequence[Path]) -> int:
     """Say of every change what preflight says, compare, and write the record of the release."""
     from documentation.restarts import RECORDS
 
-    told = json.loads((folder / DONE).read_text())
-    release = ".".join(told["spark"].split(".")[:2])
-    record: dict[str, Any] = {"spark": told["spark"], "score": {}, "changes": {}}
-    bad = 0
+    runs = {folder: json.loads((folder / DONE).read_text()) for folder in folders}
+    (version,) = {run["spark"] for run in runs.values()}
+    release = ".".join(version.split(".")[:2])
+    record: dict[str, Any] = {"spark": version, "score": {}, "changes": {}}
     for change in CHANGES:
         on = {}
         for provider in PROVIDERS:
-            done = told["done"].get(f"{provider} {change.name}")
-            if done is None or done["did"] == "not run":
-                continue
-            report = preflight(folder / provider, change, release)
-            said = report.summary["verdict"]
-            score = score_of(said, done["did"], traceless=change.traceless)
+            for folder, run_there in runs.items():
+                done = run_there["done"].get(f"{provider} {change.name}", {"did": NOT_RUN})
+                if done["did"] != NOT_RUN:
+                    on[provider] = said_of(
+                        change, preflight(folder / provider, change, release), done
+                    )
+                    break
+        for provider, told in on.items():
+            score = told.pop("score")
             record["score"][score] = record["score"].get(score, 0) + 1
-            rows = [row for row in report.primary.rows if row["verdict"] == said != "ok"]
-            rules = sorted({row["rule"] for row in rows})
-            on[provider] = {**{k: done[k] for k in ("did", "error")}, "said": said, "rules": rules}
             if score in ("wrong", "alarm"):
-                bad += score == "wrong"
-                did = f"{done['did']} {done['error'] or ''}"
-                print(f"{score}: {provider} {change.name}: said {said} {rules}, {did}")
+                print(f"{score}: {provider} {change.name}: {told}")
         if on:
             record["changes"][change.name] = {"group": change.group, "says": change.says, "on": on}
     RECORDS.mkdir(exist_ok=True)
     (RECORDS / f"{release}.json").write_text(json.dumps(record, indent=1) + "\n")
-    print(f"Spark {told['spark']}: {record['score']}")
-    return int(bad > 0)
+    print(f"Spark {version}: {record['score']}")
+    return int("wrong" in record["score"])
+
+
+def said_of(change: Change, report: Any, done: Mapping[str, Any]) -> dict[str, Any]:
+    """What was said of a restart beside what was done, and how they compare."""
+    said = report.summary["verdict"]
+    rules = {row["rule"] for row in report.primary.rows if row["verdict"] == said != "ok"}
+    return {
+        **{name: done[name] for name in ("did", "error")},
+        "said": said,
+        "rules": sorted(rules),
+        "score": score_of(said, done["did"], traceless=change.traceless),
+    }
 
 
 def preflight(folder: Path, change: Change, release: str) -> Any:
@@ -175,26 +190,27 @@ def score_of(said: str, did: str, *, traceless: bool) -> str:
     return "traceless" if traceless and did == OTHER and said == "ok" else "wrong"
 
 
-def _list(outcome: Outcome) -> list[str] | None:
-    return None if outcome.rows is None else list(outcome.rows)
-
-
 def main() -> int:
     """The command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("verb", choices=("run", "judge"))
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folders", metavar="FOLDER", type=Path, nargs="+")
     parser.add_argument("--only", default="", help="changes whose name has this pattern")
     given = parser.parse_args()
     chosen = [change for change in CHANGES if re.search(given.only, change.name)]
     start = time.monotonic()
     if given.verb == "judge":
-        return judge(given.folder.resolve())
+        return judge([folder.resolve() for folder in given.folders])
     if given.verb == "run":
         spark = session()
-        done = run(spark, given.folder.resolve(), chosen)
-        text = json.dumps({"spark": spark.version, "done": done}, indent=1)
-        (given.folder / DONE).write_text(text)
+        (folder,) = (each.resolve() for each in given.folders)
+
+        def save(done: Mapping[str, Any]) -> None:
+            (folder / DONE).write_text(json.dumps({"spark": spark.version, "done": done}, indent=1))
+
+        folder.mkdir(parents=True, exist_ok=True)
+        done = run(spark, folder, chosen, save)
+        save(done)
         print(f"{len(done)} restarts on Spark {spark.version} in {time.monotonic() - start:.0f} s")
     return 0
 

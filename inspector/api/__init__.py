@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from inspector.analyses.info import info as info
     from inspector.analyses.leftovers import leftovers as leftovers
     from inspector.analyses.memory import memory as memory
+    from inspector.analyses.preflight import preflight as preflight
     from inspector.analyses.rows import rows as rows
     from inspector.analyses.shared.audit_history import Proofs as Proofs
     from inspector.analyses.shared.fleet import Outcome as Outcome

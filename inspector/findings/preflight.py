@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inspector.checkpoint.confs import PROVIDER_CLASS, SHUFFLE_PARTITIONS, assumed, full_key
+from inspector.checkpoint.logs import COMMITS, OFFSETS
 from inspector.checkpoint.metadata import LOST_METADATA
 from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.state_schema import StateSchema
@@ -20,7 +21,7 @@ from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.lost_files import LOST_SCHEMA
 from inspector.discovery.query_sources import FILES, NO_OFFSET, QuerySource
 from inspector.discovery.restart import restart_of
-from inspector.findings.restart_rules import RestartRule, Restarts, rule_of
+from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.model import Problem
 from inspector.operators.transform_with_state import TTL_FIELD, Properties
 from inspector.sparktypes import (
@@ -62,6 +63,17 @@ _FREE = (
     *("stateStore.rocksdb.changelogCheckpointing.", "stateStore.numStateStoreMaintenanceThreads"),
 )
 """Beginnings of confs below ``spark.sql.streaming`` that state does not depend on."""
+_WRITERS = (
+    ("spark.sql.dropDuplicates.deterministicKeyOrder.enabled", "4.3"),
+    (f"{STREAMING}stateStore.rowChecksum.enabled", "4.2"),
+    (ENCODING, "4.0"),
+)
+"""Confs that the offset log records, and the first release that records them."""
+_LOG_FORMATS: Mapping[str, Mapping[int, str]] = {
+    OFFSETS: {2: "4.2"},
+    COMMITS: {2: "4.0", 3: "4.2"},
+}
+"""Log -> version of its format -> the first release that reads it."""
 _EXPRESSION = "_groupingexpression"
 _AGGREGATIONS = ("stateStoreSave", "sessionWindowStateStoreSaveExec")
 """Operators whose values are buffers: their fields are named by the functions, not by users."""
@@ -140,7 +152,7 @@ class Preflight:
 
     def lines(self) -> list[Line]:
         """Every line; in the order in which Spark comes upon them."""
-        found = [*self._own(), *self._confs()]
+        found = [*self._release_lines(), *self._own(), *self._confs()]
         if self._new is not None:
             found += [*self._sources(self._new), *self._operators(self._new)]
         if self._conf.get(SCHEMA_CHECK) == "false":
@@ -159,7 +171,22 @@ class Preflight:
     ) -> Line:
         old, new = (*sides, None, None)[:2]
         operator_id = None if store[0] < 0 else store[0]
-        return Line(item, rule_of(about, self._release), old, new, detail, operator_id, store[1])
+        try:
+            rule = rule_of(about, self._release)
+        except LookupError:  # the release does not have what is compared
+            rule = rule_of("older-spark", self._release)
+        return Line(item, rule, old, new, detail, operator_id, store[1])
+
+    def _release_lines(self) -> Iterator[Line]:
+        """What an older release than wrote the checkpoint makes of it."""
+        newest = RELEASES.index(self._release)
+        wrote = [release for key, release in _WRITERS if key in self._old.confs]
+        if wrote and RELEASES.index(wrote[0]) > newest:
+            yield self._line("release", "older-spark", f"{wrote[0]} or later", self._release)
+        for log, formats in _LOG_FORMATS.items():
+            version = self._old.checkpoint.logs.formats.get(log, 1)
+            if RELEASES.index(formats.get(version, RELEASES[0])) > newest:
+                yield self._line(f"format of {log}", "log-format", f"v{version}")
 
     # --- the old checkpoint itself ---------------------------------------------------------------
 

@@ -717,7 +717,7 @@ RULES: tuple[RestartRule, ...] = (
         does="The version line of the entry is above what the release supports.",
         to_do="stay with a release that reads it",
         source="MetadataVersionUtil.validateVersion",
-        error="MALFORMED_LOG_FILE",
+        error="maximum supported log version is vN, but encountered vM",
     ),
 )
 """Every rule; ids never change their meaning."""

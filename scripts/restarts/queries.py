@@ -34,6 +34,7 @@ class Query:
         mode: its output mode. conf: of its session. sink: ``rows`` for a ``foreachBatch`` that
             keeps them, or the format of a file sink.
         only: the provider that it needs; None for both. since: the release that it needs.
+        once: it runs one batch each time, as it would ask for batches without end.
     """
 
     build: Build
@@ -42,6 +43,7 @@ class Query:
     sink: str = "rows"
     only: str | None = None
     since: tuple[int, int] = (3, 5)
+    once: bool = False
 
 
 def _events(spark: SparkSession, inputs: Path, table: str = "one", files: int = 1) -> DataFrame:
@@ -129,7 +131,7 @@ def _named(*names: str) -> Build:
     """A union of named sources, both of the first table's form."""
 
     def build(spark: SparkSession, inputs: Path) -> DataFrame:
-        parts = []
+        parts: list[DataFrame] = []
         for name in names:
             reader: Any = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
             parts.append(reader.name(name).json(str(inputs / name)))
@@ -189,13 +191,17 @@ def _processor(
         from pyspark import cloudpickle
         from restarts import processors
 
-        cloudpickle.register_pickle_by_value(processors)
+        by_value: Any = cloudpickle.register_pickle_by_value
+        by_value(processors)
         events: Any = _events(spark, inputs)
         if time_mode == "EventTime":
             events = events.withWatermark("ts", "1 hour")
-        return events.groupBy("k").transformWithStateInPandas(
-            processors.Counter(variables, ttl), "k string, total bigint", mode, time_mode
+        counter = processors.Counter(variables, ttl)
+        output = "k string, total bigint"
+        rows: DataFrame = events.groupBy("k").transformWithStateInPandas(
+            counter, output, mode, time_mode
         )
+        return rows
 
     return build
 
@@ -214,7 +220,9 @@ _MIN_MAX = _aggregate("k", "min(n); max(n)")
 def _with_state(variables: str, **others: Any) -> Query:
     conf = others.pop("conf", {})
     mode = others.get("mode", "Update").lower()
-    return Query(_processor(variables, **others), mode, conf, only=ROCKSDB, since=(4, 0))
+    once = others.get("time_mode") == "ProcessingTime"
+    build = _processor(variables, **others)
+    return Query(build, mode, conf, only=ROCKSDB, since=(4, 0), once=once)
 
 
 QUERIES: Mapping[str, Query] = {
@@ -307,7 +315,7 @@ QUERIES: Mapping[str, Query] = {
     "one-two": Query(_union_sum("one two")),
     "two-one": Query(_union_sum("two one")),
     "one-two-three": Query(_union_sum("one two three")),
-    "rate": Query(_rate),
+    "rate": Query(_rate, once=True),
     "named": Query(_named("one", "two"), conf=_EVOLUTION, since=(4, 2)),
     "named-swapped": Query(_named("two", "one"), conf=_EVOLUTION, since=(4, 2)),
     "named-more": Query(_named("one", "two", "three"), conf=_EVOLUTION, since=(4, 2)),
@@ -318,7 +326,7 @@ QUERIES: Mapping[str, Query] = {
     "pandas-renamed": Query(_pandas_state("total_rows bigint")),
     "pandas-more": Query(_pandas_state("total bigint, other bigint")),
     "pandas-int": Query(_pandas_state("total int")),
-    "pandas-timeout": Query(_pandas_state("total bigint", "ProcessingTimeTimeout")),
+    "pandas-timeout": Query(_pandas_state("total bigint", "ProcessingTimeTimeout"), once=True),
     "state": _with_state("total:value:n bigint"),
     "state-renamed-field": _with_state("total:value:rows bigint"),
     "state-int": _with_state("total:value:n int"),

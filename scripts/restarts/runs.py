@@ -87,6 +87,26 @@ class Runs:
         """The checkpoint of a query."""
         return self.folder / provider / name
 
+    def begin(self, provider: str, name: str) -> str | None:
+        """The first run of a query, unless it was made before; the error that it ended with."""
+        path = self.path_of(provider, name)
+        if not path.exists():
+            error = self.run(name, provider, path).error
+            if error is not None:
+                return error
+        entries = [len(list((path / log).glob("[0-9]*"))) for log in ("offsets", "commits")]
+        return None if entries[0] == entries[1] > 0 else "its first run did not end"
+
+    def go_on(self, provider: str, name: str) -> Outcome:
+        """What a query says of the third file that has run from the beginning."""
+        path = self.path_of(provider, name)
+        copy = path.with_name(f"{name}.right")
+        shutil.rmtree(copy, ignore_errors=True)
+        if not path.exists():
+            return Outcome(None, "it made no checkpoint")
+        shutil.copytree(path, copy)
+        return self.run(name, provider, copy)
+
     def run(self, name: str, provider: str, checkpoint: Path) -> Outcome:
         """Run a query over all that is there and not yet read."""
         query = QUERIES[name]
@@ -104,10 +124,8 @@ class Runs:
             else:
                 target = checkpoint.with_name(f"{checkpoint.name}.out")
                 writer = writer.format(query.sink).option("path", str(target))
-            # The rate source always has more.
-            writer = writer.trigger(
-                **({"once": True} if name == "rate" else {"availableNow": True})
-            )
+            once = {"once": True} if query.once else {"availableNow": True}
+            writer = writer.trigger(**once)
             running = writer.option("checkpointLocation", checkpoint.as_uri()).start()
             running.awaitTermination()
         except Exception as error:  # noqa: BLE001 - whatever Spark refuses with is the result
@@ -147,7 +165,7 @@ class Runs:
 
 
 def _error(message: str) -> str:
-    classes = [found for found in _CLASS.findall(message) if found not in _OUTER]
+    classes: list[str] = [found for found in _CLASS.findall(message) if found not in _OUTER]
     if classes:
         return classes[0]
     _, _, cause = message.partition(_CAUSE)
