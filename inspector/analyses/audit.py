@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.estimate import EstimateRow, estimate_audits, wrong_price
 from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
@@ -44,7 +43,7 @@ from inspector.facts.versions import VersionFacts
 from inspector.findings.metrics import values_of
 from inspector.model import Redact
 from inspector.render import tabular as t
-from inspector.render.plain import AuditFindingRow, FindingRow, finding_row
+from inspector.render.plain import AuditFindingRow, EstimateRow, FindingRow, finding_row
 from inspector.render.report import Report, Table
 
 AUDIT_KEYS = 5
@@ -105,6 +104,8 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     for name in ("max", "baseline", "html", "history"):
         if parsed[name]:
             return f"--estimate judges nothing, got --{name}"
+    from inspector.analyses.shared.estimate import wrong_price  # noqa: PLC0415 - for few
+
     return wrong_price(parsed["price"])
 
 
@@ -210,6 +211,8 @@ def audit(  # noqa: PLR0913 - each is an option of the command
 
 
 def _estimate(path: str | Run, options: Options | None, price: Mapping[str, str]) -> Report:
+    from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - as above
+
     if isinstance(path, Run):
         return estimate_audits([path.checkpoint.root], path.options, price)
     return estimate_audits([path], options or Options(), price)

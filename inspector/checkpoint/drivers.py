@@ -15,9 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import fsspec
-from fsspec.asyn import AsyncFileSystem
-
 from inspector.checkpoint.urls import missing_driver, translate, typed_options
 from inspector.credentials import redact
 from inspector.exceptions import EngineError
@@ -41,7 +38,7 @@ _lock = threading.Lock()
 
 
 def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tuple[Any, str]:
-    """The driver for a URL, and the path in it.
+    """The driver for a URL, and the path in it; None for a local disk, which needs no driver.
 
     Args:
         url: in Spark's spelling or fsspec's.
@@ -54,14 +51,15 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
         OSError: the driver refuses the URL or the options.
     """
     address = translate(url)
+    if address.protocol == "file":
+        return None, address.target
+    import fsspec  # noqa: PLC0415 - a local checkpoint starts without it, and without its asyncio
+
     try:
         driver = fsspec.get_filesystem_class(address.protocol)
     except (ImportError, ValueError) as error:
         raise EngineError(missing_driver(address.protocol, error), redact(url)) from error
     target = str(driver._strip_protocol(address.target))
-    if address.protocol == "file":
-        # fsspec would expand "~" and resolve against its own idea of the working folder.
-        return driver(skip_instance_cache=True, use_listings_cache=False), address.target
     settings = {**driver._get_kwargs_from_urls(address.target), **address.options}
     if address.protocol == "s3":
         # The client's own is 10: fewer than are asked for at once.
@@ -101,6 +99,10 @@ def refused(system: Any) -> None:
 
 def is_async(system: Any) -> bool:
     """Whether a driver's requests are coroutines that any thread may start."""
+    if system is None:
+        return False
+    from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - as above
+
     return isinstance(system, AsyncFileSystem) and not system.asynchronous
 
 
@@ -110,4 +112,8 @@ def lists_recursively(system: Any) -> bool:
     Those of object stores do, whose folders are but parts of names. Others walk, a folder at a
     time, which :class:`inspector.checkpoint.storage.Storage` does for many folders at once.
     """
-    return is_async(system) and type(system)._find is not AsyncFileSystem._find
+    if not is_async(system):
+        return False
+    from fsspec.asyn import AsyncFileSystem  # noqa: PLC0415 - as above
+
+    return type(system)._find is not AsyncFileSystem._find

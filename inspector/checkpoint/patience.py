@@ -20,9 +20,9 @@ unanswered     any other ``OSError``                    nothing: a timeout, a cl
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import re
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -220,7 +220,7 @@ def family_of(error: Exception) -> type[OSError]:
         return FileNotFoundError
     if _is_denied(error):
         return PermissionError
-    if isinstance(error, asyncio.TimeoutError):  # of its own below Python 3.11
+    if _is_timeout(error):
         return TimeoutError
     return next((kind for kind in _FAMILIES if isinstance(error, kind)), OSError)
 
@@ -230,14 +230,23 @@ def is_for_a_moment(error: Exception) -> bool:
     statuses = set(_statuses(error))
     if statuses:
         return bool(statuses & _MOMENTARY_STATUS)
-    return isinstance(error, (TimeoutError, asyncio.TimeoutError, ConnectionError)) or bool(
-        _MOMENTARY.search(str(error))
+    return (
+        _is_timeout(error)
+        or isinstance(error, ConnectionError)
+        or bool(_MOMENTARY.search(str(error)))
     )
 
 
 def same_reason(message: str) -> str:
     """What two failures for the same reason have in common: no path, no number, no operation."""
     return _PATHS_AND_NUMBERS.sub("", _OPERATION.sub("", message)).strip(" :,.'\"")
+
+
+def _is_timeout(error: Exception) -> bool:
+    # That of asyncio is of its own below Python 3.11; whoever raises it has imported asyncio.
+    asyncio = sys.modules.get("asyncio")
+    own: type[Exception] = getattr(asyncio, "TimeoutError", TimeoutError)
+    return isinstance(error, (TimeoutError, own))
 
 
 def _is_denied(error: Exception) -> bool:

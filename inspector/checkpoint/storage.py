@@ -7,7 +7,6 @@ gone when it is read. Failures of the storage are ``OSError`` (a missing file
 
 from __future__ import annotations
 
-import asyncio
 import threading
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
@@ -350,10 +349,11 @@ class Storage:
         """A range of a file, which is under way from now on."""
         path = self._path(relative)
         if is_async(self._fs):
+            from asyncio import run_coroutine_threadsafe  # noqa: PLC0415 - as fsspec: where remote
 
             def begin() -> Future[bytes]:
                 asked: Coroutine[Any, Any, bytes] = self._fs._cat_file(path, start=start, end=end)
-                return asyncio.run_coroutine_threadsafe(asked, self._fs.loop)
+                return run_coroutine_threadsafe(asked, self._fs.loop)
         else:
 
             def begin() -> Future[bytes]:

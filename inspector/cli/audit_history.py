@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from inspector.analyses.shared import audit_history
 from inspector.analyses.shared.declare import Analysis
 from inspector.cli.writing import outside
 from inspector.credentials import redact
 from inspector.render.report import Report
+
+if TYPE_CHECKING:
+    from inspector.analyses.shared.audit_history import Row
 
 
 def history_options(analysis: Analysis) -> Iterator[click.Option]:
@@ -43,7 +45,7 @@ class History:
         self._command, self._subset = analysis.name, parsed.get("subset")
         self._is_newest = all(parsed.get(name) is None for name in ("batch", "state_version"))
         self._audited = datetime.now(timezone.utc)
-        self._rows: list[audit_history.Row] = []
+        self._rows: list[Row] = []
         for path in parsed.get("paths", ()) if self._place else ():
             outside(path, self._place or "")
 
@@ -52,19 +54,25 @@ class History:
         """Keywords of the analysis: when the parts of each checkpoint were verified."""
         if self._place is None or self._subset is None:
             return {}
-        return {"proofs": audit_history.Proofs.in_history(self._place, self._options)}
+        from inspector.analyses.shared.audit_history import Proofs  # noqa: PLC0415 - for few
+
+        return {"proofs": Proofs.in_history(self._place, self._options)}
 
     def add(self, report: Report) -> None:
         """Note the rows of a report."""
         if self._place is not None:
             outside(report.checkpoint, self._place)
-            self._rows += audit_history.rows_of(report, self._audited, is_newest=self._is_newest)
+            from inspector.analyses.shared.audit_history import rows_of  # noqa: PLC0415 - as above
+
+            self._rows += rows_of(report, self._audited, is_newest=self._is_newest)
 
     def fail(self, path: str, error: Exception) -> None:
         """Note a checkpoint that could not be read at all."""
         if self._place is not None:
             message = redact(str(error) or type(error).__name__)
-            self._rows.append(audit_history.failed_row(path, message, self._command, self._audited))
+            from inspector.analyses.shared.audit_history import failed_row  # noqa: PLC0415 - as above
+
+            self._rows.append(failed_row(path, message, self._command, self._audited))
 
     def write(self) -> None:
         """Add the rows to the history.
@@ -73,4 +81,6 @@ class History:
             OSError: it cannot be written.
         """
         if self._place is not None and self._rows:
-            audit_history.append(self._place, self._rows, self._options)
+            from inspector.analyses.shared.audit_history import append  # noqa: PLC0415 - as above
+
+            append(self._place, self._rows, self._options)

@@ -26,11 +26,6 @@ from inspector import analyses
 from inspector.cli.terminal import ViewOption
 from inspector.plain_text import escape
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 PROJECT = "pyproject.toml"
 LARGEST_BYTES = 1 << 20
 """Of a file of options."""
@@ -191,11 +186,16 @@ def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
 
 
 def _parsed(data: bytes) -> dict[str, Any]:
-    """The content of a file of options.
+    """The content of a file of options, of which most runs have none.
 
     Raises:
         _NoOptionsError: it is too large or no TOML.
     """
+    if sys.version_info >= (3, 11):
+        import tomllib  # noqa: PLC0415 - as above
+    else:
+        import tomli as tomllib  # noqa: PLC0415
+
     if len(data) > LARGEST_BYTES:
         raise _NoOptionsError(f"it has more than {LARGEST_BYTES:,} bytes")
     try:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from inspector.analyses.shared.declare import Analysis
 from inspector.cli.writing import destination, outside, write
-from inspector.render.page.model import FailedCheckpoint
 from inspector.render.report import Report
+
+if TYPE_CHECKING:
+    from inspector.render.page.model import FailedCheckpoint
 
 HTML = "html"
 
@@ -72,6 +74,8 @@ class Pages:
     def fail(self, path: str, error: Exception) -> None:
         """Take a checkpoint of which there is no report."""
         if self.wanted:
+            from inspector.render.page.model import FailedCheckpoint  # noqa: PLC0415 - few are pages
+
             self._failures.append(FailedCheckpoint(path, str(error)))
 
     def write(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import stat
 import threading
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ def partial_file(target: Path) -> Iterator[Path]:
         click.UsageError: none can be made there.
     """
     made = not target.parent.exists()
-    partial = target.parent / f".{target.name}.{secrets.token_hex(4)}"
+    partial = target.parent / f".{target.name}.{os.urandom(4).hex()}"
     try:
         # Its name is known before it is there: a signal finds every file that there is.
         with _CREATING:

@@ -19,8 +19,6 @@ import zlib
 from dataclasses import dataclass
 from typing import Protocol
 
-import google_crc32c
-
 from inspector.exceptions import DecodeError, TruncatedError
 from inspector.model import LIMITS, Limits, above_limit
 
@@ -136,12 +134,15 @@ class SparkSum:
     """
 
     def __init__(self, side: bytes) -> None:
+        import google_crc32c  # noqa: PLC0415 - Hadoop's sums, and `info`, do without
+
+        self._extend = google_crc32c.extend
         self._recorded = parse_spark_checksum(side)
         self._sum, self._size = 0, 0
 
     def update(self, chunk: bytes) -> None:
         """Take the next bytes."""
-        self._sum = google_crc32c.extend(self._sum, bytes(chunk))
+        self._sum = self._extend(self._sum, bytes(chunk))
         self._size += len(chunk)
 
     def finish(self) -> Mismatch | None:

@@ -21,7 +21,6 @@ from inspector.checkpoint.storage import Storage
 from inspector.checkpoint.urls import is_local, joined, translate
 from inspector.codec import Message
 from inspector.discovery.checkpoint import Checkpoint
-from inspector.encode.side_sums import hadoop_sums_of
 from inspector.exceptions import CheckpointError, InspectorError
 from inspector.model import DEFAULT_STORE
 from inspector.providers.common_names import hadoop_sums_name
@@ -165,6 +164,9 @@ class _Folder:
         new = renamed or name
         yield SmallFile(f"{path}/{new}", content=content)
         if hadoop_sums_name(name) in self.entries:
+            # Reports only read how a copy was made.
+            from inspector.encode.side_sums import hadoop_sums_of  # noqa: PLC0415
+
             sums = hadoop_sums_of(content)
             yield SmallFile(f"{path}/{hadoop_sums_name(new)}", content=sums)
 

@@ -124,3 +124,29 @@ def plain_summary(report: Report) -> dict[str, Any]:
         if name.endswith("_ms"):
             plain[name.removesuffix("_ms")] = None if value is None else time_ms_text(value)
     return plain
+
+
+@dataclass(frozen=True, kw_only=True)
+class EstimateRow(t.Row, table="estimate"):
+    """A checkpoint: what an audit of it would request, read and cost."""
+
+    checkpoint: Annotated[t.Text, "Its root, as its user spelled it.", t.Rank(1)]
+    lists: Annotated[
+        t.Count,
+        "LIST requests, each of at most 1,000 names; of folders, where the storage lists one "
+        "folder at a time.",
+        t.ESTIMATE,
+        t.Rank(5),
+    ]
+    gets: Annotated[t.Count, "GET and HEAD requests.", t.ESTIMATE, t.Rank(3)]
+    files: Annotated[t.Count, "Files that are read.", t.ESTIMATE, t.Rank(6)]
+    bytes: Annotated[t.Bytes, "Bytes that are read.", t.ESTIMATE, t.Rank(4)]
+    core_seconds: Annotated[
+        t.Ratio,
+        "Processor time of this machine in seconds, by its pace on rows made up.",
+        t.ESTIMATE,
+        t.Rank(7),
+    ]
+    dollars: Annotated[
+        t.Text, "Requests, bytes and processor time in US dollars.", t.ESTIMATE, t.Rank(2)
+    ]

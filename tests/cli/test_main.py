@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
@@ -133,6 +134,40 @@ def test_what_reads_no_state_starts_without_the_libraries_that_do() -> None:
     done = subprocess.run(command, cwd=FIXTURES.parents[1], capture_output=True, check=True)
     assert done.stdout.startswith(b"checkpoint")
     assert done.stdout.endswith(b"set()\n")
+
+
+NOT_AT_START = {
+    *("fsspec", "asyncio", "ssl", "pandas", "pyspark", "jinja2", "tomllib"),
+    *("inspector.render.page.model", "inspector.cli.fleet", "inspector.cli.export"),
+    *("inspector.analyses.trend", "inspector.analyses.shared.audit_history"),
+    *("inspector.analyses.shared.estimate", "inspector.estimates.price", "inspector.encode"),
+}
+"""What neither a report of a local checkpoint nor its first screen needs."""
+
+
+@pytest.mark.parametrize(("command", "most"), [("info", 380), ("audit", 600)])
+def test_a_start_imports_few_modules_and_none_of_other_commands(
+    command: str, most: int, tmp_path: Path
+) -> None:
+    """Each takes a quarter of a millisecond, and some take ten."""
+    program = (
+        "import sys; from inspector.cli import main\n"
+        "try: main.run()\n"
+        "except SystemExit: pass\n"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    arguments = [command, str(checkpoint_of("agg_update")), "-q"]
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=tmp_path,  # where no file of options is
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    modules = set(done.stderr.split())
+    assert "inspector.discovery.checkpoint" in modules
+    assert NOT_AT_START & modules == set()
+    assert len(modules) <= most
 
 
 def test_a_command_does_without_spark() -> None:

@@ -6,6 +6,7 @@ DuckDB read the folder as it is; :mod:`inspector.analyses.trend` says what the a
 
 from __future__ import annotations
 
+import glob
 import io
 import uuid
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ from inspector import __version__
 from inspector.checkpoint.destination import Destination
 from inspector.checkpoint.drivers import connect
 from inspector.checkpoint.patience import translated
-from inspector.checkpoint.urls import absolute, is_local, shown
+from inspector.checkpoint.urls import absolute, shown
 from inspector.exceptions import CheckpointError
 from inspector.findings.verdict import level_of
 from inspector.model import Subset
@@ -186,14 +187,10 @@ def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
 
     system, place = connect(absolute(path), options)
     try:
-        files = system.glob(f"{place.rstrip('/')}/{DAY}=*/*.parquet")
-        return (
-            ds.dataset(
-                files, schema(), format="parquet", filesystem=None if is_local(path) else system
-            ).to_table()
-            if files
-            else None
-        )
+        files = (system or glob).glob(f"{place.rstrip('/')}/{DAY}=*/*.parquet")
+        if not files:
+            return None
+        return ds.dataset(files, schema(), format="parquet", filesystem=system).to_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise CheckpointError(f"got files that are no history of audits: {error}", path) from None
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Annotated
+from dataclasses import asdict
 
 from inspector.analyses.shared.fleet import find_all
 from inspector.analyses.shared.options import Options
@@ -14,40 +13,12 @@ from inspector.checkpoint.roots import Selection, resolve_root
 from inspector.checkpoint.search import Found
 from inspector.checkpoint.storage import Storage
 from inspector.engines.engine import HADOOP
+from inspector.estimates.pace import Pace, measure
 from inspector.estimates.price import PRICES_OF, Prices, Work, dollars, prices_for, work_of_audit
 from inspector.exceptions import CheckpointError, EngineError
 from inspector.providers.registry import classify
-from inspector.render import tabular as t
+from inspector.render.plain import EstimateRow
 from inspector.render.report import Report
-
-if TYPE_CHECKING:
-    from inspector.estimates.pace import Pace
-
-
-@dataclass(frozen=True, kw_only=True)
-class EstimateRow(t.Row, table="estimate"):
-    """A checkpoint: what an audit of it would request, read and cost."""
-
-    checkpoint: Annotated[t.Text, "Its root, as its user spelled it.", t.Rank(1)]
-    lists: Annotated[
-        t.Count,
-        "LIST requests, each of at most 1,000 names; of folders, where the storage lists one "
-        "folder at a time.",
-        t.ESTIMATE,
-        t.Rank(5),
-    ]
-    gets: Annotated[t.Count, "GET and HEAD requests.", t.ESTIMATE, t.Rank(3)]
-    files: Annotated[t.Count, "Files that are read.", t.ESTIMATE, t.Rank(6)]
-    bytes: Annotated[t.Bytes, "Bytes that are read.", t.ESTIMATE, t.Rank(4)]
-    core_seconds: Annotated[
-        t.Ratio,
-        "Processor time of this machine in seconds, by its pace on rows made up.",
-        t.ESTIMATE,
-        t.Rank(7),
-    ]
-    dollars: Annotated[
-        t.Text, "Requests, bytes and processor time in US dollars.", t.ESTIMATE, t.Rank(2)
-    ]
 
 
 def estimate_audits(
@@ -66,8 +37,6 @@ def estimate_audits(
         CheckpointError: a price is none.
         EngineError: the files of Spark's own file systems are not listed by this process.
     """
-    from inspector.estimates.pace import measure  # noqa: PLC0415 - audits declare the table alone
-
     wrong = wrong_price(price)
     if wrong is not None:
         raise CheckpointError(wrong)
