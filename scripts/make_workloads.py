@@ -66,13 +66,13 @@ def make(version: str, cache: Path, chosen: list[str], out: Path) -> None:
         spark = InstalledSpark(*where) if version == INSTALLED else Spark(version, *where)
         spark.conf |= CONF
         spark.conf["spark.sql.streaming.checkpointFileManagerClass"] = _file_manager(spark)
-        _compile(spark)
+        compile_programs(spark)
         # The program of Python runs the workloads in Scala as well.
         pandas = any(re.search(" op=pd| plan=.*(pd|twsp)", line) for line in chosen)
         _submit(spark, chosen, out.resolve(), Path(folder, "workloads.txt"), pandas=pandas)
 
 
-def _compile(spark: Spark) -> None:
+def compile_programs(spark: Spark) -> None:
     """Compile the Scala programs, unless the cache folder has the jar of these very sources."""
     digest = hashlib.sha256()
     for path in sorted([*SOURCES.glob("*.scala"), *FIXTURES.glob("*.scala")]):
