@@ -87,7 +87,8 @@ def aggregation(session: SparkSession) -> DataFrame:
     return (
         _rate(session, 200)
         .withWatermark("timestamp", "5 seconds")
-        .groupBy(F.window("timestamp", "2 seconds"), (F.col("value") % 60).alias("user"))
+        .withColumn("user", F.col("value") % 60)
+        .groupBy(F.window("timestamp", "2 seconds"), "user")
         .count()
     )
 

@@ -7,7 +7,8 @@ name is for that command alone.
 
 A ``pyproject.toml`` is merely found, and may be anybody's. It is read only where nobody but the
 user and root can have written it, and sets only how things are shown and judged: the
-:class:`ViewOption`. What is run, written, opened or connected to, the user says.
+:class:`ViewOption`. Keys and values it may redact more than the command does, never less. What is
+run, written, opened or connected to, the user says.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import stat
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
@@ -27,6 +28,7 @@ from inspector.cli.terminal import ViewOption
 from inspector.plain_text import escape
 
 PROJECT = "pyproject.toml"
+REDACT = "redact"
 LARGEST_BYTES = 1 << 20
 """Of a file of options."""
 
@@ -169,16 +171,26 @@ def _others(status: os.stat_result, name: str) -> str | None:
 
 def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[str, Any]:
     """The values that a file which was merely found may set; of the others a warning."""
-    views = {each.name for each in context.command.params if isinstance(each, ViewOption)}
-    refused = sorted(name.replace("_", "-") for name in values.keys() - views)
+    views = {each.name: each for each in context.command.params if isinstance(each, ViewOption)}
+    laxer = {each for each in views.keys() & values & {REDACT} if _is_laxer(context, views, values)}
+    refused = sorted(name.replace("_", "-") for name in (values.keys() - views) | laxer)
     if refused:
         _add_message(
             context,
             f"warning: {file} does not set {', '.join(refused)}: a file that --config does not "
-            "name sets only how things are shown and judged",
+            "name sets only how things are shown and judged, and redacts no less than without it",
             warning=True,
         )
-    return {name: setting for name, setting in values.items() if name in views}
+    return {name: setting for name, setting in values.items() if name in views.keys() - laxer}
+
+
+def _is_laxer(
+    context: click.Context, views: Mapping[str | None, click.Option], values: Mapping[str, Any]
+) -> bool:
+    """Whether the redaction shows more of keys and values than that of the command does."""
+    option, setting = views[REDACT], values[REDACT]
+    levels = list(cast("click.Choice[str]", option.type).choices)
+    return setting in levels and levels.index(setting) < levels.index(option.get_default(context))
 
 
 def _add_message(context: click.Context, text: str, *, warning: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import click
 from inspector.analyses.export import store_reports
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.run import Run
-from inspector.analyses.shared.second_look import MORE_LOOKS
+from inspector.analyses.shared.stores import of_one_version
 from inspector.cli.by_executors import check_format
 from inspector.cli.exits import Exit
 from inspector.cli.options import api_options, no_progress_option, own_options, quiet_option
@@ -28,7 +28,6 @@ from inspector.cli.table_files import (
 )
 from inspector.cli.writing import outside
 from inspector.engines.local import LocalEngine
-from inspector.exceptions import OutpacedError
 from inspector.model import READABLE, Problem
 from inspector.plain_text import escape
 from inspector.render.text import message_lines
@@ -68,26 +67,10 @@ def export(analysis: Analysis, parsed: dict[str, Any]) -> None:
         problems = _by_spark(run, what, form, parsed, own)
     else:
         write = partial(_typed, analysis) if form in TYPED else _as_text
-        problems = _lasting(run, lambda: write(run, what, form, parsed, own))
+        problems = of_one_version(lambda: write(run, what, form, parsed, own), run.begin_anew)
     for line in message_lines(problems, quiet=parsed["quiet"]):
         click.echo(line, err=True)
     sys.exit(Exit.INCOMPLETE if any(p.slug not in READABLE for p in problems) else Exit.OK)
-
-
-def _lasting(run: Run, write: Callable[[], Sequence[Problem]]) -> Sequence[Problem]:
-    """The problems of files that were written of one version: of a newer one, where it went.
-
-    Raises:
-        OutpacedError: it went at every attempt, or its user chose it; nothing is written then.
-    """
-    for left in range(MORE_LOOKS, -1, -1):
-        try:
-            return write()
-        except OutpacedError as error:  # noqa: PERF203 - an attempt takes longer than its try
-            if not left:
-                raise
-            run.begin_anew(error)
-    raise AssertionError("the last attempt returns or raises")
 
 
 def _typed(

@@ -172,11 +172,11 @@ WRONG_PARTITION = Kind(
     means="The hash of a key's grouping columns, modulo the number of partitions, is that of "
     "another partition. Spark never looks for the key where it is: its state is as good as lost, "
     "and a second one grows in the right place. Files were copied between partitions, or the "
-    "number of partitions was changed. Not checked: queries that began before Spark 3.3 (their "
-    "rows may lie by fewer columns), stores without a schema in the checkpoint, columns of a "
-    "collation, and single fields of more than 4,096 bytes.",
-    to_do="compare the partition's files with a backup; a checkpoint cannot be given another "
-    "number of partitions by editing it",
+    "number of partitions was changed by hand. Not checked: queries that began before Spark 3.3 "
+    "(their rows may lie by fewer columns), stores without a schema in the checkpoint, columns of "
+    "a collation, and single fields of more than 4,096 bytes.",
+    to_do="compare the partition's files with a backup. The number of partitions cannot be changed "
+    "by editing a checkpoint; Spark 4.3 repartitions a checkpoint whose query is stopped",
     source="HashPartitioning.partitionIdExpression (Murmur3, seed 42), "
     "StatefulOperatorPartitioning (3.3 to 4.3: statefulOperator.useStrictDistribution)",
     cause="Keys are in a partition where Spark does not look for them.",
@@ -861,8 +861,9 @@ EMPTY_DELTAS = Kind(
     "is most of the time and the price of a batch.",
     thresholds=f"At least {_AT.empty_deltas} of them in the versions that can be read "
     f"(`empty_deltas`), and {_AT.empty_share:.0%} of all (`empty_share`).",
-    to_do="use a longer trigger interval, or fewer partitions: spark.sql.shuffle.partitions is "
-    "fixed when a checkpoint begins, so that a new one is needed",
+    to_do="use a longer trigger interval, or fewer partitions: a query keeps the "
+    "spark.sql.shuffle.partitions that its checkpoint began with. Spark 4.3 repartitions a "
+    "checkpoint whose query is stopped; older releases need a new one",
     source="HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3): the file is made when the "
     "store is opened",
     cause="Most deltas change nothing, and each is a file of its own.",

@@ -80,8 +80,15 @@ class Row:
 
     @classmethod
     def columns(cls, *, raw: bool = False, without: Collection[str] = ()) -> tuple[Column, ...]:
-        """The columns of a report, with or without those of ``--raw`` and those that are named."""
+        """The columns of a report, with or without those of ``--raw`` and those that are named.
+
+        Raises:
+            ValueError: a name is that of no column.
+        """
         plain, more = _columns(cast("Hashable", cls))
+        unknown = set(without) - {each.name for each in (*plain, *more)}
+        if unknown:
+            raise ValueError(f"{cls.__name__} has no columns {sorted(unknown)}")
         return tuple(each for each in (*plain, *(more if raw else ())) if each.name not in without)
 
     @classmethod

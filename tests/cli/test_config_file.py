@@ -172,6 +172,26 @@ def test_a_file_that_is_named_sets_everything(project: Path) -> None:
     assert outcome.err == ""
 
 
+@pytest.mark.parametrize(
+    ("command", "setting", "shown"),
+    [
+        ("audit", "none", False),  # it redacts by itself
+        ("audit", "all", False),
+        ("leftovers", "none", True),  # it shows what its user asked for
+        ("leftovers", "hash", False),
+    ],
+)
+def test_a_file_that_was_found_may_redact_more_and_never_less(
+    project: Path, command: str, setting: str, shown: bool
+) -> None:
+    project.write_text(f'[tool.inspector]\nredact = "{setting}"\n')
+    outcome = run(command, LEAK, "-o", "json")
+    assert ("user-" in outcome.out) == shown
+    assert ("does not set redact" in outcome.err) == (command == "audit" and setting == "none")
+    named = run(command, LEAK, "-o", "json", "--config", project)
+    assert ("user-" in named.out) == (setting == "none")
+
+
 def test_only_options_that_are_declared_as_views_are_set_by_a_found_file() -> None:
     from inspector import analyses
     from inspector.cli.commands import command_of

@@ -1,10 +1,14 @@
-"""What sentences of findings say that Spark does, held against a Spark."""
+"""What sentences of findings say that Spark does, compared with a Spark.
+
+Which sentence rests on which test is declared in ``tests/findings/test_claims.py``.
+"""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +17,8 @@ import pytest
 from inspector import api
 from inspector.findings.catalogue import PARTITION_COUNT
 from inspector.operators import join
+from inspector.sparktypes import parse_schema_json
+from tests.encode import row, state_file
 from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
 
@@ -20,7 +26,12 @@ pytestmark = WITH_SPARK
 since_4_0 = pytest.mark.skipif(
     spark_release() < (4, 0), reason="Spark 3.5 has no source statestore and other error classes"
 )
+since_4_3 = pytest.mark.skipif(spark_release() < (4, 3), reason="repartitioning came with 4.3")
 PARTITIONS = 2
+USERS = [f"u{n}" for n in range(20)]
+KEY = parse_schema_json('{"type":"struct","fields":[{"name":"user","type":"string"}]}')
+TOTAL = parse_schema_json('{"type":"struct","fields":[{"name":"sum(v)","type":"long"}]}')
+STATE = Path("state", "0")
 
 
 def write(folder: Path, number: int, lines: list[dict[str, Any]]) -> None:
@@ -42,6 +53,220 @@ def run(frame: Any, checkpoint: Path, mode: str) -> list[Any]:
     query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
     query.awaitTermination()
     return list(query.recentProgress)
+
+
+class Summed:
+    """A checkpoint of sums by user, three batches old; two files of its source are still unread."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        for batch in range(3):
+            write(folder / "in", batch, [{"user": user, "v": 0} for user in USERS])
+        self.resume(folder / "ck")
+        write(folder / "in", 3, [{"user": user, "v": 0} for user in USERS])
+        write(folder / "in", 4, [{"user": USERS[0], "v": 0}])
+
+    def resume(self, checkpoint: Path) -> list[Any]:
+        """Run the query on what is unread; what it says of its batches."""
+        rows = source(self.spark, self.folder / "in", "user STRING, v LONG")
+        return run(rows.groupBy("user").sum("v"), checkpoint, "update")
+
+    def copy(self, folder: Path) -> Path:
+        """A checkpoint of the same content, to be spoilt."""
+        return Path(shutil.copytree(self.folder / "ck", folder / "ck"))
+
+    def rows(self, checkpoint: Path) -> list[tuple[int, str]]:
+        """Partition and user of each row, as Spark's own reader gives them."""
+        frame = self.spark.read.format("statestore").load(str(checkpoint))
+        return [(row[0], row[1]) for row in frame.select("partition_id", "key.user").collect()]
+
+
+@pytest.fixture(scope="module")
+def summed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Summed:
+    return Summed(spark, tmp_path_factory.mktemp("summed"))
+
+
+def put_in_place(file: Path, data: bytes) -> None:
+    """A file without the checksum that Hadoop wrote beside it."""
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    file.write_bytes(data)
+
+
+@since_4_0
+def test_without_a_delta_the_query_does_not_go_on(summed: Summed, tmp_path: Path) -> None:
+    checkpoint = summed.copy(tmp_path)
+    (checkpoint / STATE / "0" / "3.delta").unlink()
+    with pytest.raises(Exception, match="CANNOT_READ_DELTA_FILE_NOT_EXISTS"):
+        summed.resume(checkpoint)
+
+
+@since_4_0
+def test_a_snapshot_is_loaded_whatever_the_deltas_say(summed: Summed, tmp_path: Path) -> None:
+    checkpoint = summed.copy(tmp_path)
+    only = row(KEY, ["somebody else"]), row(TOTAL, [7])
+    put_in_place(checkpoint / STATE / "0" / "3.snapshot", state_file([only]))
+    assert [user for place, user in summed.rows(checkpoint) if place == 0] == ["somebody else"]
+
+
+@since_4_0
+def test_removals_of_absent_keys_are_loaded_as_they_are(summed: Summed, tmp_path: Path) -> None:
+    checkpoint = summed.copy(tmp_path)
+    before = summed.rows(checkpoint)
+    records = [(row(KEY, ["nobody"]), None), (row(KEY, ["too late"]), row(TOTAL, [1]))]
+    put_in_place(checkpoint / STATE / "0" / "3.delta", state_file(records))
+    assert sorted(summed.rows(checkpoint)) == sorted([*before, (0, "too late")])
+    summed.resume(checkpoint)
+
+
+@since_4_0
+def test_of_a_key_in_another_partition_a_second_one_grows(summed: Summed, tmp_path: Path) -> None:
+    checkpoint = summed.copy(tmp_path)
+    first, second = (checkpoint / STATE / str(partition) for partition in range(PARTITIONS))
+    for file in (*first.glob("*.delta"), *first.glob(".*.delta.crc")):
+        other = second / file.name
+        file.rename(file.with_suffix(".moved"))
+        other.rename(file)
+        file.with_suffix(".moved").rename(other)
+    summed.resume(checkpoint)
+    assert len(summed.rows(checkpoint)) == 2 * len(USERS)
+
+
+@since_4_0
+def test_a_log_entry_that_was_changed_is_refused(summed: Summed, tmp_path: Path) -> None:
+    checkpoint = summed.copy(tmp_path)
+    entry = checkpoint / "offsets" / "2"
+    entry.write_bytes(entry.read_bytes().replace(b"UTC", b"CET").replace(b"2", b"3", 1))
+    assert (entry.parent / ".2.crc").exists()
+    with pytest.raises(Exception, match=r"[Cc]hecksum"):
+        summed.resume(checkpoint)
+
+
+@since_4_0
+def test_a_batch_without_a_commit_runs_again(summed: Summed, tmp_path: Path) -> None:
+    checkpoint = summed.copy(tmp_path)
+    for name in ("2", ".2.crc"):
+        (checkpoint / "commits" / name).unlink()
+    assert [batch["batchId"] for batch in summed.resume(checkpoint)][:2] == [2, 3]
+
+
+@since_4_0
+def test_foreign_folders_are_never_opened_and_every_partition_writes_in_every_batch(
+    summed: Summed, tmp_path: Path
+) -> None:
+    checkpoint = summed.copy(tmp_path)
+    partition = checkpoint / STATE / "0"
+    backup = partition / "backup"
+    backup.mkdir()
+    (backup / "3.delta").write_bytes(b"nothing that Spark could read")
+    (partition / "3.delta.copy").write_bytes(b"nothing either")
+    summed.resume(checkpoint)
+    assert sorted(user for _, user in summed.rows(checkpoint)) == sorted(USERS)
+    # The last batch had a row of one user.
+    for number in range(PARTITIONS):
+        assert (checkpoint / STATE / str(number) / "5.delta").exists()
+    told = [row for row in api.sharing(str(checkpoint)).primary.rows if row["version"] in (2, 3)]
+    assert sum(row["same_value_puts"] for row in told) == 2 * len(USERS)
+
+
+@since_4_3
+def test_a_repartitioning_changes_the_partitions_and_has_to_finish(
+    summed: Summed, tmp_path: Path
+) -> None:
+    manager = summed.spark._streamingCheckpointManager
+    checkpoint = summed.copy(tmp_path)
+    manager.repartition(str(checkpoint), 3)
+    assert len({place for place, _ in summed.rows(checkpoint)}) == 3
+    unfinished = Path(shutil.copytree(checkpoint, tmp_path / "unfinished"))
+    summed.resume(checkpoint)
+    assert sorted(user for _, user in summed.rows(checkpoint)) == sorted(USERS)
+
+    for name in ("3", ".3.crc"):
+        (unfinished / "commits" / name).unlink()
+    with pytest.raises(Exception, match="STREAMING_UNFINISHED_REPARTITION_DETECTED"):
+        summed.resume(unfinished)
+    with pytest.raises(Exception, match=r"(?i)repartition"):
+        manager.repartition(str(unfinished), 5)
+    manager.repartition(str(unfinished), 3)
+    summed.resume(unfinished)
+    assert sorted(user for _, user in summed.rows(unfinished)) == sorted(USERS)
+
+
+@since_4_0
+def test_a_checkpoint_keeps_the_format_that_it_began_with(spark: Any, tmp_path: Path) -> None:
+    conf = "spark.sql.streaming.aggregation.stateFormatVersion"
+    before = spark.conf.get(conf)
+    try:
+        for batch, version in enumerate("12"):
+            spark.conf.set(conf, version)
+            write(tmp_path / "in", batch, [{"user": "a"}])
+            rows = source(spark, tmp_path / "in", "user STRING")
+            run(rows.groupBy("user").count(), tmp_path / "ck", "update")
+            (store,) = api.info(str(tmp_path / "ck")).primary.rows
+            assert "user" in str(store["value_schema"])
+    finally:
+        spark.conf.set(conf, before)
+
+
+@since_4_0
+@pytest.mark.parametrize(("mode", "left", "late"), [("update", 1, 1), ("complete", 4, 0)])
+def test_the_watermark_never_goes_back_and_removes_what_it_has_passed(
+    spark: Any, tmp_path: Path, mode: str, left: int, late: int
+) -> None:
+    """But for complete mode, which keeps every window."""
+    for batch, day in enumerate(("2024-01-01", "2024-01-02", "2030-01-01", "2024-01-03")):
+        write(tmp_path / "in", batch, [{"ts": f"{day}T00:00:00Z"}])
+    rows = source(spark, tmp_path / "in", "ts TIMESTAMP").withWatermark("ts", "0 seconds")
+    counted = rows.groupBy(functions().window("ts", "10 seconds")).count()
+    progress = run(counted, tmp_path / "ck", mode)
+    marks = [batch["eventTime"]["watermark"] for batch in progress]
+    assert marks == sorted(marks)
+    assert marks[-1].startswith("2030-01-01")
+    dropped = (batch["stateOperators"][0]["numRowsDroppedByWatermark"] for batch in progress)
+    assert sum(dropped) == late
+    assert spark.read.format("statestore").load(str(tmp_path / "ck")).count() == left
+
+
+def functions() -> Any:
+    """Spark's functions of columns; without PySpark this module is still collected."""
+    from pyspark.sql import functions
+
+    return functions
+
+
+@since_4_0
+def test_the_timeout_of_a_key_fires_once_or_as_long_as_python_leaves_its_timer(
+    spark: Any, tmp_path: Path
+) -> None:
+    """A key that is left without a timer is not called again, but for new data."""
+    import pandas as pd
+    from pyspark.sql.streaming.state import GroupState, GroupStateTimeout
+
+    log = tmp_path / "timed-out"
+
+    def act(key: Any, _frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
+        if state.hasTimedOut:
+            with log.open("a") as lines:
+                lines.write(f"{key[0]}\n")
+            if key[0] == "kept":
+                state.update((1,))
+        else:
+            state.update((0,))
+            if key[0] != "later":
+                state.setTimeoutTimestamp(1_704_067_210_000)
+        yield pd.DataFrame({"user": [key[0]]})
+
+    days = [("kept", "01"), ("ignored", "01"), *(("later", f"0{day}") for day in range(2, 7))]
+    for batch, (user, day) in enumerate(days):
+        write(tmp_path / "in", batch, [{"user": user, "ts": f"2024-01-{day}T00:00:00Z"}])
+    rows = source(spark, tmp_path / "in", "user STRING, ts TIMESTAMP").withWatermark("ts", "0 s")
+    states = rows.groupBy("user").applyInPandasWithState(
+        act, "user STRING", "n LONG", "update", GroupStateTimeout.EventTimeTimeout
+    )
+    run(states, tmp_path / "ck", "update")
+    calls = log.read_text().split()
+    assert calls.count("kept") == 1
+    assert calls.count("ignored") >= 3
+    assert "later" not in calls
 
 
 @since_4_0

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -28,6 +28,7 @@ from inspector.passes.looked_at import Look, looked_at, once
 from inspector.passes.run import rows_of, tasks_in
 from inspector.schemas import problem_batch
 
+T = TypeVar("T")
 _LISTED = 5
 
 
@@ -195,22 +196,36 @@ def held_batches(
     Raises:
         OutpacedError: the query was faster at every attempt, or its user chose the version.
     """
-    for left in range(MORE_LOOKS, -1, -1):
+
+    def begin() -> tuple[list[pa.RecordBatch], Iterator[pa.RecordBatch]]:
         held, held_rows, held_bytes = list[pa.RecordBatch](), 0, 0
+        batches = batches_of()
+        for batch in batches:
+            held.append(batch)
+            held_rows, held_bytes = held_rows + batch.num_rows, held_bytes + batch.nbytes
+            if held_bytes >= HELD_BYTES or 0 < rows <= held_rows:
+                break
+        return held, batches
+
+    return _given(*of_one_version(begin, begin_anew), schema)
+
+
+def of_one_version(read: Callable[[], T], begin_anew: Callable[[OutpacedError], None]) -> T:
+    """What is read of one version: of a newer one, where the query removed it meanwhile.
+
+    Args:
+        read: reads the version.
+        begin_anew: goes over to the newest version, or raises what it is given.
+
+    Raises:
+        OutpacedError: the query was faster at every attempt, or its user chose the version.
+    """
+    for _ in range(MORE_LOOKS):
         try:
-            batches = batches_of()
-            for batch in batches:
-                held.append(batch)
-                held_rows, held_bytes = held_rows + batch.num_rows, held_bytes + batch.nbytes
-                if held_bytes >= HELD_BYTES or 0 < rows <= held_rows:
-                    break
-        except OutpacedError as error:
-            if not left:
-                raise
+            return read()
+        except OutpacedError as error:  # noqa: PERF203 - an attempt takes longer than its try
             begin_anew(error)
-        else:
-            return _given(held, batches, schema)
-    raise AssertionError("the last attempt returns or raises")
+    return read()
 
 
 def _given(

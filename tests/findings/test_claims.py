@@ -1,0 +1,181 @@
+"""Each sentence of the catalogue that says what Spark does names the test that shows it.
+
+A test of ``tests/spark`` runs a Spark; those of fixtures compare with what a Spark recorded when
+it wrote them. Few sentences rest on Spark's source alone, which the finding names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from inspector.findings.catalogue import CATALOGUE
+from inspector.findings.finding import Kind
+
+HOME = Path(__file__).resolve().parents[1]
+SPARK = "spark/test_claims.py"
+RECORDED = "test_rocksdb_fixtures.py::test_spark_holds_what_the_calls_of_the_processor_leave"
+EXPIRED = "test_rocksdb_fixtures.py::test_leftovers_by_the_log_are_expired_values_and_timers"
+SIDE_FILES = "providers/test_side_checks.py::test_files_that_match_are_no_problem"
+LOADS_AS_IT_IS = f"{SPARK}::test_removals_of_absent_keys_are_loaded_as_they_are"
+REPARTITIONED = f"{SPARK}::test_a_repartitioning_changes_the_partitions_and_has_to_finish"
+LOST = f"{SPARK}::test_without_a_delta_the_query_does_not_go_on"
+MOVED = f"{SPARK}::test_of_a_key_in_another_partition_a_second_one_grows"
+FOREIGN = (
+    f"{SPARK}::test_foreign_folders_are_never_opened_and_every_partition_writes_in_every_batch"
+)
+EVICTS = f"{SPARK}::test_the_watermark_never_goes_back_and_removes_what_it_has_passed"
+TIMED_OUT = f"{SPARK}::test_the_timeout_of_a_key_fires_once_or_as_long_as_python_leaves_its_timer"
+PARTITIONS = f"{SPARK}::test_a_missing_partition_fails_a_query_and_is_left_out_by_the_reader"
+CLEANS = "test_slow_reader.py::test_no_report_takes_a_query_for_damage"
+BY_SOURCE = ""
+"""In place of a test: nothing but Spark's source shows it, which the finding names."""
+
+CLAIMS: dict[str, dict[str, str]] = {
+    "SS101": {
+        "Spark fails when a task loads such a version": LOST,
+        "No version from that delta on can be loaded": LOST,
+    },
+    "SS103": {
+        "has to read the newest snapshot and then every delta after it": BY_SOURCE,
+        "Spark's maintenance has made no snapshot": BY_SOURCE,
+        "stops silently when one of its runs fails": BY_SOURCE,
+        "maintenance errors in the executors' logs": BY_SOURCE,
+        "A restart has to replay many deltas": BY_SOURCE,
+    },
+    "SS104": {
+        "Spark loads the snapshot": f"{SPARK}::test_a_snapshot_is_loaded_whatever_the_deltas_say"
+    },
+    "SS105": {
+        "The query cannot restart from this checkpoint": LOST,
+        "restart from the newest version": LOST,
+        "the query cannot restart": LOST,
+    },
+    "SS107": {
+        "Spark never looks for the key where it is": MOVED,
+        "a second one grows in the right place": MOVED,
+        "queries that began before Spark 3.3": BY_SOURCE,
+        "Spark 4.3 repartitions a checkpoint": REPARTITIONED,
+        "where Spark does not look": MOVED,
+    },
+    "SS108": {"Spark's cleanup removed files": CLEANS},
+    "SS109": {
+        "from Spark 4.0 on": PARTITIONS,
+        "the next batch of the query fails": PARTITIONS,
+        "leaves out missing partitions behind the last one": PARTITIONS,
+    },
+    "SS110": {"the `NAME.crc` of Spark 4.1": SIDE_FILES},
+    "SS111": {
+        "a restart plans the next batch from them": (
+            f"{SPARK}::test_a_batch_without_a_commit_runs_again"
+        )
+    },
+    "SS112": {
+        "refuses to read it": f"{SPARK}::test_a_log_entry_that_was_changed_is_refused",
+        "changed after Spark wrote it": f"{SPARK}::test_a_log_entry_that_was_changed_is_refused",
+    },
+    "SS113": {
+        "Spark writes a removal only for a key that it holds": BY_SOURCE,
+        "Spark loads them as they lie here": LOADS_AS_IT_IS,
+    },
+    "SS114": {
+        "named by its metadata (Spark 4.0 and later)": PARTITIONS,
+        "Spark never opens such a folder": FOREIGN,
+        "of a name that Spark gives none": FOREIGN,
+        "Spark ignores it": FOREIGN,
+    },
+    "SS116": {"Spark, which has credentials of its own": BY_SOURCE},
+    "SS118": {
+        "no release of Spark writes": "test_workloads.py::test_nothing_wrong_is_said_of_them",
+        "Spark loads them as they lie here": LOADS_AS_IT_IS,
+    },
+    "SS119": {
+        "Spark's repartitioning of the checkpoint was broken off": REPARTITIONED,
+        "Spark 4.3 refuses to start the query": REPARTITIONED,
+    },
+    "SS202": {"which keeps every group": EVICTS},
+    "SS203": {
+        "it fires in every later batch": TIMED_OUT,
+        "A key without a timer is never called again": TIMED_OUT,
+    },
+    "SS208": {"such rows are never joined and never removed": BY_SOURCE},
+    "SS210": {"Spark removes those in the same batch": EVICTS},
+    "SS211": {
+        "The watermark never goes back": EVICTS,
+        "and it never goes back": EVICTS,
+    },
+    "SS212": {
+        "Spark removes such values at the end of every batch": RECORDED,
+        "the first batch of a run that declares it again removes them": RECORDED,
+    },
+    "SS213": {
+        "Spark fires every such timer after the new data": EXPIRED,
+        "with other classes than Spark's": BY_SOURCE,
+    },
+    "SS214": {"Each of them takes two rows until it fires": RECORDED},
+    "SS215": {
+        "nothing removes them, not even a TTL": RECORDED,
+        "the indexes that Spark kept for it stay behind": RECORDED,
+    },
+    "SS301": {
+        "The format is fixed when a checkpoint begins": (
+            f"{SPARK}::test_a_checkpoint_keeps_the_format_that_it_began_with"
+        ),
+        "one that began with Spark 2.3": BY_SOURCE,
+    },
+    "SS302": {"Its task takes the longest in every batch": BY_SOURCE},
+    "SS304": {"Each of them is written to the delta": FOREIGN},
+    "SS305": {
+        "Every partition writes a delta in every batch": FOREIGN,
+        "Spark 4.3 repartitions a checkpoint": REPARTITIONED,
+    },
+}
+"""By finding, a part of each sentence that says what Spark does, and what shows it."""
+
+SAYS = re.compile(
+    r"\bSpark\b|\brestart\b|\bnext batch\b|\b(?:every|the same|every later) batch\b"
+    r"|\bnever (?:goes|called|joined)\b|\bis fixed when\b|\bnothing removes\b|\bmaintenance\b"
+    r"|\buntil it fires\b|\bwritten to the delta\b"
+)
+"""What a sentence has that says what Spark does."""
+
+
+def sentences(kind: Kind) -> Iterator[str]:
+    """The sentences of a finding, and the parts of them between colons and semicolons."""
+    for text in (kind.means, kind.to_do, kind.cause):
+        yield from re.split(r"(?<=[.;:])\s+", text)
+
+
+@cache
+def names_in(file: str) -> frozenset[str]:
+    """The names of the tests of a file."""
+    return frozenset(re.findall(r"^def (test_\w+)", (HOME / file).read_text("utf-8"), re.M))
+
+
+@pytest.mark.parametrize("kind", CATALOGUE, ids=lambda kind: kind.id)
+def test_a_sentence_about_spark_names_what_shows_it(kind: Kind) -> None:
+    claims = CLAIMS.get(kind.id, {})
+    told = [sentence for sentence in sentences(kind) if SAYS.search(sentence)]
+    unshown = [sentence for sentence in told if not any(part in sentence for part in claims)]
+    assert not unshown, f"{kind.id}: say in CLAIMS which test shows: {unshown}"
+    texts = " ".join((kind.means, kind.to_do, kind.cause))
+    assert [part for part in claims if part not in texts] == [], "no longer in the catalogue"
+
+
+def test_the_tests_are_there() -> None:
+    assert CLAIMS.keys() <= {kind.id for kind in CATALOGUE}
+    for shown_by in {test for claims in CLAIMS.values() for test in claims.values()}:
+        if shown_by == BY_SOURCE:
+            continue
+        file, name = shown_by.split("::")
+        assert name in names_in(file), shown_by
+
+
+def test_of_what_no_test_shows_the_source_is_named() -> None:
+    sources = {kind.id: kind.source for kind in CATALOGUE}
+    for finding, claims in CLAIMS.items():
+        assert BY_SOURCE not in claims.values() or sources[finding]
