@@ -172,7 +172,9 @@ def _others(status: os.stat_result, name: str) -> str | None:
 def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[str, Any]:
     """The values that a file which was merely found may set; of the others a warning."""
     views = {each.name: each for each in context.command.params if isinstance(each, ViewOption)}
-    laxer = {each for each in views.keys() & values & {REDACT} if _is_laxer(context, views, values)}
+    redaction = views.get(REDACT) if REDACT in values else None
+    is_laxer = redaction is not None and _is_laxer(context, redaction, values[REDACT])
+    laxer = {REDACT} if is_laxer else set()
     refused = sorted(name.replace("_", "-") for name in (values.keys() - views) | laxer)
     if refused:
         _add_message(
@@ -184,13 +186,11 @@ def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[st
     return {name: setting for name, setting in values.items() if name in views.keys() - laxer}
 
 
-def _is_laxer(
-    context: click.Context, views: Mapping[str | None, click.Option], values: Mapping[str, Any]
-) -> bool:
-    """Whether the redaction shows more of keys and values than that of the command does."""
-    option, setting = views[REDACT], values[REDACT]
-    levels = list(cast("click.Choice[str]", option.type).choices)
-    return setting in levels and levels.index(setting) < levels.index(option.get_default(context))
+def _is_laxer(context: click.Context, redaction: click.Option, setting: object) -> bool:
+    """Whether a setting shows more of keys and values than the default of its command."""
+    levels = list(cast("click.Choice[str]", redaction.type).choices)
+    default = cast("str", redaction.get_default(context))
+    return setting in levels and levels.index(str(setting)) < levels.index(default)
 
 
 def _add_message(context: click.Context, text: str, *, warning: bool) -> None:
