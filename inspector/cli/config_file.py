@@ -174,7 +174,7 @@ def _views(context: click.Context, file: str, values: dict[str, Any]) -> dict[st
     views = {each.name: each for each in context.command.params if isinstance(each, ViewOption)}
     redaction = views.get(REDACT) if REDACT in values else None
     is_laxer = redaction is not None and _is_laxer(context, redaction, values[REDACT])
-    laxer = {REDACT} if is_laxer else set()
+    laxer = {REDACT} if is_laxer else set[str]()
     refused = sorted(name.replace("_", "-") for name in (values.keys() - views) | laxer)
     if refused:
         _add_message(
