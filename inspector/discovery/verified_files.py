@@ -1,9 +1,8 @@
 """Logs, metadata and schemas read with the checksum files that Hadoop laid beside them.
 
-Spark writes them by Hadoop's ``ChecksumFileSystem`` where the checkpoint lies on a local disk, and
-reads them by it: a byte that changed ends the query (``ChecksumException``). One digit of a
-watermark or one letter of a schema would change every judgement here, so nothing is taken from such
-a file.
+Spark writes them by Hadoop's ``ChecksumFileSystem`` where the checkpoint lies on a local disk; Spark
+4.3 reads its logs without a comparison. One digit of a watermark or one letter of a schema would
+change every judgement here, so nothing is taken from a file that was changed.
 """
 
 from __future__ import annotations

@@ -176,7 +176,8 @@ WRONG_PARTITION = Kind(
     "(their rows may lie by fewer columns), stores without a schema in the checkpoint, columns of "
     "a collation, and single fields of more than 4,096 bytes.",
     to_do="compare the partition's files with a backup. The number of partitions cannot be changed "
-    "by editing a checkpoint; Spark 4.3 repartitions a checkpoint whose query is stopped",
+    "by editing a checkpoint; Spark 4.3 repartitions a checkpoint on RocksDB whose query is "
+    "stopped",
     source="HashPartitioning.partitionIdExpression (Murmur3, seed 42), "
     "StatefulOperatorPartitioning (3.3 to 4.3: statefulOperator.useStrictDistribution)",
     cause="Keys are in a partition where Spark does not look for them.",
@@ -281,12 +282,13 @@ CHANGED_FILE = Kind(
     "org.apache.hadoop.fs.ChecksumException",
     _PROVEN,
     means="The bytes of a small file are not those that Hadoop's `.NAME.crc` beside it was made "
-    "of. Spark on a local disk refuses to read it, and nothing here is taken from it: a batch "
-    "whose entry it is has no clock, a store whose schema it is has no rule.",
+    "of. Spark 4.3 reads its logs without that comparison, and runs by what they say now. Nothing "
+    "here is taken from such a file: a batch whose entry it is has no clock, a store whose schema "
+    "it is has no rule.",
     to_do="restore the file from a backup; one that was edited on purpose is read again when its "
     "`.NAME.crc` is removed",
-    source="ChecksumFileSystem.open (Hadoop, local disks; Spark 2.3 to 4.3 writes and reads "
-    "its logs by it there)",
+    source="ChecksumFileSystem (Hadoop, local disks: Spark 2.3 to 4.3 writes its logs by it); "
+    "the restart of a query of Spark 4.3 whose offset log was changed",
     cause="A log, metadata or schema file was changed after Spark wrote it.",
     command="verify",
     proof="The checksum of the file's bytes is compared with the one that was written with it.",
@@ -863,7 +865,7 @@ EMPTY_DELTAS = Kind(
     f"(`empty_deltas`), and {_AT.empty_share:.0%} of all (`empty_share`).",
     to_do="use a longer trigger interval, or fewer partitions: a query keeps the "
     "spark.sql.shuffle.partitions that its checkpoint began with. Spark 4.3 repartitions a "
-    "checkpoint whose query is stopped; older releases need a new one",
+    "checkpoint on RocksDB whose query is stopped; all others need a new one",
     source="HDFSBackedStateStoreProvider.commitUpdates (2.3 to 4.3): the file is made when the "
     "store is opened",
     cause="Most deltas change nothing, and each is a file of its own.",

@@ -45,7 +45,7 @@ PAST = "past_watermark"
 UNDECIDED = "undecided_keys"
 NOT_RESTORABLE = "missing-version"
 HEALTHY = "healthy"
-YEAR_MS = 31_536_000_000
+DAY_MS = 86_400_000
 
 
 class AccountError(ValueError):
@@ -136,12 +136,12 @@ def is_damage(finding: Finding) -> bool:
 def is_healthy(workload: Workload) -> bool:
     """Whether its function removes whatever fires, has a timeout that can fire, and a watermark.
 
-    A source that is idle holds the watermark back, and times of the far future, or ones a year
+    A source that is idle holds the watermark back, and times of the far future, or ones a day
     ahead of the batch clock, bring it there, which is worth a warning; a plan may have operators
     without a watermark, which is, too.
     """
     spec = workload.spec
-    future = "pMax" in spec or int(spec.get("ahead", 0)) <= -YEAR_MS
+    future = "pMax" in spec or int(spec.get("ahead", 0)) <= -DAY_MS
     idle = "idle" in spec or "idleFrom" in spec
     functions = spec.get("profile") == HEALTHY and spec.get("then", HEALTHY) == HEALTHY
     return functions and spec.get("timeout") != "none" and not (idle or future or "plan" in spec)
