@@ -1,8 +1,8 @@
 """Logs, metadata and schemas read with the checksum files that Hadoop laid beside them.
 
-Spark writes them by Hadoop's ``ChecksumFileSystem`` where the checkpoint lies on a local disk; Spark
-4.3 reads its logs without a comparison. One digit of a watermark or one letter of a schema would
-change every judgement here, so nothing is taken from a file that was changed.
+Spark writes them by Hadoop's ``ChecksumFileSystem`` where the checkpoint lies on a local disk;
+Spark 4.3 reads its logs without a comparison. One digit of a watermark or one letter of a schema
+would change every judgement here, so nothing is taken from a file that was changed.
 """
 
 from __future__ import annotations
