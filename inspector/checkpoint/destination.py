@@ -111,14 +111,14 @@ def check_new(url: str, options: Mapping[str, str], source: Storage) -> None:
         targets = [os.path.realpath(target) for target in targets]
     if old.protocol == new.protocol and f"{targets[1]}/".startswith(f"{targets[0]}/"):
         raise CheckpointError(f"{url} lies in the checkpoint that is copied; name another place")
-    place = Storage.open(url, options)
-    there = place.stat()
-    if there is not None and not there.is_dir:
-        raise CheckpointError(f"{place.root} is a file, expected nothing or an empty folder")
-    entries = place.list(missing_ok=True)
+    location = Storage.open(url, options)
+    entry = location.stat()
+    if entry is not None and not entry.is_dir:
+        raise CheckpointError(f"{location.root} is a file, expected nothing or an empty folder")
+    entries = location.list(missing_ok=True)
     if entries:
         more = f" and {len(entries) - 1} more" if entries[1:] else ""
         raise CheckpointError(
-            f"{place.root} holds {entries[0].name}{more}, expected nothing or an empty folder: "
+            f"{location.root} holds {entries[0].name}{more}, expected nothing or an empty folder: "
             "name a new place"
         )

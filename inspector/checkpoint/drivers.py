@@ -66,15 +66,15 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
         settings["config_kwargs"] = {"max_pool_connections": S3_CONNECTIONS}
     settings |= typed_options(options)
     # A connection is of no use to a process that was forked from the one that made it.
-    place = (os.getpid(), driver, json.dumps(settings, sort_keys=True, default=repr))
+    location = (os.getpid(), driver, json.dumps(settings, sort_keys=True, default=repr))
     with _lock:
-        kept = _kept.get(place)
+        kept = _kept.get(location)
         if kept is not None and not (anew and kept.refused):
-            _kept.move_to_end(place)
+            _kept.move_to_end(location)
             return kept.system, target
     system = _opened(url, options, address.protocol, partial(driver, **settings))
     with _lock:
-        _kept[place] = _Kept(system)
+        _kept[location] = _Kept(system)
         while len(_kept) > MOST_KEPT:
             _kept.popitem(last=False)
     return system, target

@@ -63,9 +63,9 @@ def entry_of(info: Mapping[str, Any], relative: str) -> Entry:
 def modified_ms(info: Mapping[str, Any]) -> int | None:
     """Time of last change in epoch milliseconds, or None if the driver has none."""
     for name in _TIME_NAMES:
-        found = _milliseconds(info.get(name))
-        if found is not None:
-            return found
+        milliseconds = _milliseconds(info.get(name))
+        if milliseconds is not None:
+            return milliseconds
     return None
 
 

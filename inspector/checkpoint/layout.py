@@ -184,13 +184,13 @@ class _Walk:
         self._inside_shared: dict[str, tuple[Entry, ...]] = {}
 
     def problems(self) -> tuple[Problem, ...]:
-        place = self._storage.full_path
-        errors = (problem(error, place(path)) for path, error in sorted(self._errors.items()))
+        location = self._storage.full_path
+        errors = (problem(error, location(path)) for path, error in sorted(self._errors.items()))
         return (*errors, *self._found)
 
     def operators(self, folders: Iterable[Entry]) -> tuple[OperatorLayout, ...]:
         listed = self._list(folders)
-        inside = self._list(e for found in listed.values() for e in found if is_numbered(e))
+        inside = self._list(e for result in listed.values() for e in result if is_numbered(e))
         operators = []
         for path, entries in listed.items():
             mine = {e.path: inside[e.path] for e in entries if e.path in inside}
@@ -225,7 +225,7 @@ class _Walk:
 
         A single folder with a join's name, beside files of a store without a name, is a copy.
         """
-        entries = [entry for found in partitions for entry in found]
+        entries = [entry for partition in partitions for entry in partition]
         named = {e.name for e in entries if self._is_store(e)} & set(JOIN_STORES)
         own = any(self._is_state(entry) for entry in entries)
         return JOIN_STORES if named and (len(named) > 1 or not own) else (DEFAULT_STORE,)

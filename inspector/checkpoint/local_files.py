@@ -27,19 +27,19 @@ def listing(folder: str, relative: str) -> tuple[Entry, ...]:
         OSError: there is no such folder, it is a file, or it cannot be listed.
     """
     start = f"{relative}/" if relative else ""
-    found = []
+    result = []
     with os.scandir(folder) as inside:
-        for each in inside:
+        for item in inside:
             try:
-                known = each.stat()
+                known = item.stat()
             except OSError:
                 # A link that leads nowhere; a file that has gone meanwhile is left out.
-                if each.is_symlink():
-                    found.append(_special(each.name, start + each.name))
+                if item.is_symlink():
+                    result.append(_special(item.name, start + item.name))
                 continue
-            found.append(_entry(each.name, start + each.name, known))
-    found.sort(key=lambda entry: entry.name)
-    return tuple(found)
+            result.append(_entry(item.name, start + item.name, known))
+    result.sort(key=lambda entry: entry.name)
+    return tuple(result)
 
 
 def entry_at(path: str, relative: str) -> Entry:

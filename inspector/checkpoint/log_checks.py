@@ -114,13 +114,13 @@ def _changed_offsets(
     like_json: Mapping[BatchId, Mapping[str, bool]],
 ) -> dict[tuple[BatchId, str], BatchId]:
     """Batch and source of each offset that is no JSON, and the batch beside it where it is."""
-    found: dict[tuple[BatchId, str], BatchId] = {}
+    changed_offsets: dict[tuple[BatchId, str], BatchId] = {}
     for older, newer in pairwise(like_json):
         for batch, other in ((older, newer), (newer, older)):
             for name in like_json[batch].keys() & like_json[other].keys():
                 if newer == older + 1 and not like_json[batch][name] and like_json[other][name]:
-                    found.setdefault((batch, name), other)
-    return found
+                    changed_offsets.setdefault((batch, name), other)
+    return changed_offsets
 
 
 def _differs(batch: BatchId, message: str) -> Problem:
@@ -149,18 +149,18 @@ def without_doubtful(
         clocks: of all batches.
         like_json: as of :func:`offset_checks`.
     """
-    found = dict(clocks)
+    result = dict(clocks)
     for before, after, _ in _contradictions(clocks):
-        first = replace(found[before.batch_id], next_watermark_ms=None)
+        first = replace(result[before.batch_id], next_watermark_ms=None)
         if before.next_watermark_ms in (None, after.watermark_ms):
             first = replace(first, watermark_ms=None)  # a watermark that fell
-        found[before.batch_id] = first
-        found[after.batch_id] = replace(found[after.batch_id], watermark_ms=None)
+        result[before.batch_id] = first
+        result[after.batch_id] = replace(result[after.batch_id], watermark_ms=None)
     for changed, _ in _changed_offsets(like_json):
         for batch in (changed, BatchId(changed + 1)):
-            if batch in found and batch > 0:  # the first is compared with none
-                found[batch] = replace(found[batch], has_new_data=None)
-    return found
+            if batch in result and batch > 0:  # the first is compared with none
+                result[batch] = replace(result[batch], has_new_data=None)
+    return result
 
 
 def _lost(log: str, entries: Collection[BatchId], needed: Collection[BatchId]) -> Iterator[Problem]:

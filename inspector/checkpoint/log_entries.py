@@ -124,18 +124,18 @@ def parse_commit(data: bytes) -> CommitEntry:
 
 def _partitions(partitions: object) -> tuple[frozenset[str], ...]:
     every = partitions if isinstance(partitions, list) else [None]
-    found = tuple(
-        frozenset(each for each in ids if isinstance(each, str))
+    result = tuple(
+        frozenset(item for item in ids if isinstance(item, str))
         for ids in every
         if isinstance(ids, list)
     )
-    if len(found) < len(every) or any(
-        not isinstance(each, str) for ids in every for each in ids or ()
+    if len(result) < len(every) or any(
+        not isinstance(item, str) for ids in every for item in ids or ()
     ):
         raise DecodeError(
             f"got {str(partitions)[:40]!r} in stateUniqueIds, expected lists of ids by partition"
         )
-    return found
+    return result
 
 
 def _expect(fields: Mapping[str, object], *names: str) -> None:
@@ -154,7 +154,7 @@ def _conf(fields: Mapping[str, object]) -> dict[str, str]:
 
 
 def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
+    sources: dict[str, str | None] = {}
     for position, line in enumerate(lines):
         name, _, offset = line.partition(":") if version > 1 else (str(position), "", line)
         control = _CONTROL.search(offset)
@@ -163,5 +163,5 @@ def _sources(version: int, lines: Iterable[str]) -> dict[str, str | None]:
                 f"got character U+{ord(control[0]):04X} in the offset of source {position}, "
                 "expected one line of text"
             )
-        found[name] = None if offset.strip() == VOID else offset
-    return found
+        sources[name] = None if offset.strip() == VOID else offset
+    return sources

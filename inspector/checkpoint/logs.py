@@ -101,7 +101,7 @@ class Logs:
     def given_up(self) -> frozenset[int]:
         """Batches that failed and that a repartitioning skipped: they made no version."""
         ranges = (range(old + 1, new) for new, old in self.repartitions.items())
-        return frozenset(batch for each in ranges for batch in each)
+        return frozenset(batch for item in ranges for batch in item)
 
     def conf_for(self, batch_id: int, key: str) -> ConfValue:
         """The value that a conf had for a batch.
@@ -117,7 +117,7 @@ class Logs:
             if not self.confs:
                 return ConfValue(assumed(name), "default", None)
             # Of two as near, the older: an upgrade adds keys, and it comes later.
-            batch = min(self.confs, key=lambda known: (abs(known - batch_id), known))
+            batch = min(self.confs, key=lambda conf: (abs(conf - batch_id), conf))
             origin = "nearest"
         value = self.confs[batch].get(name)
         if value is None:
@@ -128,9 +128,9 @@ class Logs:
     def provider_class(self) -> str | None:
         """The state store provider that the newest entry records; None if none does."""
         for batch in sorted(self.confs, reverse=True):
-            found = self.confs[batch].get(PROVIDER_CLASS)
-            if found is not None:
-                return found
+            recorded = self.confs[batch].get(PROVIDER_CLASS)
+            if recorded is not None:
+                return recorded
         return None
 
 
@@ -194,8 +194,8 @@ def read_logs(storage: Storage, most: int = MOST_ENTRIES, near: Near | None = No
     crossed: list[Problem] = []
     if commits is not None and offsets is not None:
         crossed = [
-            replace(found, path=storage.full_path(found.path or ""))
-            for found in (
+            replace(result, path=storage.full_path(result.path or ""))
+            for result in (
                 *cross_checks(offsets, commits, clocks, committed=planned.knows_commits),
                 *conf_checks(planned.confs, planned.names, clocks, planned.control_batches),
                 *offset_checks(planned.like_json),
@@ -247,16 +247,16 @@ class _Reader:
             for _, entry in named
             if not entry.is_file
         ]
-        found = [(batch, entry) for batch, entry in every if batch <= MAX_BATCH]
-        for _, entry in every[len(found) :]:
+        result = [(batch, entry) for batch, entry in every if batch <= MAX_BATCH]
+        for _, entry in every[len(result) :]:
             message = "got a number that no batch of a query has; the entry is not taken for one"
             path = self._storage.full_path(entry.path)
             self.problems.append(Problem(DecodeError.slug, message, path))
-        if len(found) > self._most:
-            message = f"got {len(found)} entries, only the newest {self._most} are read"
+        if len(result) > self._most:
+            message = f"got {len(result)} entries, only the newest {self._most} are read"
             path = self._storage.full_path(folder)
             self.problems.append(Problem(LimitError.slug, message, path))
-        return dict(found[-self._most :])
+        return dict(result[-self._most :])
 
     def parsed(
         self, entries: Mapping[BatchId, Entry], parse: Callable[[bytes], T]
@@ -268,16 +268,16 @@ class _Reader:
             batches = [batch for batch in batches if batch in wanted]
         oldest: int | None = batches[0] if batches[1:] else None
         for start in range(0, len(batches), AT_ONCE):
-            some = batches[start : start + AT_ONCE]
-            contents = self._storage.read_many(entries[batch] for batch in some)
-            for batch in some:
+            part = batches[start : start + AT_ONCE]
+            contents = self._storage.read_many(entries[batch] for batch in part)
+            for batch in part:
                 content = contents[entries[batch].path]
                 if isinstance(content, FileNotFoundError):
                     self._note_vanished(entries[batch], was_oldest=batch == oldest)
                     oldest = batch + 1 if batch == oldest else oldest
                     continue
-                for found in self._attempt(entries[batch], content, parse):
-                    yield batch, found
+                for entry in self._attempt(entries[batch], content, parse):
+                    yield batch, entry
                 if batch == batches[-1] and isinstance(content, bytes):
                     self._note_format(entries[batch], content)
 
@@ -303,11 +303,11 @@ class _Reader:
         try:
             if not isinstance(content, bytes):
                 raise content
-            found = parse(content)
+            result = parse(content)
         except (InspectorError, OSError) as error:
             self.problems.append(problem(error, self._storage.full_path(entry.path)))
         else:
-            yield found
+            yield result
 
 
 class _Planned:

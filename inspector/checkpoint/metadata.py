@@ -92,10 +92,10 @@ def read_query_id(storage: Storage) -> tuple[str | None, tuple[Problem, ...]]:
 
 
 def _query_id(data: bytes) -> str:
-    found = text_field(json_object(text_of(data)), "id")
-    if not _UUID.fullmatch(found):  # StreamExecution: UUID.fromString(streamMetadata.id)
-        raise DecodeError(f"got {found[:40]!r} as id, expected a UUID")
-    return found
+    result = text_field(json_object(text_of(data)), "id")
+    if not _UUID.fullmatch(result):  # StreamExecution: UUID.fromString(streamMetadata.id)
+        raise DecodeError(f"got {result[:40]!r} as id, expected a UUID")
+    return result
 
 
 def parse_operator_metadata(data: bytes) -> OperatorMetadata:
@@ -154,11 +154,13 @@ def _read_newest(
     if not chosen.is_file:
         return None, (chosen.not_a_file(path),)
     try:
-        found = parse_operator_metadata(storage.read(chosen.path, size=chosen.size))
+        operator_metadata = parse_operator_metadata(storage.read(chosen.path, size=chosen.size))
     except InspectorError as error:
         return None, (problem(error, path),)
     batch = number(chosen.name)
-    return found if batch is None else replace(found, batch_id=BatchId(batch)), ()
+    return operator_metadata if batch is None else replace(
+        operator_metadata, batch_id=BatchId(batch)
+    ), ()
 
 
 def _newest(entries: tuple[Entry, ...], batch_id: int | None) -> Entry | None:

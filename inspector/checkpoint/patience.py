@@ -263,11 +263,11 @@ def _is_denied(error: Exception) -> bool:
 def _statuses(error: BaseException) -> Iterator[int]:
     """The HTTP statuses that an error, its response or its cause has."""
     response: Any = getattr(error, "response", None)
-    found = [getattr(error, name, None) for name in _STATUS_NAMES]
+    statuses = [getattr(error, name, None) for name in _STATUS_NAMES]
     if isinstance(response, Mapping):
-        found.append(dict(response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
+        statuses.append(dict(response.get("ResponseMetadata") or {}).get("HTTPStatusCode"))
     else:
-        found += [getattr(response, name, None) for name in _STATUS_NAMES]
-    yield from (status for status in found if isinstance(status, int) and 400 <= status < 600)
+        statuses += [getattr(response, name, None) for name in _STATUS_NAMES]
+    yield from (status for status in statuses if isinstance(status, int) and 400 <= status < 600)
     if error.__cause__ is not None and error.__cause__ is not error:
         yield from _statuses(error.__cause__)

@@ -63,20 +63,20 @@ def resolve_root(
         EngineError: no driver for the URL.
         OSError: the storage does not answer.
     """
-    place = Storage.open(url, options)
+    location = Storage.open(url, options)
     is_dir = True
     try:
-        if is_root_with(place, place.list()):
+        if is_root_with(location, location.list()):
             return url, Selection()
     except FileNotFoundError:
         message = f"got nothing at this path, {_EXPECTED}"
-        raise NotACheckpointError(message, place.root) from None
+        raise NotACheckpointError(message, location.root) from None
     except NotADirectoryError:
         is_dir = False
     for root, tail in above(url):
-        if tail[0] in MARKS and is_root(place.at(root)):
+        if tail[0] in MARKS and is_root(location.at(root)):
             return root, selection_of(tail, classify, is_dir=is_dir)
-    raise not_a_checkpoint(place, is_dir=is_dir)
+    raise not_a_checkpoint(location, is_dir=is_dir)
 
 
 def is_root(storage: Storage) -> bool:
@@ -105,11 +105,11 @@ def is_numbered(entry: Entry) -> bool:
 def not_a_checkpoint(storage: Storage, *, is_dir: bool = True) -> NotACheckpointError:
     """The error that says what was found instead of a checkpoint."""
     if not is_dir:
-        found = "a file that lies in no checkpoint"
+        result = "a file that lies in no checkpoint"
     else:
         entries = storage.list(missing_ok=True)
-        found = _description(entries) + _checkpoints_hint(storage, entries)
-    return NotACheckpointError(f"got {found}, {_EXPECTED}", storage.root)
+        result = _description(entries) + _checkpoints_hint(storage, entries)
+    return NotACheckpointError(f"got {result}, {_EXPECTED}", storage.root)
 
 
 def _has_marks(entries: Iterable[Entry]) -> bool:

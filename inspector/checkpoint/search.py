@@ -85,14 +85,14 @@ def search(
     if recursive and pattern[-1:] != [ANY_FOLDERS]:
         pattern.append(ANY_FOLDERS)
     storage = Storage.open(base, options)
-    found = False
-    for each in _Search(storage, pattern, most_folders).run():
-        found = True
-        yield each
-    if not found:
-        there = "no checkpoint" if storage.exists("") else "nothing"
+    result = False
+    for item in _Search(storage, pattern, most_folders).run():
+        result = True
+        yield item
+    if not result:
+        entry = "no checkpoint" if storage.exists("") else "nothing"
         where = "at this path or below" if recursive else "by this pattern"
-        yield Found(url, NotACheckpointError(f"got {there} {where}", url))
+        yield Found(url, NotACheckpointError(f"got {entry} {where}", url))
 
 
 def _split(url: str) -> tuple[str, list[str]]:
@@ -122,16 +122,16 @@ class _Search:
         for _ in range(DEEPEST + 1):
             below: dict[str, set[int]] = {}
             folders = iter(sorted(frontier))
-            while some := list(islice(filter(self._is_new, folders), _AT_ONCE)):
-                if self.listed + len(some) > self.most_folders:
+            while part := list(islice(filter(self._is_new, folders), _AT_ONCE)):
+                if self.listed + len(part) > self.most_folders:
                     error = LimitError(
                         f"got more than {self.most_folders:,} folders, the search ended there: "
                         "name a folder nearer to the checkpoints"
                     )
                     yield Found(self.storage.root, error.at(self.storage.root))
                     return
-                self.listed += len(some)
-                yield from self._look_into(some, frontier, below)
+                self.listed += len(part)
+                yield from self._look_into(part, frontier, below)
             frontier = below
             if not frontier:
                 return
@@ -176,18 +176,18 @@ class _Search:
 
     def _reached(self, indexes: set[int]) -> set[int]:
         """With those behind every ``**``, which may stand for no folder."""
-        found = set(indexes)
+        result = set(indexes)
         for i in sorted(indexes):
             while i < len(self.pattern) and self.pattern[i] == ANY_FOLDERS:
                 i += 1
-                found.add(i)
-        return found
+                result.add(i)
+        return result
 
     def _is_new(self, folder: str) -> bool:
         """Whether a folder is entered for the first time; on a local disk, by whatever links."""
-        place = self.storage.full_path(folder)
-        if is_local(place):
-            place = os.path.realpath(translate(place).target)
-        known = place in self.entered
-        self.entered.add(place)
+        location = self.storage.full_path(folder)
+        if is_local(location):
+            location = os.path.realpath(translate(location).target)
+        known = location in self.entered
+        self.entered.add(location)
         return not known

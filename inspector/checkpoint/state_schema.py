@@ -252,7 +252,7 @@ def _optional_struct(text: str) -> StructType | None:
 
 def _modified_utf8(data: bytes, offset: int) -> str:
     if max(data, default=0) > _MAX_ASTRAL:
-        at = next(place for place, byte in enumerate(data) if byte > _MAX_ASTRAL)
+        at = next(location for location, byte in enumerate(data) if byte > _MAX_ASTRAL)
         raise _not_utf(data, at, offset)
     texts = []
     start = 0
@@ -295,7 +295,7 @@ def _read_v3(
         chosen = _ordered(storage.list(folder, missing_ok=True), schema_paths)
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(folder)),)
-    found: StateSchema | None = None
+    state_schema: StateSchema | None = None
     problems: list[Problem] = []
     for entry in chosen:
         newer = None
@@ -310,8 +310,8 @@ def _read_v3(
         if newer is None and entry is chosen[-1]:
             return None, tuple(problems)
         if newer is not None:
-            found = newer if found is None else _evolved(found, newer)
-    return found, tuple(problems)
+            state_schema = newer if state_schema is None else _evolved(state_schema, newer)
+    return state_schema, tuple(problems)
 
 
 def _evolved(older: StateSchema, newer: StateSchema) -> StateSchema:

@@ -146,9 +146,9 @@ class Storage:
                 folder that failed is absent from the answer.
         """
         paths = list(dict.fromkeys(relatives))
-        found = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self._threads)
+        entries = in_parallel(partial(self.list, missing_ok=missing_ok), paths, self._threads)
         answer: dict[str, tuple[Entry, ...]] = {}
-        for path, listing in zip(paths, found, strict=True):
+        for path, listing in zip(paths, entries, strict=True):
             if isinstance(listing, tuple):
                 answer[path] = listing
             elif errors is None or not isinstance(listing, OSError):
@@ -170,8 +170,8 @@ class Storage:
             return None
 
         def find() -> Mapping[str, Any]:
-            found: Mapping[str, Any] = self._fs.find(self._base, detail=True, withdirs=True)
-            return found
+            entries: Mapping[str, Any] = self._fs.find(self._base, detail=True, withdirs=True)
+            return entries
 
         try:
             with self._guard(""):
@@ -263,8 +263,10 @@ class Storage:
     ) -> dict[str, bytes | OSError | InspectorError]:
         """Read many small files at once: path -> content, or why there is none."""
         entries = tuple(entries)
-        found = in_parallel(lambda e: self.read(e.path, limit, size=e.size), entries, self._threads)
-        return {entry.path: content for entry, content in zip(entries, found, strict=True)}
+        result = in_parallel(
+            lambda e: self.read(e.path, limit, size=e.size), entries, self._threads
+        )
+        return {entry.path: content for entry, content in zip(entries, result, strict=True)}
 
     def stream(
         self, relative: str, chunk_bytes: int = LIMITS.chunk_bytes, *, size: int | None = None
@@ -294,10 +296,10 @@ class Storage:
             yield chunk
 
     def _ranges(self, relative: str, chunk_bytes: int, size: int) -> Iterator[bytes]:
-        places = iter(range(0, size, chunk_bytes))
+        locations = iter(range(0, size, chunk_bytes))
         under_way: deque[Pending[bytes]] = deque()
         while True:
-            while len(under_way) <= CHUNKS_AHEAD and (place := next(places, None)) is not None:
+            while len(under_way) <= CHUNKS_AHEAD and (place := next(locations, None)) is not None:
                 end = min(place + chunk_bytes, size)
                 under_way.append(self._fetch(relative, place, end))
             if not under_way:
@@ -306,10 +308,10 @@ class Storage:
 
     def _opened(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
         opened = _Opened(self, relative)
-        place = 0
+        location = 0
         try:
-            while chunk := self._asked(relative, partial(opened.read, place, chunk_bytes)):
-                place += len(chunk)
+            while chunk := self._asked(relative, partial(opened.read, location, chunk_bytes)):
+                location += len(chunk)
                 yield chunk
         finally:
             opened.close()
@@ -321,15 +323,15 @@ class Storage:
         base = self._path(relative)
         if not self._is_remote:
             return local_files.listing(base, relative)
-        found: dict[str, Entry] = {}
+        entries: dict[str, Entry] = {}
         for info in self._asked(relative, lambda: self._fs.ls(base, detail=True)):
             if str(info["name"]).strip("/") == base.strip("/"):
                 if info["type"] == "file" and not str(info["name"]).endswith("/"):
                     raise NotADirectoryError("it is a file, not a folder")
                 continue  # the marker object by which some stores keep an empty folder
             name = str(info["name"]).rstrip("/").rsplit("/", 1)[-1]
-            found[name] = entry_of(info, f"{relative}/{name}" if relative else name)
-        return tuple(found[name] for name in sorted(found))
+            entries[name] = entry_of(info, f"{relative}/{name}" if relative else name)
+        return tuple(entries[name] for name in sorted(entries))
 
     def _info(self, relative: str) -> Any:
         return self._asked(relative, lambda: self._fs.info(self._path(relative)))
@@ -369,10 +371,10 @@ class Storage:
         except (InspectorError, MemoryError):
             raise
         except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
-            found = translated(error, self.full_path(relative), self.options)
-            if isinstance(found, PermissionError):
+            failure = translated(error, self.full_path(relative), self.options)
+            if isinstance(failure, PermissionError):
                 refused(self._fs)
-            raise found from None
+            raise failure from None
 
 
 def parts_of(size: int) -> int:

@@ -72,7 +72,7 @@ def _add_folder(folders: dict[str, dict[str, Entry]], path: str) -> None:
     while path not in folders:
         missing.append(path)
         path = path.rpartition("/")[0]
-    for each in reversed(missing):
-        above, _, name = each.rpartition("/")
-        folders[above][each] = Entry(name, each, True, 0)
-        folders[each] = {}
+    for entry in reversed(missing):
+        above, _, name = entry.rpartition("/")
+        folders[above][entry] = Entry(name, entry, True, 0)
+        folders[entry] = {}

@@ -60,11 +60,11 @@ def translate(url: str) -> Address:
     match = _SCHEME.fullmatch(url)
     if match is None:
         return _local(url)
-    scheme, rest = match[1].lower(), match[2]
+    scheme, remainder = match[1].lower(), match[2]
     if scheme in _TRANSLATORS:
-        return _TRANSLATORS[scheme](rest)
+        return _TRANSLATORS[scheme](remainder)
     # "name:/x" is a URL only for the schemes above; else it is a file with a colon in its name.
-    return Address(scheme, f"{scheme}:{rest}") if rest.startswith("//") else _local(url)
+    return Address(scheme, f"{scheme}:{remainder}") if remainder.startswith("//") else _local(url)
 
 
 def is_local(url: str) -> bool:

@@ -124,19 +124,19 @@ def _narrow_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 
 def _wide_decimal(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     """Decimals above 18 digits: ``BigInteger.toByteArray``, big endian, as short as possible."""
-    found = regions(page, cells)
-    fits = (found.size >= 1) & (found.size <= _WIDE)
-    found = found.require(page, fits, "no decimal of 1 to 16 bytes")
-    live = found.live()
-    start, size = found.start[live], found.size[live]
+    result = regions(page, cells)
+    fits = (result.size >= 1) & (result.size <= _WIDE)
+    result = result.require(page, fits, "no decimal of 1 to 16 bytes")
+    live = result.live()
+    start, size = result.start[live], result.size[live]
     sign = page.numbers("i1", start) >> 7
     values = np.zeros((len(cells), _WIDE), np.uint8)
     for i in range(_WIDE):  # from the lowest byte, which is the last, to the sign
-        there = i < size
+        entry = i < size
         digits = sign.astype(np.uint8)
-        digits[there] = page.numbers("u1", (start + size - 1 - i)[there])
+        digits[entry] = page.numbers("u1", (start + size - 1 - i)[entry])
         values[live, i] = digits
-    return _decimals(page, values.view("<i8"), found.present, cells, arrow)
+    return _decimals(page, values.view("<i8"), result.present, cells, arrow)
 
 
 def _decimals(page: Page, values: Int64s, present: Bools, cells: Cells, arrow: ArrowType) -> Array:
@@ -173,7 +173,7 @@ def text(page: Page, found: Regions) -> Array:
         values.validate(full=True)
     except pa.ArrowInvalid:
         raw = blob(page, pa.binary(), found).to_pylist()
-        repaired = [None if each is None else each.decode("utf-8", "replace") for each in raw]
+        repaired = [None if item is None else item.decode("utf-8", "replace") for item in raw]
         return pa.array(repaired, pa.string())
     return values
 
@@ -184,15 +184,15 @@ def _binary(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 
 def _parts(page: Page, cells: Cells, arrow: ArrowType, dtypes: Mapping[int, str]) -> Array:
     """A region of 16 bytes made of numbers at fixed places, as a struct of them."""
-    found = regions(page, cells)
-    found = found.require(page, found.size == _WIDE, "not of 16 bytes")
-    live = found.live()
+    result = regions(page, cells)
+    result = result.require(page, result.size == _WIDE, "not of 16 bytes")
+    live = result.live()
     children = []
-    for i, (place, dtype) in enumerate(dtypes.items()):
+    for i, (position, dtype) in enumerate(dtypes.items()):
         values = np.zeros(len(cells), dtype)
-        values[live] = page.numbers(dtype, found.start[live] + place)
-        children.append(array(arrow.field(i).type, found.present, values))
-    return struct(arrow, found.present, children)
+        values[live] = page.numbers(dtype, result.start[live] + position)
+        children.append(array(arrow.field(i).type, result.present, values))
+    return struct(arrow, result.present, children)
 
 
 def _interval(page: Page, cells: Cells, arrow: ArrowType) -> Array:
@@ -205,17 +205,17 @@ def _nanos(page: Page, cells: Cells, arrow: ArrowType) -> Array:
 
 def _variant(page: Page, cells: Cells, arrow: ArrowType) -> Array:
     """Length of the value, value, metadata (``UnsafeRow.getVariant``)."""
-    found = regions(page, cells)
-    found = found.require(page, found.size >= _VARIANT_LENGTH, "no variant")
-    live = found.live()
-    length = np.zeros(len(found), np.int64)
-    length[live] = page.numbers("<i4", found.start[live])
-    rest = found.size - _VARIANT_LENGTH
-    found = found.require(page, (length >= 0) & (length <= rest), "no variant")
-    value = found.part(found.start + _VARIANT_LENGTH, length, "value")
-    metadata = found.part(value.start + length, rest - length, "metadata")
+    result = regions(page, cells)
+    result = result.require(page, result.size >= _VARIANT_LENGTH, "no variant")
+    live = result.live()
+    length = np.zeros(len(result), np.int64)
+    length[live] = page.numbers("<i4", result.start[live])
+    remainder = result.size - _VARIANT_LENGTH
+    result = result.require(page, (length >= 0) & (length <= remainder), "no variant")
+    value = result.part(result.start + _VARIANT_LENGTH, length, "value")
+    metadata = result.part(value.start + length, remainder - length, "metadata")
     children = [blob(page, pa.binary(), value), blob(page, pa.binary(), metadata)]
-    return struct(arrow, found.present, children)
+    return struct(arrow, result.present, children)
 
 
 _OTHERS = {

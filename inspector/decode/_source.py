@@ -97,9 +97,9 @@ class Source:
             fields = layout.unpack(taken)
             if fields[0] == magic:
                 return fields
-        found = bytes(taken[: len(magic)])
-        if not magic.startswith(found):
-            raise FrameError(f"got {found!r}, expected {what}", offset=start)
+        result = bytes(taken[: len(magic)])
+        if not magic.startswith(result):
+            raise FrameError(f"got {result!r}, expected {what}", offset=start)
         raise TruncatedError(f"{what} is cut short", offset=start)
 
     def expect(self, magic: bytes, what: str) -> None:

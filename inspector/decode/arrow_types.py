@@ -100,7 +100,7 @@ def _arrow_type(data_type: DataType, depth: int) -> pa.DataType:
     data_type = storage_type(data_type)
     if isinstance(data_type, StructType):
         names = unique_names(data_type.fields)
-        types = [_arrow_type(each.data_type, depth - 1) for each in data_type.fields]
+        types = [_arrow_type(field.data_type, depth - 1) for field in data_type.fields]
         return pa.struct(list(zip(names, types, strict=True)))
     if isinstance(data_type, ArrayType):
         return pa.list_(_arrow_type(data_type.element, depth - 1))

@@ -171,13 +171,13 @@ def range_fields(schema: StructType) -> StructType:
 
 
 def _struct(written: StructType, schema: StructType) -> _Read:
-    for each in (written, schema):
-        if len({field.name for field in each.fields}) < len(each.fields):
+    for item in (written, schema):
+        if len({field.name for field in item.fields}) < len(item.fields):
             raise DecodeError("got two fields of one name, which an Avro record cannot have")
-    places = {field.name: place for place, field in enumerate(schema.fields)}
+    positions = {field.name: place for place, field in enumerate(schema.fields)}
     readers: list[tuple[int | None, _Read]] = []
     for field in written.fields:
-        place = places.get(field.name)
+        place = positions.get(field.name)
         wanted = field if place is None else schema.fields[place]
         readers.append((place, _nullable(field.data_type, wanted.data_type)))
     width = len(schema.fields)

@@ -82,13 +82,13 @@ def columns_of(
     least = bits + _WORD * len(types)
     _require((lengths >= least) & (lengths % _WORD == 0), offsets, "a row without room")
     words = _words(buffer)
-    found = []
+    result = []
     for ordinal, data_type in enumerate(types):
         slots = words[offsets + (bits + _WORD * ordinal)]
         null_words = words[offsets + _WORD * (ordinal // _BITS)]
         null = (null_words >> np.uint64(ordinal % _BITS)) & np.uint64(1) != 0
         if storage_type(data_type).fixed_width is not None:
-            found.append(Column(slots, null))
+            result.append(Column(slots, null))
             continue
         starts = (slots >> np.uint64(32)).astype(np.int64)
         sizes = (slots & np.uint64(0xFFFFFFFF)).astype(np.int64)
@@ -98,8 +98,8 @@ def columns_of(
             room[starts != 0] = _RESERVED
         inside = (starts >= least) & (room <= lengths - starts) & (sizes <= room)
         _require(inside | (room == 0), offsets, "a field outside of its row")
-        found.append(Column(sizes.astype(np.uint64), null, offsets + starts, room))
-    return found
+        result.append(Column(sizes.astype(np.uint64), null, offsets + starts, room))
+    return result
 
 
 def null_bytes(fields: int) -> int:
@@ -159,8 +159,8 @@ def _copy(source: UInt64s, offsets: Int64s, words: Int64s, out: UInt64s, targets
 def _words(buffer: bytes) -> UInt64s:
     """The 8 bytes from every offset on as a number; of offsets that have so many."""
     room = max(len(buffer) - _WORD + 1, 0)
-    found: npt.NDArray[np.uint64] = np.ndarray((room,), "<u8", buffer, strides=(1,))
-    return found
+    result: npt.NDArray[np.uint64] = np.ndarray((room,), "<u8", buffer, strides=(1,))
+    return result
 
 
 def _is_reserved(data_type: DataType) -> bool:

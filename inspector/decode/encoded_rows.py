@@ -67,8 +67,8 @@ def of_family(buffer: bytes, keys: Spans, family: int) -> Bools:
         return np.zeros(len(keys.offsets), np.bool_)
     data = _bytes(buffer)
     low, high = data[keys.offsets], data[keys.offsets + 1]
-    found: Bools = (low == family & 0xFF) & (high == family >> 8)
-    return found
+    result: Bools = (low == family & 0xFF) & (high == family >> 8)
+    return result
 
 
 def range_of_family(family: int) -> tuple[bytes, bytes]:
@@ -142,15 +142,15 @@ class KeyDecoder:
 
     def _prefixed(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         first = self.encoder.prefix_columns
-        prefix, rest = _parted(buffer, keys)
-        found = columns_of(buffer, *plain_rows(buffer, prefix), types[:first])
+        prefix, remainder = _parted(buffer, keys)
+        columns = columns_of(buffer, *plain_rows(buffer, prefix), types[:first])
         if first < len(types):
-            found += columns_of(buffer, *plain_rows(buffer, rest), types[first:])
-        return found
+            columns += columns_of(buffer, *plain_rows(buffer, remainder), types[first:])
+        return columns
 
     def _ranged(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         ordinals = self.encoder.ordinals
-        prefix, rest = _parted(buffer, keys)
+        prefix, remainder = _parted(buffer, keys)
         ordered = columns_of(buffer, *plain_rows(buffer, prefix), [BINARY] * len(ordinals))
         by_ordinal = {
             ordinal: _number(buffer, column, types[ordinal], prefix)
@@ -158,7 +158,9 @@ class KeyDecoder:
         }
         others = [ordinal for ordinal in range(len(types)) if ordinal not in by_ordinal]
         if others:
-            behind = columns_of(buffer, *plain_rows(buffer, rest), [types[at] for at in others])
+            behind = columns_of(
+                buffer, *plain_rows(buffer, remainder), [types[at] for at in others]
+            )
             by_ordinal |= dict(zip(others, behind, strict=True))
         return [by_ordinal[ordinal] for ordinal in range(len(types))]
 
@@ -169,8 +171,8 @@ class KeyDecoder:
         else:
             at, rows = keys.offsets + keys.lengths - _TIME_BYTES, keys.less(0, behind=_TIME_BYTES)
         times = _big_endian(buffer, at, _TIME_BYTES) ^ _SIGN
-        found = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
-        return [*found, constant(times.view(np.int64))]
+        columns = columns_of(buffer, *plain_rows(buffer, rows), types[:-1])
+        return [*columns, constant(times.view(np.int64))]
 
     def rows(self, buffer: bytes, keys: Spans) -> Rows:
         """The keys as rows of their own.
@@ -213,10 +215,10 @@ def pieces_of(buffer: bytes, lists: Spans, delimiter_bytes: int, before_size: in
     live = np.arange(len(at), dtype=np.int64)
     owners, offsets, lengths = [live[:0]], [live[:0]], [live[:0]]
     while len(live):
-        here = Spans(at[live] + before_size, ends[live] - at[live] - before_size)
-        sizes = sizes_at(buffer, here)
+        spans = Spans(at[live] + before_size, ends[live] - at[live] - before_size)
+        sizes = sizes_at(buffer, spans)
         owners.append(live)
-        offsets.append(here.offsets + _SIZE_BYTES)
+        offsets.append(spans.offsets + _SIZE_BYTES)
         lengths.append(sizes)
         at[live] += before_size + _SIZE_BYTES + sizes
         live = live[at[live] < ends[live]]
@@ -236,11 +238,11 @@ def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
     """
     _require(spans.lengths >= _SIZE_BYTES, spans, "a part without a size")
     data = _bytes(buffer)
-    found = np.zeros(len(spans.offsets), np.int64)
-    for place in range(_SIZE_BYTES):
-        found |= data[spans.offsets + place].astype(np.int64) << (8 * place)
-    _require(found <= spans.lengths - _SIZE_BYTES, spans, "a part longer than what it lies in")
-    return found
+    result = np.zeros(len(spans.offsets), np.int64)
+    for position in range(_SIZE_BYTES):
+        result |= data[spans.offsets + position].astype(np.int64) << (8 * position)
+    _require(result <= spans.lengths - _SIZE_BYTES, spans, "a part longer than what it lies in")
+    return result
 
 
 def _parted(buffer: bytes, keys: Spans) -> tuple[Spans, Spans]:
@@ -277,10 +279,10 @@ def _number(buffer: bytes, column: Column, data_type: DataType, keys: Spans) -> 
 
 def _big_endian(buffer: bytes, offsets: Int64s, width: int) -> UInt64s:
     data = _bytes(buffer)
-    found = np.zeros(len(offsets), np.uint64)
-    for place in range(width):
-        found = found << np.uint64(8) | data[offsets + place]
-    return found
+    result = np.zeros(len(offsets), np.uint64)
+    for position in range(width):
+        result = result << np.uint64(8) | data[offsets + position]
+    return result
 
 
 def _bytes(buffer: bytes) -> npt.NDArray[np.uint8]:

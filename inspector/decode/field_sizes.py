@@ -116,9 +116,9 @@ def nested_fields(schema: StructType) -> Iterator[NestedField]:
 def _below(ordinal: int, within: str, data_type: DataType) -> Iterator[NestedField]:
     kind = storage_type(data_type)
     if isinstance(kind, StructType):
-        for each, field in zip(unique_names(kind.fields), kind.fields, strict=True):
-            yield NestedField(ordinal, f"{within}.{each}", within, field.data_type)
-            yield from _below(ordinal, f"{within}.{each}", field.data_type)
+        for item, field in zip(unique_names(kind.fields), kind.fields, strict=True):
+            yield NestedField(ordinal, f"{within}.{item}", within, field.data_type)
+            yield from _below(ordinal, f"{within}.{item}", field.data_type)
 
 
 def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int64s) -> RowBytes:
@@ -134,7 +134,7 @@ def measure_rows(schema: StructType, buffer: Any, offsets: Int64s, lengths: Int6
     fields, nested = _Fields(data), _Fields(data)
     bits = _bit_bytes(schema)
     measured = fields.measure(schema, offsets, lengths, nested)
-    accounted = sum(one.bytes for one in fields.found) + bits * measured
+    accounted = sum(item.bytes for item in fields.found) + bits * measured
     other = int(lengths.sum()) - accounted
     return RowBytes(len(lengths), bits * measured, tuple(fields.found), other, tuple(nested.found))
 

@@ -89,8 +89,8 @@ class KeyOrder:
         below = np.zeros(block.count, np.bool_)
         if block.count < 2:
             return below
-        found = kernel().descents(*_spans(block), self._program, below)
-        if found < 0 or (found and not self._fits(block)):
+        descents = kernel().descents(*_spans(block), self._program, below)
+        if descents < 0 or (descents and not self._fits(block)):
             below[:] = False
         return below
 

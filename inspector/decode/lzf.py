@@ -61,18 +61,18 @@ def decompress(data: bytes, size: int) -> bytes:
         ValueError: it holds another number of bytes, or refers to bytes that are not there.
     """
     out = bytearray()
-    place = 0
-    while place < len(data):
-        control = data[place]
-        place += 1
+    position = 0
+    while position < len(data):
+        control = data[position]
+        position += 1
         if control < _LITERALS:
-            end = place + control + 1
+            end = position + control + 1
             if end > len(data):
                 raise ValueError("literal bytes are missing")
-            out += data[place:end]
-            place = end
+            out += data[position:end]
+            position = end
         else:
-            place = _copy(data, place, control, out)
+            position = _copy(data, position, control, out)
         if len(out) > size:
             raise ValueError(f"holds more than {size} bytes")
     if len(out) != size:

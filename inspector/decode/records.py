@@ -134,8 +134,8 @@ def read_records(
             or a value has no room for its row checksum.
         LimitError: a key or value is longer than ``limits.record_bytes``.
     """
-    for found in scanned(blocks, limits):
-        yield _block(found, snapshot, row_checksum)
+    for spans in scanned(blocks, limits):
+        yield _block(spans, snapshot, row_checksum)
 
 
 class Scanned(NamedTuple):
@@ -176,21 +176,21 @@ def scanned(
         TruncatedError, RecordError, LimitError: as :func:`read_records`.
     """
     stream = iter(blocks)
-    place = _Place(raw_offset)
+    position = _Place(raw_offset)
     status = MORE
     while status == MORE:
-        buffer = _fill(place.rest, stream, limits.block_bytes)
-        if len(buffer) == len(place.rest):
-            raise TruncatedError("no end mark (raw offset)", offset=place.raw + len(buffer))
+        buffer = _fill(position.rest, stream, limits.block_bytes)
+        if len(buffer) == len(position.rest):
+            raise TruncatedError("no end mark (raw offset)", offset=position.raw + len(buffer))
         status, stop = FULL, 0
         while status == FULL:
-            status, found, stop = _scan(buffer, stop, place, limits, kinds)
-            if found.spans.shape[1]:
-                yield found
-                place.records += found.spans.shape[1]
-        place.rest, place.raw = buffer[stop:], place.raw + stop
-    if place.rest or any(len(block) for block in stream):
-        raise RecordError("bytes after the end mark (raw offset)", offset=place.raw)
+            status, spans, stop = _scan(buffer, stop, position, limits, kinds)
+            if spans.spans.shape[1]:
+                yield spans
+                position.records += spans.spans.shape[1]
+        position.rest, position.raw = buffer[stop:], position.raw + stop
+    if position.rest or any(len(block) for block in stream):
+        raise RecordError("bytes after the end mark (raw offset)", offset=position.raw)
 
 
 @dataclass(slots=True)
@@ -331,7 +331,7 @@ def _matches(
     buffer: bytes, sum_at: int, key_at: int, key_size: int, value_at: int, value_size: int
 ) -> bool:
     (expected,) = _ROW_CHECKSUM.unpack_from(buffer, sum_at)
-    found = google_crc32c.value(buffer[key_at : key_at + key_size])
+    spans = google_crc32c.value(buffer[key_at : key_at + key_size])
     if value_size >= 0:
-        found = google_crc32c.extend(found, buffer[value_at : value_at + value_size])
-    return bool(found == expected)
+        spans = google_crc32c.extend(spans, buffer[value_at : value_at + value_size])
+    return bool(spans == expected)

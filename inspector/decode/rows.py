@@ -196,10 +196,10 @@ def _maps(page: Page, data_type: MapType, found: Regions, arrow: ArrowType) -> A
     live = found.live()
     key_bytes = np.zeros(len(found), np.int64)
     key_bytes[live] = page.numbers("<i8", found.start[live])
-    rest = found.size - WORD
-    found = found.require(page, (key_bytes >= 0) & (key_bytes <= rest), "no map")
+    remainder = found.size - WORD
+    found = found.require(page, (key_bytes >= 0) & (key_bytes <= remainder), "no map")
     keys = found.part(found.start + WORD, key_bytes, "key")
-    items = found.part(keys.start + key_bytes, rest - key_bytes, "value")
+    items = found.part(keys.start + key_bytes, remainder - key_bytes, "value")
     keys, key_counts = _counted(page, data_type.key, keys)
     items, item_counts = _counted(page, data_type.value, items)
     same = keys.present & items.present & (key_counts == item_counts)
@@ -216,7 +216,7 @@ def _entries(
     arrow: ArrowType,
 ) -> Array:
     """The map array of maps, their arrays of keys, and those of values, all checked."""
-    found, keys, items = parts
+    result, keys, items = parts
     cells = _elements(page, data_type.key, keys, counts)
     key = values(page, data_type.key, cells, arrow.key_type)
     cells_of_items = _elements(page, data_type.value, items, counts)
@@ -226,10 +226,10 @@ def _entries(
         page.misfits.flag(cells.row[null], f"{keys.path}: is null")
         # Arrow ends the process over a null key. The rows are misfits now, so they will be decoded
         # again without these maps, and this result is not used.
-        return pa.nulls(len(found), arrow)
+        return pa.nulls(len(result), arrow)
     entry_type = pa.struct([arrow.key_field, arrow.item_field])
     entry = pa.Array.from_buffers(entry_type, len(cells), [None], children=[key, item])
-    return _nested(arrow, found.present, counts, entry)
+    return _nested(arrow, result.present, counts, entry)
 
 
 def _width(element: DataType) -> int:

@@ -66,43 +66,43 @@ class HadoopSum:
 
     def update(self, chunk: bytes) -> None:
         """Take the next bytes; each part is compared at its end, and nothing of it is kept."""
-        rest = memoryview(chunk)
+        remainder = memoryview(chunk)
         if self._filled:
-            rest = self._take(rest, self._part - self._filled)
-        whole = len(rest) - len(rest) % self._part
+            remainder = self._take(remainder, self._part - self._filled)
+        whole = len(remainder) - len(remainder) % self._part
         if whole:
-            self._compare_whole(rest[:whole])
-        self._take(rest[whole:], self._part)
+            self._compare_whole(remainder[:whole])
+        self._take(remainder[whole:], self._part)
 
     def _take(self, rest: memoryview, most: int) -> memoryview:
         """Add bytes to the part that has begun; returns what is left of them."""
-        some = rest[:most]
-        if some:
-            self._sum = zlib.crc32(some, self._sum)
-            self._filled += len(some)
+        part = rest[:most]
+        if part:
+            self._sum = zlib.crc32(part, self._sum)
+            self._filled += len(part)
         if self._filled == self._part:
             self._compare([self._sum])
             self._sum, self._filled = 0, 0
-        return rest[len(some) :]
+        return rest[len(part) :]
 
     def _compare_whole(self, parts: memoryview) -> None:
         size, at_once = self._part, self._part * _PARTS_AT_ONCE
         for start in range(0, len(parts), at_once):
-            some = parts[start : start + at_once]
-            self._compare([zlib.crc32(some[at : at + size]) for at in range(0, len(some), size)])
+            part = parts[start : start + at_once]
+            self._compare([zlib.crc32(part[at : at + size]) for at in range(0, len(part), size)])
 
     def _compare(self, sums: list[int]) -> None:
         """Hold the sums of the next parts against those that were recorded, all at once mostly."""
         at = self._parts * _HADOOP_SUM.size
-        found = struct.pack(f">{len(sums)}I", *sums)
-        recorded = self._expected[at : at + len(found)]
-        if found != recorded:
-            each = _HADOOP_SUM.size
+        result = struct.pack(f">{len(sums)}I", *sums)
+        recorded = self._expected[at : at + len(result)]
+        if result != recorded:
+            item = _HADOOP_SUM.size
             bad = [
                 part
                 for part in range(len(sums))
-                if found[part * each : (part + 1) * each]
-                != recorded[part * each : (part + 1) * each]
+                if result[part * item : (part + 1) * item]
+                != recorded[part * item : (part + 1) * item]
             ]
             self._bad += len(bad)
             self._first = self._parts + bad[0] if self._first is None else self._first

@@ -77,8 +77,8 @@ class RowHash:
 
 def _program(fields: Sequence[StructField], hashed: int) -> list[int] | None:
     program = [len(fields), hashed]
-    for one in fields[:hashed]:
-        words = _words(storage_type(one.data_type))
+    for field in fields[:hashed]:
+        words = _words(storage_type(field.data_type))
         if words is None:
             return None
         program += words

@@ -75,10 +75,10 @@ class _Variant:
     def at(self, start: int, depth: int) -> Any:
         if depth <= 0:
             raise RowError(f"got a variant nested deeper than {LIMITS.nesting}")
-        found = self._at(start, depth)
-        if isinstance(found, (str, bytes)):
-            self._left = _less(self._left, len(found))
-        return found
+        result = self._at(start, depth)
+        if isinstance(result, (str, bytes)):
+            self._left = _less(self._left, len(result))
+        return result
 
     def _at(self, start: int, depth: int) -> Any:
         header = self._value[start]

@@ -86,8 +86,8 @@ class Operator:
 
     def variable(self, store: str) -> str | None:
         """The state variable that a store belongs to; None for timers and other operators."""
-        found = "" if self.processor is None else self._family(self.processor, store)[1]
-        return found or None
+        result = "" if self.processor is None else self._family(self.processor, store)[1]
+        return result or None
 
     def _family(self, processor: Properties, store: str) -> tuple[Family, str]:
         schema = self.schemas.get(store)
@@ -148,12 +148,12 @@ class Checkpoint:
     @cached_property
     def uncommitted(self) -> dict[int, int]:
         """Versions newer than the last committed one that have files -> number of stores."""
-        found: dict[int, int] = {}
+        result: dict[int, int] = {}
         for files in self.store_files.values():
             for version in {*files.deltas, *files.snapshots}:
                 if version > self.newest_version:
-                    found[version] = found.get(version, 0) + 1
-        return dict(sorted(found.items()))
+                    result[version] = result.get(version, 0) + 1
+        return dict(sorted(result.items()))
 
     def check_selection(self) -> None:
         """Refuse a selection that leaves nothing.
@@ -163,14 +163,14 @@ class Checkpoint:
         """
         if self.selection == Selection() or any(o.layout.stores for o in self.operators):
             return
-        there = []
-        for operator in (each.layout for each in self.query):
+        entry = []
+        for operator in (item.layout for item in self.query):
             numbers = sorted(partition.partition_id for partition in operator.partitions)
             span = f"{numbers[0]} to {numbers[-1]}" if numbers[1:] else "".join(map(str, numbers))
             stores = ", ".join(operator.store_names) or "none"
-            there.append(f"operator {operator.operator_id} (partitions {span}; stores {stores})")
+            entry.append(f"operator {operator.operator_id} (partitions {span}; stores {stores})")
         raise CheckpointError(
-            f"it has no such operator, store or partition, it has {'; '.join(there) or 'none'}",
+            f"it has no such operator, store or partition, it has {'; '.join(entry) or 'none'}",
             self.root,
         )
 
@@ -262,11 +262,11 @@ def checkpoint_at(
     files = tuple(file for store in whole.stores for file in store.files)
     provider = provider_for(Listing(logs.provider_class, files), storage.root)
     whole = settled(verified, whole, provider, logs)
-    whole, found = read_schemas(verified, whole)
+    whole, result = read_schemas(verified, whole)
     selected = whole.select(chosen)
     problems = [*_of_selected(whole.problems, selected), *logs.problems]
     given = (user_schemas or UserSchemas()).of_stores(selected)
-    query = _operators(whole, found, problems, given)
+    query = _operators(whole, result, problems, given)
     of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
     reported = {problem.path for problem in problems}
     problems += lost_files(verified, logs, whole.operators, of_query, reported)
@@ -293,11 +293,11 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
 
 def _of_selected(problems: Iterable[Problem], selected: Layout) -> Iterator[Problem]:
     """Problems but for those of partitions that are not selected."""
-    places = {(one.store.operator_id, one.store.partition_id) for one in selected.stores}
-    for found in problems:
-        store = found.store
-        if store is None or (store.operator_id, store.partition_id) in places:
-            yield found
+    locations = {(item.store.operator_id, item.store.partition_id) for item in selected.stores}
+    for problem in problems:
+        store = problem.store
+        if store is None or (store.operator_id, store.partition_id) in locations:
+            yield problem
 
 
 def _narrowed(meant: Selection, selected: Selection) -> Selection:
@@ -345,16 +345,20 @@ def _schemas(
 ) -> dict[str, StateSchema]:
     """The schemas of an operator's stores, given or found; problems of the latter are kept."""
     schemas: dict[str, StateSchema] = {}
-    places = {each.store_name for each in found.problems if each.operator_id == layout.operator_id}
+    store_names = {
+        problem.store_name
+        for problem in found.problems
+        if problem.operator_id == layout.operator_id
+    }
     for store in layout.store_names:
-        place = StoreName(layout.operator_id, store)
-        schema = found.schemas.get(place)
-        if place in given:
-            schema = with_user_schemas(schema, given[place], place)
+        store_name = StoreName(layout.operator_id, store)
+        schema = found.schemas.get(store_name)
+        if store_name in given:
+            schema = with_user_schemas(schema, given[store_name], store_name)
         else:
-            problems.extend(found.problems.get(place, ()))
+            problems.extend(found.problems.get(store_name, ()))
         if schema is not None:
             schemas[store] = schema
-    for store in places - set(layout.store_names):
+    for store in store_names - set(layout.store_names):
         problems.extend(found.problems[StoreName(layout.operator_id, store)])
     return schemas

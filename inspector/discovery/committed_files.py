@@ -36,14 +36,14 @@ def settled(storage: Storage, layout: Layout, provider: Provider, logs: Logs) ->
             if codec is None:
                 return {}
             blocks = inflate((each for part in ([head], chunks) for each in part), codec)
-            found, _ = read_changelog(blocks)
+            result, _ = read_changelog(blocks)
         except (InspectorError, OSError):
             return {}
-        return {item.version: item.unique_id for item in found.lineage}
+        return {item.version: item.unique_id for item in result.lineage}
 
     def files(store: StoreLayout) -> tuple[StoreFile, ...]:
-        found = provider.resolve_attempts(store.files, _committed(logs, store.store), lineage)
-        return tuple(_with_origin(file, logs) for file in found) if has_appended else found
+        result = provider.resolve_attempts(store.files, _committed(logs, store.store), lineage)
+        return tuple(_with_origin(file, logs) for file in result) if has_appended else result
 
     has_appended = any(clock.appended for clock in logs.clocks.values())
     return layout.map_files(files)
@@ -60,9 +60,9 @@ def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
 
 def _committed(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
     """The unique ids by which a partition's stores committed each version."""
-    found: dict[int, frozenset[str]] = {}
+    result: dict[int, frozenset[str]] = {}
     for batch, operators in logs.unique_ids.items():
         partitions = operators.get(store.operator_id, ())
         if store.partition_id < len(partitions):
-            found[batch + 1] = partitions[store.partition_id]
-    return found
+            result[batch + 1] = partitions[store.partition_id]
+    return result

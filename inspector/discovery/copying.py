@@ -154,9 +154,9 @@ class _Folder:
                     f"{name} is not there, without which nothing restarts", self.path
                 )
             return
-        for each in (entry, self.entries.get(hadoop_sums_name(name))):
-            if each is not None:
-                yield _plain(each, self.path)
+        for item in (entry, self.entries.get(hadoop_sums_name(name))):
+            if item is not None:
+                yield _plain(item, self.path)
 
     def changed(self, name: str, content: bytes, renamed: str = "") -> Iterator[SmallFile]:
         """A file of the folder with another content, or as another name; with sums if it has."""
@@ -191,7 +191,7 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
 
     def replaced(value: object) -> object:
         if isinstance(value, list):
-            return [replaced(each) for each in value]
+            return [replaced(item) for item in value]
         if isinstance(value, str) and value in unique_ids:
             left.discard(value)
             return unique_ids[value]
@@ -253,9 +253,9 @@ def _moved(path: str, place: str) -> str:
     root, state, tail = path.rpartition("/state/")
     if is_local(place):
         return f"file:{translate(place).target.rstrip('/')}{state}{tail}"
-    scheme, colon, rest = place.partition(":")
+    scheme, colon, remainder = place.partition(":")
     old = root.partition(":")[0]
     same = translate(root).protocol == translate(place).protocol
     return joined(
-        f"{old if same else scheme}{colon}{rest}".rstrip("/"), f"{state}{tail}".lstrip("/")
+        f"{old if same else scheme}{colon}{remainder}".rstrip("/"), f"{state}{tail}".lstrip("/")
     )

@@ -38,7 +38,7 @@ def split_task(task: Task, count: int, seed: int | None = None) -> list[Task]:
     )
     # What is not about single keys is for the first range to say.
     bare = tuple(replace(store, side_files=()) for store in task.stores)
-    return [first, *(replace(each, stores=bare) for each in others)]
+    return [first, *(replace(item, stores=bare) for item in others)]
 
 
 def _can_split(task: Task) -> bool:

@@ -37,11 +37,11 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
 
 def _compared(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """That a provider wrote no deltas: what a version changed is then less than known."""
-    found = {
-        place: [v for v in compared_versions(files) if v <= version]
-        for place, files in checkpoint.store_files.items()
+    result = {
+        location: [v for v in compared_versions(files) if v <= version]
+        for location, files in checkpoint.store_files.items()
     }
-    versions = sorted({v for of_store in found.values() for v in of_store})
+    versions = sorted({v for of_store in result.values() for v in of_store})
     if versions:
         yield Problem(
             COMPARED,
@@ -59,13 +59,13 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
         if file is not None:
             message = "got a state file of version 0, which is the empty state and has none"
             yield Problem(FOREIGN, message, file.path, store=layout.store)
-    place = checkpoint.storage.full_path(layout.directory)
+    location = checkpoint.storage.full_path(layout.directory)
     if version and version not in restorable:
         yield Problem(
             "missing-version",
             f"state version {version} (batch {version - 1}) cannot be restored from these files, "
             f"which can restore {_restorable_text(restorable)}",
-            place,
+            location,
             store=layout.store,
             version=version,
         )
@@ -77,12 +77,12 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
     # A tool writes what it likes, and a version that has no such partition has no file here.
     alone += [v for v in files.snapshots if files.snapshots[v].continues is not None]
     partition = layout.store.partition_id
-    none = {
+    unwritten = {
         v
         for v in range(oldest, version)
         if v - 1 in checkpoint.logs.given_up or not has_partition(checkpoint, partition, v)
     }
-    known = [v for v in sorted({*files.deltas, *alone, *none}) if oldest <= v <= version]
+    known = [v for v in sorted({*files.deltas, *alone, *unwritten}) if oldest <= v <= version]
     points = [*([] if restorable else [0]), *known, version + 1]
     holes = [(a + 1, b - 1) for a, b in pairwise(points) if b > a + 1]
     # A repartitioning whose log entry is purged may have left the partition out for a while.
@@ -96,7 +96,7 @@ def _gaps(checkpoint: Checkpoint, layout: StoreLayout, version: int) -> Iterator
             "missing-delta",
             f"{'the delta of version' if single else 'the deltas of versions'} {lost} "
             f"{'is' if single else 'are'} missing, expected one for every version",
-            place,
+            location,
             store=layout.store,
         )
 

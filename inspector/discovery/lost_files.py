@@ -71,12 +71,12 @@ def lost_files(
                 path,
             )
         for store in layout.store_names if any_schema else ():
-            place = _place_of_schema(layout, store)
-            path = storage.full_path(place)
+            location = _place_of_schema(layout, store)
+            path = storage.full_path(location)
             known = store in schemas.get(layout.operator_id, ())
-            if known or _is_named(reported, storage, place):
+            if known or _is_named(reported, storage, location):
                 continue
-            listed = storage.stat(place)
+            listed = storage.stat(location)
             if listed is not None and listed.is_file:
                 message = "it was listed, and was gone when it was read"
                 yield Problem(VANISHED_SLUG, f"{message}; nothing that hangs on it is known", path)
@@ -106,10 +106,10 @@ def _place_of_schema(layout: OperatorLayout, store: str) -> str:
 
 
 def _names_schemas(metadata: OperatorMetadata, store: str) -> bool:
-    return any(each.store_name == store and each.schema_paths for each in metadata.stores)
+    return any(item.store_name == store and item.schema_paths for item in metadata.stores)
 
 
 def _is_named(reported: Collection[str | None], storage: Storage, path: str) -> bool:
     """Whether a problem is about a file or folder, or about what lies in it."""
-    place = storage.full_path(path)
-    return any(path == place or (path or "").startswith(f"{place}/") for path in reported)
+    location = storage.full_path(path)
+    return any(path == location or (path or "").startswith(f"{location}/") for path in reported)

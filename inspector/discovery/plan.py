@@ -130,7 +130,7 @@ def _with_origins(
         replace(
             task,
             origins=tuple(
-                replace(each, clocks=(), codecs={}, options={}).to_json() for each in of_task
+                replace(item, clocks=(), codecs={}, options={}).to_json() for item in of_task
             ),
             repartitioned=repartitioned if of_task else 0,
         )
@@ -140,7 +140,7 @@ def _with_origins(
 
 def _reads(task: Task) -> int:
     """Chains of files that a task reads."""
-    return 1 + sum(_reads(Task.from_json(each)) for each in task.origins)
+    return 1 + sum(_reads(Task.from_json(origin)) for origin in task.origins)
 
 
 def _confs(checkpoint: Checkpoint, version: int) -> tuple[dict[int, str], bool]:
@@ -159,15 +159,15 @@ def _store_tasks(
     version: int,
     request: Request,
 ) -> tuple[StoreTask, ...]:
-    found = []
+    store_tasks = []
     counted: set[str] = set()
     for layout in partition.stores:
         task = _store_task(checkpoint, operator, layout, version, request)
         if layout.directory in counted:  # a family's: whose files these are holds them against sums
             task = replace(task, counts_files=False, side_files=())
-        found.append(task)
+        store_tasks.append(task)
         counted.add(layout.directory)
-    return tuple(found)
+    return tuple(store_tasks)
 
 
 def _store_task(
@@ -223,10 +223,10 @@ def _scenario(
 ) -> Scenario | None:
     if request.what_if is None:
         return None
-    found = scenario_of(checkpoint, operator, store, request.what_if)
-    if not isinstance(found, Scenario):
+    scenario = scenario_of(checkpoint, operator, store, request.what_if)
+    if not isinstance(scenario, Scenario):
         return None
-    return replace(found, kind=found.kind or request.timeout_kind)
+    return replace(scenario, kind=scenario.kind or request.timeout_kind)
 
 
 def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> KeyEncoder:
@@ -239,7 +239,7 @@ def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> 
     if schema is not None and schema.column_families:
         return schema.column_families[0].encoder
     stores = operator.metadata.stores if operator.metadata else ()
-    info = next((each for each in stores if each.store_name == store), None)
+    info = next((item for item in stores if item.store_name == store), None)
     if info is not None:
         return KeyEncoder.of_prefix(info.num_cols_prefix_key)
     session = schema is not None and operator.name in SESSION
@@ -248,11 +248,11 @@ def _key_encoder(operator: Operator, store: str, schema: StateSchema | None) -> 
 
 def _written_values(schema: StateSchema | None) -> dict[int, str]:
     """The schemas of a column family's values, by the numbers that its rows may have."""
-    found: dict[int, str] = {}
+    written_values: dict[int, str] = {}
     for family in schema.column_families if schema else ():
         values = {**family.older_values, family.value_schema_id: family.value}
-        found |= {number: to_json(value) for number, value in values.items()}
-    return found
+        written_values |= {number: to_json(value) for number, value in values.items()}
+    return written_values
 
 
 def _counts(schema: StateSchema) -> bool:

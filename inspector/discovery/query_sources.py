@@ -61,10 +61,10 @@ def query_sources(storage: Storage, batch: int) -> tuple[QuerySource, ...]:
     entry = parse_offsets(storage.read(f"{OFFSETS}/{batch}"))
     sources = []
     for name, offset in entry.sources.items():
-        kind, place = _form(offset)
+        kind, location = _form(offset)
         if kind == FILES:
-            place = _newest_folder(storage, name)
-        sources.append(QuerySource(name, entry.providers.get(name, kind), place, offset))
+            location = _newest_folder(storage, name)
+        sources.append(QuerySource(name, entry.providers.get(name, kind), location, offset))
     return tuple(sources)
 
 

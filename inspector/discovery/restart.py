@@ -136,8 +136,8 @@ class Restart:
             begin += ", which is run again because it has no commit"
         if self.obstacles:
             more = len(self.obstacles) - 1
-            rest = f", and {more:,} more {'file' if more == 1 else 'files'}" if more else ""
-            return f"{begin}: no, {self.obstacles[0]}{rest}."
+            remainder = f", and {more:,} more {'file' if more == 1 else 'files'}" if more else ""
+            return f"{begin}: no, {self.obstacles[0]}{remainder}."
         if self.unknown:
             files = "1 file" if self.unknown == 1 else f"{self.unknown:,} files"
             return f"{begin}: unknown, because {files} that it loads could not be read here."
@@ -154,12 +154,12 @@ class Restart:
         """Whether every release loads the partition of a problem all the same."""
         if problem.store is None:
             return False
-        place = problem.store.operator_id, problem.store.partition_id
+        location = problem.store.operator_id, problem.store.partition_id
         stores = [o.store for o in self.obstacles if o.store is not None]
         stores += [load.store for load in self.needs_repair]
         blocked = {(store.operator_id, store.partition_id) for store in stores}
         loaded = {(load.store.operator_id, load.store.partition_id) for load in self.loads}
-        return place in loaded and place not in blocked
+        return location in loaded and location not in blocked
 
     def _files(self) -> str:
         """The snapshot and the number of deltas that the stores are loaded from."""
@@ -238,8 +238,8 @@ class _Damage:
         """
         problem = self.paths.get(file.path)
         if problem is None and file.kind is FileKind.SNAPSHOT:
-            place = (store.operator_id, store.partition_id, file.version or 0)
-            shared = self.versions.get(place)
+            location = (store.operator_id, store.partition_id, file.version or 0)
+            shared = self.versions.get(location)
             problem = shared if shared and shared.path not in beside else None
         if problem is not None and problem.slug in _NO_VERDICT:
             self.doubted += 1

@@ -110,7 +110,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
         for partition in operator.layout.partitions
         if not operator.single_partition and was_left(checkpoint, partition, version)
     }
-    place = checkpoint.storage.full_path(operator.layout.directory)
+    location = checkpoint.storage.full_path(operator.layout.directory)
     highest = f"0 to {count - 1}" if count > 1 else "0 alone"
     for slug, numbers, what in (
         (MISSING_PARTITION, _absent(have, count), "missing"),
@@ -122,7 +122,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
                 f"{'partition' if single else 'partitions'} {_runs_text(numbers)} "
                 f"{'is' if single else 'are'} {what}, expected {highest} ({source})"
             )
-            yield Problem(slug, message, place)
+            yield Problem(slug, message, location)
     # Metadata of format 1 keeps the number that the query began with, whatever came after.
     first_known = min(checkpoint.logs.confs, default=0)
     old = bool(first_known) and operator.metadata is not None and operator.metadata.format == 1
@@ -132,7 +132,7 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
             f"got numPartitions {by_metadata} in the operator's metadata, the offset log says "
             f"{by_log} (spark.sql.shuffle.partitions)"
         )
-        yield Problem(PARTITION_COUNTS, message, place)
+        yield Problem(PARTITION_COUNTS, message, location)
 
 
 def _by_metadata(operator: Operator) -> int:

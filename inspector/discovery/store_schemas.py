@@ -58,9 +58,9 @@ def read_schemas(storage: Storage, layout: Layout) -> tuple[Layout, StoreSchemas
             )
             if trouble:
                 problems[StoreName(operator.operator_id, store)] = trouble
-            for name, each in _by_store(operator, store, schema):
-                schemas[StoreName(operator.operator_id, name)] = each
-                if each.column_families:
+            for name, item in _by_store(operator, store, schema):
+                schemas[StoreName(operator.operator_id, name)] = item
+                if item.column_families:
                     families.setdefault(store, []).append(name)
         operators.append(_with_families(operator, families))
     return replace(layout, operators=tuple(operators)), StoreSchemas(schemas, problems)
@@ -80,7 +80,7 @@ def _by_store(
 
 def _of_family(operator: OperatorLayout, schema: StateSchema, family: ColumnFamily) -> StateSchema:
     key = family.key
-    others = [each.name for each in schema.column_families]
+    others = [column_family.name for column_family in schema.column_families]
     if has_several_values(operator.metadata, family, others):
         key = StructType((*key.fields, StructField(INDEX_COLUMN, LONG)))
     return StateSchema(schema.version, key, family.value, (family,))
@@ -111,7 +111,7 @@ def _with_stores(partition: PartitionLayout, families: Mapping[str, list[str]]) 
 def _schema_paths(metadata: OperatorMetadata | None, store: str) -> tuple[str, ...]:
     """Where metadata of format 2 says that the schemas of a store lie."""
     stores = metadata.stores if metadata else ()
-    return next((each.schema_paths for each in stores if each.store_name == store), ())
+    return next((item.schema_paths for item in stores if item.store_name == store), ())
 
 
 UNKNOWN_OPERATOR = "unknown-operator"

@@ -48,7 +48,7 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
         return True
     if held_back(checkpoint, operator, version) is not None:
         return False
-    others = (one for one in checkpoint.query if one.operator_id != operator.operator_id)
+    others = (item for item in checkpoint.query if item.operator_id != operator.operator_id)
     alone = all(other.physical.asks is Asks.NEVER for other in others)
     return alone and any(batch < version for batch in batches_for_state_alone(checkpoint))
 

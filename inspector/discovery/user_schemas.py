@@ -41,8 +41,8 @@ class UserSchema:
         Raises:
             CheckpointError: the schema is neither DDL nor JSON, or has a type that Spark has not.
         """
-        place = _PLACE.fullmatch(text)
-        schema = text if place is None else place["schema"]
+        match = _PLACE.fullmatch(text)
+        schema = text if match is None else match["schema"]
         read = parse_schema_json if schema.lstrip()[:1] == "{" else parse_ddl
         try:
             parsed = read(schema)
@@ -53,17 +53,17 @@ class UserSchema:
             raise CheckpointError(
                 f"got the schema {schema[:80]!r} with the unknown type {unknown!r}"
             )
-        if place is None:
+        if match is None:
             return cls(parsed)
-        return cls(parsed, int(place[1]), place[2])
+        return cls(parsed, int(match[1]), match[2])
 
     def stores(self, stores: Iterable[StoreName]) -> list[StoreName]:
         """Those of some stores that it may be for."""
         return [
-            one
-            for one in stores
-            if self.operator_id in (None, one.operator_id)
-            and self.store_name in (None, one.store_name)
+            store
+            for store in stores
+            if self.operator_id in (None, store.operator_id)
+            and self.store_name in (None, store.store_name)
         ]
 
 
@@ -97,10 +97,16 @@ class UserSchemas:
             CheckpointError: one is for no store, or it is not said for which of several.
         """
         operators = layout.operators
-        there = [StoreName(o.operator_id, store) for o in operators for store in o.store_names]
-        keys = {_one_store(each, there, "--key-schema"): each.schema for each in self.keys}
-        values = {_one_store(each, there, "--value-schema"): each.schema for each in self.values}
-        return {place: (keys.get(place), values.get(place)) for place in {**keys, **values}}
+        store_names = [
+            StoreName(o.operator_id, store) for o in operators for store in o.store_names
+        ]
+        keys = {_one_store(item, store_names, "--key-schema"): item.schema for item in self.keys}
+        values = {
+            _one_store(item, store_names, "--value-schema"): item.schema for item in self.values
+        }
+        return {
+            location: (keys.get(location), values.get(location)) for location in {**keys, **values}
+        }
 
 
 def with_user_schemas(read: StateSchema | None, given: SchemaPair, place: StoreName) -> StateSchema:
@@ -127,7 +133,7 @@ def _one_store(given: UserSchema, there: list[StoreName], option: str) -> StoreN
         return stores[0]
     names = ", ".join(f"{operator}:{store}" for operator, store in there) or "none"
     if not stores:
-        place = f"{given.operator_id}" + (f":{given.store_name}" if given.store_name else "")
-        raise CheckpointError(f"{option} is for {place}, which is no store; there are {names}")
+        location = f"{given.operator_id}" + (f":{given.store_name}" if given.store_name else "")
+        raise CheckpointError(f"{option} is for {location}, which is no store; there are {names}")
     example = f"{option} '{stores[0][0]}:{stores[0][1]}=...'"
     raise CheckpointError(f"name the store, as in {example}; there are {names}")

@@ -84,11 +84,11 @@ class VerifiedFiles(Storage):
             return self._spare.pop(relative)
         tree = self.tree()
         if tree is None:
-            found = super().list(relative, missing_ok=missing_ok)
+            result = super().list(relative, missing_ok=missing_ok)
         else:
-            found = self._in_tree(tree, relative, missing_ok=missing_ok)
-        self._names[relative] = frozenset(entry.name for entry in found)
-        return found
+            result = self._in_tree(tree, relative, missing_ok=missing_ok)
+        self._names[relative] = frozenset(entry.name for entry in result)
+        return result
 
     def stat(self, relative: str = "") -> Entry | None:
         """The file or folder at a path, or None if nothing is there."""
@@ -178,9 +178,9 @@ class RememberedFiles(VerifiedFiles):
 
     def list(self, relative: str = "", *, missing_ok: bool = False) -> tuple[Entry, ...]:
         """What a folder holds; kept until the next look."""
-        found = super().list(relative, missing_ok=missing_ok)
-        self._listed.update((entry.path, entry) for entry in found if not entry.is_dir)
-        return found
+        result = super().list(relative, missing_ok=missing_ok)
+        self._listed.update((entry.path, entry) for entry in result if not entry.is_dir)
+        return result
 
     def _entry(self, relative: str) -> Entry | None:
         folder = relative.rpartition("/")[0]

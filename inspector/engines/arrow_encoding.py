@@ -36,7 +36,7 @@ class Encoded(NamedTuple):
 
 def encoded(function: BatchFunction, schema: pa.Schema) -> Encoded:
     """The function with its results in types that Spark supports."""
-    target = pa.schema([pa.field(each.name, encoded_type(each.type)) for each in schema])
+    target = pa.schema([pa.field(item.name, encoded_type(item.type)) for item in schema])
     if target.types == schema.types:
         return Encoded(function, schema)
 
@@ -59,7 +59,7 @@ def encoded_type(kind: Any) -> Any:
     if types.is_map(kind):
         return pa.map_(encoded_type(kind.key_type), encoded_type(kind.item_type))
     if types.is_struct(kind):
-        fields = [(each.name, encoded_type(each.type)) for each in kind]
+        fields = [(item.name, encoded_type(item.type)) for item in kind]
         return pa.struct(fields or [("__dummy__", pa.string())])
     return kind
 

@@ -91,8 +91,8 @@ class BatchedEngine(Engine):
                 try:
                     self._run(requests)
                 finally:
-                    for each in requests:
-                        each.done = True
+                    for item in requests:
+                        item.done = True
                     self._changed.notify_all()
         if request.error is not None:
             raise request.error
@@ -103,8 +103,8 @@ class BatchedEngine(Engine):
 
     def _run(self, requests: Sequence[_Request]) -> None:
         by_function: dict[BatchFunction, list[_Request]] = {}
-        for each in requests:
-            by_function.setdefault(each.function, []).append(each)
+        for request in requests:
+            by_function.setdefault(request.function, []).append(request)
         for alike in by_function.values():
             self._run_alike(alike)
 
@@ -112,8 +112,8 @@ class BatchedEngine(Engine):
         try:
             run_as_one(self._engine, requests)
         except Exception:  # noqa: BLE001 - whoever it comes from gets it when it runs alone
-            for each in requests:
-                self._run_alone(each)
+            for request in requests:
+                self._run_alone(request)
 
     def _run_alone(self, request: _Request) -> None:
         request.results.clear()
@@ -136,9 +136,9 @@ def run_as_one(engine: Engine, requests: Sequence[_Request]) -> None:
     owners: dict[str, list[int]] = {}
     work: dict[str, Work] = {}
     for number, request in enumerate(requests):
-        for each in request.work:
-            owners.setdefault(each.spec, []).append(number)
-            work[each.spec] = each
+        for item in request.work:
+            owners.setdefault(item.spec, []).append(number)
+            work[item.spec] = item
     groups = list(dict.fromkeys(map(tuple, owners.values())))
     number_of = {group: number for number, group in enumerate(groups)}
     tagged = tagging(

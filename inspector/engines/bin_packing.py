@@ -39,7 +39,7 @@ def group_count(work: Sequence[Work], cores: int | None = None) -> int:
         work: the tasks.
         cores: the cores that there will ever be; None if that is not known.
     """
-    by_bytes = sum(each.weight for each in work) // GROUP_BYTES
+    by_bytes = sum(item.weight for item in work) // GROUP_BYTES
     most = MAX_GROUPS if cores is None else 1 if cores == 1 else GROUPS_PER_CORE * cores
     return max(1, min(MAX_GROUPS, most, len(work), max(UNGROUPED_TASKS, by_bytes)))
 
@@ -53,11 +53,11 @@ def pack(work: Sequence[Work], count: int) -> list[list[Work]]:
     """
     groups: list[list[Work]] = [[] for _ in range(count)]
     loads = [(0, 0, number) for number in range(count)]
-    for each in sorted(work, key=lambda one: -one.weight):
+    for item in sorted(work, key=lambda one: -one.weight):
         load, tasks, number = heapq.heappop(loads)
-        groups[number].append(each)
-        heapq.heappush(loads, (load + each.weight, tasks + 1, number))
-    return sorted(groups, key=lambda group: -sum(each.weight for each in group))
+        groups[number].append(item)
+        heapq.heappush(loads, (load + item.weight, tasks + 1, number))
+    return sorted(groups, key=lambda group: -sum(item.weight for item in group))
 
 
 def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> BatchFunction:
@@ -73,7 +73,7 @@ def by_group(function: BatchFunction, groups: Sequence[Sequence[Work]]) -> Batch
     """
     numbers = itertools.count()
     packed = [
-        [(next(numbers), zlib.compress(each.spec.encode())) for each in group] for group in groups
+        [(next(numbers), zlib.compress(item.spec.encode())) for item in group] for group in groups
     ]
 
     def tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -95,12 +95,12 @@ def partition_keys(count: int) -> list[int]:
     freely some would share a partition and a third of the partitions had none. Should a Spark hash
     otherwise, groups only share partitions.
     """
-    found: dict[int, int] = {}
+    result: dict[int, int] = {}
     for key in itertools.count():
-        found.setdefault(partition_of(key, count), key)
-        if len(found) == count:
+        result.setdefault(partition_of(key, count), key)
+        if len(result) == count:
             break
-    return [found[partition] for partition in range(count)]
+    return [result[partition] for partition in range(count)]
 
 
 def partition_of(key: int, count: int) -> int:

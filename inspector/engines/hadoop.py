@@ -152,9 +152,9 @@ class HadoopFiles(Reader):
         rows: list[tuple[Any, ...]] = []
         readers: dict[TaskFile, dict[int, None]] = {}
         for key, group in zip(partition_keys(count), pack(work, count), strict=True):
-            for each in group:
-                rows.append((key, len(rows), each.spec, None, None, None, None))
-                for file in files_of_task(each.spec, self._listings):
+            for item in group:
+                rows.append((key, len(rows), item.spec, None, None, None, None))
+                for file in files_of_task(item.spec, self._listings):
                     readers.setdefault(file, {})[key] = None
         for file, keys in readers.items():
             if file.listed.uri is None:
@@ -165,7 +165,7 @@ class HadoopFiles(Reader):
 
     def names(self, work: Sequence[Work]) -> list[str]:
         """The names of the checkpoints that these tasks are about."""
-        return sorted({name for each in work for name in listing_names(each.spec, self._listings)})
+        return sorted({name for item in work for name in listing_names(item.spec, self._listings)})
 
     def on_driver(self, function: BatchFunction) -> BatchFunction:
         """The same batch function for tasks in this process, with their files fetched by Spark.
@@ -178,8 +178,10 @@ class HadoopFiles(Reader):
             for batch in batches:
                 for row in batch.to_pylist():
                     spec = str(row["spec"])
-                    with tempfile.TemporaryDirectory(prefix="inspector-", dir=scratch()) as place:
-                        folder = StagingFolder(place)
+                    with tempfile.TemporaryDirectory(
+                        prefix="inspector-", dir=scratch()
+                    ) as location:
+                        folder = StagingFolder(location)
                         self._fetch(files_of_task(spec, self._listings), folder)
                         with folder.names(listing_names(spec, self._listings)):
                             yield from function([task_batch(spec, row["task_id"])])
@@ -226,23 +228,23 @@ class HadoopFiles(Reader):
         return _Mark(name, frame, uris)
 
     def _files(self, root: str, marks: Sequence[_Mark]) -> dict[str, ListedFile]:
-        found: dict[str, ListedFile] = {}
+        files: dict[str, ListedFile] = {}
         seen: set[str] = set()
         for mark in marks:
             listing = mark.frame.select(
                 "path", "_metadata.file_path", "length", F.expr("unix_millis(modificationTime)")
             )
             for path, *file in listing.collect():
-                found[relative_path(path, root, mark.name)] = ListedFile(*file)
+                files[relative_path(path, root, mark.name)] = ListedFile(*file)
             seen |= {relative_path(uri, root, mark.name, encoded=True) for uri in mark.uris}
-        if seen - found.keys():
+        if seen - files.keys():
             # Rows are of files that are not empty; or it has gone between the two listings.
-            again = [now for each in marks if (now := self._mark(root, each.name))]
-            there = {
+            again = [now for item in marks if (now := self._mark(root, item.name))]
+            entry = {
                 relative_path(uri, root, m.name, encoded=True) for m in again for uri in m.uris
             }
-            found |= dict.fromkeys((seen & there) - found.keys(), ListedFile(None, 0, 0))
-        return found
+            files |= dict.fromkeys((seen & entry) - files.keys(), ListedFile(None, 0, 0))
+        return files
 
     def _fetch(self, files: Sequence[TaskFile], folder: StagingFolder) -> None:
         """Write files to a folder of this process."""

@@ -163,13 +163,13 @@ def files_of_task(spec: str, listings: Mapping[str, Listing]) -> list[TaskFile]:
     Raises:
         EngineError: the checkpoint was opened by another session, or is closed.
     """
-    found: dict[TaskFile, None] = {}
+    task_files: dict[TaskFile, None] = {}
     for task, listing in _with_listings(spec, listings):
         for store in task["stores"]:
             for file in (*store["files"], *store["side_files"]):
                 path = file["path"].removeprefix(task["root"]).lstrip("/")
-                found[TaskFile(listing, path)] = None
-    return list(found)
+                task_files[TaskFile(listing, path)] = None
+    return list(task_files)
 
 
 def listing_names(spec: str, listings: Mapping[str, Listing]) -> set[str]:
@@ -199,8 +199,8 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
         if f"{SCHEME}:/" in value:
             yield from _tasks(_parsed(value))
     elif isinstance(value, Sequence):
-        for each in value:
-            yield from _tasks(each)
+        for item in value:
+            yield from _tasks(item)
     elif isinstance(value, dict):
         if "url" in value and "stores" in value:
             yield value

@@ -45,8 +45,8 @@ class LocalEngine(Engine):
         merge: Merge | None = None,  # noqa: ARG002 - results are taken one by one as it is
     ) -> Iterator[pa.RecordBatch]:
         """Map a batch function over tasks; their results come in the order of the tasks."""
-        tasks = list(_batches(each.spec for each in work))
-        in_turns = self.workers is None and all(each.in_python for each in work)
+        tasks = list(_batches(item.spec for item in work))
+        in_turns = self.workers is None and all(item.in_python for item in work)
         workers = 1 if in_turns else self.cores
         if workers == 1 or len(tasks) < 2:
             yield from function(tasks)

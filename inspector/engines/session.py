@@ -190,7 +190,7 @@ def _quieten(scope: SessionScope) -> None:
     """Leave out, until the session ends, what PySpark and py4j say beside the point."""
     before = list(warnings.filters)
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
-    added = [each for each in warnings.filters if each not in before]
+    added = [item for item in warnings.filters if item not in before]
     scope.on_close(_remove_filters, added)
 
     def is_no_interrupt(record: logging.LogRecord) -> bool:
@@ -203,9 +203,9 @@ def _quieten(scope: SessionScope) -> None:
 
 def _remove_filters(added: list[Any]) -> None:
     filters: Any = warnings.filters  # a list, whatever its type says
-    for each in added:
+    for item in added:
         with suppress(ValueError):  # somebody has reset them
-            filters.remove(each)
+            filters.remove(item)
 
 
 def _is_submitted() -> bool:
@@ -271,7 +271,7 @@ def to_frame(session: SparkSession, rows: list[tuple[Any, ...]], schema: pa.Sche
     if not hasattr(DataFrame, "toArrow"):  # which came with it
         return session.createDataFrame(rows, from_arrow_schema(schema))
     columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-    arrays = [pa.array(each, field.type) for each, field in zip(columns, schema, strict=True)]
+    arrays = [pa.array(item, field.type) for item, field in zip(columns, schema, strict=True)]
     return session.createDataFrame(pa.Table.from_arrays(arrays, schema=schema))
 
 
@@ -281,8 +281,8 @@ def check_driver() -> None:
     Raises:
         EngineError: PySpark is too old, or what ``mapInArrow`` needs is not there.
     """
-    found = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
-    if found < OLDEST:
+    result = tuple(int(part) for part in re.findall(r"\d+", pyspark.__version__)[:2])
+    if result < OLDEST:
         raise EngineError(
             f"PySpark {pyspark.__version__} is too old, expected 3.5 or later: "
             "pip install 'spark-state-inspector[spark]'"
@@ -298,12 +298,12 @@ def check_driver() -> None:
 
 def _check_answers(master: str) -> None:
     """Whether anybody listens at a master: Spark itself tries for a minute or more."""
-    scheme, _, rest = master.partition("://")
+    scheme, _, remainder = master.partition("://")
     if scheme not in ("spark", "sc"):
         return
     port = CONNECT_PORT if scheme == "sc" else MASTER_PORT
     # A standalone cluster may have several masters, of which one is at work.
-    addresses = _ADDRESS.findall(rest.partition("/")[0].partition(";")[0])
+    addresses = _ADDRESS.findall(remainder.partition("/")[0].partition(";")[0])
     silent = [said for host, own in addresses if (said := _silence(host, int(own or port)))]
     if silent and len(silent) == len(addresses):
         what = "Spark Connect server" if scheme == "sc" else "Spark master"

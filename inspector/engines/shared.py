@@ -133,7 +133,7 @@ class Limited(Engine):
         def limited(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             for batch in batches:
                 with self._free:
-                    found = list(function([batch]))
-                yield from found
+                    result = list(function([batch]))
+                yield from result
 
         return self._engine.map(limited, schema, work, merge)

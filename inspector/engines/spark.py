@@ -112,17 +112,17 @@ class SparkEngine(Engine):
         Raises:
             EngineError: a worker lacks what cannot be sent.
         """
-        found = workers.check(self._probe())
-        if workers.lack_package(found):
+        result = workers.check(self._probe())
+        if workers.lack_package(result):
             self._ship()
-            found = workers.check(self._probe())
-            if workers.lack_package(found):
-                have = sorted({str(one["inspector"]) for one in found})
+            result = workers.check(self._probe())
+            if workers.lack_package(result):
+                have = sorted({str(item["inspector"]) for item in result})
                 raise EngineError(
                     f"Python workers import version {', '.join(have)} of this package, expected "
                     "that of the driver: remove it there, or install the same wheel on both"
                 )
-        return workers.kernel_note(found)
+        return workers.kernel_note(result)
 
     @property
     def reader(self) -> HadoopFiles | None:

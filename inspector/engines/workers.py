@@ -47,7 +47,7 @@ def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
                 importlib.import_module(name)
             except ImportError:  # noqa: PERF203
                 missing.append(name)
-        found = {
+        result = {
             "host": platform.node(),
             "executable": sys.executable,
             "missing": missing,
@@ -57,12 +57,12 @@ def probe(modules: tuple[str, ...] = REQUIRED_MODULES) -> Callable[[Any], str]:
         try:
             package = importlib.import_module("inspector")
             kernel = importlib.import_module("inspector.kernel.loader")
-            found["inspector"] = package.__version__
-            found["kernel"] = kernel.kernel_name()
+            result["inspector"] = package.__version__
+            result["kernel"] = kernel.kernel_name()
         except ImportError as error:
             if not missing:
-                found["missing"] = [] if error.name == "inspector" else [str(error.name or error)]
-        return json.dumps(found)
+                result["missing"] = [] if error.name == "inspector" else [str(error.name or error)]
+        return json.dumps(result)
 
     return answer
 
@@ -74,23 +74,23 @@ def check(answers: Iterable[str]) -> list[Mapping[str, Any]]:
         EngineError: one cannot do the work; says what it lacks.
     """
     workers = [json.loads(answer) for answer in sorted(set(answers))]
-    for one in workers:
-        if one["missing"]:
+    for worker in workers:
+        if worker["missing"]:
             raise EngineError(
-                f"the Python worker {one['executable']} on {one['host']} has no "
-                f"{', '.join(one['missing'])}: {VENV_PACK}"
+                f"the Python worker {worker['executable']} on {worker['host']} has no "
+                f"{', '.join(worker['missing'])}: {VENV_PACK}"
             )
     return workers
 
 
 def lack_package(workers: Iterable[Mapping[str, Any]]) -> bool:
     """Whether a worker lacks this package, or has another version of it."""
-    return any(one["inspector"] != inspector.__version__ for one in workers)
+    return any(worker["inspector"] != inspector.__version__ for worker in workers)
 
 
 def kernel_note(workers: Iterable[Mapping[str, Any]]) -> str | None:
     """What to know if workers run the slow twin of the kernel."""
-    if all(one["kernel"] == "c" for one in workers):
+    if all(worker["kernel"] == "c" for worker in workers):
         return None
     return (
         "workers run the Python twin of the kernel, many times slower than the compiled one; "
@@ -193,8 +193,8 @@ def package_zip(folder: Path) -> Path:
 def _sources(folder: Any, name: str) -> Iterator[tuple[str, bytes]]:
     """The modules below a folder, which may lie in a zip itself."""
     for entry in sorted(folder.iterdir(), key=lambda each: str(each.name)):
-        place = f"{name}/{entry.name}"
+        location = f"{name}/{entry.name}"
         if entry.is_dir():
-            yield from _sources(entry, place)
+            yield from _sources(entry, location)
         elif entry.name.endswith(".py"):
-            yield place, entry.read_bytes()
+            yield location, entry.read_bytes()

@@ -58,7 +58,7 @@ def apply(  # noqa: PLR0913 - the columns of the records, and four results
     step, first_record, flags = number(step), number(first_record), number(flags)
     work = _Apply(structs(table, ROW), structs(touched, TOUCH), step, flags)
     tally = Tally(sums, by_size)
-    columns = [integers(each) for each in (ids, key_sizes, value_sizes)]
+    columns = [integers(item) for item in (ids, key_sizes, value_sizes)]
     columns.append(integers(hashes, np.uint64))
     columns.append(columns[0] if clocks is None else integers(clocks))
     totals = writable(counts, np.int64)

@@ -20,10 +20,10 @@ def number(value: Any) -> int:
         TypeError: it is none.
         OverflowError: it has more bits.
     """
-    found = operator.index(value)
-    if not -_MOST - 1 <= found <= _MOST:
+    result = operator.index(value)
+    if not -_MOST - 1 <= result <= _MOST:
         raise OverflowError("expected a number of 64 bits")
-    return found
+    return result
 
 
 def octets(buffer: Any) -> memoryview:

@@ -71,9 +71,9 @@ def change_columns(  # noqa: PLR0913 - the tables, the version, and two results
     """
     step, flags, first = number(step), number(flags), number(first)
     columns, bits = writable(numbers, np.int64), memoryview(outcomes).cast("B")
-    length, rest = divmod(len(bits), len(OUTCOMES))
+    length, remainder = divmod(len(bits), len(OUTCOMES))
     count = len(structs(touched, TOUCH, writable=False))
-    if rest or not 0 <= first <= length - count or len(columns) != len(NUMBERS) * length:
+    if remainder or not 0 <= first <= length - count or len(columns) != len(NUMBERS) * length:
         raise ValueError("arrays differ in length")
     for i, outcome in enumerate(_outcomes(table, touched, step, flags), first):
         columns[i::length] = [getattr(outcome, name) for name in NUMBERS]
@@ -137,7 +137,7 @@ class Tally:
             key.reborn * size,
             key.written * key.now_size,
         )
-        self._sums = [sum_ + int(each) for sum_, each in zip(self._sums, adds, strict=True)]
+        self._sums = [sum_ + int(item) for sum_, item in zip(self._sums, adds, strict=True)]
         if was and now and key.was_size == key.now_size:
             return  # as many of every size as before
         if was:
@@ -153,4 +153,4 @@ class Tally:
 
     def close(self) -> None:
         """Add the sums to the caller's."""
-        self._totals += np.array([each & _WORD for each in self._sums], np.uint64)
+        self._totals += np.array([item & _WORD for item in self._sums], np.uint64)

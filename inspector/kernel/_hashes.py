@@ -52,15 +52,15 @@ def row_hashes(
         ValueError: a row outside of the buffer, or arrays of different length.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
-    found, there = writable(hashes, np.int64), np.frombuffer(known, np.uint8)
-    if not len(starts) == len(found) == len(there):
+    result, entry = writable(hashes, np.int64), np.frombuffer(known, np.uint8)
+    if not len(starts) == len(result) == len(entry):
         raise ValueError("arrays differ in length")
     rows = _Rows(np.frombuffer(view, np.uint8), np.ones(len(starts), np.bool_))
     seeds = np.full(len(starts), SEED, np.uint32)
     everything = np.arange(len(starts))
     rows.fold(_Program(integers(program).tolist()), _Place(everything, starts, sizes), seeds, 0)
-    there[:] = rows.fits
-    found[:] = np.where(rows.fits, seeds.view(np.int32), 0)
+    entry[:] = rows.fits
+    result[:] = np.where(rows.fits, seeds.view(np.int32), 0)
 
 
 class _Program:
@@ -113,12 +113,12 @@ class _Rows:
             kind = program.take()
             nested = program.nested() if kind == FIELDS else None
             null = (self._data[place.starts + ordinal // 8] >> (ordinal % 8)) & 1 == 1
-            there = place.only(~null & self.fits[place.rows])
-            slots = there.starts + bits + _WORD * ordinal
+            entry = place.only(~null & self.fits[place.rows])
+            slots = entry.starts + bits + _WORD * ordinal
             if nested is not None:
-                self.fold(nested, self._regions(there, slots), hashes, depth + 1)
+                self.fold(nested, self._regions(entry, slots), hashes, depth + 1)
             else:
-                self._field(kind, there, slots, hashes)
+                self._field(kind, entry, slots, hashes)
 
     def _field(self, kind: int, place: _Place, slots: Int64s, hashes: Hashes) -> None:
         if kind == NOTHING:
@@ -150,19 +150,19 @@ class _Rows:
 
     def _bytes(self, place: _Place, seeds: Hashes) -> Hashes:
         """``Murmur3_x86_32.hashUnsafeBytes``."""
-        found = seeds.copy()
+        hashes = seeds.copy()
         words = place.lengths // 4
-        some = np.flatnonzero(words)
+        part = np.flatnonzero(words)
         for n in range(int(words.max(initial=0))):
-            some = some[words[some] > n]
-            raw = self._data[(place.starts[some] + 4 * n)[:, None] + np.arange(4)]
+            part = part[words[part] > n]
+            raw = self._data[(place.starts[part] + 4 * n)[:, None] + np.arange(4)]
             word = np.ascontiguousarray(raw).view("<u4").astype(np.uint32).ravel()
-            found[some] = _mix(found[some], word)
+            hashes[part] = _mix(hashes[part], word)
         for n in range(3):
-            some = np.flatnonzero(place.lengths % 4 > n)
-            last = self._data[place.starts[some] + 4 * words[some] + n].view(np.int8)
-            found[some] = _mix(found[some], last.astype(np.int32).view(np.uint32))
-        return _finish(found, place.lengths.astype(np.uint32))
+            part = np.flatnonzero(place.lengths % 4 > n)
+            last = self._data[place.starts[part] + 4 * words[part] + n].view(np.int8)
+            hashes[part] = _mix(hashes[part], last.astype(np.int32).view(np.uint32))
+        return _finish(hashes, place.lengths.astype(np.uint32))
 
 
 # --- numbers: 8 bytes of a slot each, and the hash so far ----------------------------------------
@@ -210,10 +210,10 @@ def _mix(hashes: Hashes, value: Hashes) -> Hashes:
 
 
 def _finish(hashes: Hashes, length: Hashes | np.uint32) -> Hashes:
-    found = hashes ^ length
-    found = (found ^ (found >> np.uint32(16))) * np.uint32(0x85EBCA6B)
-    found = (found ^ (found >> np.uint32(13))) * np.uint32(0xC2B2AE35)
-    return cast("Hashes", found ^ (found >> np.uint32(16)))
+    result = hashes ^ length
+    result = (result ^ (result >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+    result = (result ^ (result >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+    return cast("Hashes", result ^ (result >> np.uint32(16)))
 
 
 def _rotated(value: Any, bits: int) -> Any:

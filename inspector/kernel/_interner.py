@@ -107,14 +107,14 @@ class Interner:
         with _Busy(self._busy):
             self._check_kept()
             numbers = integers(ids)
-            places = writable(offsets, np.int64)
-            if len(places) != len(numbers) + 1:
+            positions = writable(offsets, np.int64)
+            if len(positions) != len(numbers) + 1:
                 raise ValueError("arrays differ in length")
             if len(numbers) and not (numbers.min() >= 0 and numbers.max() < len(self._keys)):
                 raise ValueError("a number that was never given")
             parts = [self._keys[number] for number in numbers.tolist()]
-            places[0] = 0
-            np.cumsum([len(part) for part in parts], out=places[1:])
+            positions[0] = 0
+            np.cumsum([len(part) for part in parts], out=positions[1:])
             return b"".join(parts)
 
     @property

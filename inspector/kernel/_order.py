@@ -59,8 +59,8 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
         ValueError: a row outside of the buffer, or arrays of different length.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
-    order, found = _Order(integers(program).tolist()), memoryview(below).cast("B")
-    if len(found) != len(starts):
+    order, result = _Order(integers(program).tolist()), memoryview(below).cast("B")
+    if len(result) != len(starts):
         raise ValueError("arrays differ in length")
     before: memoryview | None = None
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
@@ -68,8 +68,8 @@ def descents(buffer: Any, offsets: Any, lengths: Any, program: Any, below: Any) 
         way = _EQUAL if before is None else order.rows(before, row, 0, 0)
         if way == _NO_FIT:
             return -1
-        found[i], before = way == 1, row
-    return sum(found)
+        result[i], before = way == 1, row
+    return sum(result)
 
 
 class _Parts:
@@ -154,9 +154,9 @@ class _Order:
             return _EQUAL
         if not BYTES <= kind <= ELEMENTS:
             return _UNKNOWN
-        there = one.there(i)
-        if not there or not other.there(i):
-            return there - other.there(i)
+        entry = one.there(i)
+        if not entry or not other.there(i):
+            return entry - other.there(i)
         if kind in _REALS:
             return _reals(_REALS[kind], one.value(i), other.value(i))
         if BYTES < kind <= WIDEST:
@@ -216,7 +216,7 @@ def _equal_bytes(one: memoryview, other: memoryview) -> int:
 def _big_numbers(one: memoryview, other: memoryview) -> int:
     if not (1 <= len(one) <= _BIG and 1 <= len(other) <= _BIG):
         return _NO_FIT
-    return _sign(*(int.from_bytes(each, "big", signed=True) for each in (one, other)))
+    return _sign(*(int.from_bytes(item, "big", signed=True) for item in (one, other)))
 
 
 def _instants(one: memoryview, other: memoryview) -> int:

@@ -48,13 +48,13 @@ def rows_of_range(  # noqa: PLR0913 - spans, how they are hashed, which are want
         raise ValueError("no such range")
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     words = [mask & _ALL_BITS for mask in integers(masks).tolist()]
-    found = writable(rows, np.int64)
-    same_length(starts, found)
+    result = writable(rows, np.int64)
+    same_length(starts, result)
     count = 0
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         upper = _hash(view[start : start + size], words, seed & _ALL_BITS) >> _HALF
         if upper * ranges >> _HALF == range_:
-            found[count] = i
+            result[count] = i
             count += 1
     return count
 

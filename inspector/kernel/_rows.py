@@ -139,12 +139,12 @@ def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, 
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
     steps = integers(path).tolist()
     pairs = list(zip(steps[::2], steps[1::2], strict=False))
-    found, there = writable(values, np.int64), memoryview(valid).cast("B")
-    if not len(starts) == len(found) == len(there):
+    slots, entry = writable(values, np.int64), memoryview(valid).cast("B")
+    if not len(starts) == len(slots) == len(entry):
         raise ValueError("arrays differ in length")
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         slot = _slot_at(view[start : start + size], pairs)
-        found[i], there[i] = (0, 0) if slot is None else (_signed(slot), 1)
+        slots[i], entry[i] = (0, 0) if slot is None else (_signed(slot), 1)
 
 
 def _slot_at(row: memoryview, pairs: list[tuple[int, int]]) -> int | None:

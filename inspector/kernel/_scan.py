@@ -71,20 +71,20 @@ def scan(
     of_kinds = None if kinds is None else writable(kinds, np.uint8)
     if of_kinds is not None and len(of_kinds) < room:
         raise ValueError("arrays differ in length")
-    found: list[int] = []
+    result: list[int] = []
     seen: list[int] = []
     status = FULL
-    while status == FULL and len(found) < room * SPAN:
+    while status == FULL and len(result) < room * SPAN:
         if of_kinds is None:
-            status, start = _record(view, start, max_length, found)
+            status, start = _record(view, start, max_length, result)
         else:
-            status, start = _of_kind(view, start, max_length, found, seen)
+            status, start = _of_kind(view, start, max_length, result, seen)
     for column in range(SPAN):
         start_of = column * room
-        table[start_of : start_of + len(found) // SPAN] = found[column::SPAN]
+        table[start_of : start_of + len(result) // SPAN] = result[column::SPAN]
     if of_kinds is not None:
         of_kinds[: len(seen)] = seen
-    return status, len(found) // SPAN, start
+    return status, len(result) // SPAN, start
 
 
 def _of_kind(

@@ -76,10 +76,10 @@ def lz4_blocks(buffer: Any, offsets: Any, lengths: Any, out: Any, places: Any, s
     for number in range(len(starts)):
         block = bytes(view[starts[number] : ends[number]])
         try:
-            found = _lz4_block(block, int(bytes_each[number]))
+            result = _lz4_block(block, int(bytes_each[number]))
         except (_CorruptError, IndexError):
             return number
-        target[into[number] : into[number] + bytes_each[number]] = found
+        target[into[number] : into[number] + bytes_each[number]] = result
     return len(starts)
 
 
@@ -90,26 +90,26 @@ def _lz4_block(block: bytes, size: int) -> bytes:
         IndexError: it ends too early.
         _CorruptError: it does not hold ``size`` bytes.
     """
-    found = bytearray()
-    place = 0
-    while place < len(block):
-        token = block[place]
-        literals, place = _lengthened(block, place + 1, token >> 4)
-        if len(block) - place < literals or size - len(found) < literals:
+    result = bytearray()
+    position = 0
+    while position < len(block):
+        token = block[position]
+        literals, position = _lengthened(block, position + 1, token >> 4)
+        if len(block) - position < literals or size - len(result) < literals:
             raise _CorruptError
-        found += block[place : place + literals]
-        place += literals
-        if size - len(found) < _LAST_ROOM or len(block) - place < _LAST_BYTES:
-            if place != len(block) or len(found) != size:
+        result += block[position : position + literals]
+        position += literals
+        if size - len(result) < _LAST_ROOM or len(block) - position < _LAST_BYTES:
+            if position != len(block) or len(result) != size:
                 raise _CorruptError
-            return bytes(found)
-        distance = block[place] | block[place + 1] << 8
-        length, place = _lengthened(block, place + 2, token & _LONG)
+            return bytes(result)
+        distance = block[position] | block[position + 1] << 8
+        length, position = _lengthened(block, position + 2, token & _LONG)
         length += _LEAST_MATCH
-        if not 0 < distance <= len(found) or size - len(found) < length + _LAST_LITERALS:
+        if not 0 < distance <= len(result) or size - len(result) < length + _LAST_LITERALS:
             raise _CorruptError
-        repeated = found[-distance:]
-        found += (repeated * (length // distance + 1))[:length]
+        repeated = result[-distance:]
+        result += (repeated * (length // distance + 1))[:length]
     raise _CorruptError
 
 
@@ -161,18 +161,18 @@ def table_entries(  # noqa: PLR0913 - a buffer with spans and two to be filled, 
         ValueError: a block or the state lies outside.
     """
     view, starts, sizes = checked_spans(buffer, offsets, lengths)
-    place = writable(state, np.int64)
-    same_length(place, np.empty(3))
+    position = writable(state, np.int64)
+    same_length(position, np.empty(3))
     table = writable(columns, np.int64)
     before = bytes(octets(previous))
-    if place[0] < 0 or place[1] < 0 or 0 < len(before) < _INTERNAL:
+    if position[0] < 0 or position[1] < 0 or 0 < len(before) < _INTERNAL:
         raise ValueError("a span lies outside of the buffer")
-    walk = _Walk(octets(out), table, max_length, before, int(place[1]))
-    index, status = int(place[0]), MORE
+    walk = _Walk(octets(out), table, max_length, before, int(position[1]))
+    index, status = int(position[0]), MORE
     while status == MORE and index < len(starts):
         status = walk.block(bytes(view[starts[index] : starts[index] + sizes[index]]))
         index += status == MORE
-    place[:] = (index, walk.place, walk.need if status == FULL else 0)
+    position[:] = (index, walk.place, walk.need if status == FULL else 0)
     return status, walk.count, walk.used, int(walk.plain)
 
 
@@ -215,23 +215,25 @@ class _Walk:
             return FULL
         try:
             shared, at = _varint32(block, self.place, end)
-            rest, at = _varint32(block, at, end)
+            remainder, at = _varint32(block, at, end)
             value, at = _varint32(block, at, end)
         except _CorruptError:
             return BAD_ENTRY
         before = len(self.previous) if self.place else 0
-        if end - at - rest < value or shared + rest < _INTERNAL or before < shared:
+        if end - at - remainder < value or shared + remainder < _INTERNAL or before < shared:
             return BAD_ENTRY
-        self.need = shared + rest + value
-        if self.max_length < max(shared + rest - _INTERNAL, value):
+        self.need = shared + remainder + value
+        if self.max_length < max(shared + remainder - _INTERNAL, value):
             return OVER_LIMIT
         if len(self.out) - self.used < self.need:
             return FULL
-        key = self.previous[:shared] + block[at : at + rest]
-        self.out[self.used : self.used + self.need] = key + block[at + rest : at + rest + value]
+        key = self.previous[:shared] + block[at : at + remainder]
+        self.out[self.used : self.used + self.need] = (
+            key + block[at + remainder : at + remainder + value]
+        )
         status = self._take(key, value)
         if status == MORE:
-            self.place = at + rest + value
+            self.place = at + remainder + value
         return status
 
     def _take(self, key: bytes, value: int) -> int:

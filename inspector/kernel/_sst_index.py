@@ -84,12 +84,12 @@ class _Entries:
         Raises:
             _CorruptError: its lengths are impossible.
         """
-        shared, rest = self._number(), self._number()
+        shared, remainder = self._number(), self._number()
         length = 0 if self.delta else self._number()
         if shared > self.key:
             raise _CorruptError
-        self._skip(rest, len(self.data))
-        self.key = shared + rest
+        self._skip(remainder, len(self.data))
+        self.key = shared + remainder
         end = len(self.data) if self.delta else self.place + length
         if end > len(self.data):
             raise _CorruptError
@@ -123,11 +123,11 @@ class _Entries:
 
     def _varint(self, end: int) -> int:
         value = 0
-        for bits, place in enumerate(range(self.place, min(self.place + 10, end))):
-            value |= (self.data[place] & 0x7F) << 7 * bits
-            if self.data[place] < 0x80:
+        for bits, position in enumerate(range(self.place, min(self.place + 10, end))):
+            value |= (self.data[position] & 0x7F) << 7 * bits
+            if self.data[position] < 0x80:
                 if value >> 64:
                     break
-                self.place = place + 1
+                self.place = position + 1
                 return value
         raise _CorruptError

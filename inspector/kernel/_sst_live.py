@@ -66,9 +66,9 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
     limits, from_, bytes_each = checked_spans(bounds, bound_offsets, bound_lengths)
     ranges = integers(sequences)
     same_length(from_, np.empty(2 * len(ranges)))
-    place = writable(state, np.int64)
-    same_length(place, np.empty(2))
-    _check_runs(ends, len(entries), int(place[0]))
+    position = writable(state, np.int64)
+    same_length(position, np.empty(2))
+    _check_runs(ends, len(entries), int(position[0]))
 
     def run(number: int) -> Iterator[tuple[bytes, int, int, int]]:
         for at in range(ends[number], ends[number + 1]):
@@ -79,18 +79,18 @@ def table_live(  # noqa: PLR0913 - buffers with spans, as in C
         return bytes(limits[from_[number] : from_[number] + bytes_each[number]])
 
     merged = heapq.merge(*(run(number) for number in range(len(ends) - 1)))
-    found = _Found(writable(order, np.int64), writable(pieces, np.int64))
-    first, status = int(place[0]), MORE
+    result = _Found(writable(order, np.int64), writable(pieces, np.int64))
+    first, status = int(position[0]), MORE
     until = [bound(number) for number in range(2 * first + 1, len(from_), 2)]
     for key, group in groupby(merged, key=lambda entry: entry[0]):
         current = first + bisect_right(until, key)
-        place[0] = current
+        position[0] = current
         inside = current < len(ranges) and bound(2 * current) <= key
-        status = found.take(group, int(ranges[current]) if inside else 0)
+        status = result.take(group, int(ranges[current]) if inside else 0)
         if status != MORE:
             break
-    place[1] = 0 if status == MORE else found.met
-    return status, found.keys, found.used
+    position[1] = 0 if status == MORE else result.met
+    return status, result.keys, result.used
 
 
 def _check_runs(ends: list[int], count: int, first: int) -> None:

@@ -117,26 +117,26 @@ def columns_beside(store: str) -> int:
 
 def time_fields(key: StructType) -> list[tuple[int, ...]]:
     """Paths of the join-key fields that may hold an event time: timestamps and ends of windows."""
-    found: list[tuple[int, ...]] = []
+    result: list[tuple[int, ...]] = []
     for ordinal, column in enumerate(key.fields):
         kind = getattr(column.data_type, "kind", None)
         if isinstance(column.data_type, AtomicType) and kind in ("timestamp", "timestamp_ntz"):
-            found.append((ordinal,))
+            result.append((ordinal,))
         elif isinstance(column.data_type, StructType):
             names = [inner.name for inner in column.data_type.fields]
             if names == ["start", "end"]:
-                found.append((ordinal, 1))
-    return found
+                result.append((ordinal, 1))
+    return result
 
 
 def key_times(key: StructType) -> list[ExpiryField]:
     """The rules by which both sides would go, were one of those fields to carry the watermark."""
-    found: list[ExpiryField] = []
+    result: list[ExpiryField] = []
     for path in time_fields(key):
         name = key.fields[path[0]].name
         called = f"{name}.end" if len(path) > 1 else name
-        found.append(ExpiryField(Clock.WATERMARK, RowPart.KEY, path, MICROS_PER_MS, True, called))
-    return found
+        result.append(ExpiryField(Clock.WATERMARK, RowPart.KEY, path, MICROS_PER_MS, True, called))
+    return result
 
 
 def _has_watermark(shape: OperatorShape, store: str) -> bool:

@@ -178,14 +178,14 @@ def physical_operator(
         name: its own.
         properties: what it says of itself (operator metadata v2).
     """
-    found = PHYSICAL.get(name)
-    if found is None:
+    result = PHYSICAL.get(name)
+    if result is None:
         return _unknown(name)
     mode = Properties.of(properties or {}).time_mode
     if name not in transform_with_state.NAMES or mode not in _BY_TIME_MODE:
-        return found
+        return result
     hands_on, emits, asks = _BY_TIME_MODE[mode]
-    return replace(found, hands_on=hands_on, emits=emits, asks=asks)
+    return replace(result, hands_on=hands_on, emits=emits, asks=asks)
 
 
 def fed_by_sources(upstream: Iterable[PhysicalOperator]) -> bool:
@@ -206,5 +206,5 @@ def holds_watermark_back(upstream: Iterable[PhysicalOperator]) -> PhysicalOperat
     Args:
         upstream: the operators above one, nearest to the sources first.
     """
-    found = [operator for operator in upstream if operator.hands_on is not Handover.ALL]
-    return found[-1] if found else None
+    operators = [operator for operator in upstream if operator.hands_on is not Handover.ALL]
+    return operators[-1] if operators else None

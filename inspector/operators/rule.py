@@ -103,11 +103,11 @@ class StoreRule:
 
     def by_key_time(self, path: tuple[int, ...] | None) -> StoreRule:
         """The rule, if the rows show that this field of ``key_times`` carries the watermark."""
-        found = next((one for one in self.key_times if one.path == path), None)
-        if found is None or self.user_supplied:
+        key_time = next((item for item in self.key_times if item.path == path), None)
+        if key_time is None or self.user_supplied:
             return self
         source = f"{self.source}; the rows tell which field of the key"
-        return replace(self, expiry=found, unknown=None, source=source)
+        return replace(self, expiry=key_time, unknown=None, source=source)
 
 
 @dataclass(frozen=True)
@@ -137,10 +137,10 @@ def event_time_field(schema: StructType) -> tuple[int, StructField] | None:
 
 def watermark_field(schema: StructType, part: RowPart) -> ExpiryField | None:
     """``WatermarkSupport.watermarkExpression``: window end, or the column, ``<=`` the watermark."""
-    found = event_time_field(schema)
-    if found is None:
+    result = event_time_field(schema)
+    if result is None:
         return None
-    ordinal, column = found
+    ordinal, column = result
     window = isinstance(column.data_type, StructType)
     return ExpiryField(
         Clock.WATERMARK,

@@ -131,20 +131,20 @@ class Properties:
     @classmethod
     def of(cls, properties: Mapping[str, object]) -> Properties:
         """From the metadata's JSON; what is not as Spark writes it counts as not known."""
-        found: dict[str, Variable] = {}
+        variables: dict[str, Variable] = {}
         listed = properties.get("stateVariables")
-        for each in listed if isinstance(listed, list) else ():
-            if isinstance(each, dict):
-                name, kind = each.get("stateName"), each.get("stateVariableType")
+        for item in listed if isinstance(listed, list) else ():
+            if isinstance(item, dict):
+                name, kind = item.get("stateName"), item.get("stateVariableType")
                 family = _KINDS.get(str(kind))
                 if isinstance(name, str) and kind == "TimerState":
-                    found[name] = Variable(name, Family.TIMERS, False)
+                    variables[name] = Variable(name, Family.TIMERS, False)
                 elif isinstance(name, str) and family is not None:
-                    found[name] = Variable(name, family, each.get("ttlEnabled") is True)
+                    variables[name] = Variable(name, family, item.get("ttlEnabled") is True)
         return cls(
             str(properties.get("timeMode") or ""),
             str(properties.get("outputMode") or ""),
-            found if isinstance(listed, list) else None,
+            variables if isinstance(listed, list) else None,
         )
 
     def declares(self, name: str) -> bool | None:

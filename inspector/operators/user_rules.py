@@ -153,8 +153,8 @@ def _operator_rule(text: str) -> tuple[tuple[int, str | None], str]:
 
 
 def _join_retention(text: str) -> tuple[tuple[int | None, str], int]:
-    place, sign, kept = text.partition("=")
-    operator, colon, side = place.strip().rpartition(":")
+    location, sign, kept = text.partition("=")
+    operator, colon, side = location.strip().rpartition(":")
     if not sign or side not in JOIN_SIDES or (colon and not operator.isdecimal()):
         raise ValueError(f"got {text!r}, expected [OP:]SIDE=DURATION such as left=1h")
     return (int(operator) if colon else None, side), parse_duration(kept)
@@ -174,11 +174,11 @@ def _user_rule(text: str, store: str, schemas: tuple[StructType, StructType] | N
     if schemas is None:
         raise CheckpointError(f"store {store!r} has no schema, so no field of it can be followed")
     clock = Clock.WATERMARK if match["clock"] == "watermark" else Clock.PROCESSING_TIME
-    found = find_field(match["field"], schemas)
-    if found is None:
+    result = find_field(match["field"], schemas)
+    if result is None:
         raise CheckpointError(f"store {store!r} has no field {match['field']!r}")
     expiry = replace(
-        found,
+        result,
         clock=clock,
         inclusive=match["sign"] == "<=",
         delay_ms=parse_duration(match["delay"]) if match["delay"] else 0,
@@ -192,24 +192,24 @@ def _with_event_time(
     """A rule with the field that carries the watermark, where the schema does not mark one."""
     if store not in schemas or (name in JOIN and store not in VALUE_STORES):
         return rule
-    found = find_field(named, schemas[store])
-    if found is None:
+    result = find_field(named, schemas[store])
+    if result is None:
         raise CheckpointError(f"--event-time-field: store {store!r} has no field {named!r}")
     source = f"--event-time-field {named}"
-    if name in JOIN and found.part is RowPart.KEY:
+    if name in JOIN and result.part is RowPart.KEY:
         return replace(
             rule,
-            expiry=found,
+            expiry=result,
             never=None,
             unknown=None,
             source=source,
             doubt=IN_JOIN_KEY,
-            event_time=found,
+            event_time=result,
         )
     if name in JOIN:
-        return replace(rule, never=None, unknown=rule.unknown or rule.never, event_time=found)
+        return replace(rule, never=None, unknown=rule.unknown or rule.never, event_time=result)
     doubt = COMPLETE if name in AGGREGATION else rule.doubt
-    return replace(rule, expiry=found, never=None, unknown=None, source=source, doubt=doubt)
+    return replace(rule, expiry=result, never=None, unknown=None, source=source, doubt=doubt)
 
 
 def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField | None:
@@ -219,15 +219,17 @@ def find_field(text: str, schemas: tuple[StructType, StructType]) -> ExpiryField
         CheckpointError: it is neither a timestamp nor a long.
     """
     name, _, unit = text.strip().partition(":")
-    side, _, rest = name.partition(".")
-    sides = (RowPart(side),) if side in ("key", "value") and rest else (RowPart.KEY, RowPart.VALUE)
-    path = (rest if len(sides) == 1 else name).split(".")
-    for one in sides:
-        found = _path(path, schemas[0] if one is RowPart.KEY else schemas[1])
-        if found is not None:
-            ordinals, data_type, names = found
+    side, _, remainder = name.partition(".")
+    sides = (
+        (RowPart(side),) if side in ("key", "value") and remainder else (RowPart.KEY, RowPart.VALUE)
+    )
+    path = (remainder if len(sides) == 1 else name).split(".")
+    for item in sides:
+        result = _path(path, schemas[0] if item is RowPart.KEY else schemas[1])
+        if result is not None:
+            ordinals, data_type, names = result
             per_ms = _per_ms(data_type, unit, name)
-            return ExpiryField(Clock.WATERMARK, one, ordinals, per_ms, True, names)
+            return ExpiryField(Clock.WATERMARK, item, ordinals, per_ms, True, names)
     return None
 
 

@@ -55,8 +55,8 @@ class Condition:
 
         # A field within a null struct is null: struct_field lets the struct's null through.
         field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
-        found = pc.and_(rows.is_valid(), pc.fill_null(self._met(field, pc), False))
-        met: Bools = found.to_numpy(zero_copy_only=False)
+        result = pc.and_(rows.is_valid(), pc.fill_null(self._met(field, pc), False))
+        met: Bools = result.to_numpy(zero_copy_only=False)
         return met
 
     def _met(self, field: Any, pc: Any) -> Any:
@@ -69,7 +69,7 @@ class Condition:
             nan_too = pa.types.is_floating(field.type) and self.compare[0] == ">"
             return pc.or_(met, pc.is_nan(field)) if nan_too else met
         if pa.types.is_nested(field.type):
-            same = pa.array([_same(each, self.value) for each in field], pa.bool_())
+            same = pa.array([_same(item, self.value) for item in field], pa.bool_())
         elif _is_nan(self.value):
             same = pc.is_nan(field)
         else:
@@ -145,14 +145,14 @@ def condition_of(
     Raises:
         CheckpointError: no such field, or no value of its type.
     """
-    side, _, rest = term.name.partition(".")
-    places = [(side, rest)] if rest else []
-    for place, name in (*places, *((side, term.name) for side in (KEY, VALUE))):
-        schema = sides.get(place)
-        found = None if schema is None else _find(schema, name.split("."))
-        if found is not None:
-            path, data_type = found
-            return place, tuple(term.conditions(data_type, path))
+    side, _, remainder = term.name.partition(".")
+    locations = [(side, remainder)] if remainder else []
+    for location, name in (*locations, *((side, term.name) for side in (KEY, VALUE))):
+        schema = sides.get(location)
+        result = None if schema is None else _find(schema, name.split("."))
+        if result is not None:
+            path, data_type = result
+            return location, tuple(term.conditions(data_type, path))
     raise no_field(term.name, sides)
 
 
@@ -178,16 +178,16 @@ def no_field(
 ) -> CheckpointError:
     """The error for a field that is not there: what there is, and what may have been meant."""
     known = {
-        (prefix or f"{side}." * (len(sides) > 1)) + each: to_ddl(data_type)
+        (prefix or f"{side}." * (len(sides) > 1)) + item: to_ddl(data_type)
         for side, schema in sides.items()
         if schema is not None
-        for each, data_type in _fields(schema)
+        for item, data_type in _fields(schema)
     }
-    spelled = {each.casefold(): each for each in reversed(known)}
-    spelled |= {each.partition(".")[2].casefold(): each for each in known if len(sides) > 1}
+    spelled = {item.casefold(): item for item in reversed(known)}
+    spelled |= {item.partition(".")[2].casefold(): item for item in known if len(sides) > 1}
     near = get_close_matches(name.casefold(), spelled, n=1)
     hint = f"; did you mean {spelled[near[0]]}?" if near else "."
-    listed = [f"{each} {words}" for each, words in known.items()]
+    listed = [f"{item} {words}" for item, words in known.items()]
     more = f" and {len(listed) - _LISTED} more" if len(listed) > _LISTED else ""
     those = "The field is" if len(listed) == 1 else "The fields are"
     what = "rows have" if len(sides) > 1 else "keys have"

@@ -102,8 +102,8 @@ class _Unit:
 
     def problems(self) -> list[Problem]:
         """What could not be read; each file is read more than once and reported once."""
-        found = [p for parts in self._sides for part in parts for p in part.reader.problems]
-        return list({(p.slug, p.path, p.message): p for p in found}.values())
+        result = [p for parts in self._sides for part in parts for p in part.reader.problems]
+        return list({(p.slug, p.path, p.message): p for p in result}.values())
 
     def emit(self) -> Iterator[pa.RecordBatch]:
         if not all(self._learn(side) for side in Compared):
@@ -176,14 +176,14 @@ class _Unit:
             if part.filter is not None
         ]
         met = np.unique(np.concatenate([np.empty(0, np.int64), *kept]))
-        each = (differ.added, differ.removed, differ.changed)
-        return Differences(*(ids[np.isin(ids, met)] for ids in each))
+        item = (differ.added, differ.removed, differ.changed)
+        return Differences(*(ids[np.isin(ids, met)] for ids in item))
 
     def _counts(self, differ: Differences) -> pa.RecordBatch:
         (first, *_) = [part for parts in self._sides for part in parts]
-        place = first.reader.row("count", self._sides[Compared.NEW][0].task.version)
+        location = first.reader.row("count", self._sides[Compared.NEW][0].task.version)
         if max(map(len, self._sides)) > 1:
-            place["partition_id"] = None
+            location["partition_id"] = None
         sides = {
             "added": (Compared.NEW,),
             "removed": (Compared.OLD,),
@@ -195,7 +195,7 @@ class _Unit:
             ids = getattr(differ, change)
             sizes = {names[s]: int(self._keys.value_sizes(s, ids).sum()) for s in live}
             counted = {"rows": len(ids), "key_bytes": self._keys.key_bytes(ids)}
-            rows.append(place | {"change": change} | counted | sizes)
+            rows.append(location | {"change": change} | counted | sizes)
         return batch_of(DIFF, rows)
 
     # -- second pass -------------------------------------------------------------------------
@@ -253,7 +253,7 @@ def _in_file(
 def _of_new(
     part: _Part, block: RecordBlock, rows: Int64s, ids: Int64s, held: dict[int, bytes]
 ) -> Iterator[pa.RecordBatch]:
-    old = [held.pop(each, None) for each in ids.tolist()]
+    old = [held.pop(item, None) for item in ids.tolist()]
     pair = np.array([value is not None for value in old], np.bool_)
     added, changed = rows[~pair], rows[pair]
     if len(added):
@@ -269,8 +269,8 @@ def _batch(part: _Part, change: str, key: Any, old: Any, new: Any) -> pa.RecordB
 
 
 def _among(ids: Int64s, some: Int64s) -> npt.NDArray[np.bool_]:
-    found: npt.NDArray[np.bool_] = np.isin(ids, some, assume_unique=True)
-    return found
+    result: npt.NDArray[np.bool_] = np.isin(ids, some, assume_unique=True)
+    return result
 
 
 def _paths(files: Sequence[_File]) -> list[str]:

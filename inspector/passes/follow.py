@@ -65,9 +65,9 @@ class _Kept:
         if len(self.pass_.state) > 2 * self.keys + MOST_DEAD_KEYS:
             return False
         # A query that was set back has written the version once more.
-        found = (files.deltas.get(self.reached), files.snapshots.get(self.reached))
-        there = {file.path: file for file in found if file is not None}
-        return self.last is None or there.get(self.last.path, self.last) == self.last
+        written = (files.deltas.get(self.reached), files.snapshots.get(self.reached))
+        entry = {file.path: file for file in written if file is not None}
+        return self.last is None or entry.get(self.last.path, self.last) == self.last
 
 
 class Followed:
@@ -111,10 +111,10 @@ class Followed:
         else:
             kept.pass_.resume(task, store, reader)
             self._advance(kept, replay_steps(files, task.version), reader)
-        there = {file.path for file in store.files}
-        kept.problems = [one for one in kept.problems if one.path in there]
+        paths = {file.path for file in store.files}
+        kept.problems = [item for item in kept.problems if item.path in paths]
         oldest = task.version - KEPT_VERSIONS
-        kept.facts = [one for one in kept.facts if one.version > oldest]
+        kept.facts = [item for item in kept.facts if item.version > oldest]
         return kept
 
     def _advance(self, kept: _Kept, steps: list[Step], reader: StoreReader) -> None:

@@ -86,17 +86,17 @@ class KeyFilter:
         """
         rows: set[bytes] = set()
         hashes: set[str] = set()
-        found: dict[str, list[Condition]] = {KEY: [], VALUE: []}
+        result: dict[str, list[Condition]] = {KEY: [], VALUE: []}
         for text in map(str.strip, self.key):
             if text.startswith(HASH):
                 hashes.add(_hash(text))
             elif text[:1] in ("{", "[", '"'):
-                found[KEY] += conditions_of_object(_known(key), _object(text))
+                result[KEY] += conditions_of_object(_known(key), _object(text))
             elif "=" in text:
                 term = Term.parse(text)
                 if term.compare != "=":
                     raise CheckpointError(f"got {text[:SHOWN]!r}, a key is named by NAME=VALUE")
-                found[KEY] += condition_of(term, {KEY: _known(key)})[1]
+                result[KEY] += condition_of(term, {KEY: _known(key)})[1]
             else:
                 rows.add(_hex(text))
         for text in self.where:
@@ -104,12 +104,12 @@ class KeyFilter:
             if key is None and value is None:
                 _known(None)
             side, conditions = condition_of(term, {KEY: key, VALUE: value})
-            found[side] += conditions
+            result[side] += conditions
         return BoundFilter(
             tuple(sorted(rows)),
             tuple(sorted(hashes)),
-            _Fields.of(key, found[KEY]),
-            _Fields.of(value, found[VALUE]),
+            _Fields.of(key, result[KEY]),
+            _Fields.of(value, result[VALUE]),
         )
 
 
@@ -162,7 +162,7 @@ class BoundFilter:
         view = memoryview(buffer)
         for digits in self.hashes:
             of_row = (view[offsets[at] : offsets[at] + lengths[at]] for at in rows)
-            met = [hash_digits(each).startswith(digits) for each in of_row]
+            met = [hash_digits(item).startswith(digits) for item in of_row]
             rows = rows[np.array(met, np.bool_)]
         if self.keys is not None and len(rows):
             rows = self.keys.met(buffer, offsets, lengths, rows)
@@ -244,7 +244,7 @@ def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
     if len(errors) == 1:
         raise CheckpointError(next(iter(errors)))
     if errors:
-        listed = [f"{place}: {message}" for message, place in errors.items()]
+        listed = [f"{location}: {message}" for message, location in errors.items()]
         more = f"; and {len(listed) - _MOST_ERRORS} more" if len(listed) > _MOST_ERRORS else ""
         raise CheckpointError("; ".join(listed[:_MOST_ERRORS]) + more)
 
@@ -298,8 +298,8 @@ def _same_bytes(
     if not row or not len(rows):
         return rows
     at = np.ascontiguousarray(offsets[rows])
-    found = np.frombuffer(
+    result = np.frombuffer(
         kernel().gather(buffer, at, np.ascontiguousarray(lengths[rows])), np.uint8
     )
-    same: Bools = (found.reshape(len(rows), -1) == np.frombuffer(row, np.uint8)).all(axis=1)
+    same: Bools = (result.reshape(len(rows), -1) == np.frombuffer(row, np.uint8)).all(axis=1)
     return rows[same]

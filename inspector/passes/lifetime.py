@@ -104,13 +104,15 @@ class Lifetime:
             yield from self._timers(calls)
             kinds, size = self._store.timeout_kinds, self._store.empty_size
             view = TimerView(kinds, self._premises, calls, self._runs, size)
-            found = timed_out(self._state, clocks, view)
+            result = timed_out(self._state, clocks, view)
         else:
             certainty, reason = self._store.certainty, self._store.reason
-            found = past_clock(self._state, expiry, clocks, certainty, reason)
-        for leftovers in found:
-            for one in observe_leftovers(self._state, leftovers, self._task.request.leftover_limit):
-                yield self._observed(one)
+            result = past_clock(self._state, expiry, clocks, certainty, reason)
+        for leftovers in result:
+            for fact in observe_leftovers(
+                self._state, leftovers, self._task.request.leftover_limit
+            ):
+                yield self._observed(fact)
 
     def _expiring(self) -> Iterator[Observed[Any]]:
         """When the rows expire; those of a join by their event time, if that may be in the key.
@@ -170,7 +172,7 @@ class Lifetime:
 
     def _with_standing(self) -> dict[int, Calls]:
         """Who made the records of each version, with what the timers say that outlived it."""
-        found = {}
+        result = {}
         for step, version in enumerate(self._state.versions):
             calls = self._calls.get(version, Calls())
             stood = {
@@ -180,8 +182,8 @@ class Lifetime:
             }
             if version in self._store.processing_versions:
                 stood.add(EVENT)
-            found[version] = replace(calls, against=calls.against | stood)
-        return found
+            result[version] = replace(calls, against=calls.against | stood)
+        return result
 
     def _timers(self, calls: Mapping[int, Calls]) -> Iterator[Observed[Any]]:
         for version, of_version in calls.items():

@@ -39,10 +39,10 @@ def live_blocks(
 ) -> Iterator[tuple[RecordBlock, Int64s]]:
     """The same as blocks of records, each with which of them live; of all keys."""
     keys = range_filter(task, store)
-    found = _locate(task.version, reader.provider.files_of(store.files), reader, keys)
-    if found is None or not found[0].files:  # version 0 has no files
+    result = _locate(task.version, reader.provider.files_of(store.files), reader, keys)
+    if result is None or not result[0].files:  # version 0 has no files
         return
-    chain, positions = found
+    chain, positions = result
     file = chain.files[0]
     reader.expect([f for number, f in enumerate(chain.files) if positions.any_in(number)])
     try:

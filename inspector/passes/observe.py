@@ -60,7 +60,7 @@ def audit_stores(
     first, reader = stores[0]
     steps = replay_steps(reader.provider.files_of(first.files), task.version)
     reader.expect([file for step in steps for file in step.files])
-    passes = [StorePass(task, store, each) for store, each in stores]
+    passes = [StorePass(task, store, item) for store, item in stores]
     for step in steps:
         with reader.storage.in_turns() if len(passes) > 1 else nullcontext():
             changes = in_turns([pass_.advancing(step) for pass_ in passes])
@@ -76,16 +76,16 @@ def audit_stores(
 
 def in_turns(running: Sequence[_Running]) -> list[Change | None]:
     """Run all of them to their end, each to its next pause in turn; what each gave."""
-    found: list[Change | None] = [None] * len(running)
+    changes: list[Change | None] = [None] * len(running)
     going = dict(enumerate(running))
     while going:
-        for number, each in [*going.items()]:
+        for number, item in [*going.items()]:
             try:
-                next(each)
+                next(item)
             except StopIteration as end:  # noqa: PERF203 - a block takes longer than its try
-                found[number] = end.value
+                changes[number] = end.value
                 del going[number]
-    return found
+    return changes
 
 
 def bounds_of(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[CallBounds]]:
@@ -267,8 +267,8 @@ class StorePass:
         if self._task.key_range is None:
             self._reader.report(SNAPSHOT_DIFFERS, difference.text, file)
             return
-        found = SnapshotDiffers(file.path, file.version, *astuple(difference))
-        self._differences.append(Observed(self._reader.store, self._task.version, found))
+        result = SnapshotDiffers(file.path, file.version, *astuple(difference))
+        self._differences.append(Observed(self._reader.store, self._task.version, result))
 
     def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)
@@ -298,8 +298,8 @@ class StorePass:
             facts = replace(facts, stores=0, rebased=0, empty_deltas=0, **no_files)
         yield Observed(self._reader.store, change.version, facts)
         if self._prefixes is not None:
-            found = self._prefixes.update(change, self.state)
-            yield Observed(self._reader.store, change.version, found)
+            prefixes = self._prefixes.update(change, self.state)
+            yield Observed(self._reader.store, change.version, prefixes)
         if self._rewrites is not None:
             self._rewrites.update(change, self.state)
         if self._simulation is not None:
@@ -332,14 +332,14 @@ class StorePass:
             yield from self.life.evidence()
         if not self.reached:
             return None
-        found: Iterator[Observed[Any]] = chain(self.life.emit(), self._emit_keys())
+        facts: Iterator[Observed[Any]] = chain(self.life.emit(), self._emit_keys())
         if self.state.tracking.hashed:
             again = self._reader.again(self._task, self._store)
-            found = with_keys(found, self.state, self._applied, again)
-            yield from found
+            facts = with_keys(facts, self.state, self._applied, again)
+            yield from facts
             self._reader.add(again.problems)
         else:
-            yield from found
+            yield from facts
         return self.state
 
     def _emit_keys(self) -> Iterator[Observed[Any]]:
@@ -391,12 +391,12 @@ def inherit(
         origins: maps and lives of the partitions that they came from; None for one that cannot be
             replayed.
     """
-    found, lives = Inherited(state), list[Lifetime]()
+    result, lives = Inherited(state), list[Lifetime]()
     for origin in origins:
         if origin is None:
             return
         other, of_other = origin
-        found.add(other, of_other.runs, of_other.calls())
+        result.add(other, of_other.runs, of_other.calls())
         lives.append(of_other)
-    if lives and found.whole:
-        life.inherit(lives, found)
+    if lives and result.whole:
+        life.inherit(lives, result)

@@ -52,13 +52,13 @@ def refuse(problems: Iterable[Problem]) -> None:
     Raises:
         InspectorError: there is one.
     """
-    for found in problems:
-        if found.slug not in READABLE:
+    for problem in problems:
+        if problem.slug not in READABLE:
             message = (
-                f"{found.message} (mode 'dropmalformed' leaves out what cannot be read, "
+                f"{problem.message} (mode 'dropmalformed' leaves out what cannot be read, "
                 "'permissive' tells it in a column)"
             )
-            raise InspectorError(message, found.path, found.offset)
+            raise InspectorError(message, problem.path, problem.offset)
 
 
 def problem_of_text(text: str) -> Problem:

@@ -133,10 +133,10 @@ def _looked_at(
         yield from fact_batches(observe(task))
         return
     try:
-        found = list(fact_batches(observe(task)))
+        result = list(fact_batches(observe(task)))
     except _DoubtError as doubt:
-        found = list(fact_batches(doubt.found))
-    yield from found
+        result = list(fact_batches(doubt.found))
+    yield from result
 
 
 def _each_store(task: Task) -> Iterator[Observed[Any]]:
@@ -146,10 +146,10 @@ def _each_store(task: Task) -> Iterator[Observed[Any]]:
         stores = list(same_files)
         for store, reader in stores:
             _keep(task, store, reader)
-        found = yield from audit_stores(task, stores)
+        result = yield from audit_stores(task, stores)
         for _, reader in stores:
             _check_doubts(task, reader)  # before more is read in vain
-        for (store, reader), state in zip(stores, found, strict=True):
+        for (store, reader), state in zip(stores, result, strict=True):
             yield from _of_files(task, store, reader, shared)
             yield from _of_rows(task, store, reader)
             if state is not None and (store.store_name in OF_JOIN or meets_others(store)):
@@ -227,11 +227,14 @@ class _SharedProblems:
         """Forget the problems of a store's reader that an earlier store had."""
         if store.column_family is not None:
             reader.problems = [
-                found
-                for found in reader.problems
-                if found.path is None or (found.slug, found.path, found.offset) not in self._told
+                problem
+                for problem in reader.problems
+                if problem.path is None
+                or (problem.slug, problem.path, problem.offset) not in self._told
             ]
-            self._told |= {(found.slug, found.path, found.offset) for found in reader.problems}
+            self._told |= {
+                (problem.slug, problem.path, problem.offset) for problem in reader.problems
+            }
 
 
 def _keep(task: Task, store: StoreTask, reader: StoreReader) -> None:
@@ -250,10 +253,10 @@ def _each_field(task: Task) -> Iterator[Observed[Any]]:
 
 
 def _check_doubts(task: Task, reader: StoreReader) -> None:
-    if task.look_again and any(found.slug in DOUBTFUL for found in reader.problems):
+    if task.look_again and any(problem.slug in DOUBTFUL for problem in reader.problems):
         raise _DoubtError(tuple(_problems(task, reader)))
 
 
 def _problems(task: Task, reader: StoreReader, known: int = 0) -> Iterator[Observed[Any]]:
-    for found in reader.problems[known:]:
-        yield ReadProblem.observe(found, reader.store, task.version)
+    for problem in reader.problems[known:]:
+        yield ReadProblem.observe(problem, reader.store, task.version)

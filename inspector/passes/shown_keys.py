@@ -70,17 +70,17 @@ def with_keys(
         reader: of the store, for a second look.
     """
     showing = []
-    for one in found:
-        if isinstance(one.fact, TopKey | Leftover):
-            showing.append(one)
+    for item in found:
+        if isinstance(item.fact, TopKey | Leftover):
+            showing.append(item)
         else:
-            yield one
-    ids = np.unique(np.array([id_of(one.fact.key) for one in showing], np.int64))
+            yield item
+    ids = np.unique(np.array([id_of(item.fact.key) for item in showing], np.int64))
     keys = _keys(ids, state, applied, reader) if showing else {}
-    for one in showing:
-        key = keys.get(id_of(one.fact.key))
+    for item in showing:
+        key = keys.get(id_of(item.fact.key))
         if key is not None:
-            yield replace(one, fact=replace(one.fact, key=key))
+            yield replace(item, fact=replace(item.fact, key=key))
 
 
 def _keys(
@@ -113,8 +113,8 @@ def _in_file(
     done = 0
     for block in reader.blocks(file):
         upto = int(np.searchsorted(records, block.first_record + block.count))
-        places = records[done:upto] - block.first_record
-        for key_id, at in zip(ids[done:upto].tolist(), places.tolist(), strict=True):
+        locations = records[done:upto] - block.first_record
+        for key_id, at in zip(ids[done:upto].tolist(), locations.tolist(), strict=True):
             start = int(block.key_offset[at])
             key = bytes(memoryview(block.buffer)[start : start + int(block.key_length[at])])
             if state.interner.find(key) == key_id:

@@ -56,19 +56,19 @@ def emit_variables(task: Task, states: Mapping[str, StateMap]) -> Iterator[Obser
     keys = GroupingKeys()
     read = {name: each for name, each in _read(keys, stores, states) if each is not None}
     for store in stores:
-        found = read.get(store.store_name)
-        if found is not None and store.family in (Family.LIST, Family.MAP):
-            for one in entries_of(found.state, found.owners, keys):
-                yield Observed(task.store_id(store), task.version, one)
+        result = read.get(store.store_name)
+        if result is not None and store.family in (Family.LIST, Family.MAP):
+            for item in entries_of(result.state, result.owners, keys):
+                yield Observed(task.store_id(store), task.version, item)
     variables = [store.store_name for store in stores if store.family is not Family.TIMERS]
     if not all(name in read for name in variables):
         return  # that a key has no state is known only if every variable is
     every = np.unique(np.concatenate([*(read[n].of_live for n in variables), _NO_IDS]))
     for store in stores:
-        found = read.get(store.store_name)
-        if found is not None and store.family is Family.TIMERS:
-            one = timers_without_state(found.state, found.owners, every)
-            yield Observed(task.store_id(store), task.version, one)
+        result = read.get(store.store_name)
+        if result is not None and store.family is Family.TIMERS:
+            item = timers_without_state(result.state, result.owners, every)
+            yield Observed(task.store_id(store), task.version, item)
 
 
 _NO_IDS: Int64s = np.empty(0, np.int64)
@@ -108,11 +108,11 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
     """
     both = zip((RowPart.KEY, RowPart.VALUE), schemas(store), strict=True)
     known = {side: schema for side, schema in both if schema is not None}
-    found = {side: RowBytes.none(schema) for side, schema in known.items()}
+    result = {side: RowBytes.none(schema) for side, schema in known.items()}
     for batch in live_rows(task, store, reader):
         for side, schema in known.items():
-            found[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
-    for side, measured in found.items():
+            result[side] += measure_rows(schema, *spans_of(batch.column(side.value)))
+    for side, measured in result.items():
         yield Observed(reader.store, task.version, FieldSizes(side, measured))
 
 
@@ -160,12 +160,12 @@ def _key_times(
     batch = next((clock for clock in task.clocks if clock.batch_id == task.version - 1), None)
     watermark_ms = (batch.watermark_ms if batch else None) or 0
     votes = [KeyTimeVotes.observe(state, key, field, watermark_ms) for field in key_times(key)]
-    most = max((one.same for one in votes), default=0)
+    most = max((vote.same for vote in votes), default=0)
     store_id = task.store_id(store)
     if task.key_range is None:
         yield Observed(store_id, task.version, RowsTimedByKey(most))
     else:
-        same = RowsTimedInRange(tuple(one.same for one in votes))
+        same = RowsTimedInRange(tuple(vote.same for vote in votes))
         yield Observed(store_id, task.version, same)
-    for one in votes if store.by_key_time else ():
-        yield Observed(store_id, task.version, one)
+    for vote in votes if store.by_key_time else ():
+        yield Observed(store_id, task.version, vote)

@@ -120,8 +120,10 @@ class StoreReader:
 
     def check_rest(self, files: Iterable[StoreFile]) -> None:
         """Hold those files against their checksums that were not read, or not to their end."""
-        unseen = {found.path for found in self.problems if found.slug in (*UNSEEN, VANISHED_SLUG)}
-        for file in self._files.unchecked(each for each in files if each.path not in unseen):
+        unseen = {
+            result.path for result in self.problems if result.slug in (*UNSEEN, VANISHED_SLUG)
+        }
+        for file in self._files.unchecked(item for item in files if item.path not in unseen):
             try:
                 self._files.check(file)
             except OSError as error:  # noqa: PERF203 - a file takes longer than its try
@@ -143,8 +145,8 @@ class StoreReader:
 
     def add(self, problems: Iterable[Problem]) -> None:
         """Keep the problems of another reader of this store, less those of files that have one."""
-        known = {(found.slug, found.path) for found in self.problems}
-        self.problems += [found for found in problems if (found.slug, found.path) not in known]
+        known = {(result.slug, result.path) for result in self.problems}
+        self.problems += [result for result in problems if (result.slug, result.path) not in known]
 
     def failed(self, error: Exception, file: StoreFile) -> None:
         """Keep an error as a problem.
@@ -154,8 +156,8 @@ class StoreReader:
         """
         if not isinstance(error, READ_ERRORS):
             raise error
-        found = problem(error, file.path)
-        self.problems.append(replace(found, store=self.store, version=file.version))
+        result = problem(error, file.path)
+        self.problems.append(replace(result, store=self.store, version=file.version))
 
     def row(self, kind: str, version: int | None) -> dict[str, Any]:
         """The columns that every row about this store has."""

@@ -109,7 +109,7 @@ def range_filter(task: Task, store: StoreTask) -> RangeFilter | None:
 
 def _masks(task: Task, store: StoreTask) -> Int64s | None:
     of_rows = _ROWS_OF.get(store.store_name, store.store_name)
-    rows = next((one for one in task.stores if one.store_name == of_rows), None)
+    rows = next((item for item in task.stores if item.store_name == of_rows), None)
     is_shared = store.session_fields or store.store_name in (*COUNT_STORES, *VALUE_STORES)
     if rows is None or rows.key_schema is None or not is_shared:
         return None

@@ -124,13 +124,13 @@ class _Side:
         """Binary rows as the side's type; null stays null, a misfit becomes it."""
         if self._decoder is None:
             return rows
-        there = rows.is_valid().to_numpy(zero_copy_only=False)
+        entry = rows.is_valid().to_numpy(zero_copy_only=False)
         data, starts, lengths = spans_of(rows)
-        decoded = self._decoder.decode(memoryview(data), starts[there], lengths[there])
+        decoded = self._decoder.decode(memoryview(data), starts[entry], lengths[entry])
         self.misfits += len(decoded.misfits)
-        if there.all():
+        if entry.all():
             return decoded.array
-        return decoded.array.take(pa.array(np.cumsum(there) - 1, mask=~there))
+        return decoded.array.take(pa.array(np.cumsum(entry) - 1, mask=~entry))
 
 
 @dataclass

@@ -130,13 +130,13 @@ def chain_for(files: StoreFiles, version: int) -> Chain:
 
 def restorable_versions(files: StoreFiles) -> list[int]:
     """Every version that can be rebuilt from the files, oldest first."""
-    found: list[int] = []
+    result: list[int] = []
     reached = 0
     for version in sorted({*files.deltas, *files.snapshots}):
         if version in files.snapshots or (version in files.deltas and version == reached + 1):
-            found.append(version)
+            result.append(version)
             reached = version
-    return found
+    return result
 
 
 def compared_versions(files: StoreFiles) -> list[int]:

@@ -89,10 +89,10 @@ def check_listed(storage: Storage, file: StoreFile) -> None:
         FileNotFoundError: it is gone, or has another size.
         OSError: the storage does not answer.
     """
-    there = storage.stat(storage.relative(file.path))
-    if there is None:
+    entry = storage.stat(storage.relative(file.path))
+    if entry is None:
         raise FileNotFoundError(f"{file.path}: it was listed, and was gone when it was read")
-    if there.is_file and there.size != file.size:
+    if entry.is_file and entry.size != file.size:
         raise FileNotFoundError(f"{file.path}: it was written anew while it was read")
 
 
@@ -146,7 +146,7 @@ class FileReader(ABC):
     def expect(self, files: Sequence[StoreFile]) -> None:
         """Announce which files will be read next, and in which order."""
         sides = self._checks.sides_of
-        self._ahead.expect([each for file in files for each in (*sides(file), file)])
+        self._ahead.expect([item for file in files for item in (*sides(file), file)])
 
     def blocks(self, file: StoreFile) -> Iterator[RecordBlock]:
         """The records of a file, block by block; the last block only after its end was verified.
@@ -168,14 +168,14 @@ class FileReader(ABC):
             raise error.at(file.path) from None
         self._decoded[file.path] = records - len(wrong)
         if wrong:
-            record, place = wrong[0]
+            record, location = wrong[0]
             self._report(
                 "row-checksum",
                 f"records whose checksum is not that of their bytes: {len(wrong)}, the first is "
                 f"record {record} (the offset is that of its key after decompression); the file "
                 f"was changed after Spark wrote it{self.other_cause}",
                 file,
-                place,
+                location,
             )
 
     def resume_from(self, other: FileReader) -> None:  # noqa: B027 - most have nothing to take over
@@ -263,12 +263,12 @@ class SideChecks:
         """Pass on the chunks of a file and sum them; compared when the last one has passed."""
         sums = [] if file.path in self._done else list(self._open(file))
         for chunk in chunks:
-            for _, each in sums:
-                each.update(chunk)
+            for _, item in sums:
+                item.update(chunk)
             yield chunk
         self._done.add(file.path)
-        for side, each in sums:
-            mismatch = each.finish()
+        for side, item in sums:
+            mismatch = item.finish()
             if mismatch is None:
                 self.passed += 1
                 self.vouched.add(file.path)
@@ -293,5 +293,5 @@ class SideChecks:
                 self._report(SLUG, error.message, side, None)
             except OSError as error:
                 # It may be as it should be: that it cannot be seen says nothing of it.
-                found = problem(error, side.path)
-                self._report(found.slug, found.message, side, None)
+                result = problem(error, side.path)
+                self._report(result.slug, result.message, side, None)

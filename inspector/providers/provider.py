@@ -224,7 +224,7 @@ def with_side_files(
     """Some files of a folder with their checksum files, and with those of checksum files."""
     kinds = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
     sides = [file for file in files if file.kind in kinds]
-    found = {file.path: file for file in chosen}
+    result = {file.path: file for file in chosen}
     for _ in kinds:
-        found |= {side.path: side for side in sides if main_path(side) in found}
-    return tuple(found.values())
+        result |= {side.path: side for side in sides if main_path(side) in result}
+    return tuple(result.values())

@@ -24,8 +24,8 @@ def all_providers() -> tuple[Provider, ...]:
 def _found(folders: tuple[str, ...]) -> tuple[Provider, ...]:
     packages = [each.name for each in pkgutil.iter_modules(folders) if each.ispkg]
     modules = [importlib.import_module(f"{providers.__name__}.{name}") for name in packages]
-    found: list[Provider] = [module.PROVIDER for module in modules]
-    return tuple(sorted(found, key=lambda each: (each.rank, each.name)))
+    result: list[Provider] = [module.PROVIDER for module in modules]
+    return tuple(sorted(result, key=lambda each: (each.rank, each.name)))
 
 
 def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | None]:
@@ -33,8 +33,8 @@ def classify(name: str, *, is_dir: bool = False) -> tuple[FileKind, Version | No
 
     The first provider that knows such a name decides; what none knows is OTHER.
     """
-    for each in all_providers():
-        kind, version = each.classify(name, is_dir=is_dir)
+    for provider in all_providers():
+        kind, version = provider.classify(name, is_dir=is_dir)
         if kind is not FileKind.OTHER:
             return kind, version
     return FileKind.OTHER, None
@@ -50,18 +50,18 @@ def provider_for(listing: Listing, root: str) -> Provider:
     Raises:
         UnsupportedProviderError: it is recognised, and cannot be read here; or none is recognised.
     """
-    found = next((each for each in all_providers() if each.detect(listing)), None)
-    if found is None or _is_unknown(listing):
-        known = ", ".join(each.spark_class for each in all_providers())
+    provider = next((item for item in all_providers() if item.detect(listing)), None)
+    if provider is None or _is_unknown(listing):
+        known = ", ".join(item.spark_class for item in all_providers())
         got = (listing.provider_class or "an unknown provider")[:200]
         raise UnsupportedProviderError(f"got state of {got}, expected one of {known}", root)
-    return found
+    return provider
 
 
 def _is_unknown(listing: Listing) -> bool:
     """Whether a class that nobody here knows is recorded, and no file is named as any names it."""
     recorded = listing.provider_class
-    if recorded is None or any(each.spark_class in recorded for each in all_providers()):
+    if recorded is None or any(provider.spark_class in recorded for provider in all_providers()):
         return False
     kinds = {file.kind for file in listing.files}
     return FileKind.OTHER in kinds and kinds.isdisjoint((FileKind.DELTA, FileKind.SNAPSHOT))
@@ -73,7 +73,7 @@ def provider_named(name: str) -> Provider:
     Raises:
         UnsupportedProviderError: this process has no such provider.
     """
-    for each in all_providers():
-        if each.name == name:
-            return each
+    for provider in all_providers():
+        if provider.name == name:
+            return provider
     raise UnsupportedProviderError(f"got a task for the provider {name!r}, which is not here")

@@ -141,10 +141,10 @@ class TaskFiles(Storage):
             return b"".join(self._between(*kept, LIMITS.chunk_bytes))
         content = super().read_range(relative, start, end)
         self._open_content()
-        place = self._content.seek(0, 2)
-        if place + len(content) <= MOST_SHARED_BYTES:
+        location = self._content.seek(0, 2)
+        if location + len(content) <= MOST_SHARED_BYTES:
             self._content.write(content)
-            self._ranges_kept[relative, start, end] = place, place + len(content)
+            self._ranges_kept[relative, start, end] = location, location + len(content)
         return content
 
     def _open_content(self) -> None:
@@ -177,12 +177,12 @@ class TaskFiles(Storage):
         if relative not in self._to_keep:
             yield from chunks
             return
-        start = place = self._content.seek(0, 2)
+        start = location = self._content.seek(0, 2)
         for chunk in chunks:
-            self._content.seek(place)
-            place += self._content.write(chunk)
+            self._content.seek(location)
+            location += self._content.write(chunk)
             yield chunk
-        self._kept[relative] = start, place
+        self._kept[relative] = start, location
 
     def request_upcoming(self, most: int) -> None:
         """Request files of the next tasks, until so many of them are under way."""

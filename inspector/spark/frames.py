@@ -54,8 +54,8 @@ class TableFunction:
     def __init__(self, table: DataTable) -> None:
         self._table = table
         self._own = {
-            name: FAILFAST if name == "mode" else each.default
-            for name, each in TableOptions.parameters().items()
+            name: FAILFAST if name == "mode" else item.default
+            for name, item in TableOptions.parameters().items()
             if name in table.options
         }
         self.__name__ = self.__qualname__ = table.name

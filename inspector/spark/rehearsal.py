@@ -49,14 +49,14 @@ def rehearse(
     Raises:
         StreamingQueryException: the query failed.
     """
-    place = Path(tempfile.mkdtemp(prefix="rehearsal-") if folder is None else folder).resolve()
+    location = Path(tempfile.mkdtemp(prefix="rehearsal-") if folder is None else folder).resolve()
     inputs = dict(rows) if isinstance(rows, Mapping) else {_ALONE: rows}
     streams: dict[str, DataFrame] = {}
     for name, frame in inputs.items():
-        path = str(place / f"{STAND_IN}{name}")
+        path = str(location / f"{STAND_IN}{name}")
         frame.coalesce(1).write.parquet(path)
         streams[name] = frame.sparkSession.readStream.schema(frame.schema).parquet(path)
-    checkpoint = str(place / "checkpoint")
+    checkpoint = str(location / "checkpoint")
     query = _started(start_query, streams, checkpoint)
     try:
         query.processAllAvailable()

@@ -121,7 +121,7 @@ class _Reader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         """One for each task, the heaviest first."""
-        return [_Part(i, each.spec) for i, each in enumerate(self._work)]
+        return [_Part(i, item.spec) for i, item in enumerate(self._work)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of one task."""
@@ -137,8 +137,8 @@ class _Reader(DataSourceReader):
 class _FilteringReader(_Reader):
     def pushFilters(self, filters: Sequence[Any]) -> Iterable[Any]:  # noqa: N802 - Spark's name
         """Leave out the tasks of other partitions; the filters stay Spark's to apply."""
-        for each in filters:
-            kept = _partitions_of(each)
+        for item in filters:
+            kept = _partitions_of(item)
             if kept is not None:
                 self._work = [
                     work
@@ -176,13 +176,13 @@ def _lowered(options: Mapping[str, str]) -> dict[str, str]:
 
 def _declared() -> dict[str, Parameter]:
     """Declared options by their names in this source."""
-    found: dict[str, Parameter] = {}
+    parameters: dict[str, Parameter] = {}
     tables = data_tables().values()
     names = {*_EVERY_TABLE, *(name for table in tables for name in table.options)}
-    for each in (*PART, *AT_VERSION, *RULES, *KEYS, *TableOptions.parameters().values()):
-        if each.name in names:
-            found[each.source] = each
-    return found
+    for item in (*PART, *AT_VERSION, *RULES, *KEYS, *TableOptions.parameters().values()):
+        if item.name in names:
+            parameters[item.source] = item
+    return parameters
 
 
 def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOptions]:
@@ -195,8 +195,8 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
     declared = _declared()
     _check_names(texts, declared)
     values: dict[str, Any] = {
-        each.name: _value(texts, source, each)
-        for source, each in declared.items()
+        item.name: _value(texts, source, item)
+        for source, item in declared.items()
         if source.lower() in texts
     }
     if "changeendbatchid" in texts:
@@ -233,9 +233,9 @@ def _check_names(texts: Mapping[str, str], declared: Mapping[str, Parameter]) ->
 def _check_table(texts: Mapping[str, str], declared: Mapping[str, Parameter]) -> None:
     """Every option that is given must be one of the table's."""
     tables, table = data_tables(), _table(texts)
-    fields = {source: each.name for source, each in declared.items()}
+    fields = {source: item.name for source, item in declared.items()}
     for source, name in {**fields, "changeEndBatchId": "from_batch"}.items():
-        having = [each.name for each in tables.values() if name in each.options]
+        having = [item.name for item in tables.values() if name in item.options]
         if source.lower() not in texts or table not in tables or name in _EVERY_TABLE:
             continue
         if table not in having:
@@ -280,7 +280,7 @@ def _word(texts: Mapping[str, str], source: str, words: Any) -> Any:
     try:
         return words(value.lower())
     except ValueError:
-        known = ", ".join(each.value for each in words)
+        known = ", ".join(word.value for word in words)
         raise _refused(source, value, known) from None
 
 

@@ -81,9 +81,9 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     tables = store_tasks(run, TableOptions(from_batch, raw), changes=what == "changes")
     inside = len(tables) > 1 or output.endswith("/")
     done = []
-    for place, tasks in tables.items():
+    for location, tasks in tables.items():
         frame = _engine(run).frame(run_typed, typed_schema(tasks[0]), work_of(tasks))
-        target = f"{output.rstrip('/')}/{table_name(place)}" if inside else output
+        target = f"{output.rstrip('/')}/{table_name(location)}" if inside else output
         with _engine(run).computing():
             done.append(_written(frame, target, form, force=force))
     return done
@@ -112,13 +112,13 @@ def _written(frame: DataFrame, target: str, form: str, *, force: bool) -> Writte
     counts = Observation()
     counted = _observed(frame, counts)
     _write(counted.where(~is_problem).drop(COLUMN), target, form, force=force)
-    found = counts.get if counted is not frame else None
+    result = counts.get if counted is not frame else None
     # Only where there are problems, or nobody knows, the files are read once more for them.
-    if found is not None and not found["problems"]:
-        return Written(target, found["rows"])
+    if result is not None and not result["problems"]:
+        return Written(target, result["rows"])
     texts = _done(frame, lambda: frame.where(is_problem).select(COLUMN).collect())
     problems = tuple(problem_of_text(row[0]) for row in texts)
-    return Written(target, None if found is None else found["rows"], problems)
+    return Written(target, None if result is None else result["rows"], problems)
 
 
 def _observed(frame: DataFrame, counts: Observation) -> DataFrame:

@@ -113,25 +113,25 @@ class _DdlParser:
         self._next = 0
         self._tokens: list[str] = []
         self._places: list[int] = []
-        place, end = 0, len(text.rstrip())
-        while place < end:
-            match = _TOKEN.match(text, place)
+        location, end = 0, len(text.rstrip())
+        while location < end:
+            match = _TOKEN.match(text, location)
             if match is None:
-                raise DecodeError(f"schema text is not DDL at character {place}")
+                raise DecodeError(f"schema text is not DDL at character {location}")
             self._tokens.append(match[match.lastgroup or 0])
             self._places.append(match.end() - len(self._tokens[-1]))
-            place = match.end()
+            location = match.end()
         self._places.append(end)
 
     def peek(self, ahead: int = 0) -> str:
         """A token to come, empty at the end."""
-        place = self._next + ahead
-        return self._tokens[place] if place < len(self._tokens) else ""
+        location = self._next + ahead
+        return self._tokens[location] if location < len(self._tokens) else ""
 
     def error(self, expected: str) -> DecodeError:
         got = self.peek()[:40] or "the end"
-        place = self._places[min(self._next, len(self._places) - 1)]
-        return DecodeError(f"schema text at character {place}: got {got!r}, expected {expected}")
+        location = self._places[min(self._next, len(self._places) - 1)]
+        return DecodeError(f"schema text at character {location}: got {got!r}, expected {expected}")
 
     def _take(self) -> str:
         self._next += 1

@@ -94,6 +94,6 @@ def _column(value: object) -> int | None:
 
 def _ordinals(value: object) -> tuple[int, ...]:
     """Distinct ordinals; empty if it is anything else."""
-    found = [_column(each) for each in value] if isinstance(value, list) else []
-    known = [each for each in found if each is not None]
-    return tuple(known) if len(known) == len(found) == len(set(known)) else ()
+    result = [_column(item) for item in value] if isinstance(value, list) else []
+    known = [item for item in result if item is not None]
+    return tuple(known) if len(known) == len(result) == len(set(known)) else ()

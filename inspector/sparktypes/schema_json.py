@@ -72,7 +72,7 @@ def _get(node: Any, key: str, kind: type[Any]) -> Any:
 
 
 def _struct(node: Any, _collations: Mapping[str, Any], _path: str, depth: int) -> DataType:
-    return StructType(tuple(_field(each, depth) for each in _get(node, "fields", list)))
+    return StructType(tuple(_field(item, depth) for item in _get(node, "fields", list)))
 
 
 def _field(node: Any, depth: int) -> StructField:
@@ -118,7 +118,7 @@ def to_json(data_type: DataType) -> str:
 
 def _node(data_type: DataType) -> Any:
     if isinstance(data_type, StructType):
-        return {"type": "struct", "fields": [_field_node(each) for each in data_type.fields]}
+        return {"type": "struct", "fields": [_field_node(field) for field in data_type.fields]}
     if isinstance(data_type, ArrayType):
         element = _node(data_type.element)
         null = data_type.contains_null

@@ -195,17 +195,17 @@ def unique_names(fields: Sequence[StructField]) -> list[str]:
     A number that a declared name already uses is passed over, so the result never collides, and
     the same fields always get the same names.
     """
-    taken = {each.name for each in fields}
+    taken = {item.name for item in fields}
     last: dict[str, int] = {}
     names = []
-    for each in fields:
-        name = each.name
+    for item in fields:
+        name = item.name
         if name in last:
             while name in taken:
-                last[each.name] += 1
-                name = f"{each.name}#{last[each.name]}"
+                last[item.name] += 1
+                name = f"{item.name}#{last[item.name]}"
             taken.add(name)
-        last.setdefault(each.name, 1)
+        last.setdefault(item.name, 1)
         names.append(name)
     return names
 
@@ -230,7 +230,7 @@ def unknown_type(data_type: DataType) -> str | None:
         return data_type.name if data_type.kind == UNKNOWN else None
     parts: tuple[DataType, ...] = ()
     if isinstance(data_type, StructType):
-        parts = tuple(each.data_type for each in data_type.fields)
+        parts = tuple(item.data_type for item in data_type.fields)
     elif isinstance(data_type, ArrayType):
         parts = (data_type.element,)
     elif isinstance(data_type, MapType):
@@ -242,12 +242,12 @@ def unknown_type(data_type: DataType) -> str | None:
 
 def field_at(schema: StructType, path: Sequence[int]) -> DataType | None:
     """The type of the field that ordinals lead to; None if they lead to none."""
-    found = storage_type(schema)
+    result = storage_type(schema)
     for ordinal in path:
-        if not isinstance(found, StructType) or not 0 <= ordinal < len(found.fields):
+        if not isinstance(result, StructType) or not 0 <= ordinal < len(result.fields):
             return None
-        found = storage_type(found.fields[ordinal].data_type)
-    return found
+        result = storage_type(result.fields[ordinal].data_type)
+    return result
 
 
 def is_int64(data_type: DataType | None) -> bool:

@@ -197,8 +197,8 @@ def _count_large(keys: TouchedKeys, more: list[dict[int, int]]) -> None:
         for counts, sizes in zip(
             more, (keys.key_size, values, keys.key_size + values), strict=True
         ):
-            large, found = np.unique(sizes[live & moved & (sizes >= _SMALL)], return_counts=True)
-            for size, count in zip(large.tolist(), found.tolist(), strict=True):
+            large, result = np.unique(sizes[live & moved & (sizes >= _SMALL)], return_counts=True)
+            for size, count in zip(large.tolist(), result.tolist(), strict=True):
                 counts[size] = counts.get(size, 0) + rows * count
                 if not counts[size]:
                     del counts[size]

@@ -61,8 +61,8 @@ def apply_snapshot(state: StateMap, blocks: Iterable[RecordBlock]) -> None:
             state.apply(kept.part(differ), kept=True)
     gone = np.flatnonzero(state.live[: len(seen)] & ~seen)
     for start in range(0, len(gone), _REMOVED_AT_ONCE):
-        some = gone[start : start + _REMOVED_AT_ONCE]
-        state.apply(_removals(state, some), kept=True)
+        part = gone[start : start + _REMOVED_AT_ONCE]
+        state.apply(_removals(state, part), kept=True)
 
 
 _REMOVED_AT_ONCE = 1 << 16

@@ -41,9 +41,9 @@ class Positions:
         if not len(self.sorted):
             return np.empty(0, np.int64), np.empty(0, np.int64)
         sought = positions_of(file_number, ordinals)
-        found = np.minimum(np.searchsorted(self.sorted, sought), len(self.sorted) - 1)
-        hit = np.flatnonzero(self.sorted[found] == sought)
-        return hit, found[hit]
+        result = np.minimum(np.searchsorted(self.sorted, sought), len(self.sorted) - 1)
+        hit = np.flatnonzero(self.sorted[result] == sought)
+        return hit, result[hit]
 
 
 class LastPuts:

@@ -178,8 +178,8 @@ class StateMap:
     @property
     def memory(self) -> int:
         """Bytes that the keys take."""
-        each = ROW.itemsize + (_WORD if self.tracking.clock_slot >= 0 else 0)
-        rows = self._keys * each + self._appeared.nbytes
+        item = ROW.itemsize + (_WORD if self.tracking.clock_slot >= 0 else 0)
+        rows = self._keys * item + self._appeared.nbytes
         return self.interner.nbytes + rows + sum(part.nbytes for part in self._touched)
 
     def _reserve(self, room: int) -> None:
@@ -324,8 +324,8 @@ class StateMap:
 
     def where(self, holds: Callable[[slice], Bools]) -> Int64s:
         """The ids for which something holds, portion by portion."""
-        found = [np.flatnonzero(holds(some)) + some.start for some in self.portions()]
-        return np.concatenate(found) if found else np.empty(0, np.int64)
+        result = [np.flatnonzero(holds(portion)) + portion.start for portion in self.portions()]
+        return np.concatenate(result) if result else np.empty(0, np.int64)
 
     # -- parts -------------------------------------------------------------------------------
 

@@ -68,8 +68,8 @@ class _Packed:
 
     def rows(self, start: int, end: int) -> _Packed:
         """Some of them."""
-        each = (self.kind, self.start, self.length, self.size, self.place)
-        return _Packed(*(column[start:end] for column in each))
+        item = (self.kind, self.start, self.length, self.size, self.place)
+        return _Packed(*(column[start:end] for column in item))
 
 
 class Blocks:
@@ -128,8 +128,8 @@ class Blocks:
             DecodeError: a block lies outside of the file, is corrupt or too large.
             OSError: it cannot be read.
         """
-        for some in handles:
-            for piece in self._pieces(some, piece_bytes):
+        for handle in handles:
+            for piece in self._pieces(handle, piece_bytes):
                 start = int(piece.offset[0])
                 length = int(piece.offset[-1] + piece.size[-1]) + TRAILER - start
                 data = read_exactly(self._source, start, length, what)
@@ -163,8 +163,8 @@ class Blocks:
         view = memoryview(data)
         pairs = zip(at.tolist(), end.tolist(), stored.tolist(), strict=True)
         for first, last, expected in pairs:
-            found = checksum(kind, view[first:last], data[last])
-            if (found + context(base, start + first)) & _MASK != expected:
+            result = checksum(kind, view[first:last], data[last])
+            if (result + context(base, start + first)) & _MASK != expected:
                 raise FrameError("a block does not match its checksum", offset=start + first)
 
     def _check_sizes(self, sizes: Int64s, places: Int64s) -> None:

@@ -91,12 +91,12 @@ def decompress(kind: int, block: bytes, size: int, offset: int) -> bytes:
         raise DecodeError(f"a block of compression type {kind}, which is not read", offset=offset)
     name, function = _FUNCTIONS[kind]
     try:
-        found = function(block, size)
+        result = function(block, size)
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise FrameError(f"{name} block: {error}", offset=offset) from error
-    if len(found) != size:
-        raise FrameError(f"{name} block of {len(found)} bytes, expected {size}", offset=offset)
-    return found
+    if len(result) != size:
+        raise FrameError(f"{name} block of {len(result)} bytes, expected {size}", offset=offset)
+    return result
 
 
 def _lz4(block: bytes, size: int) -> bytes:
@@ -136,10 +136,10 @@ def _content_size(frame: bytes) -> int:
     descriptor = frame[4]
     if not descriptor & (_ZSTD_KNOWN | _ZSTD_SINGLE) or descriptor & 3:
         return -1
-    place = 5 if descriptor & _ZSTD_SINGLE else 6
+    position = 5 if descriptor & _ZSTD_SINGLE else 6
     code = descriptor >> 6
-    found = int.from_bytes(frame[place : place + (1 << code)], "little")
-    return found + 256 if code == 1 else found
+    result = int.from_bytes(frame[position : position + (1 << code)], "little")
+    return result + 256 if code == 1 else result
 
 
 @cache

@@ -162,8 +162,8 @@ def _extended(data: bytes, version: int, start: int) -> Footer:
     if magic != _EXTENDED_MAGIC or reserved or not base:
         raise RecordError(f"no footer of format_version {version}", offset=start + 1)
     if data[0] != NO_CHECKSUM:
-        found = checksum(data[0], data[:5] + bytes(4) + data[9:-1], data[-1])
-        if (found + context(base, start)) & 0xFFFFFFFF != stored:
+        result = checksum(data[0], data[:5] + bytes(4) + data[9:-1], data[-1])
+        if (result + context(base, start)) & 0xFFFFFFFF != stored:
             raise RecordError("the footer does not match its checksum", offset=start)
     if start - TRAILER < size:
         raise TruncatedError(f"a metaindex of {size} bytes lies before byte 0", offset=start + 13)

@@ -75,13 +75,13 @@ class Index:
         )
         if not complete:
             raise RecordError("an index with impossible lengths", offset=handle.offset)
-        found = Handles(offset[:count].copy(), size[:count].copy())
+        handles = Handles(offset[:count].copy(), size[:count].copy())
         # Ascending, so that no block is read twice, whatever an index says.
-        ends = found.offset + found.size + TRAILER
-        wrong = np.flatnonzero(found.offset[1:] < ends[:-1])
+        ends = handles.offset + handles.size + TRAILER
+        wrong = np.flatnonzero(handles.offset[1:] < ends[:-1])
         if len(wrong):
-            self._check_ascending(int(ends[wrong[0]]), int(found.offset[wrong[0] + 1]))
-        return found
+            self._check_ascending(int(ends[wrong[0]]), int(handles.offset[wrong[0] + 1]))
+        return handles
 
     def _check_ascending(self, end: int, offset: int) -> None:
         if offset < end:

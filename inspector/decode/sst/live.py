@@ -85,7 +85,7 @@ def live_entries(
         DecodeError: a table is not what its format says; carries path and offset.
         OSError: it cannot be read.
     """
-    deletions = [each for table in tables for each in table.range_deletions()]
+    deletions = [range_deletion for table in tables for range_deletion in table.range_deletions()]
     merge = _Merge(Tombstones.of(deletions), limits, delimiter)
     held = min(limits.block_bytes, max(_LEAST_HELD, _HELD_BYTES // max(2 * len(tables), 1)))
     waiting = _by_first_key(tables)
@@ -112,8 +112,8 @@ def live_entries(
 
 def _by_first_key(tables: Sequence[Table]) -> deque[tuple[bytes, Table]]:
     keyed = [(table.first_key(), table) for table in tables]
-    found = [(key, table) for key, table in keyed if key is not None]
-    return deque(sorted(found, key=lambda each: each[0]))
+    result = [(key, table) for key, table in keyed if key is not None]
+    return deque(sorted(result, key=lambda each: each[0]))
 
 
 class _Run:
@@ -248,9 +248,9 @@ class _Merge:
                 )
                 return
         blocks = [_part(run.block, run.at, end) for run, end in parts if run.block is not None]
-        found = self._resolved(blocks, [run.table for run, _ in parts])
-        if found.count:
-            yield found
+        result = self._resolved(blocks, [run.table for run, _ in parts])
+        if result.count:
+            yield result
 
     def _resolved(self, blocks: list[EntryBlock], tables: list[Table]) -> LiveBlock:
         all_of_them = _joined(blocks)
@@ -344,9 +344,9 @@ class Tombstones:
     def of(cls, deletions: Iterable[RangeDeletion]) -> Tombstones:
         """What these delete together."""
         ranges = list(_disjoint(deletions))
-        bounds = [bound for each in ranges for bound in (each.start, each.end)]
+        bounds = [bound for item in ranges for bound in (item.start, item.end)]
         length = np.array([len(bound) for bound in bounds], np.int64)
-        sequence = np.array([each.sequence for each in ranges], np.int64)
+        sequence = np.array([item.sequence for item in ranges], np.int64)
         return cls(b"".join(bounds), np.cumsum(length) - length, length, sequence)
 
     def __len__(self) -> int:
@@ -355,14 +355,16 @@ class Tombstones:
 
 def _disjoint(deletions: Iterable[RangeDeletion]) -> Iterator[RangeDeletion]:
     """The ranges between neighbouring bounds, with the newest deletion that covers each."""
-    pending = sorted((each for each in deletions if each.start < each.end), key=lambda e: e.start)
-    bounds = sorted({bound for each in pending for bound in (each.start, each.end)})
+    pending = sorted(
+        (deletion for deletion in deletions if deletion.start < deletion.end), key=lambda e: e.start
+    )
+    bounds = sorted({bound for deletion in pending for bound in (deletion.start, deletion.end)})
     covering: list[tuple[int, bytes]] = []  # the newest first: minus its sequence number, its end
-    place = 0
+    position = 0
     for start, end in pairwise(bounds):
-        while place < len(pending) and pending[place].start <= start:
-            heapq.heappush(covering, (-pending[place].sequence, pending[place].end))
-            place += 1
+        while position < len(pending) and pending[position].start <= start:
+            heapq.heappush(covering, (-pending[position].sequence, pending[position].end))
+            position += 1
         while covering and covering[0][1] <= start:
             heapq.heappop(covering)
         if covering:

@@ -132,13 +132,13 @@ class Metaindex:
     def __init__(self, blocks: Blocks, footer: Footer) -> None:
         self._blocks, self._footer = blocks, footer
         self._handles: dict[str, Handle] = {}
-        place = footer.metaindex.offset
+        position = footer.metaindex.offset
         block = blocks.read(footer.metaindex, "metaindex", _META_BYTES)
-        for key, value in block_entries(block, place):
+        for key, value in block_entries(block, position):
             name = key.decode("utf-8", "replace")
             if name in self._handles:
-                raise RecordError(f"the metaindex has {name[:80]!r} twice", offset=place)
-            self._handles[name] = read_handle(Varints(value, place))
+                raise RecordError(f"the metaindex has {name[:80]!r} twice", offset=position)
+            self._handles[name] = read_handle(Varints(value, position))
 
     def __getitem__(self, name: str) -> Handle | None:
         """Where a meta block lies, None if there is none."""
@@ -170,10 +170,12 @@ class Metaindex:
 def _properties(
     numbers: Mapping[str, int], texts: Mapping[str, bytes], format_version: int
 ) -> TableProperties:
-    known: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
+    properties: dict[str, Any] = {field: numbers.get(name, 0) for name, field in _FIELDS.items()}
     for name, field_name in _TEXT_FIELDS.items():
-        known[field_name] = texts.get(name, b"").decode("utf-8", "replace")
-    return TableProperties(**known, format_version=format_version, numbers=numbers, texts=texts)
+        properties[field_name] = texts.get(name, b"").decode("utf-8", "replace")
+    return TableProperties(
+        **properties, format_version=format_version, numbers=numbers, texts=texts
+    )
 
 
 _UINT32 = struct.Struct("<I")
@@ -193,11 +195,11 @@ def block_entries(block: bytes, offset: int) -> Iterator[tuple[bytes, bytes]]:
     key = b""
     while varints.left:
         start = varints.place
-        shared, rest = varints.next("shared key"), varints.next("rest of a key")
+        shared, remainder = varints.next("shared key"), varints.next("rest of a key")
         length = varints.next("length of a value")
         if shared > len(key):
             raise RecordError("an entry shares more than the key before", offset=offset + start)
-        key = key[:shared] + varints.bytes(rest, "key")
+        key = key[:shared] + varints.bytes(remainder, "key")
         yield key, varints.bytes(length, "value")
 
 

@@ -138,15 +138,15 @@ class Table:
     def _from(self, start: bytes) -> Iterator[Handles]:
         """The handles of the index from the last block on that begins below a key."""
         groups = self._index.handles()
-        some = Handles.none()
+        part = Handles.none()
         for following in groups if start else ():
             if not len(following.offset) or self._first_key_at(following, 0) >= start:
                 groups = chain((following,), groups)
                 break
-            some = following
-        blocks = range(len(some.offset))
-        first = bisect_left(blocks, start, key=partial(self._first_key_at, some))
-        yield some.since(max(first - 1, 0))
+            part = following
+        blocks = range(len(part.offset))
+        first = bisect_left(blocks, start, key=partial(self._first_key_at, part))
+        yield part.since(max(first - 1, 0))
         yield from groups
 
     def _first_key_at(self, some: Handles, index: int) -> bytes:
@@ -183,18 +183,18 @@ class Table:
         Raises:
             DecodeError: the table has it.
         """
-        properties, place = self.properties, self._metaindex_offset
+        properties, position = self.properties, self._metaindex_offset
         if properties.comparator not in COMPARATORS:
             raise DecodeError(
                 f"keys ordered by {properties.comparator[:80]!r}, expected {COMPARATORS[1]}",
-                offset=place,
+                offset=position,
             )
         if self._meta[DICTIONARY] is not None:
-            raise DecodeError("blocks compressed with a dictionary are not read", offset=place)
+            raise DecodeError("blocks compressed with a dictionary are not read", offset=position)
         if INGESTED in properties.numbers:
             raise DecodeError(
                 "a table that was made to be ingested: its sequence number is not in it",
-                offset=place,
+                offset=position,
             )
 
 

@@ -33,11 +33,11 @@ class Varints:
         """
         data, start = self._data, self.place
         value = bits = 0
-        for place in range(start, min(len(data), start + 10)):
-            value |= (data[place] & ~_HIGH) << bits
+        for position in range(start, min(len(data), start + 10)):
+            value |= (data[position] & ~_HIGH) << bits
             bits += 7
-            if data[place] < _HIGH:
-                self.place = place + 1
+            if data[position] < _HIGH:
+                self.place = position + 1
                 if value >> _MOST_BITS:
                     break
                 return value

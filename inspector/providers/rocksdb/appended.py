@@ -33,18 +33,18 @@ def with_tables(
         DecodeError: a snapshot does not say which.
     """
     shared = (FileKind.TABLE, FileKind.TABLE_LOG)
-    there = {"/".join(f.path.rsplit("/", 2)[1:]): f for f in files if f.kind in shared}
-    found: dict[str, StoreFile] = {}
+    entry = {"/".join(f.path.rsplit("/", 2)[1:]): f for f in files if f.kind in shared}
+    result: dict[str, StoreFile] = {}
     for file in chosen:
         if file.kind is FileKind.SNAPSHOT:
             snapshot = read_snapshot(storage, file)
             for table in (*snapshot.tables, *snapshot.logs):
-                if table.name not in there:
+                if table.name not in entry:
                     raise MissingVersionError(
                         f"{table.name} is missing, which the snapshot consists of", file.path
                     )
-                found[table.name] = there[table.name]
-    return (*chosen, *with_side_files(found.values(), files))
+                result[table.name] = entry[table.name]
+    return (*chosen, *with_side_files(result.values(), files))
 
 
 def changelog_form(

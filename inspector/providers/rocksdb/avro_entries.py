@@ -103,10 +103,10 @@ class AvroEntries:
             raise RecordError("a part longer than what it lies in")
         prefix = _record(data[_SIZE_BYTES : _SIZE_BYTES + size], has_id=False)
         first = _VERSION + self._first(prefix)
-        rest = data[_SIZE_BYTES + size :]
+        remainder = data[_SIZE_BYTES + size :]
         behind = b""
         if self._rest.schema.fields:
-            behind = _VERSION + self._rest.unsafe_row(_record(rest, has_id=True))
+            behind = _VERSION + self._rest.unsafe_row(_record(remainder, has_id=True))
         return len(first).to_bytes(_SIZE_BYTES, "little") + first + behind
 
     def _first(self, record: bytes) -> bytes:
@@ -143,8 +143,8 @@ class AvroEntries:
         if self.encoder.kind is not KeyEncoding.RANGE:
             raise DecodeError(f"keys of Avro are arranged by {self.encoder.name!r}")
         ordered = set(self.encoder.ordinals)
-        others = [column for at, column in enumerate(self.key.fields) if at not in ordered]
-        return AvroRows(StructType(tuple(others)))
+        columns = [column for at, column in enumerate(self.key.fields) if at not in ordered]
+        return AvroRows(StructType(tuple(columns)))
 
     # -- values ------------------------------------------------------------------------------
 
@@ -153,12 +153,12 @@ class AvroEntries:
             return self._row(data)
         whole = Spans(np.zeros(1, np.int64), np.array([len(data)], np.int64))
         parts = pieces_of(data, whole, self.delimiter_bytes, self.checksum_bytes)
-        found = bytearray()
+        result = bytearray()
         for start, size in zip(*(part.tolist() for part in parts.pieces), strict=True):
-            if found:
-                found += bytes(self.delimiter_bytes)
-            found += self._piece(data[start : start + size])
-        return bytes(found)
+            if result:
+                result += bytes(self.delimiter_bytes)
+            result += self._piece(data[start : start + size])
+        return bytes(result)
 
     def _piece(self, data: bytes) -> bytes:
         """One row of a list, with what lies before it."""
@@ -175,14 +175,14 @@ class AvroEntries:
         return _VERSION + self._of_id(_schema_id(data)).unsafe_row(record)
 
     def _of_id(self, schema_id: int) -> AvroRows:
-        found = self._by_id.get(schema_id)
-        if found is None:
+        result = self._by_id.get(schema_id)
+        if result is None:
             written = self.written_values.get(schema_id)
             if written is None:
                 known = ", ".join(map(str, sorted(self.written_values))) or "none"
                 raise DecodeError(f"got Avro by the schema {schema_id}, expected one of {known}")
-            found = self._by_id[schema_id] = AvroRows(self.value, written)
-        return found
+            result = self._by_id[schema_id] = AvroRows(self.value, written)
+        return result
 
     @cached_property
     def _by_id(self) -> dict[int, AvroRows]:

@@ -87,17 +87,17 @@ class ListLengths:
             room = len(self._keys) + _GROWN_BY
             self._lengths = longer(self._lengths, room).astype(np.int32, copy=False)
         lengths = self._lengths
-        found: Int32s = np.empty(len(ids), np.int32)
+        result: Int32s = np.empty(len(ids), np.int32)
         if len(np.unique(ids)) == len(ids):
-            found[:] = lengths[ids]
-            lengths[ids] = np.where(merged, found + counts, counts)
-            return found
+            result[:] = lengths[ids]
+            lengths[ids] = np.where(merged, result + counts, counts)
+            return result
         for at, (key, adds, more) in enumerate(
             zip(ids.tolist(), merged.tolist(), counts.tolist(), strict=True)
         ):
-            found[at] = lengths[key]
+            result[at] = lengths[key]
             lengths[key] = lengths[key] + more if adds else more
-        return found
+        return result
 
 
 def _places(before: Int64s, merged: Bools, counts: Int64s) -> Places:

@@ -47,8 +47,8 @@ class RocksDbProvider(Provider):
         """Changelogs, snapshots and what lies beside them; its two folders of shared files."""
         if is_dir:
             return folder_kind(name), None
-        found = parse_name(name)
-        return (found.kind, found.version) if found else classify_side_file(name)
+        result = parse_name(name)
+        return (result.kind, result.version) if result else classify_side_file(name)
 
     def detect(self, listing: Listing) -> bool:
         """By the recorded class; by any file of its own if none is recorded."""
@@ -175,24 +175,24 @@ def _known(
     lineage: Lineage,
 ) -> dict[int, str | None]:
     """The id of each version's attempt that counts."""
-    found: dict[int, str | None] = {}
+    result: dict[int, str | None] = {}
     by_lineage: dict[int, str] = {}
     for version in sorted(attempts, reverse=True):
         of_version = attempts[version]
         logged = committed.get(version)
         if logged is not None:
             # None of them: whatever is there was never committed.
-            found[version] = next((each for each in of_version if each in logged), "")
+            result[version] = next((each for each in of_version if each in logged), "")
         elif len(of_version) == 1:
-            found[version] = next(iter(of_version))
+            result[version] = next(iter(of_version))
         elif by_lineage.get(version) in of_version:
-            found[version] = by_lineage[version]
+            result[version] = by_lineage[version]
         else:
-            found[version] = max(of_version, key=lambda each: _written(of_version[each]))
+            result[version] = max(of_version, key=lambda each: _written(of_version[each]))
         if _needed(attempts, version, committed, by_lineage):
-            changelog = _changelog(of_version.get(found[version], ()))
+            changelog = _changelog(of_version.get(result[version], ()))
             by_lineage |= {} if changelog is None else lineage(changelog)
-    return found
+    return result
 
 
 def _needed(
@@ -202,7 +202,7 @@ def _needed(
     by_lineage: Mapping[int, str],
 ) -> bool:
     """Whether the version before has several attempts of which nothing is known yet."""
-    before = [each for each in attempts if each < version]
+    before = [item for item in attempts if item < version]
     newest = max(before, default=None)
     return (
         newest is not None

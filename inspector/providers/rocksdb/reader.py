@@ -76,8 +76,8 @@ class RocksDbReader(FileReader):
             self._lists.begin(file.path, file.version or 0, snapshot=snapshot)
         encoding = self._how(file)
         records = 0
-        for found in self._in_turn(file, encoding.family):
-            block = decode_block(found, records, encoding, self._lists)
+        for result in self._in_turn(file, encoding.family):
+            block = decode_block(result, records, encoding, self._lists)
             if block is not None:
                 records += block.count
                 yield block
@@ -113,9 +113,9 @@ class RocksDbReader(FileReader):
         return turns.blocks(file.path, read, again)
 
     def _changelog(self, file: StoreFile) -> Iterator[Scanned]:
-        head, found = read_changelog(self.raw_blocks(file))
+        head, result = read_changelog(self.raw_blocks(file))
         self._check_lineage(file, head)
-        yield from found
+        yield from result
 
     def _check_lineage(self, file: StoreFile, head: ChangelogHead) -> None:
         """What a changelog says that it is based on, held against its own version."""
@@ -129,12 +129,17 @@ class RocksDbReader(FileReader):
         """The entries of a snapshot: all, or those of a column family with others around them."""
         self._summed.add(file.path)  # every part of its archive has one, and every block of a table
         snapshot = self._snapshot(file)
-        for each in live_blocks(self._storage, file, snapshot, self._options, family):
-            self.raw_bytes += int(each.key_length.sum() + each.value_length.sum())
+        for live_block in live_blocks(self._storage, file, snapshot, self._options, family):
+            self.raw_bytes += int(live_block.key_length.sum() + live_block.value_length.sum())
             spans = np.stack(
-                [each.key_offset, each.key_length, each.value_offset, each.value_length]
+                [
+                    live_block.key_offset,
+                    live_block.key_length,
+                    live_block.value_offset,
+                    live_block.value_length,
+                ]
             )
-            yield Scanned(each.buffer, 0, 0, spans, None)
+            yield Scanned(live_block.buffer, 0, 0, spans, None)
 
     def _snapshot(self, file: StoreFile) -> Snapshot:
         known = self._storage.known
@@ -145,8 +150,8 @@ class RocksDbReader(FileReader):
             elif self._checks.sides_of(file):
                 self.check(file)
             known[file.path] = read_snapshot(self._storage, file, content)
-        found: Snapshot = known[file.path]
-        return found
+        snapshot: Snapshot = known[file.path]
+        return snapshot
 
     # -- encoding ----------------------------------------------------------------------------
 
@@ -282,23 +287,23 @@ def open_tables(storage: Storage, file: StoreFile, snapshot: Snapshot) -> list[T
         OSError: the storage does not answer.
     """
     folder = file.path.rpartition("/")[0]
-    return [_open(storage, file, folder, each) for each in snapshot.tables]
+    return [_open(storage, file, folder, table) for table in snapshot.tables]
 
 
 def _open(storage: Storage, file: StoreFile, folder: str, table: TableFile) -> Table:
     path = f"{folder}/{table.name}"
     known = storage.known if isinstance(storage, TaskFiles) else {}
-    there = known[path] if path in known else storage.stat(storage.relative(path))
-    known[path] = there
+    entry = known[path] if path in known else storage.stat(storage.relative(path))
+    known[path] = entry
     expected = "" if table.size is None else f" of {table.size:,} bytes"
-    if there is None or there.is_dir:
+    if entry is None or entry.is_dir:
         raise DecodeError(f"it names the table file {table.name}{expected}, which is missing").at(
             file.path
         )
-    if table.size is not None and there.size != table.size:
+    if table.size is not None and entry.size != table.size:
         raise DecodeError(
-            f"got a table file of {there.size:,} bytes, expected one{expected} by "
+            f"got a table file of {entry.size:,} bytes, expected one{expected} by "
             f"{file.path.rpartition('/')[2]}"
         ).at(path)
-    found = replace(file, path=path, kind=FileKind.TABLE, version=None, size=there.size)
-    return open_table(StorageSource(storage, found), path)
+    result = replace(file, path=path, kind=FileKind.TABLE, version=None, size=entry.size)
+    return open_table(StorageSource(storage, result), path)

@@ -105,8 +105,8 @@ def decode_block(
             return _lists(found, first_record, entries, encoding, lists)
         return _rows(found, first_record, entries, encoding)
     except (RecordError, RowError) as error:
-        place = None if error.offset is None else error.offset + found.raw_offset
-        raise RecordError(_raw(error.message), offset=place) from None
+        location = None if error.offset is None else error.offset + found.raw_offset
+        raise RecordError(_raw(error.message), offset=location) from None
 
 
 def _require_single(entries: _Entries) -> None:
@@ -189,10 +189,10 @@ def _checked(
 
 def _matches(buffer: bytes, sum_at: int, *covered: tuple[int, int]) -> bool:
     (expected,) = _CHECKSUM.unpack_from(buffer, sum_at)
-    found = 0
+    result = 0
     for start, size in covered:
-        found = google_crc32c.extend(found, buffer[start : start + size])
-    return bool(found == expected)
+        result = google_crc32c.extend(result, buffer[start : start + size])
+    return bool(result == expected)
 
 
 def _rows(found: Scanned, first_record: int, entries: _Entries, encoding: Encoding) -> RecordBlock:
@@ -201,12 +201,12 @@ def _rows(found: Scanned, first_record: int, entries: _Entries, encoding: Encodi
     if encoding.keys.in_place:
         keys = plain_rows(found.buffer, entries.keys)
         buffer, key_at, key_size = found.buffer, *keys
-        places = None if encoding.avro is None else entries.places + found.raw_offset
+        locations = None if encoding.avro is None else entries.places + found.raw_offset
     else:
         rows = encoding.keys.rows(found.buffer, entries.keys)
         buffer, key_at, key_size = rows.data + found.buffer, rows.offsets, rows.lengths
         value_at = value_at + len(rows.data)
-        places = entries.places + found.raw_offset
+        locations = entries.places + found.raw_offset
     return RecordBlock(
         buffer,
         first_record,
@@ -217,7 +217,7 @@ def _rows(found: Scanned, first_record: int, entries: _Entries, encoding: Encodi
         value_size,
         checksum_mismatches=entries.wrong,
         puts_only=not entries.removed.any(),
-        places=places,
+        places=locations,
     )
 
 
@@ -239,7 +239,9 @@ def _lists(
     owners, values = _elements(buffer, entries, encoding)
     counts = np.bincount(owners, minlength=len(entries.removed))
     places: Places = lists.apply(buffer, entries.keys, entries.merged, counts)
-    columns = [each.taken(places.entries) for each in encoding.keys.columns(buffer, entries.keys)]
+    columns = [
+        column.taken(places.entries) for column in encoding.keys.columns(buffer, entries.keys)
+    ]
     rows: Rows = composed(buffer, [*columns, constant(places.indices)], len(places.entries))
     put = places.elements >= 0
     value_at = np.full(len(put), 0, np.int64)

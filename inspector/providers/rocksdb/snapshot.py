@@ -251,14 +251,14 @@ class StorageSource:
         return whole[start : start + end - offset]
 
     def _piece(self, number: int) -> bytes:
-        found = self._pieces.get(number)
-        if found is None:
+        piece = self._pieces.get(number)
+        if piece is None:
             start = number * PIECE_BYTES
             end = min(start + PIECE_BYTES, self.size)
-            found = self._storage.read_range(self._relative, start, end)
-            self._pieces[number] = found
+            piece = self._storage.read_range(self._relative, start, end)
+            self._pieces[number] = piece
             if len(self._pieces) > _KEPT:
                 self._pieces.popitem(last=False)
         else:
             self._pieces.move_to_end(number)
-        return found
+        return piece

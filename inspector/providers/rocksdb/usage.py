@@ -23,18 +23,18 @@ def shared_files(storage: Storage, files: Sequence[StoreFile]) -> SharedFiles:
         files: all files in the folder.
     """
     usage = _Usage(storage, files)
-    found: list[SnapshotFiles] = []
+    result: list[SnapshotFiles] = []
     older: set[str] = set()
     snapshots = [file for file in files if file.kind is FileKind.SNAPSHOT]
     for file in sorted(snapshots, key=lambda each: each.version or 0):
         snapshot = usage.read(file)
         if snapshot is not None:
-            found.append(usage.describe(file, snapshot, older, oldest=not found))
+            result.append(usage.describe(file, snapshot, older, oldest=not result))
             older |= {table.name for table in snapshot.tables}
     for file in files:
         if file.kind is FileKind.ABANDONED and file.path.endswith(_SNAPSHOT):
             usage.read(file)
-    return SharedFiles(tuple(found), usage.orphans(), tuple(usage.problems))
+    return SharedFiles(tuple(result), usage.orphans(), tuple(usage.problems))
 
 
 class _Usage:
@@ -81,8 +81,8 @@ class _Usage:
         new = [table for table in snapshot.tables if table.name not in older]
         contents: Contents | None = Contents()
         for table in snapshot.tables:
-            one = self._of_table(table.name)
-            contents = None if one is None or contents is None else contents + one
+            item = self._of_table(table.name)
+            contents = None if item is None or contents is None else contents + item
         counted = snapshot.keys >= 0
         return SnapshotFiles(
             file=file,
