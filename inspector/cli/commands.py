@@ -12,7 +12,6 @@ import click
 from inspector.analyses.shared.declare import Analysis
 from inspector.analyses.shared.fleet import means_many
 from inspector.analyses.shared.run import Run
-from inspector.cli.audit_history import History, history_options
 from inspector.cli.command import code_of, failing_on, write_report
 from inspector.cli.config_file import say_files
 from inspector.cli.options import (
@@ -26,7 +25,7 @@ from inspector.cli.options import (
     report_options,
 )
 from inspector.cli.pages import Pages, page_options
-from inspector.cli.writing import outside
+from inspector.cli.writing import history_options, outside, record_of
 from inspector.render.formats import OF_VERDICTS
 from inspector.render.report import Report
 
@@ -85,17 +84,17 @@ def _report(analysis: Analysis, parsed: dict[str, Any]) -> None:
     pages = Pages(analysis, parsed)
     if pages.wanted:
         own["page"] = True
-    history = History(analysis, parsed)
-    own |= history.known
+    record = record_of(analysis, parsed, own)
     report = analysis.function(*arguments, options, **own)
     pages.add(report)
-    history.add(report)
     fail_on = parsed.get("fail_on", NEVER)
     if output in analysis.formats:
         _write_parquet(report, parsed)
         sys.exit(code_of(report, fail_on))
     pages.write()
-    history.write()
+    if record is not None:
+        record.add(report)
+        record.write()
     write_report(failing_on(report, fail_on), parsed)
     sys.exit(code_of(report, fail_on))
 

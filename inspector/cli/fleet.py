@@ -19,13 +19,12 @@ from inspector.analyses.shared.gating import read_baseline
 from inspector.analyses.shared.options import Options
 from inspector.analyses.shared.run import Run
 from inspector.checkpoint.search import Found, is_pattern
-from inspector.cli.audit_history import History
 from inspector.cli.command import code_of, failing_on
 from inspector.cli.exits import Exit, exit_of
 from inspector.cli.options import NEVER, api_options, own_options
 from inspector.cli.pages import HTML, Pages
 from inspector.cli.terminal import display_of
-from inspector.cli.writing import destination, outside, write
+from inspector.cli.writing import destination, outside, record_of, write
 from inspector.credentials import redact
 from inspector.exceptions import OUT_OF_MEMORY, InspectorError
 from inspector.plain_text import escape
@@ -48,7 +47,9 @@ def write_fleet(analysis: Analysis, parsed: dict[str, Any]) -> NoReturn:
     pages = Pages(analysis, parsed, many=True)
     options = api_options(parsed, analysis.shared)
     found = find_all(parsed["paths"], options, recursive=parsed["recursive"])
-    places: Iterable[Found] = _checked(found, (parsed["output_file"], parsed.get("html")))
+    places: Iterable[Found] = _checked(
+        found, [parsed.get(name) for name in ("output_file", "html", "history")]
+    )
     if not parsed["recursive"] and not any(map(is_pattern, parsed["paths"])):
         places = list(places)
     with Spool() as spool:
@@ -88,8 +89,7 @@ class _Fleet:
         self._analysis = analysis
         self._own = own_options(analysis, parsed) | ({"page": True} if pages.wanted else {})
         self._pages = pages
-        self._history = History(analysis, parsed)
-        self._own |= self._history.known
+        self._record = record_of(analysis, parsed, self._own)
         self._fail_on: str = parsed.get("fail_on", NEVER)
         self._form = form
         self._at_once: int | None = parsed["at_once"]
@@ -103,7 +103,8 @@ class _Fleet:
             self._found.append((report.checkpoint, report.summary.get("query_id")))
             report = failing_on(report, self._fail_on)
             self._pages.add(report)
-            self._history.add(report)
+            if self._record is not None:
+                self._record.add(report)
             return self._form.member(report, lambda: code_of(report, self._fail_on))
 
         for outcome in run_all(places, options, make, self._at_once):
@@ -114,7 +115,6 @@ class _Fleet:
         assert error is not None
         self._found.append((path, None))
         self._pages.fail(path, error)
-        self._history.fail(path, error)
         code = exit_of(error)
         kind = error.slug if isinstance(error, InspectorError) else type(error).__name__
         message = redact(str(error))
@@ -122,13 +122,16 @@ class _Fleet:
             message = OUT_OF_MEMORY
         if code is Exit.INTERNAL:
             message = redact(f"internal error: {type(error).__name__}: {error}")
+        if self._record is not None:
+            self._record.fail(path, message)
         click.echo(f"error: {escape(message)}", err=True)
         message = message.removeprefix(f"{path}: ")
         return self._form.failure(path, message, kind, code)
 
     def remember(self) -> None:
         """Add what was found to the history, if there is one."""
-        self._history.write()
+        if self._record is not None:
+            self._record.write()
 
     def gone(self, baseline: str | None) -> list[str]:
         """Checkpoints of the baseline that were not found."""

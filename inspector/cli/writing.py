@@ -7,16 +7,20 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
+from inspector.analyses.shared.declare import Analysis
 from inspector.checkpoint.urls import is_local, translate
 from inspector.cli.partial_files import is_written_through, partial_file, real_target
 from inspector.credentials import without_known
+
+if TYPE_CHECKING:
+    from inspector.analyses.shared.audit_history import Record
 
 
 def outside(checkpoint: str, output: str) -> None:
@@ -38,6 +42,43 @@ def outside(checkpoint: str, output: str) -> None:
         inside = f"{target.target}/".startswith(f"{root.target.rstrip('/')}/")
     if inside:
         raise click.UsageError(f"{output} lies in the checkpoint, which is never written to")
+
+
+def history_options(analysis: Analysis) -> Iterator[click.Option]:
+    """The option of a command whose reports are remembered."""
+    if analysis.remembered:
+        yield click.Option(
+            ["--history"],
+            metavar="PATH",
+            help="Add what was found to a table of Parquet files in this folder, on any storage; "
+            "inspector trend PATH says what it shows.",
+        )
+
+
+def record_of(analysis: Analysis, parsed: Mapping[str, Any], own: dict[str, Any]) -> Record | None:
+    """What a run adds to a history; None without ``--history``.
+
+    Args:
+        analysis: that runs.
+        parsed: what the command line has.
+        own: keywords of the analysis, to which those are added that the history knows.
+
+    Raises:
+        click.UsageError: the history would lie in a checkpoint.
+        OSError: it cannot be read.
+    """
+    place = parsed["history"] if analysis.remembered else None
+    if place is None:
+        return None
+    from inspector.analyses.shared.audit_history import Proofs, Record  # noqa: PLC0415 - for few
+
+    for path in parsed["paths"]:
+        outside(path, place)
+    options = dict(parsed["storage_option"] or {})
+    if own.get("subset") is not None:
+        own["proofs"] = Proofs.in_history(place, options)
+    newest = parsed["batch"] is None and parsed["state_version"] is None
+    return Record(place, options, analysis.name, is_newest=newest)
 
 
 @contextmanager

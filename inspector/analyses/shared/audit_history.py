@@ -174,6 +174,39 @@ def append(path: str, rows: Sequence[Row], options: Mapping[str, str]) -> None:
         Destination(path, options).write(name, [content.getvalue()])
 
 
+class Record:
+    """The rows of one run, which are added to a history at its end.
+
+    Args:
+        path, options: of the history.
+        command: that runs.
+        is_newest: it judges the newest batches, and none that its user chose.
+    """
+
+    def __init__(
+        self, path: str, options: Mapping[str, str], command: str, *, is_newest: bool
+    ) -> None:
+        self._place, self._command, self._is_newest = (path, options), command, is_newest
+        self._audited = datetime.now(timezone.utc)
+        self._rows: list[Row] = []
+
+    def add(self, report: Report) -> None:
+        """Note the rows of a report."""
+        self._rows += rows_of(report, self._audited, is_newest=self._is_newest)
+
+    def fail(self, checkpoint: str, message: str) -> None:
+        """Note a checkpoint of which nothing could be read."""
+        self._rows.append(failed_row(checkpoint, message, self._command, self._audited))
+
+    def write(self) -> None:
+        """Add the rows to the history.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        append(self._place[0], self._rows, self._place[1])
+
+
 def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
     """All rows of a history; None if there is no audit yet.
 
