@@ -63,13 +63,15 @@ def measure() -> Pace:
 def _write(folder: Path, version: int, records: int, random: np.random.Generator) -> StoreFile:
     """A delta of rows of three numbers: keys at random, values that grow."""
     row = 8 + 8 * 3
-    record = np.zeros(records, [("k", ">i4"), ("key", "V", row), ("v", ">i4"), ("value", "V", row)])
+    bytes_of = f"V{row}"
+    names = [("k", ">i4"), ("key", bytes_of), ("v", ">i4"), ("value", bytes_of)]
+    record = np.zeros(records, names)
     record["k"] = record["v"] = row
     cells = np.zeros((records, 2, 4), "<i8")
     cells[:, 0, 1] = random.integers(0, 1 << 40, records)
     cells[:, 1, 1] = np.arange(records)
     cells[:, 1, 2] = 1_700_000_000_000_000
-    packed = np.ascontiguousarray(cells).view(np.dtype(("V", row))).reshape(records, 2)
+    packed = cells.reshape(records, -1).view(bytes_of).reshape(records, 2)
     record["key"], record["value"] = packed[:, 0], packed[:, 1]
     content = record.tobytes() + struct.pack(">i", -1)
     path = folder / f"version-{version}"
@@ -77,17 +79,22 @@ def _write(folder: Path, version: int, records: int, random: np.random.Generator
     return StoreFile(str(path), FileKind.DELTA, Version(version), path.stat().st_size)
 
 
-def _seconds(folder: str, files: list[StoreFile]) -> float:
-    """Processor time of an audit of files, as versions from 1 on."""
+def _task(folder: str, files: list[StoreFile]) -> Task:
+    """A partition with files, as versions from 1 on."""
     numbered = tuple(
         StoreFile(file.path, file.kind, Version(i), file.size) for i, file in enumerate(files, 1)
     )
     schema = to_json(parse_ddl(_SCHEMA))
     store = StoreTask("default", numbered, key_schema=schema, value_schema=schema)
     codecs = dict.fromkeys(range(1, len(files) + 1), _CODEC)
-    task = Task(
+    return Task(
         folder, folder, {}, 0, 0, len(files), (store,), codecs=codecs, request=Request(fit=True)
     )
+
+
+def _seconds(folder: str, files: list[StoreFile]) -> float:
+    """Processor time of an audit of such a partition."""
+    task = _task(folder, files)
     start = time.thread_time()
     for batch in run_tasks([task_batch(task.to_json(), 0)]):
         del batch

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pytest
 
+from inspector.estimates import pace
 from inspector.estimates.pace import Pace, measure
+from inspector.facts.checks import ReadProblem
+from inspector.facts.registry import facts_in
+from inspector.facts.versions import VersionFacts
+from inspector.passes.run import run_tasks
+from inspector.schemas import task_batch
 
 
 def test_it_is_measured_once_and_above_nothing() -> None:
-    pace = measure()
-    assert measure() is pace
-    assert 1e-6 < pace.file < 1
-    assert 1e-10 < pace.byte < 1e-3
+    found = measure()
+    assert measure() is found
+    assert 1e-6 < found.file < 1
+    assert 1e-10 < found.byte < 1e-3
+
+
+def test_the_rows_are_read_as_those_of_a_checkpoint(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    files = [pace._write(tmp_path, version, 100, random) for version in (1, 2)]
+    task = pace._task(str(tmp_path), files)
+    facts = [one.fact for b in run_tasks([task_batch(task.to_json())]) for one in facts_in(b)]
+    assert not [fact for fact in facts if isinstance(fact, ReadProblem)]
+    assert [fact.rows for fact in facts if isinstance(fact, VersionFacts)] == [100, 200]
 
 
 def test_files_and_bytes_take_their_time() -> None:
