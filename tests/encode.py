@@ -14,14 +14,16 @@ from decimal import Decimal
 from typing import Any
 
 from inspector.encode import frames
-from inspector.encode.frames import BLOCK_BYTES, compress
+from inspector.encode.frames import BLOCK_BYTES
+from inspector.encode.frames import compress as compress
 from inspector.encode.frames import lz4_block as lz4_block
 from inspector.encode.frames import lz4_header as lz4_header
 from inspector.encode.frames import lzf_chunk as lzf_chunk
 from inspector.encode.frames import lzf_data as lzf_data
 from inspector.encode.records import END as END
-from inspector.encode.records import Record, records
+from inspector.encode.records import Record as Record
 from inspector.encode.records import record as record
+from inspector.encode.records import records as records
 from inspector.sparktypes import (
     ArrayType,
     AtomicType,
