@@ -275,6 +275,12 @@ ILL: dict[str, Ill] = {
         thresholds={"entries_per_key": "4"},
         beside=frozenset(("SS210", "SS214")),
     ),
+    "SS217": Ill(
+        "2.4.8/agg_complete",
+        thresholds={"unique_puts": "10", "unique_share": "0.05"},
+        beside=frozenset(("SS204",)),
+    ),
+    "SS218": Ill("4.3.0/agg_append", thresholds={"far_days": "0.0001"}),
     "SS301": Ill("4.3.0/agg_v1"),
     "SS302": Ill("4.3.0/trouble_skew"),
     "SS303": Ill("4.3.0/trouble_huge_value"),

@@ -81,7 +81,7 @@ class ExampleRow(t.Row, table="leftovers"):
     value_bytes: Annotated[t.ValueBytes, t.Rank(8)]
 
 
-FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS)
+FACTS = Request(fit=True, leftover_limit=AUDIT_KEYS, expiring=True)
 
 
 def finding_rows(run: Run) -> Iterator[FindingRow]:

@@ -29,7 +29,8 @@ def display_options() -> Iterator[click.Option]:
     yield ViewOption(
         ["--wide"],
         is_flag=True,
-        help="Show every column of tables, even if the terminal is narrower.",
+        help="Show every column of tables, even if the terminal is narrower, and fold nothing that "
+        "is piped: as it is where COLUMNS says a width.",
     )
     yield ViewOption(
         ["--color"],
@@ -48,8 +49,10 @@ def display_of(parsed: Mapping[str, Any]) -> Display:
     """
     stdout = sys.stdout if parsed.get("output_file") is None else None
     terminal = stdout is not None and stdout.isatty()
+    piped = not terminal and not parsed.get("wide") and _columns() is not None
+    folded = stdout is not None and (terminal or piped)
     return Display(
-        width=width_of(stdout) if stdout is not None and terminal else None,
+        width=width_of(stdout) if stdout is not None and folded else None,
         color=has_color(parsed.get("color", AUTO), terminal=terminal),
         wide=bool(parsed.get("wide")),
     )
@@ -57,13 +60,19 @@ def display_of(parsed: Mapping[str, Any]) -> Display:
 
 def width_of(terminal: TextIO) -> int:
     """The columns of a terminal; COLUMNS of the environment goes before what it says itself."""
-    columns = os.environ.get("COLUMNS", "")
-    if columns.isdecimal() and int(columns):
-        return int(columns)
+    columns = _columns()
+    if columns is not None:
+        return columns
     try:
         return os.get_terminal_size(terminal.fileno()).columns or UNKNOWN_WIDTH
     except OSError:
         return UNKNOWN_WIDTH
+
+
+def _columns() -> int | None:
+    """COLUMNS of the environment, which folds what is piped too; None where it says no number."""
+    columns = os.environ.get("COLUMNS", "")
+    return int(columns) if columns.isdecimal() and int(columns) else None
 
 
 def echo_message(text: str) -> None:

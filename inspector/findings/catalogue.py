@@ -709,6 +709,53 @@ GROWING_ENTRIES = Kind(
     proof="The entries of each grouping key are counted in the judged version, and those of the "
     "window that came or went. That they go on growing is inferred.",
 )
+UNIQUE_KEYS = Kind(
+    "SS217",
+    Severity.INFO,
+    Group.LIFETIME,
+    "key unique to each event",
+    "Dataset.groupBy",
+    _INFERRED,
+    means="An aggregation or a group state is to bring the events of a key together, and here "
+    "nearly every put was of a key that was not there, and none was removed: an id of the event or "
+    "its exact time is part of the key. The state then has a row for each event.",
+    thresholds=f"At least {_AT.unique_puts} puts (`unique_puts`), {_AT.unique_share:.0%} of them "
+    f"of new keys (`unique_share`), over {_AT.window_versions} versions (`window_versions`).",
+    to_do="leave the column that is unique out of the grouping, or round the time in it to a "
+    "window",
+    source="StateStoreSaveExec, FlatMapGroupsWithStateExec (2.3 to 4.3): a row for each key",
+    cause="Nearly every put was of a new key: the key is unique to each event.",
+    command="top",
+    proof="During the replay each put is of a key that the version before has or has not. That "
+    "the key is unique to each event is inferred from it.",
+    explains=Explains(
+        ("SS201", "SS204", "SS210"),
+        "where each event makes a key of its own the rows are as many as the events",
+        same_store=True,
+    ),
+)
+FAR_EXPIRY = Kind(
+    "SS218",
+    Severity.WARNING,
+    Group.LIFETIME,
+    "expiry far ahead of the clock",
+    "GroupState.setTimeoutTimestamp",
+    _PROVEN,
+    means="Rows have a timeout, a TTL or an event time by which they can go years after the clock "
+    "of the judged batch: milliseconds were taken for seconds, a delay was written in days, or an "
+    "event carries a wrong time. Until then they stay.",
+    thresholds=f"At least {_AT.far_days:g} days (`far_days`), and {_AT.far_share:.0%} of the "
+    "store's rows (`far_share`).",
+    to_do="compare the unit of the time that sets the expiry with what Spark expects: "
+    "setTimeoutTimestamp and timers take milliseconds; filter event times in the future before "
+    "withWatermark",
+    source="GroupStateImpl.setTimeoutTimestamp, TimerStateImpl, TTLState (2.3 to 4.3)",
+    cause="Rows expire years after the clock that they go by.",
+    command="timeline",
+    proof="The expiry of every row of the judged version is compared with the clock of its batch, "
+    "by the rule of its operator.",
+    explains=Explains(("SS204", "SS210"), "rows that are not yet due are not removed"),
+)
 JOIN_COUNTERS = Kind(
     "SS208",
     Severity.WARNING,
@@ -927,6 +974,8 @@ CATALOGUE = (
     TIMER_WITHOUT_STATE,
     UNDECLARED,
     GROWING_ENTRIES,
+    UNIQUE_KEYS,
+    FAR_EXPIRY,
     FORMAT_V1,
     SKEWED,
     OVERSIZED_VALUE,

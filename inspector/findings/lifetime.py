@@ -6,9 +6,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from inspector.facts.ages import Ages
+from inspector.facts.expiring import Expiring
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
-from inspector.findings.catalogue import NEVER_EXPIRES, NO_REMOVES, NO_WATERMARK
+from inspector.findings.catalogue import (
+    FAR_EXPIRY,
+    NEVER_EXPIRES,
+    NO_REMOVES,
+    NO_WATERMARK,
+    UNIQUE_KEYS,
+)
+from inspector.findings.durations import duration_text
 from inspector.findings.finding import Finding, Kind, Severity
 from inspector.findings.leftovers import (
     LeftoverTotal,
@@ -19,7 +27,11 @@ from inspector.findings.leftovers import (
 from inspector.findings.quantities import counted
 from inspector.findings.thresholds import DEFAULTS, Thresholds
 from inspector.model import Certainty, TimeoutKind
-from inspector.operators.rule import Clock, StoreRule
+from inspector.operators.aggregation import NAMES as AGGREGATIONS
+from inspector.operators.group_state import NAMES as GROUP_STATE
+from inspector.operators.rule import Clock, RowKind, StoreRule
+
+_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True)
@@ -39,6 +51,8 @@ class StoreLifetime:
         calls: what is known of a group state's timers; None for other operators.
         ages: when the rows were last put.
         data_batches: batches that brought new data, up to the judged one.
+        inserts: puts of keys that were not there, over the window.
+        expiring: when the rows expire, by the clock that they go by; now_ms: what it reads.
         doubt: why the watermark is not known, where it is None; empty where Spark has removed the
             entry, or never wrote one.
         provable: keys that naming a clock of a group state's timers would prove to be left.
@@ -58,13 +72,18 @@ class StoreLifetime:
     calls: TimerCalls | None = None
     ages: Ages | None = None
     data_batches: int = DEFAULTS.data_batches
+    inserts: int = 0
+    expiring: Expiring | None = None
+    now_ms: int | None = None
     doubt: str = ""
     provable: Mapping[TimeoutKind, int] = field(default_factory=dict)
 
 
 def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Finding]:
     """The lifetime findings of one store."""
-    yield from _never(life)
+    yield from _never(life, thresholds)
+    yield from _unique(life, thresholds)
+    yield from _far(life, thresholds)
     never_armed = list(_never_armed(life, thresholds))
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
@@ -138,14 +157,15 @@ def _warning(life: StoreLifetime, found: Finding) -> Finding:
     )
 
 
-def _never(life: StoreLifetime) -> Iterator[Finding]:
+def _never(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     rule, newest = life.rule, life.newest
     if rule.never is None or not newest.rows:
         return
     if life.removals:
         # A function may remove keys whenever it likes; where it does, there is no leak to claim.
         return
-    yield _finding(
+    steady = life.window >= thresholds.window_versions and not life.inserts
+    found = _finding(
         life,
         NEVER_EXPIRES,
         Certainty.PROVEN,
@@ -154,7 +174,59 @@ def _never(life: StoreLifetime) -> Iterator[Finding]:
         rule.advice,
         newest.rows,
         newest.row_bytes,
-        cause=f"{rule.never[0].upper()}{rule.never[1:]}.",
+        cause=f"{rule.never[0].upper()}{rule.never[1:]}"
+        + (f"; no key was new in {counted(life.window, 'version')}." if steady else "."),
+    )
+    yield replace(found, severity=Severity.INFO) if steady else found
+
+
+def _unique(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """A key that every event makes anew, where the operator is to bring events together."""
+    several = life.operator_name in (*AGGREGATIONS, *GROUP_STATE)
+    timed = life.rule.expiry is not None and (life.calls is None or bool(life.calls.armed_keys))
+    if not several or timed or life.removals or life.window < thresholds.window_versions:
+        return
+    if life.puts < thresholds.unique_puts or life.inserts < thresholds.unique_share * life.puts:
+        return
+    yield _finding(
+        life,
+        UNIQUE_KEYS,
+        Certainty.INFERRED,
+        f"{life.inserts:,} of {counted(life.puts, 'put')} in {counted(life.window, 'version')} "
+        "were of keys that were not there, and no key was removed",
+        UNIQUE_KEYS.to_do,
+        life.newest.rows,
+        life.newest.row_bytes,
+        cause=f"{life.inserts:,} of {counted(life.puts, 'put')} were new keys, and none was "
+        "removed: the key is unique to each event.",
+    )
+
+
+def _far(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
+    """Rows whose own deadline lies years ahead of the clock that they go by."""
+    far, now = life.expiring, life.now_ms
+    if far is None or now is None:
+        return
+    limit = now + round(thresholds.far_days * _DAY_MS)
+    late = {bucket: rows for bucket, rows in far.rows.items() if bucket * far.width >= limit}
+    rows = sum(late.values())
+    if not rows or rows < thresholds.far_share * life.newest.rows:
+        return
+    size = sum(far.bytes[bucket] for bucket in late)
+    ahead = min(late) * far.width - now
+    what = "timeout" if life.rule.expiry and life.rule.expiry.clock is Clock.TIMEOUT else "row"
+    what = "value" if life.rule.row_kind is RowKind.TTL_VALUE else what
+    yield _finding(
+        life,
+        FAR_EXPIRY,
+        Certainty.PROVEN,
+        f"{counted(rows, what)} of {life.newest.rows:,} can go {duration_text(ahead)} after the "
+        "clock of the judged batch at the earliest",
+        FAR_EXPIRY.to_do,
+        rows,
+        size,
+        cause=f"The expiry of {counted(rows, what)} lies {duration_text(ahead)} or more ahead of "
+        "the clock: the unit of the time or of the delay may be wrong.",
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.facts.ages import Ages
+from inspector.facts.expiring import Expiring
 from inspector.facts.join_times import KeyTimeVotes
 from inspector.facts.joins import JoinCheck
 from inspector.facts.leftover_facts import LeftoverCount
@@ -23,7 +24,7 @@ from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Certainty, StoreName, TimeoutKind
 from inspector.operators import deduplicate_within_watermark, transform_with_state
 from inspector.operators.join import VALUE_STORES
-from inspector.operators.rule import Clock
+from inspector.operators.rule import Clock, StoreRule
 
 
 def store_lifetimes(
@@ -44,6 +45,7 @@ def store_lifetimes(
             newest=versions.get(version, VersionFacts()),
             removals=sum(one.removed_rows for one in known),
             puts=sum(one.puts for one in known),
+            inserts=sum(one.inserts for one in known),
             window=len(known),
             leftovers=_totals(facts, name),
             provable=facts.provable(name),
@@ -57,7 +59,26 @@ def store_lifetimes(
                 if batch < version
             ),
             doubt=_doubt(checkpoint, version),
+            **_expiring(facts, name, rule, version, clock),
         )
+
+
+def _expiring(
+    facts: Facts, name: StoreName, rule: StoreRule, version: int, batch: BatchClock | None
+) -> dict[str, Any]:
+    """When the rows of a store expire, where the clock that they go by is known."""
+    kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
+    of_store = facts.merged(Expiring).get(name, {}).values()
+    by_kind = [one for one in of_store if kind is None or one.timeout_kind in (None, kind)]
+    if rule.expiry is None or batch is None or len(by_kind) != 1:
+        return {}
+    (found,) = by_kind
+    if found.timeout_kind is not None:
+        now = batch.time_ms(found.timeout_kind)
+    else:
+        by_watermark = rule.expiry.clock is Clock.WATERMARK
+        now = batch.watermark_ms if by_watermark else batch.timestamp_ms
+    return {"expiring": found, "now_ms": now or None}
 
 
 def join_lifetime(

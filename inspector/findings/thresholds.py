@@ -32,7 +32,7 @@ class Thresholds:
 
     window_versions: int = _at(
         5,
-        "SS201 SS204 SS205 SS209 SS216",
+        "SS201 SS204 SS205 SS209 SS216 SS217",
         "Versions whose changes must be known before what did not happen in them says anything.",
     )
     entries_per_key: int = _at(
@@ -40,6 +40,14 @@ class Thresholds:
         "SS216",
         "Entries in a list or map of one key from which on it is reported that it only grows.",
     )
+    unique_puts: int = _at(
+        100, "SS217", "Puts from which on it is reported that nearly all of them were new keys."
+    )
+    unique_share: float = _at(0.99, "SS217", "Share of the puts that were of new keys.")
+    far_days: float = _at(
+        365.0, "SS218", "Days by which rows expire after the clock that they go by."
+    )
+    far_share: float = _at(0.01, "SS218", "Share of a store's rows that expire so late.")
     data_batches: int = _at(
         3,
         "SS206 SS207 SS210 SS211",

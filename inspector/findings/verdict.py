@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from inspector.discovery.restart import Restart
-from inspector.findings.finding import Finding, Group, Kind, Severity
+from inspector.findings.finding import Concerns, Finding, Group, Kind, Severity
 from inspector.model import READABLE, Problem
 
 TOO_SHORT = (
@@ -202,14 +202,39 @@ RANKS = (
 of two that are as grave the one about more bytes."""
 
 
-def main_finding(findings: Sequence[Finding], sizes: Mapping[Finding, int]) -> Finding | None:
+_MOST = 0.5
+"""Share of all bytes that few rows have for them to be what is at stake."""
+
+
+def main_finding(
+    findings: Sequence[Finding],
+    sizes: Mapping[Finding, int],
+    total: int = 0,
+    *,
+    growing: bool = True,
+) -> Finding | None:
     """The finding that explains most: by :data:`RANKS`, then the reason of that one, if it has one.
+
+    Few values with most of the bytes come before rows that outlive their rule. Where the state does
+    not grow, what it costs comes before rows that may outlive it.
 
     Args:
         findings: of a checkpoint.
         sizes: the bytes of the state that each is about; none for one that counts none.
+        total: bytes of the state.
+        growing: whether it grows, or that is not known.
     """
-    for rank in RANKS:
+    ranks = RANKS if growing else (*RANKS[:-2], RANKS[-1], RANKS[-2])
+    heavy = [
+        finding
+        for finding in findings
+        if finding.kind.concerns is Concerns.REWRITTEN_ROWS
+        and total
+        and sizes.get(finding, 0) >= _MOST * total
+    ]
+    for number, rank in enumerate(ranks):
+        if number and heavy:
+            return max(heavy, key=lambda finding: sizes[finding])
         ranked = [
             finding
             for finding in findings

@@ -6,8 +6,8 @@ Each line has a kind, so that a renderer can style it; the text is neither wrapp
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from inspector.findings.gates import Passed
 from inspector.findings.verdict import TOO_SHORT, Cause, Level, StateGrowth, StateSize, Verdict
@@ -32,6 +32,8 @@ UNKNOWN_NAME = "unknown"
 """The name of an operator that the checkpoint does not name (Spark 3.0 and older)."""
 _LEAST_SHARE = 0.01
 """From here on a share is a number, which may be an estimate; below it is words."""
+_SHORT_S = 600
+"""Seconds of history below which a rate per hour says what it was made of."""
 _OF_NEW_KEYS = (
     "If so many keys are not expected, look for one that takes a new value in each row, such as "
     "an id or an exact time; if they are, a shorter window, watermark delay or timeout keeps fewer."
@@ -124,13 +126,14 @@ def _lines(report: Report) -> Iterator[Line]:
         return
     cause, growth = verdict.cause, verdict.growth
     growing = growth is not None and growth.growing
-    yield Line("verdict", _first(verdict, report))
+    # What fails comes first, as somebody reads it because it failed.
     yield from _gates(report)
+    yield Line("verdict", _first(verdict, report))
     restart = verdict.restart
     if restart is not None and not restart.is_plain:
         yield Line("restart", restart.sentence)
     if verdict.size is not None and (cause is not None or growing):
-        yield Line("growth", _growth(growth, verdict.size, verdict.level))
+        yield Line("growth", _growth(verdict, verdict.size, report.summary))
     if cause is not None:
         share = _share(cause, report.part)
         if share:
@@ -222,7 +225,8 @@ def growth_text(growth: StateGrowth) -> str:
     return f"Growing {what}, and nothing that has expired is left."
 
 
-def _growth(growth: StateGrowth | None, size: StateSize, level: Level) -> str:
+def _growth(verdict: Verdict, size: StateSize, summary: Mapping[str, Any]) -> str:
+    growth, level = verdict.growth, verdict.level
     read = ", as far as it could be read" if level is Level.UNREADABLE else ""
     if not size.rows and level is Level.UNREADABLE:
         return "No row of the state could be read, so that its size is not known."
@@ -236,7 +240,13 @@ def _growth(growth: StateGrowth | None, size: StateSize, level: Level) -> str:
     since = f"since batch {growth.since_batch} ({time_ms_text(growth.since_ms)})"
     if growth.since_oldest:
         since += " or before, which can no longer be read"
-    rows = f"~{_rows(growth)} and " if round(growth.rows_per_hour) else ""
+    # Without a finding the line before has said how many keys come and go.
+    keys = verdict.cause is not None and bool(round(growth.rows_per_hour))
+    rows = f"~{_rows(growth)} and " if keys else ""
+    newest = summary.get("batch_timestamp_ms")
+    seconds = _SHORT_S if newest is None else (newest - growth.since_ms) / 1000
+    if seconds < _SHORT_S:
+        since += f", extrapolated from {counted(max(1, round(seconds)), 'second')}"
     heap = growth.heap_bytes_per_hour
     of_heap = "" if heap is None else f" (~{bytes_rate_text(heap)} of heap)"
     return (

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import pytest
 
 from inspector.facts.expired import LeftoverClass
+from inspector.facts.expiring import Expiring, Width
 from inspector.facts.timer_runs import TimerCalls
 from inspector.facts.versions import VersionFacts
 from inspector.findings.finding import Finding, Severity
@@ -49,6 +51,55 @@ def test_rows_that_can_never_go_are_counted_and_measured() -> None:
     assert (found.rows, found.bytes) == (1200, 1500)
     assert "1,200 rows, none removed in the 7 versions" in found.evidence
     assert found.next_step == "add withWatermark"
+
+
+def test_rows_that_can_never_go_are_information_where_none_comes() -> None:
+    (steady,) = judged(rule=NEVER)
+    assert (steady.severity, "no key was new in 7 versions" in steady.cause) == (
+        Severity.INFO,
+        True,
+    )
+    (growing,) = judged(rule=NEVER, inserts=1)
+    assert growing.severity is Severity.WARNING
+
+
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, True),
+        ({"inserts": 1180}, False),
+        ({"puts": 90, "inserts": 90}, False),
+        ({"removals": 1}, False),
+        ({"operator_name": "dedupe"}, False),
+        ({"rule": StoreRule(expiry=KEY_TIME)}, False),
+        ({"window": 4}, False),
+    ],
+)
+def test_a_key_that_every_event_makes_anew_is_the_cause(
+    changes: dict[str, object], *, found: bool
+) -> None:
+    grouped = {"operator_name": "stateStoreSave", "rule": NEVER, "inserts": 1200} | changes
+    ids = [one.kind.id for one in judged(**grouped)]
+    assert ("SS217" in ids) is found
+
+
+YEAR = 366 * 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("ahead", "rows", "found"),
+    [(YEAR, 12, True), (YEAR, 11, False), (YEAR - 86_400_000 * 2, 12, False)],
+)
+def test_an_expiry_years_ahead_is_a_unit_error(ahead: int, rows: int, *, found: bool) -> None:
+    now = 1_704_067_200_000
+    bucket = (now + ahead) // Width.DAY
+    expiring = Expiring(
+        width=Width.DAY, rows=Counter({bucket: rows}), bytes=Counter({bucket: rows * 80})
+    )
+    result = judged(expiring=expiring, now_ms=now)
+    assert [one.kind.id for one in result] == ["SS218"] * found
+    assert all("ahead of the clock: the unit" in one.cause for one in result)
+    assert all((one.rows, one.bytes) == (rows, rows * 80) for one in result)
 
 
 def test_where_rows_are_removed_or_there_are_none_no_leak_is_claimed() -> None:

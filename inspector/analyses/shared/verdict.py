@@ -38,9 +38,11 @@ def findings_of(judged: Judged) -> tuple[Finding, ...]:
 def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict on a version, by its findings."""
     state = _State(judged.checkpoint, judged.version, judged.facts, heap_by_store(judged))
+    growth = state_growth(judged, state.size)
+    growing = growth is None or growth.growing or not growth.judged
     return replace(
-        _counted(findings, judged, _cause(findings, state)),
-        growth=state_growth(judged, state.size),
+        _counted(findings, judged, _cause(findings, state, growing=growing)),
+        growth=growth,
         size=state.size,
         leftovers=leftover_count(judged),
     )
@@ -177,10 +179,10 @@ class _State:
         return min(of_these, self.heap_of(name))
 
 
-def _cause(findings: Sequence[Finding], state: _State) -> Cause | None:
+def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) -> Cause | None:
     about = {finding: state.about(finding) for finding in findings}
     sizes = {finding: of[1] for finding, of in about.items() if of is not None}
-    finding = main_finding(findings, sizes)
+    finding = main_finding(findings, sizes, state.size.bytes, growing=growing)
     if finding is None:
         return None
     same = [one for one in findings if _says_the_same(one, finding)]
