@@ -20,7 +20,7 @@ HEALTHY, LEAK, WARNED = map(checkpoint_of, ("agg_update", "fmgws_event_ignore", 
 MANY = [
     name
     for name in commands()
-    if name not in ("rows", "history", "diff", "export", "explain", "watch", "trend")
+    if name not in ("rows", "history", "diff", "export", "explain", "watch", "trend", "simulate")
 ]
 
 
