@@ -28,8 +28,10 @@ SHOWN = 60
 
 _LISTED = 24
 _DEEPEST = 4
-_TERM = re.compile(r"(?s)([^=<>!]+?)(\s*)(==|=|!=|<>|<=|>=|<|>)(.*)")
+_TERM = re.compile(r"(?s)([^=<>!]+?)(\s*)(~=|==|=|!=|<>|<=|>=|<|>)(.*)")
+_CONTAINS = re.compile(r"(?s)([^=<>!~\s]+)(\s+)(contains)\s(.*)")
 _SAME = {"==": "=", "<>": "!="}
+_TEXTS = {"~=": "match_substring_regex", "contains": "match_substring"}
 _ORDER = {"<": "less", "<=": "less_equal", ">": "greater", ">=": "greater_equal"}
 
 
@@ -41,7 +43,8 @@ class Condition:
         path: ordinals from the row inwards.
         value: an Arrow scalar; None looks for null.
         present: look for anything but null instead.
-        compare: how the field stands to the value: ``= != < <= > >=``.
+        compare: how the field stands to the value: ``= != < <= > >=``; of text also ``~=``, a
+            regular expression of RE2 that is found in it, and ``contains``.
     """
 
     path: tuple[int, ...]
@@ -63,6 +66,8 @@ class Condition:
         if self.present or self.value is None:
             is_null = pc.is_null(field)
             return pc.invert(is_null) if self.present or self.compare == "!=" else is_null
+        if self.compare in _TEXTS:
+            return getattr(pc, _TEXTS[self.compare])(field, self.value.as_py())
         if self.compare in _ORDER:
             met = getattr(pc, _ORDER[self.compare])(field, self.value)
             # Spark orders NaN above every number.
@@ -100,11 +105,11 @@ class Term:
         Raises:
             CheckpointError: it is none.
         """
-        match = _TERM.fullmatch(text)
+        match = _CONTAINS.fullmatch(text) or _TERM.fullmatch(text)
         if match is None:
             raise CheckpointError(
                 f"got {text[:SHOWN]!r}, expected NAME=VALUE, or another comparison "
-                "(!= < <= > >=), such as value.count>10"
+                "(!= < <= > >= ~= contains), such as value.count>10"
             )
         name, space, sign, value = match.groups()
         return cls(name, _SAME.get(sign, sign), value.strip() if space else value)
@@ -113,8 +118,11 @@ class Term:
         """What it says of the field at ``path``.
 
         Raises:
-            CheckpointError: no value of the field's type, or one that has no order.
+            CheckpointError: no value of the field's type, one that has no order, or no text.
         """
+        if self.compare in _TEXTS:
+            yield self._of_text(data_type, path)
+            return
         try:
             given = text_value(data_type, self.text)
         except ValueError as error:
@@ -126,6 +134,18 @@ class Term:
         if self.compare in _ORDER:
             self._check_order(condition)
         yield condition
+
+    def _of_text(self, data_type: DataType, path: tuple[int, ...]) -> Condition:
+        import pyarrow.compute as pc  # noqa: PLC0415 - slow to import, and few commands need it
+
+        if arrow_type(data_type) not in (pa.string(), pa.large_string()):
+            reason = f"{self.compare} is for text, and the field is {to_ddl(data_type)}"
+            raise _misfit(self.name, self.text, reason)
+        try:
+            getattr(pc, _TEXTS[self.compare])(pa.array([""]), self.text)
+        except pa.ArrowInvalid as error:
+            raise _misfit(self.name, self.text, str(error)) from None
+        return Condition(path, pa.scalar(self.text), compare=self.compare)
 
     def _check_order(self, condition: Condition) -> None:
         value = condition.value

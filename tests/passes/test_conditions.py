@@ -157,3 +157,26 @@ def test_of_many_fields_the_first_are_listed() -> None:
     many = parse_ddl(", ".join(f"f{n} int" for n in range(30)))
     assert str(no_field("g", {KEY: many})).endswith("f23 int and 6 more")
     assert "The fields are none" in str(no_field("g", {KEY: StructType()}))
+
+
+TEXT = parse_ddl("user string")
+
+
+@pytest.mark.parametrize(
+    ("term", "met"),
+    [
+        ("user~=^u[0-9]$", [True, False, False, False]),
+        ("user ~= u2", [False, True, False, False]),
+        ("user contains .x", [False, False, True, False]),
+        ("user contains a=b", [False, False, False, False]),
+    ],
+)
+def test_text_is_searched_by_an_expression_or_for_a_part(term: str, met: list[bool]) -> None:
+    assert holds(TEXT, term, ["u1", "u22", "a.x", None]) == met
+
+
+def test_only_text_is_searched_and_only_by_an_expression_that_is_one() -> None:
+    with pytest.raises(CheckpointError, match="~= is for text, and the field is bigint"):
+        holds(parse_ddl("count bigint"), "count~=1", [1])
+    with pytest.raises(CheckpointError, match=r"user: got '\(', "):
+        holds(TEXT, "user~=(", ["a"])
