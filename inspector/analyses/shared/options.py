@@ -276,8 +276,8 @@ class Options:
         tuple[str, ...],
         View(
             "Only rows whose field compares so, with = != < <= > >= ~= (regular expression) or "
-            "contains: of the key (user=a) or of the value ('value.count>10', in quotes for the shell); a dot leads into a struct, "
-            "null is null; repeatable.",
+            "contains: of the key (user=a) or of the value ('value.count>10', in quotes for "
+            "the shell); a dot leads into a struct, null is null; repeatable.",
             metavar="FIELD=VALUE",
         ),
     ] = ()
