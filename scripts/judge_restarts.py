@@ -139,7 +139,8 @@ def judge(folders: Sequence[Path]) -> int:
             if score in ("wrong", "alarm"):
                 print(f"{score}: {provider} {change.name}: {told}")
         if on:
-            record["changes"][change.name] = {"group": change.group, "says": change.says, "on": on}
+            told_of = {name: getattr(change, name) for name in ("group", "says", "traceless")}
+            record["changes"][change.name] = {**told_of, "on": on}
     RECORDS.mkdir(exist_ok=True)
     (RECORDS / f"{release}.json").write_text(json.dumps(record, indent=1) + "\n")
     print(f"Spark {version}: {record['score']}")

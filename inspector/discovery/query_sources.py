@@ -17,7 +17,7 @@ from inspector.checkpoint.names import number
 from inspector.checkpoint.storage import Storage
 from inspector.exceptions import InspectorError
 
-FILES = "files"
+FILES, KAFKA = "files", "Kafka topics"
 NO_OFFSET = "no offset yet"
 STAND_IN = "rehearsed-"
 """How the folders begin that :func:`inspector.spark.rehearse` reads in place of sources."""
@@ -85,7 +85,7 @@ def _form(offset: str | None) -> tuple[str, str | None]:
     if value and all(
         isinstance(part, dict) and part and _is_kafka(part) for part in value.values()
     ):
-        return "Kafka topics", ", ".join(sorted(value))[:_SHOWN]
+        return KAFKA, ", ".join(sorted(value))[:_SHOWN]
     return f"offsets with the fields {', '.join(sorted(value))[:_SHOWN]}", None
 
 

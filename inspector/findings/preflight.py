@@ -19,7 +19,7 @@ from inspector.checkpoint.roots import STATE
 from inspector.checkpoint.state_schema import StateSchema
 from inspector.discovery.checkpoint import Checkpoint, Operator
 from inspector.discovery.lost_files import LOST_SCHEMA
-from inspector.discovery.query_sources import FILES, NO_OFFSET, QuerySource
+from inspector.discovery.query_sources import FILES, KAFKA, NO_OFFSET, QuerySource
 from inspector.discovery.restart import restart_of
 from inspector.findings.restart_rules import RELEASES, RestartRule, Restarts, rule_of
 from inspector.model import Problem
@@ -63,6 +63,8 @@ _FREE = (
     *("stateStore.rocksdb.changelogCheckpointing.", "stateStore.numStateStoreMaintenanceThreads"),
 )
 """Beginnings of confs below ``spark.sql.streaming`` that state does not depend on."""
+_PLACED = {FILES: "files-folder", KAFKA: "topics"}
+"""Kinds of sources that say what they read -> the rule about another one."""
 _WRITERS = (
     ("spark.sql.dropDuplicates.deterministicKeyOrder.enabled", "4.3"),
     (f"{STREAMING}stateStore.rowChecksum.enabled", "4.2"),
@@ -292,12 +294,13 @@ class Preflight:
         swapped = _swapped(before, after)
         for one, other in zip(before, after, strict=True):
             item = f"source {one.name}"
+            elsewhere = one.place != other.place and None not in (one.place, other.place)
             if NO_OFFSET not in (one.kind, other.kind) and one.kind != other.kind:
                 yield self._line(item, "source-kind", str(one), str(other))
             elif swapped and one.place != other.place:
                 yield self._line(item, "sources-swapped", str(one), str(other))
-            elif "Kafka" in one.kind and one.place != other.place:
-                yield self._line(item, "topics", str(one), str(other))
+            elif elsewhere and one.kind in _PLACED:
+                yield self._line(item, _PLACED[one.kind], str(one), str(other))
         if not swapped and _confused(before, after):
             yield self._line("order of sources", "sources-alike", _list(before), _list(after))
         elif [one.kind for one in before] == [one.kind for one in after] and not swapped:

@@ -140,6 +140,7 @@ CHANGES: tuple[Change, ...] = (
     Change("count", "count-star", "`count(n)` becomes `count(*)`", VALUES, traceless=True),
     Change("avg", "sum-count", "`avg(n)` becomes `sum(d), count(n)`", VALUES, traceless=True),
     Change("first", "last", "`first` becomes `last`", VALUES),
+    Change("last", "first", "`last` becomes `first`", VALUES),
     Change("stddev", "variance", "`stddev` becomes `var_pop`", VALUES),
     Change("list", "set", "`collect_list` becomes `collect_set`", VALUES),
     Change("decimal-10", "decimal-12", "the summed decimal gets two digits more", VALUES),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
+from documentation.restarts import RECORDS
 from restarts.changes import CHANGES
 
 from inspector import docs
@@ -50,9 +53,25 @@ def test_a_rule_has_its_source_and_is_explained(rule: RestartRule) -> None:
         assert rule.spark.startswith(f"{rule.error} (Spark {rule.releases})")
 
 
-def test_a_rule_is_shown_by_a_change_that_is_made() -> None:
+def test_a_rule_is_shown_by_a_change_that_was_made() -> None:
     names = {change.name for change in CHANGES}
     assert {rule.shown_by for rule in RULES} - {None} <= names
+    made = json.loads((RECORDS / f"{RELEASES[-1]}.json").read_text("utf-8"))["changes"]
+    assert set(made) <= names
+    decided = {r for change in made.values() for run in change["on"].values() for r in run["rules"]}
+    assert decided <= {rule.id for rule in RULES}
+
+
+@pytest.mark.parametrize("file", sorted(RECORDS.glob("*.json")), ids=lambda file: file.stem)
+def test_nothing_was_said_that_spark_did_not_do(file: Path) -> None:
+    record = json.loads(file.read_text("utf-8"))
+    assert record["spark"].startswith(file.stem)
+    assert record["score"].get("wrong", 0) == 0
+    assert len(record["changes"]) >= 60
+    for change in record["changes"].values():
+        for told in change["on"].values():
+            if told["said"] in ("ok", "ignored") and told["did"] != "equal":
+                assert change["traceless"]
 
 
 def test_a_release_that_no_rule_knows_is_refused() -> None:

@@ -1,15 +1,54 @@
-"""Rehearsals of queries, whose checkpoints preflight compares."""
+"""Queries that are changed and really restarted: what preflight says is what Spark does.
+
+The changes, and the record of all, are those of ``scripts/judge_restarts.py``.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import judge_restarts
+import pytest
+from documentation.restarts import RECORDS
+from restarts.changes import CHANGES, Change
+
 import inspector.spark
 from inspector import api
+from inspector.findings.restart_rules import RELEASES
+from tests.profiles import sampled
+from tests.spark.support import spark_release
 from tests.spark_support import WITH_SPARK
 
 pytestmark = WITH_SPARK
+EVERY = 40
+"""Of so many changes a plain run restarts one."""
+
+
+def record() -> Any:
+    return json.loads((RECORDS / f"{RELEASES[-1]}.json").read_text("utf-8"))["changes"]
+
+
+NAMES = list(record())
+
+
+@pytest.mark.skipif(
+    ".".join(map(str, spark_release()[:2])) != RELEASES[-1], reason="the record is the newest's"
+)
+@pytest.mark.parametrize("name", sampled(NAMES, EVERY))
+def test_spark_does_what_the_record_says(spark: Any, name: str, tmp_path: Path) -> None:
+    change = next(each for each in CHANGES if each.name == name)
+    told = record()[name]["on"]
+    done = judge_restarts.run(spark, tmp_path, [change])
+    for provider, expected in told.items():
+        outcome = done[f"{provider} {name}"]
+        assert (outcome["did"], outcome["error"]) == (expected["did"], expected["error"])
+        assert said(tmp_path / provider, change) == expected["said"]
+
+
+def said(folder: Path, change: Change) -> str:
+    return str(judge_restarts.preflight(folder, change, RELEASES[-1]).summary["verdict"])
 
 
 def test_a_rehearsal_makes_a_checkpoint_to_compare(spark: Any, tmp_path: Path) -> None:
