@@ -1,7 +1,8 @@
 """Whether a query restarts from a checkpoint: which batch runs first, and from which files.
 
 * The newest entries of the logs decide (``MicroBatchExecution.populateStartOffsets``, 2.3 to 4.3):
-  batch N + 1 where N is committed, else N once more, which also reads the entry of N - 1.
+  batch N + 1 where N is committed, else N once more; the entry of N - 1 is read in both cases
+  (``validateOffsetLogAndGetPrevOffset``).
 * Batch N loads state version N of every store of every partition: the newest snapshot at or below
   it and each delta after that (``HDFSBackedStateStoreProvider.loadMap``, ``RocksDB.load``). What
   lies below that snapshot, or is a delta that it covers, is not read.
@@ -195,7 +196,7 @@ def restart_of(checkpoint: Checkpoint, problems: Iterable[Problem] = ()) -> Rest
         for result in _stores(checkpoint, operator, batch, damage)
     ]
     obstacles = [
-        *_in_logs(checkpoint, planned, again=again, damage=damage),
+        *_in_logs(checkpoint, planned, damage=damage),
         *(result for result in stores if isinstance(result, Obstacle)),
     ]
     return Restart(
@@ -247,15 +248,14 @@ class _Damage:
         return problem is not None
 
 
-def _in_logs(
-    checkpoint: Checkpoint, planned: int, *, again: bool, damage: _Damage
-) -> Iterator[Obstacle]:
+def _in_logs(checkpoint: Checkpoint, planned: int, *, damage: _Damage) -> Iterator[Obstacle]:
     """Entries that Spark reads first and cannot."""
     logs = checkpoint.logs
     needed = [f"{OFFSETS}/{planned}"] if planned >= 0 else []
-    if again and planned:
+    if planned > 0:
         needed.append(f"{OFFSETS}/{planned - 1}")
-        if planned - 1 not in logs.confs and planned - 1 not in logs.clocks:
+        unread = checkpoint.storage.full_path(needed[-1]) in damage.paths
+        if planned - 1 not in logs.confs and not unread:
             yield Obstacle(needed.pop(), _LOG_ERROR)
     if logs.last_committed is not None:
         needed.append(f"{COMMITS}/{logs.last_committed}")

@@ -298,7 +298,8 @@ class Preflight:
             if NO_OFFSET not in (one.kind, other.kind) and one.kind != other.kind:
                 yield self._line(item, "source-kind", str(one), str(other))
             elif swapped and one.place != other.place:
-                yield self._line(item, "sources-swapped", str(one), str(other))
+                about = "files-swapped" if one.kind == FILES else "sources-swapped"
+                yield self._line(item, about, str(one), str(other))
             elif elsewhere and one.kind in _PLACED:
                 yield self._line(item, _PLACED[one.kind], str(one), str(other))
         if not swapped and _confused(before, after):

@@ -230,7 +230,15 @@ RULES: tuple[RestartRule, ...] = (
         "another one stood. Rows are left out or read again, and old state is of the other source.",
         to_do="put the sources back in their old order",
         source="OffsetSeq.toStreamProgress; MicroBatchExecution.logicalPlan (sources/N)",
+    ),
+    RestartRule(
+        *("SS428", "files-swapped", _REFUSED, "order of file sources"),
+        does="The offsets and logs of files belong to places in the plan: each source reads the "
+        "files of the last batch below the folder of another one, and cannot.",
+        to_do="put the sources back in their old order",
+        source="FileStreamSource.getBatch, PartitioningAwareFileIndex.basePaths",
         shown_by="one-two->two-one",
+        error="Wrong basePath ... for the root path",
     ),
     RestartRule(
         *("SS414", "sources-alike", _UNKNOWN, "several sources of one kind"),
@@ -663,12 +671,12 @@ RULES: tuple[RestartRule, ...] = (
         shown_by="schema_gone",
     ),
     RestartRule(
-        *("SS488", "source-log-lost", _SILENT, "log of a file source"),
-        does="The source does not know any more which files it has read, and reads all of them "
-        "again, on top of the old state.",
+        *("SS488", "source-log-lost", _REFUSED, "log of a file source"),
+        does="The source has no entry for the files of the last batch, which it reads once more.",
         to_do="restore the folder sources",
-        source="FileStreamSource.seenFiles, FileStreamSourceLog",
+        source="FileStreamSource.getBatch, FileStreamSourceLog",
         shown_by="source_log_gone",
+        error="batch N doesn't exist",
     ),
     RestartRule(
         *("SS489", "schema-paths", _REFUSED, "paths of state schemas after a move"),

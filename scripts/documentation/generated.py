@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
@@ -104,7 +105,7 @@ def _restart_rule(rule: RestartRule) -> str:
         f"**What to do.** {_sentence(rule.to_do)}\n",
         f"**Source.** {rule.source}. {shown}\n",
     ]
-    if rule.error.isupper() or "." in rule.error:
+    if re.fullmatch(r"[A-Z_.]+", rule.error):
         lines.append(f"In Spark: `{rule.error}`.")
     elif rule.error:
         lines.append(f"The error: {rule.error}.")

@@ -217,6 +217,10 @@ _SHUFFLE = "spark.sql.shuffle.partitions"
 _MIN_MAX = _aggregate("k", "min(n); max(n)")
 
 
+def _sessions(values: str) -> Build:
+    return _aggregate("session_window(ts, '30 seconds'); k", values, delay="1 hour")
+
+
 def _with_state(variables: str, **others: Any) -> Query:
     conf = others.pop("conf", {})
     mode = others.get("mode", "Update").lower()
@@ -269,12 +273,8 @@ QUERIES: Mapping[str, Query] = {
     "windows-20": Query(_aggregate("window(ts, '20 seconds'); k", "sum(n)", delay="1 hour")),
     "windows-delay": Query(_aggregate("window(ts, '10 seconds'); k", "sum(n)", delay="2 hours")),
     "windows-no-delay": Query(_aggregate("window(ts, '10 seconds'); k", "sum(n)")),
-    "sessions": Query(
-        _aggregate("session_window(ts, '30 seconds'); k", "sum(n)", delay="1 hour"), "append"
-    ),
-    "sessions-count": Query(
-        _aggregate("session_window(ts, '30 seconds'); k", "count(n)", delay="1 hour"), "append"
-    ),
+    "sessions": Query(_sessions("sum(n)"), "complete"),
+    "sessions-count": Query(_sessions("count(n)"), "complete"),
     # Deduplication.
     "once-k": Query(_distinct("k")),
     "once-g": Query(_distinct("g")),
