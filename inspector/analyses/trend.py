@@ -99,7 +99,8 @@ def trend(
     if table is None:
         raise CheckpointError("got no audits at this path, expected a folder of --history", path)
     audits = _comparable(table)
-    newest = max(audits["audited"].to_pylist(), default=0)
+    times = {time for time in audits["audited"].to_pylist() if time is not None}
+    newest = max(times, default=0)
     growth = sorted(_growth(audits, newest - days * _MS_PER_DAY), key=_added, reverse=True)
     standing = sorted(_standing(audits), key=lambda row: (row.since_ms, row.checkpoint))
     commits = sorted(_commits(audits), key=lambda row: (-(row.idle_ms or 0), row.checkpoint))
@@ -108,7 +109,7 @@ def trend(
         "trend",
         path,
         {
-            "audits": len(set(audits["audited"].to_pylist())),
+            "audits": len(times),
             "checkpoints": len(commits),
             "newest_audit_ms": newest or None,
             "days": days,
@@ -126,8 +127,10 @@ def _comparable(table: pa.Table) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415 - imported by whoever runs it
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-    is_part = pc.fill_null(table["is_part"], fill_value=False)
-    chosen = table.filter(pc.and_(pc.equal(table["command"], "audit"), pc.invert(is_part)))
+    is_part = pc.fill_null(table["is_part"], False)
+    chosen = table.filter(
+        pc.and_(pc.equal(table["command"], pa.scalar("audit")), pc.invert(is_part))
+    )
     for name in ("audited", "batch_time"):
         in_ms = chosen[name].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
         chosen = chosen.set_column(chosen.schema.get_field_index(name), name, in_ms)
@@ -135,12 +138,18 @@ def _comparable(table: pa.Table) -> pa.Table:
 
 
 def _growth(audits: pa.Table, since_ms: int) -> Iterator[GrowthRow]:
+    import pyarrow as pa  # noqa: PLC0415 - as above
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
     chosen = audits.filter(
-        pc.and_(pc.greater_equal(audits["audited"], since_ms), pc.is_valid(audits["row_bytes"]))
+        pc.and_(
+            pc.greater_equal(audits["audited"], pa.scalar(since_ms)),
+            pc.is_valid(audits["row_bytes"]),
+        )
     )
-    ends = [(name, end) for name in ("audited", "rows", "row_bytes") for end in ("first", "last")]
+    ends: list[Any] = [
+        (name, end) for name in ("audited", "rows", "row_bytes") for end in ("first", "last")
+    ]
     grouped = chosen.group_by(_STORE, use_threads=False).aggregate([*ends, ("audited", "count")])
     for row in grouped.to_pylist():
         passed_ms = row["audited_last"] - row["audited_first"]
@@ -200,7 +209,7 @@ def _place(row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 def _commits(audits: pa.Table) -> Iterator[CommitRow]:
     # Nulls are passed over: of a checkpoint that fails now, the newest batch is what was seen.
-    last = [(name, "last") for name in ("audited", "level", "batch_id", "batch_time")]
+    last: list[Any] = [(name, "last") for name in ("audited", "level", "batch_id", "batch_time")]
     newest = audits.group_by(["checkpoint"], use_threads=False).aggregate(last)
     batches = audits.group_by(["checkpoint", "batch_id"]).aggregate([("audited", "min")])
     first = {(r["checkpoint"], r["batch_id"]): r["audited_min"] for r in batches.to_pylist()}

@@ -12,6 +12,7 @@ import time
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +27,7 @@ _FILES = 128
 _RECORDS = 100_000
 _SEED = 7
 _SCHEMA = "a BIGINT, b BIGINT, c BIGINT"
-_CODEC = "zstd"
+_CODEC: Final = "zstd"
 
 
 @dataclass(frozen=True)

@@ -44,33 +44,32 @@ def schema() -> pa.Schema:
     import pyarrow as pa  # noqa: PLC0415 - takes a while to import: not for whoever keeps nothing
 
     time, text, number = pa.timestamp("us", "UTC"), pa.string(), pa.int64()
-    return pa.schema(
-        {
-            "audited": time,
-            "command": text,
-            "inspector_version": text,
-            "checkpoint": text,
-            "query_id": text,
-            "level": text,
-            "problems": number,
-            "batch_id": number,
-            "batch_time": time,
-            "watermark": time,
-            "operator_id": pa.int32(),
-            "store_name": text,
-            "rows": number,
-            "key_bytes": number,
-            "value_bytes": number,
-            "row_bytes": number,
-            "leftovers": number,
-            "findings": pa.list_(text),
-            "state_file_bytes": number,
-            "is_part": pa.bool_(),
-            "subset": pa.int32(),
-            "subsets": pa.int32(),
-            "error": text,
-        }
-    )
+    columns: dict[str, pa.DataType] = {
+        "audited": time,
+        "command": text,
+        "inspector_version": text,
+        "checkpoint": text,
+        "query_id": text,
+        "level": text,
+        "problems": number,
+        "batch_id": number,
+        "batch_time": time,
+        "watermark": time,
+        "operator_id": pa.int32(),
+        "store_name": text,
+        "rows": number,
+        "key_bytes": number,
+        "value_bytes": number,
+        "row_bytes": number,
+        "leftovers": number,
+        "findings": pa.list_(text),
+        "state_file_bytes": number,
+        "is_part": pa.bool_(),
+        "subset": pa.int32(),
+        "subsets": pa.int32(),
+        "error": text,
+    }
+    return pa.schema(columns)
 
 
 def rows_of(report: Report, audited: datetime, *, is_newest: bool = True) -> list[Row]:
@@ -223,11 +222,14 @@ def read(path: str, options: Mapping[str, str]) -> pa.Table | None:
         files = (system or glob).glob(f"{place.rstrip('/')}/{DAY}=*/*.parquet")
         if not files:
             return None
-        return ds.dataset(files, schema(), format="parquet", filesystem=system).to_table()
+        found: pa.Table = ds.dataset(
+            files, schema(), format="parquet", filesystem=system
+        ).to_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise CheckpointError(f"got files that are no history of audits: {error}", path) from None
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked
         raise translated(error, shown(path), options) from None
+    return found
 
 
 # --- which parts were proven ---------------------------------------------------------------------
