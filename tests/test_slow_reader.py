@@ -131,3 +131,18 @@ def test_whoever_watches_passes_over_what_is_gone(
     assert shown == sorted(set(shown))
     assert shown[-1] >= last
     assert {row["level"] for row in told.ndjson} <= {"ok", "info", "warning"}
+
+
+@pytest.mark.parametrize("case", ["deltas", "changelogs", "zips"])
+def test_the_history_of_a_key_is_of_one_batch_or_not_there(case: str, tmp_path: Path) -> None:
+    query = begun(case, tmp_path)
+    key = run("rows", query.root, "-o", "json", "--raw", "--limit", "1").json["rows"][0]
+    words = ("history", query.root, "--key", f"hex:{key['key_hex']}", "-o", "json")
+    with before_each_read(slowed(query, SLOW)):
+        told = run(*words)
+    assert (told.code, faults(told.json)) == (0, [])
+    assert told.rows
+    with before_each_read(slowed(query, TOO_SLOW)):
+        told = run(*words)
+    assert told.code == 4
+    assert OUTPACED in told.out + told.err
