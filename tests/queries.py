@@ -32,7 +32,7 @@ OTHER = {EVENT: PROCESSING, PROCESSING: EVENT}
 SCALA = TimerPremises(clears_timers=True)
 PANDAS = TimerPremises()
 LAGS = TimerPremises(exact_watermark=False)
-BELOW = TimerPremises(fed_by_sources=False)
+BELOW = TimerPremises(only_sources_feed=False)
 """Below an operator that emits by the clock."""
 
 STORE = StoreTask(
@@ -348,7 +348,7 @@ class Workload:
         return replace(
             STORE,
             certainty=Certainty.INFERRED if self.lags else Certainty.PROVEN,
-            fed_by_sources=not self.below,
+            only_sources_feed=not self.below,
             timers_always_clear=not query.pandas,
             processing_versions=idle_versions(query.clocks),
         )

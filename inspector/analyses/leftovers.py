@@ -109,7 +109,7 @@ def _of_task(
             continue
         lengths = np.array(list(map(len, keys)), np.int64)
         offsets = np.cumsum(lengths) - lengths
-        found = bound.keys_met(b"".join(keys), offsets, lengths, np.arange(len(keys)))
+        found = bound.matching_keys(b"".join(keys), offsets, lengths, np.arange(len(keys)))
         by_value |= bound.values is not None and len(found) > 0
         met |= {(task.store_id(store), keys[at]) for at in found.tolist()}
     return _of_values(read(task), met) if by_value else met

@@ -26,7 +26,7 @@ from inspector.discovery.tasks import Request
 from inspector.facts.ages import RewriteRuns
 from inspector.facts.fact import Observed
 from inspector.facts.versions import COUNTS, VersionFacts
-from inspector.providers.registry import provider_named
+from inspector.providers.registry import provider_by_name
 from inspector.render import tabular as t
 from inspector.render.report import Column, Report, Table, Unit
 
@@ -194,7 +194,7 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
         }
 
     no_objects = dict.fromkeys(
-        () if provider_named(request.task.provider).keeps_maps else _OF_OBJECTS
+        () if provider_by_name(request.task.provider).keeps_maps else _OF_OBJECTS
     )
     return lambda facts: [row(one) for one in facts.of(VersionFacts)]
 

@@ -27,7 +27,7 @@ from inspector.analyses.shared.options import AT_VERSION, PART, RULES, SCHEMAS, 
 from inspector.analyses.shared.run import Run
 from inspector.discovery.checkpoint import Checkpoint
 from inspector.discovery.tasks import Request
-from inspector.discovery.unknown_watermarks import held_back
+from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.estimates.growth import Growth, sparkline
 from inspector.facts.expiring import Expiring, Width
 from inspector.facts.join_times import KeyTimeVotes
@@ -112,7 +112,7 @@ def expiring_table(judged: Judged) -> Table:
         store = store_ids(checkpoint, name)
         operator = operators[name.operator_id]
         rule = operator.rules[name.store_name]
-        above = held_back(checkpoint, operator, version)
+        above = operator_holding_back(checkpoint, operator, version)
         doubt = rule.doubt or (f"downstream of {above} the watermark lags" if above else None)
         known = rule.expiry is not None or _goes_by_key(facts, name)
         of_store = merged.get(name, {}).values() if known else ()

@@ -72,7 +72,7 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
         if kept is not None and not (anew and kept.refused):
             _kept.move_to_end(location)
             return kept.system, target
-    system = _opened(url, options, address.protocol, partial(driver, **settings))
+    system = _connect(url, options, address.protocol, partial(driver, **settings))
     with _lock:
         _kept[location] = _Kept(system)
         while len(_kept) > MOST_KEPT:
@@ -80,7 +80,9 @@ def connect(url: str, options: Mapping[str, str], *, anew: bool = False) -> tupl
     return system, target
 
 
-def _opened(url: str, options: Mapping[str, str], protocol: str, driver: Callable[..., Any]) -> Any:
+def _connect(
+    url: str, options: Mapping[str, str], protocol: str, driver: Callable[..., Any]
+) -> Any:
     try:
         return driver(skip_instance_cache=True, use_listings_cache=False)
     except Exception as error:  # noqa: BLE001 - drivers raise whatever their makers liked

@@ -146,7 +146,7 @@ class Layout:
 
     def select(self, selection: Selection) -> Layout:
         """Only what the selection names."""
-        return replace(self, operators=tuple(_selected(self.operators, selection)))
+        return replace(self, operators=tuple(_select(self.operators, selection)))
 
 
 def discover(storage: Storage, classify: Classify) -> Layout:
@@ -206,7 +206,7 @@ class _Walk:
         if any(entry.name == _METADATA for entry in entries):
             metadata, trouble = read_operator_metadata(self._storage, operator_id)
             self._found.extend(trouble)
-        stores = _names(metadata) or self._recognised(inside.values())
+        stores = _names(metadata) or self._recognise(inside.values())
         partitions = self._partitions(inside, stores, by_metadata=bool(_names(metadata)))
         return OperatorLayout(
             operator_id=operator_id,
@@ -220,7 +220,7 @@ class _Walk:
             ),
         )
 
-    def _recognised(self, partitions: Collection[tuple[Entry, ...]]) -> tuple[str, ...]:
+    def _recognise(self, partitions: Collection[tuple[Entry, ...]]) -> tuple[str, ...]:
         """The stores of an operator without metadata: those of a join, or the one without a name.
 
         A single folder with a join's name, beside files of a store without a name, is a copy.
@@ -240,7 +240,7 @@ class _Walk:
         folders = [e for entries in inside.values() for e in entries if self._is_store(e)]
         listed = self._list(e for e in folders if e.name in names)
         of_stores = [*listed.values(), *(inside.values() if DEFAULT_STORE in names else ())]
-        self._list_shared(entry for entries in of_stores for entry in entries)
+        self._list_shared_folders(entry for entries in of_stores for entry in entries)
         source = "by the operator's metadata" if by_metadata else "by the names that Spark gives"
         whose = f"whose stores are {', '.join(sorted(names))} {source}; nothing in it is counted"
         for path, entries in inside.items():
@@ -270,7 +270,7 @@ class _Walk:
             file
             for entry in entries
             if entry.is_dir or entry.is_file
-            for file in (self._shared(entry) if entry.is_dir else [self._file(entry)])
+            for file in (self._shared_files(entry) if entry.is_dir else [self._file(entry)])
         ]
         files.sort(key=lambda file: (file.version is None, file.version or 0, file.path))
         store = StoreId(int(operator), name[0] if name else DEFAULT_STORE, int(partition))
@@ -291,12 +291,12 @@ class _Walk:
         path = self._storage.full_path(entry.path)
         return StoreFile(path, kind, version, entry.size, entry.modified_ms)
 
-    def _list_shared(self, entries: Iterable[Entry]) -> None:
+    def _list_shared_folders(self, entries: Iterable[Entry]) -> None:
         """List the folders of a store in which its provider keeps files of several versions."""
         folders = [entry for entry in entries if entry.is_dir and self._is_own(entry)]
         self._inside_shared.update(self._list(folders))
 
-    def _shared(self, folder: Entry) -> Iterator[StoreFile]:
+    def _shared_files(self, folder: Entry) -> Iterator[StoreFile]:
         kind, _ = self._classify(folder.name, is_dir=True)
         for entry in self._inside_shared.get(folder.path, ()):
             if not entry.is_dir:
@@ -324,9 +324,7 @@ def _names(metadata: OperatorMetadata | None) -> tuple[str, ...]:
     return tuple(store.store_name for store in metadata.stores) if metadata else ()
 
 
-def _selected(
-    operators: Iterable[OperatorLayout], selection: Selection
-) -> Iterator[OperatorLayout]:
+def _select(operators: Iterable[OperatorLayout], selection: Selection) -> Iterator[OperatorLayout]:
     for operator in operators:
         if selection.operator_id in (None, operator.operator_id):
             partitions = tuple(_selected_partitions(operator.partitions, selection))

@@ -57,7 +57,7 @@ def read_at_most(path: str, most: int) -> tuple[bytes, int]:
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    with _opened(path) as (file, size):
+    with _open(path) as (file, size):
         parts: list[bytes] = []
         left = min(most, size + 1)
         # One byte more than there is: if it alone is missing, that was the end.
@@ -77,7 +77,7 @@ def read_range(path: str, start: int, end: int) -> bytes:
     Raises:
         OSError: it cannot be read, or is no regular file.
     """
-    with _opened(path) as (file, size):
+    with _open(path) as (file, size):
         end = min(end, size)
         parts = []
         while start < end and (part := os.pread(file, end - start, start)):
@@ -92,7 +92,7 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
     Raises:
         OSError: at the chunk that cannot be read.
     """
-    with _opened(path) as (file, left):
+    with _open(path) as (file, left):
         while True:
             # One byte more than is left shows the end of a file without another call.
             asked = min(chunk_bytes, max(left, 0) + 1)
@@ -105,7 +105,7 @@ def chunks(path: str, chunk_bytes: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _opened(path: str) -> Iterator[tuple[int, int]]:
+def _open(path: str) -> Iterator[tuple[int, int]]:
     file = os.open(path, _FLAGS)
     try:
         known = os.fstat(file)

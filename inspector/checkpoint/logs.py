@@ -273,7 +273,7 @@ class _Reader:
             for batch in part:
                 content = contents[entries[batch].path]
                 if isinstance(content, FileNotFoundError):
-                    self._note_vanished(entries[batch], was_oldest=batch == oldest)
+                    self._note_absence(entries[batch], was_oldest=batch == oldest)
                     oldest = batch + 1 if batch == oldest else oldest
                     continue
                 for entry in self._attempt(entries[batch], content, parse):
@@ -281,7 +281,7 @@ class _Reader:
                 if batch == batches[-1] and isinstance(content, bytes):
                     self._note_format(entries[batch], content)
 
-    def _note_vanished(self, entry: Entry, *, was_oldest: bool) -> None:
+    def _note_absence(self, entry: Entry, *, was_oldest: bool) -> None:
         """Say that an entry went since it was listed, unless a purge did it: that takes the oldest.
 
         The purge of a query that runs may overtake a read all the same, so it is said only if a

@@ -118,7 +118,7 @@ class _Search:
     entered: set[str] = field(default_factory=set)
 
     def run(self) -> Iterator[Found]:
-        frontier: dict[str, set[int]] = {"": self._reached({0})}
+        frontier: dict[str, set[int]] = {"": self._reach({0})}
         for _ in range(DEEPEST + 1):
             below: dict[str, set[int]] = {}
             folders = iter(sorted(frontier))
@@ -164,7 +164,7 @@ class _Search:
             matched = {i for i in reached if self._matches(entry.name, i)}
             further = {i if self.pattern[i] == ANY_FOLDERS else i + 1 for i in matched}
             if further:
-                below.setdefault(entry.path, set()).update(self._reached(further))
+                below.setdefault(entry.path, set()).update(self._reach(further))
 
     def _matches(self, name: str, index: int) -> bool:
         if index == len(self.pattern):
@@ -174,7 +174,7 @@ class _Search:
             return name[0] != "." and name not in _HOLD_NO_CHECKPOINT
         return fnmatchcase(name, part)
 
-    def _reached(self, indexes: set[int]) -> set[int]:
+    def _reach(self, indexes: set[int]) -> set[int]:
         """With those behind every ``**``, which may stand for no folder."""
         result = set(indexes)
         for i in sorted(indexes):

@@ -207,7 +207,9 @@ def _version(cursor: _Cursor) -> int:
     text = cursor.utf()
     match = _VERSION.fullmatch(text)
     if match is None:
-        raise DecodeError(f"got {_joined(text[:40])!r}, expected a format such as 'v2'", offset=0)
+        raise DecodeError(
+            f"got {_join_surrogates(text[:40])!r}, expected a format such as 'v2'", offset=0
+        )
     version = int(match[1])
     if not 1 <= version <= NEWEST_FORMAT:
         raise DecodeError(f"got format v{version}, expected v1 to v{NEWEST_FORMAT}", offset=0)
@@ -226,18 +228,18 @@ def _families(cursor: _Cursor) -> StateSchema:
 def _family(cursor: _Cursor) -> ColumnFamily:
     # Keyword arguments are evaluated in the order of the file.
     return ColumnFamily(
-        name=_joined(cursor.utf()),
+        name=_join_surrogates(cursor.utf()),
         key_schema_id=cursor.integer(2, signed=True),
         key=_struct(cursor.chunked()),
         value_schema_id=cursor.integer(2, signed=True),
         value=_struct(cursor.chunked()),
-        key_encoder=json_object(_joined(cursor.chunked())),
+        key_encoder=json_object(_join_surrogates(cursor.chunked())),
         user_key=_optional_struct(cursor.chunked()),
     )
 
 
 def _struct(text: str) -> StructType:
-    schema = parse_schema_json(_joined(text))
+    schema = parse_schema_json(_join_surrogates(text))
     unknown = unknown_type(schema)
     if unknown is not None:
         # Its width is not known, so no row with such a field can be read.
@@ -247,7 +249,7 @@ def _struct(text: str) -> StructType:
 
 def _optional_struct(text: str) -> StructType | None:
     # Spark writes an object without fields where there is no user key.
-    return _struct(text) if json_object(_joined(text)) else None
+    return _struct(text) if json_object(_join_surrogates(text)) else None
 
 
 def _modified_utf8(data: bytes, offset: int) -> str:
@@ -269,7 +271,7 @@ def _not_utf(data: bytes, at: int, offset: int) -> DecodeError:
     return DecodeError(f"got byte 0x{data[at]:02x}, expected modified UTF-8", offset=offset + at)
 
 
-def _joined(text: str) -> str:
+def _join_surrogates(text: str) -> str:
     """The text with pairs of surrogates joined; one alone, which is no character, is replaced."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
@@ -292,7 +294,7 @@ def _read_v3(
     (``StateSchemaCompatibilityChecker``).
     """
     try:
-        chosen = _ordered(storage.list(folder, missing_ok=True), schema_paths)
+        chosen = _order(storage.list(folder, missing_ok=True), schema_paths)
     except (InspectorError, OSError) as error:
         return None, (problem(error, storage.full_path(folder)),)
     state_schema: StateSchema | None = None
@@ -310,11 +312,11 @@ def _read_v3(
         if newer is None and entry is chosen[-1]:
             return None, tuple(problems)
         if newer is not None:
-            state_schema = newer if state_schema is None else _evolved(state_schema, newer)
+            state_schema = newer if state_schema is None else _evolve(state_schema, newer)
     return state_schema, tuple(problems)
 
 
-def _evolved(older: StateSchema, newer: StateSchema) -> StateSchema:
+def _evolve(older: StateSchema, newer: StateSchema) -> StateSchema:
     before = {family.name: family for family in older.column_families}
     families = [
         _with_older(family, before.pop(family.name, None)) for family in newer.column_families
@@ -330,7 +332,7 @@ def _with_older(family: ColumnFamily, before: ColumnFamily | None) -> ColumnFami
     return replace(family, older_values=values)
 
 
-def _ordered(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:
+def _order(entries: Sequence[Entry], schema_paths: Sequence[str]) -> list[Entry]:
     """The schemas to use, oldest first: those that metadata names, else of the newest batch."""
     batches = {
         entry.name: (batch, entry)

@@ -175,7 +175,7 @@ class Storage:
 
         try:
             with self._guard(""):
-                return tree_of(self._asked("", find), self._base)
+                return tree_of(self._ask("", find), self._base)
         except (PermissionError, TimeoutError, NotADirectoryError):
             return None
 
@@ -216,9 +216,9 @@ class Storage:
         under_way = None
         if size is not None and size <= limit:
             under_way = self._fetch(relative, 0, limit + 1)
-        return partial(self._requested, relative, limit, size, under_way)
+        return partial(self._request, relative, limit, size, under_way)
 
-    def _requested(
+    def _request(
         self, relative: str, limit: int, size: int | None, under_way: Pending[bytes] | None
     ) -> bytes:
         with self._guard(relative):
@@ -227,14 +227,14 @@ class Storage:
             if 0 < known <= limit:
                 under_way = under_way or self._fetch(relative, 0, limit + 1)
                 data = bytes(under_way.result())
-        return self._bounded(relative, data, max(known, len(data)), limit)
+        return self._check_limit(relative, data, max(known, len(data)), limit)
 
     def _read_local(self, relative: str, limit: int) -> bytes:
         with self._guard(relative):
             data, size = local_files.read_at_most(self._path(relative), limit + 1)
-        return self._bounded(relative, data, max(size, len(data)), limit)
+        return self._check_limit(relative, data, max(size, len(data)), limit)
 
-    def _bounded(self, relative: str, data: bytes, size: int, limit: int) -> bytes:
+    def _check_limit(self, relative: str, data: bytes, size: int, limit: int) -> bytes:
         if size > limit:
             raise LimitError(f"file has {size} bytes, at most {limit} are read").at(
                 self.full_path(relative)
@@ -286,7 +286,7 @@ class Storage:
         elif is_async(self._fs) and size is not None:
             chunks = self._ranges(relative, chunk_bytes, size)
         else:
-            chunks = self._opened(relative, chunk_bytes)
+            chunks = self._open(relative, chunk_bytes)
         while True:
             with self._guard(relative):
                 chunk = next(chunks, b"")
@@ -306,11 +306,11 @@ class Storage:
                 return
             yield bytes(under_way.popleft().result())
 
-    def _opened(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
+    def _open(self, relative: str, chunk_bytes: int) -> Iterator[bytes]:
         opened = _Opened(self, relative)
         location = 0
         try:
-            while chunk := self._asked(relative, partial(opened.read, location, chunk_bytes)):
+            while chunk := self._ask(relative, partial(opened.read, location, chunk_bytes)):
                 location += len(chunk)
                 yield chunk
         finally:
@@ -324,7 +324,7 @@ class Storage:
         if not self._is_remote:
             return local_files.listing(base, relative)
         entries: dict[str, Entry] = {}
-        for info in self._asked(relative, lambda: self._fs.ls(base, detail=True)):
+        for info in self._ask(relative, lambda: self._fs.ls(base, detail=True)):
             if str(info["name"]).strip("/") == base.strip("/"):
                 if info["type"] == "file" and not str(info["name"]).endswith("/"):
                     raise NotADirectoryError("it is a file, not a folder")
@@ -334,9 +334,9 @@ class Storage:
         return tuple(entries[name] for name in sorted(entries))
 
     def _info(self, relative: str) -> Any:
-        return self._asked(relative, lambda: self._fs.info(self._path(relative)))
+        return self._ask(relative, lambda: self._fs.info(self._path(relative)))
 
-    def _asked(self, relative: str, request: Callable[[], T]) -> T:
+    def _ask(self, relative: str, request: Callable[[], T]) -> T:
         return patiently(request, self.full_path(relative))
 
     def _file_size(self, relative: str) -> int:

@@ -92,7 +92,7 @@ def shown(url: str) -> str:
 
 def typed_options(options: Mapping[str, str]) -> dict[str, object]:
     """Options as drivers want them: ``true``/``false`` and JSON objects or lists are understood."""
-    return {name: _typed(value) for name, value in options.items()}
+    return {name: _typed_value(value) for name, value in options.items()}
 
 
 def missing_driver(protocol: str, error: Exception) -> str:
@@ -120,7 +120,7 @@ def missing_driver(protocol: str, error: Exception) -> str:
     return f"no driver for {protocol}:// is installed; fsspec says: {error}"
 
 
-def _typed(value: str) -> object:
+def _typed_value(value: str) -> object:
     if value.lower() in {"true", "false"}:
         return value.lower() == "true"
     if value[:1] in {"{", "["}:
@@ -171,7 +171,7 @@ def _hdfs(rest: str) -> Address:
     return Address("hdfs", f"hdfs:{rest}" if rest.startswith("//") else f"hdfs://{rest}")
 
 
-def _staged(rest: str) -> Address:
+def _staged_address(rest: str) -> Address:
     return _local(staged.folder_of(rest))
 
 
@@ -188,6 +188,6 @@ _TRANSLATORS: Mapping[str, Callable[[str], Address]] = MappingProxyType(
         "wasbs": _azure,
         "dbfs": _dbfs,
         "hdfs": _hdfs,
-        staged.SCHEME: _staged,
+        staged.SCHEME: _staged_address,
     }
 )

@@ -194,10 +194,10 @@ def regions(page: Page, cells: Cells) -> Regions:
     alone = within.budget[owner] >= 0
     page.misfits.flag(cells.row[live[~alone]], f"{cells.path}: shares bytes with another value")
     live, offset, size, owner = live[alone], offset[alone], size[alone], owner[alone]
-    return _scattered(cells, live, within.base[owner] + offset, size)
+    return _scatter(cells, live, within.base[owner] + offset, size)
 
 
-def _scattered(cells: Cells, live: Int64s, start: Int64s, size: Int64s) -> Regions:
+def _scatter(cells: Cells, live: Int64s, start: Int64s, size: Int64s) -> Regions:
     starts, sizes = np.zeros(len(cells), np.int64), np.zeros(len(cells), np.int64)
     present: Bools = np.zeros(len(cells), np.bool_)
     starts[live], sizes[live], present[live] = start, size, True

@@ -55,7 +55,7 @@ def column(page: Page, data_type: DataType, cells: Cells, arrow: ArrowType) -> A
         return _narrow_decimal(page, cells, arrow) if narrow else _wide_decimal(page, cells, arrow)
     kind = data_type.kind if isinstance(data_type, AtomicType) else ""
     if kind in _NUMPY:
-        return _fixed(page, cells, kind, arrow)
+        return _fixed_width(page, cells, kind, arrow)
     return _OTHERS[kind](page, cells, arrow)
 
 
@@ -95,7 +95,7 @@ def _values(page: Page, cells: Cells, dtype: str) -> npt.NDArray[Any]:
     return values
 
 
-def _fixed(page: Page, cells: Cells, kind: str, arrow: ArrowType) -> Array:
+def _fixed_width(page: Page, cells: Cells, kind: str, arrow: ArrowType) -> Array:
     values = _values(page, cells, _NUMPY[kind])
     if kind == "time":
         outside = (values < 0) | (values >= _DAY_NANOS)

@@ -305,7 +305,7 @@ def _number(bits: int, form: str, cursor: _Cursor) -> bytes:
         raise RowError(f"got {value}, expected a number of its type", offset=start) from None
 
 
-def _widened(form: str, target: str, cursor: _Cursor) -> bytes:
+def _widen(form: str, target: str, cursor: _Cursor) -> bytes:
     (value,) = struct.unpack(form, cursor.take(struct.calcsize(form)))
     return struct.pack(target, value)
 
@@ -351,6 +351,6 @@ _WIDENED: Mapping[tuple[str, str], _Read] = {
     ("integer", "double"): partial(_number, _INT_BITS, "<d"),
     ("long", "float"): partial(_number, _LONG_BITS, "<f"),
     ("long", "double"): partial(_number, _LONG_BITS, "<d"),
-    ("float", "double"): partial(_widened, "<f", "<d"),
+    ("float", "double"): partial(_widen, "<f", "<d"),
 }
 """How the types grow that a state schema may change (``StateSchemaCompatibilityChecker``)."""

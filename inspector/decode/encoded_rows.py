@@ -120,10 +120,10 @@ class KeyDecoder:
         if kind is KeyEncoding.ROW:
             return columns_of(buffer, *plain_rows(buffer, keys), types)
         if kind is KeyEncoding.PREFIX:
-            return self._prefixed(buffer, keys, types)
+            return self._prefix_columns(buffer, keys, types)
         if kind is KeyEncoding.RANGE:
-            return self._ranged(buffer, keys, types)
-        return self._timed(buffer, keys, types)
+            return self._range_columns(buffer, keys, types)
+        return self._time_columns(buffer, keys, types)
 
     def _types(self) -> list[DataType]:
         if self.encoder.kind is KeyEncoding.UNKNOWN:
@@ -140,17 +140,19 @@ class KeyDecoder:
             )
         return types
 
-    def _prefixed(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+    def _prefix_columns(
+        self, buffer: bytes, keys: Spans, types: Sequence[DataType]
+    ) -> list[Column]:
         first = self.encoder.prefix_columns
-        prefix, remainder = _parted(buffer, keys)
+        prefix, remainder = _split(buffer, keys)
         columns = columns_of(buffer, *plain_rows(buffer, prefix), types[:first])
         if first < len(types):
             columns += columns_of(buffer, *plain_rows(buffer, remainder), types[first:])
         return columns
 
-    def _ranged(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+    def _range_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         ordinals = self.encoder.ordinals
-        prefix, remainder = _parted(buffer, keys)
+        prefix, remainder = _split(buffer, keys)
         ordered = columns_of(buffer, *plain_rows(buffer, prefix), [BINARY] * len(ordinals))
         by_ordinal = {
             ordinal: _number(buffer, column, types[ordinal], prefix)
@@ -164,7 +166,7 @@ class KeyDecoder:
             by_ordinal |= dict(zip(others, behind, strict=True))
         return [by_ordinal[ordinal] for ordinal in range(len(types))]
 
-    def _timed(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
+    def _time_columns(self, buffer: bytes, keys: Spans, types: Sequence[DataType]) -> list[Column]:
         _require(keys.lengths >= _TIME_BYTES, keys, "a key without its time")
         if self.encoder.kind is KeyEncoding.TIMESTAMP_FIRST:
             at, rows = keys.offsets, keys.less(_TIME_BYTES)
@@ -245,7 +247,7 @@ def sizes_at(buffer: bytes, spans: Spans) -> Int64s:
     return result
 
 
-def _parted(buffer: bytes, keys: Spans) -> tuple[Spans, Spans]:
+def _split(buffer: bytes, keys: Spans) -> tuple[Spans, Spans]:
     """The prefix of each key, and what follows it."""
     sizes = sizes_at(buffer, keys)
     prefix = Spans(keys.offsets + _SIZE_BYTES, sizes)

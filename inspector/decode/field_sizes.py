@@ -74,9 +74,9 @@ class RowBytes:
         return RowBytes(
             self.rows + other.rows,
             self.null_bit_bytes + other.null_bit_bytes,
-            _added(self.fields, other.fields),
+            _add(self.fields, other.fields),
             self.other_bytes + other.other_bytes,
-            _added(self.nested, other.nested),
+            _add(self.nested, other.nested),
         )
 
     @classmethod
@@ -86,7 +86,7 @@ class RowBytes:
         return cls(0, 0, (FieldBytes(),) * len(schema.fields), 0, (FieldBytes(),) * nested)
 
 
-def _added(some: tuple[FieldBytes, ...], others: tuple[FieldBytes, ...]) -> tuple[FieldBytes, ...]:
+def _add(some: tuple[FieldBytes, ...], others: tuple[FieldBytes, ...]) -> tuple[FieldBytes, ...]:
     if not some or not others:
         return some or others  # of the zero
     return tuple(a + b for a, b in zip(some, others, strict=True))

@@ -185,10 +185,10 @@ def struct_fields(
 
 
 def _lists(page: Page, data_type: ArrayType, found: Regions, arrow: ArrowType) -> Array:
-    found, counts = _counted(page, data_type.element, found)
+    found, counts = _count(page, data_type.element, found)
     cells = _elements(page, data_type.element, found, counts)
     child = values(page, data_type.element, cells, arrow.value_type)
-    return _nested(arrow, found.present, counts, child)
+    return _nest(arrow, found.present, counts, child)
 
 
 def _maps(page: Page, data_type: MapType, found: Regions, arrow: ArrowType) -> Array:
@@ -200,8 +200,8 @@ def _maps(page: Page, data_type: MapType, found: Regions, arrow: ArrowType) -> A
     found = found.require(page, (key_bytes >= 0) & (key_bytes <= remainder), "no map")
     keys = found.part(found.start + WORD, key_bytes, "key")
     items = found.part(keys.start + key_bytes, remainder - key_bytes, "value")
-    keys, key_counts = _counted(page, data_type.key, keys)
-    items, item_counts = _counted(page, data_type.value, items)
+    keys, key_counts = _count(page, data_type.key, keys)
+    items, item_counts = _count(page, data_type.value, items)
     same = keys.present & items.present & (key_counts == item_counts)
     found = found.require(page, same, "not as many keys as values")
     counts = np.where(found.present, key_counts, 0)
@@ -229,7 +229,7 @@ def _entries(
         return pa.nulls(len(result), arrow)
     entry_type = pa.struct([arrow.key_field, arrow.item_field])
     entry = pa.Array.from_buffers(entry_type, len(cells), [None], children=[key, item])
-    return _nested(arrow, result.present, counts, entry)
+    return _nest(arrow, result.present, counts, entry)
 
 
 def _width(element: DataType) -> int:
@@ -237,7 +237,7 @@ def _width(element: DataType) -> int:
     return storage_type(element).fixed_width or SLOT_BYTES
 
 
-def _counted(page: Page, element: DataType, found: Regions) -> tuple[Regions, Int64s]:
+def _count(page: Page, element: DataType, found: Regions) -> tuple[Regions, Int64s]:
     """The arrays that have room for as many elements as they claim, and those numbers."""
     found = found.require(page, found.size >= WORD, "no array")
     live = found.live()
@@ -274,7 +274,7 @@ def _elements(page: Page, element: DataType, found: Regions, counts: Int64s) -> 
     return Cells(at, owner, within, present, found.row[owner], path, slotted=False)
 
 
-def _nested(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:
+def _nest(arrow: ArrowType, present: Bools, counts: Int64s, child: Array) -> Array:
     offsets = np.zeros(len(present) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     buffers = [validity(present), memory(offsets)]

@@ -154,7 +154,7 @@ def _less(left: int, size: int) -> int:
     return left - size
 
 
-def _sized(data: bytes, start: int) -> bytes:
+def _sized_bytes(data: bytes, start: int) -> bytes:
     return _take(data, start + 4, _number(data, start, 4))
 
 
@@ -177,8 +177,8 @@ _PRIMITIVES: dict[int, Callable[[bytes, int], Any]] = {
     12: lambda data, at: Timestamp(_number(data, at, 8, signed=True)),
     13: lambda data, at: LocalTimestamp(_number(data, at, 8, signed=True)),
     14: lambda data, at: struct.unpack_from("<f", data, at)[0],
-    15: _sized,
-    16: lambda data, at: _sized(data, at).decode("utf-8"),
+    15: _sized_bytes,
+    16: lambda data, at: _sized_bytes(data, at).decode("utf-8"),
     20: lambda data, at: uuid.UUID(bytes=_take(data, at, 16)),
 }
 

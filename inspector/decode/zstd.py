@@ -36,13 +36,13 @@ def inflate(source: Source, limits: Limits) -> Iterator[bytes]:
         except (OSError, pa.ArrowException) as error:
             if error is reader.failure:
                 raise
-            raise _translated(error, source.offset) from error
+            raise _translate(error, source.offset) from error
         if not block:
             return
         yield block
 
 
-def _translated(error: Exception, offset: int) -> DecodeError:
+def _translate(error: Exception, offset: int) -> DecodeError:
     if "Truncated" in str(error):  # pyarrow has one class of error for both
         return TruncatedError("the Zstandard frame is cut short", offset=offset)
     return FrameError(f"Zstandard frame: {error}", offset=offset)

@@ -254,7 +254,7 @@ def checkpoint_at(
     Raises:
         CheckpointError: as :func:`open_checkpoint`.
     """
-    chosen = _narrowed(meant, selection or Selection())
+    chosen = _narrow(meant, selection or Selection())
     verified = small_files or VerifiedFiles(storage)
     # The logs first: then all that is committed by them is among the files.
     logs = read_logs(verified, near=near)
@@ -264,7 +264,7 @@ def checkpoint_at(
     whole = settled(verified, whole, provider, logs)
     whole, result = read_schemas(verified, whole)
     selected = whole.select(chosen)
-    problems = [*_of_selected(whole.problems, selected), *logs.problems]
+    problems = [*_selection_problems(whole.problems, selected), *logs.problems]
     given = (user_schemas or UserSchemas()).of_stores(selected)
     query = _operators(whole, result, problems, given)
     of_query = {operator.operator_id: tuple(operator.schemas) for operator in query}
@@ -291,7 +291,7 @@ def state_file_bytes(checkpoint: Checkpoint) -> int:
     return sum(file.size for of_store in files for file in of_store)
 
 
-def _of_selected(problems: Iterable[Problem], selected: Layout) -> Iterator[Problem]:
+def _selection_problems(problems: Iterable[Problem], selected: Layout) -> Iterator[Problem]:
     """Problems but for those of partitions that are not selected."""
     locations = {(item.store.operator_id, item.store.partition_id) for item in selected.stores}
     for problem in problems:
@@ -300,7 +300,7 @@ def _of_selected(problems: Iterable[Problem], selected: Layout) -> Iterator[Prob
             yield problem
 
 
-def _narrowed(meant: Selection, selected: Selection) -> Selection:
+def _narrow(meant: Selection, selected: Selection) -> Selection:
     """What the path means, narrowed by what was selected."""
     narrower = {name: value for name, value in vars(selected).items() if value is not None}
     return replace(meant, **narrower)

@@ -42,7 +42,7 @@ def settled(storage: Storage, layout: Layout, provider: Provider, logs: Logs) ->
         return {item.version: item.unique_id for item in result.lineage}
 
     def files(store: StoreLayout) -> tuple[StoreFile, ...]:
-        result = provider.resolve_attempts(store.files, _committed(logs, store.store), lineage)
+        result = provider.resolve_attempts(store.files, _commit_ids(logs, store.store), lineage)
         return tuple(_with_origin(file, logs) for file in result) if has_appended else result
 
     has_appended = any(clock.appended for clock in logs.clocks.values())
@@ -58,7 +58,7 @@ def _with_origin(file: StoreFile, logs: Logs) -> StoreFile:
     return replace(file, continues=batch not in logs.repartitions)
 
 
-def _committed(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
+def _commit_ids(logs: Logs, store: StoreId) -> dict[int, frozenset[str]]:
     """The unique ids by which a partition's stores committed each version."""
     result: dict[int, frozenset[str]] = {}
     for batch, operators in logs.unique_ids.items():

@@ -245,11 +245,11 @@ def with_schema_paths(metadata: bytes, place: str) -> bytes:
     for store in stores if isinstance(stores, list) else ():
         paths = store.get("stateSchemaFilePaths") if isinstance(store, dict) else None
         if isinstance(paths, list):
-            store["stateSchemaFilePaths"] = [_moved(str(path), place) for path in paths]
+            store["stateSchemaFilePaths"] = [_move(str(path), place) for path in paths]
     return head + b"\n" + json.dumps(fields, separators=(",", ":")).encode()
 
 
-def _moved(path: str, place: str) -> str:
+def _move(path: str, place: str) -> str:
     root, state, tail = path.rpartition("/state/")
     if is_local(place):
         return f"file:{translate(place).target.rstrip('/')}{state}{tail}"

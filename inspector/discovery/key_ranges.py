@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from inspector.discovery.tasks import StoreTask, Task
 from inspector.model import KeyRange, StoreFile, StoreId
 from inspector.providers.chain import replay_steps
-from inspector.providers.registry import provider_named
+from inspector.providers.registry import provider_by_name
 
 if TYPE_CHECKING:
     from inspector.facts.timers import CallBounds
@@ -74,7 +74,7 @@ def replayed_files(task: Task, store: StoreTask) -> list[StoreFile]:
     """
     largest: list[StoreFile] = []
     since: list[StoreFile] = []
-    files = provider_named(task.provider).files_of(store.files)
+    files = provider_by_name(task.provider).files_of(store.files)
     for step in replay_steps(files, task.version):
         applied = step.base or step.delta or step.compared
         assert applied is not None  # a step has one of them

@@ -32,10 +32,10 @@ def listing_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         for store in operator.layout.folders:
             if store.store.partition_id not in left:
                 yield from _gaps(checkpoint, store, version)
-    yield from _compared(checkpoint, version)
+    yield from _comparison_problems(checkpoint, version)
 
 
-def _compared(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
+def _comparison_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
     """That a provider wrote no deltas: what a version changed is then less than known."""
     result = {
         location: [v for v in compared_versions(files) if v <= version]

@@ -15,7 +15,7 @@ from inspector.discovery.tasks import ALL_LEFTOVERS, Request, StoreTask, Task
 from inspector.discovery.unknown_watermarks import (
     UNSEEN,
     has_branches,
-    held_back,
+    operator_holding_back,
     recorded,
     sees_watermark,
 )
@@ -28,7 +28,7 @@ from inspector.operators.group_state import NAMES as GROUP_STATE
 from inspector.operators.group_state import PANDAS, empty_size
 from inspector.operators.inferences import INFERENCES
 from inspector.operators.join import COUNT, COUNT_STORES, time_fields
-from inspector.operators.physical import fed_by_sources
+from inspector.operators.physical import only_sources_feed
 from inspector.operators.rule import Clock, StoreRule
 from inspector.operators.session_window import NAMES as SESSION
 from inspector.operators.transform_with_state import is_list
@@ -195,11 +195,11 @@ def _store_task(
         by_key_time=bool(rule.key_times)
         and not rule.user_supplied
         and rule.expiry is None
-        and held_back(checkpoint, operator, version) is None,
+        and operator_holding_back(checkpoint, operator, version) is None,
         number=COUNT if name in COUNT_STORES and schema and _counts(schema) else None,
         timeout_kinds=_timeout_kinds(request) if _has_timers(rule) else (),
         processing_versions=_idle_versions(checkpoint, version) if _has_timers(rule) else (),
-        fed_by_sources=fed_by_sources(operator.upstream),
+        only_sources_feed=only_sources_feed(operator.upstream),
         # Without Spark's own metadata the two languages cannot be told apart.
         timers_always_clear=operator.name_from == "metadata" and operator.name != PANDAS,
         empty_size=-1 if schema is None else empty_size(schema.value),
@@ -271,7 +271,7 @@ def _certainty(
     """
     if rule.user_supplied:
         return Certainty.PROVEN, rule.source
-    above = held_back(checkpoint, operator, version)
+    above = operator_holding_back(checkpoint, operator, version)
     if above is not None:
         return Certainty.INFERRED, f"downstream of {above.name} the watermark lags"
     if rule.doubt == COMPLETE and has_branches(checkpoint, version):
@@ -304,7 +304,7 @@ def _cross_checks(
     elif (dedup or operator.name in AGGREGATIONS) and _one_time(operator):
         # Below a join or group state the watermark lags, so that more rows pass.
         checks.append("removals")
-        checks += [] if held_back(checkpoint, operator, version) else ["late"]
+        checks += [] if operator_holding_back(checkpoint, operator, version) else ["late"]
     return tuple(checks)
 
 

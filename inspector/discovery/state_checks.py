@@ -38,7 +38,7 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
         checkpoint: what was found.
         version: the judged version; before the first batch is committed nothing has to be there.
     """
-    yield from _unfinished(checkpoint)
+    yield from _open_repartitioning(checkpoint)
     if not version:
         return
     if checkpoint.selection == Selection():
@@ -49,7 +49,7 @@ def state_problems(checkpoint: Checkpoint, version: int) -> Iterator[Problem]:
             yield from _missing_stores(checkpoint, operator, partition)
 
 
-def _unfinished(checkpoint: Checkpoint) -> Iterator[Problem]:
+def _open_repartitioning(checkpoint: Checkpoint) -> Iterator[Problem]:
     """That the newest batch is a repartitioning that was not committed."""
     logs = checkpoint.logs
     newest = logs.last_offset
@@ -65,7 +65,7 @@ def _unfinished(checkpoint: Checkpoint) -> Iterator[Problem]:
 
 def _missing_operators(checkpoint: Checkpoint) -> Iterator[Problem]:
     numbers = {operator.operator_id for operator in checkpoint.operators}
-    numbers |= {int(name) for name in _unseen(checkpoint, STATE) if name.isdecimal()}
+    numbers |= {int(name) for name in _hidden_names(checkpoint, STATE) if name.isdecimal()}
     state = checkpoint.storage.full_path(STATE)
     if numbers:
         absent = _absent(numbers, max(numbers))
@@ -103,7 +103,9 @@ def _partitions(checkpoint: Checkpoint, operator: Operator, version: int) -> Ite
         return
     have = {partition.partition_id for partition in operator.layout.partitions}
     have |= {
-        int(name) for name in _unseen(checkpoint, operator.layout.directory) if name.isdecimal()
+        int(name)
+        for name in _hidden_names(checkpoint, operator.layout.directory)
+        if name.isdecimal()
     }
     left = {
         partition.partition_id
@@ -143,7 +145,7 @@ def _by_metadata(operator: Operator) -> int:
     return count if count <= LIMITS.partitions else 0
 
 
-def _unseen(checkpoint: Checkpoint, directory: str) -> set[str]:
+def _hidden_names(checkpoint: Checkpoint, directory: str) -> set[str]:
     """Names of what is in a folder of the state, and could not be listed: it is not missing."""
     above = f"{checkpoint.storage.full_path(directory)}/"
     paths = (problem.path or "" for problem in checkpoint.problems if problem.slug in UNSEEN)
@@ -154,7 +156,7 @@ def _missing_stores(
     checkpoint: Checkpoint, operator: Operator, partition: PartitionLayout
 ) -> Iterator[Problem]:
     have = {store.store.store_name for store in partition.stores}
-    have |= _unseen(checkpoint, partition.directory)
+    have |= _hidden_names(checkpoint, partition.directory)
     for name in sorted({*operator.layout.expected_stores, *operator.layout.store_names} - have):
         yield Problem(
             "missing-version",

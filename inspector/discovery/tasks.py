@@ -70,7 +70,7 @@ class StoreTask:
         timeout_kinds: the clocks that a group state's timers may follow.
         processing_versions: versions whose batches the log shows to have used processing time.
         timers_always_clear: no timer that has run out outlives its batch (Scala and Java).
-        fed_by_sources: only new data of the sources can reach the operator.
+        only_sources_feed: only new data of the sources can reach the operator.
         reason: what a judgement rests on, if not on the operator's own rule alone.
         event_time: field to be followed where the rule is not known.
         by_key_time: a join's rows may go by a time in their key; only the rows show by which.
@@ -107,7 +107,7 @@ class StoreTask:
     empty_size: int = -1
     session_fields: int = 0
     processing_versions: tuple[int, ...] = ()
-    fed_by_sources: bool = True
+    only_sources_feed: bool = True
     by_key_time: bool = False
     hashed_fields: int = 0
     side_files: tuple[StoreFile, ...] = ()

@@ -29,7 +29,9 @@ def recorded(checkpoint: Checkpoint, version: int, key: str) -> bool:
     return checkpoint.logs.conf_for(version - 1, key).origin != "default"
 
 
-def held_back(checkpoint: Checkpoint, operator: Operator, version: int) -> PhysicalOperator | None:
+def operator_holding_back(
+    checkpoint: Checkpoint, operator: Operator, version: int
+) -> PhysicalOperator | None:
     """The operator upstream that may keep the watermark from this one; None if there is none."""
     if not recorded(checkpoint, version, SINCE_3_5):
         return None
@@ -46,7 +48,7 @@ def sees_watermark(checkpoint: Checkpoint, operator: Operator, version: int) -> 
     """
     if not recorded(checkpoint, version, SINCE_3_5):
         return True
-    if held_back(checkpoint, operator, version) is not None:
+    if operator_holding_back(checkpoint, operator, version) is not None:
         return False
     others = (item for item in checkpoint.query if item.operator_id != operator.operator_id)
     alone = all(other.physical.asks is Asks.NEVER for other in others)
@@ -81,19 +83,19 @@ def with_unknown_watermarks(checkpoint: Checkpoint, version: int) -> Checkpoint:
     The field is followed all the same, to report how far behind the query's watermark the rows
     reach. What the user said of an operator counts. Timers have clocks of their own.
     """
-    operators = tuple(_judged(checkpoint, operator, version) for operator in checkpoint.operators)
+    operators = tuple(_judge(checkpoint, operator, version) for operator in checkpoint.operators)
     return replace(checkpoint, operators=operators)
 
 
-def _judged(checkpoint: Checkpoint, operator: Operator, version: int) -> Operator:
-    above = held_back(checkpoint, operator, version)
+def _judge(checkpoint: Checkpoint, operator: Operator, version: int) -> Operator:
+    above = operator_holding_back(checkpoint, operator, version)
     if above is None:
         return operator
-    rules = {name: _unknown(rule, operator, above) for name, rule in operator.rules.items()}
+    rules = {name: _doubt(rule, operator, above) for name, rule in operator.rules.items()}
     return replace(operator, rules=rules)
 
 
-def _unknown(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> StoreRule:
+def _doubt(rule: StoreRule, operator: Operator, above: PhysicalOperator) -> StoreRule:
     expiry = rule.expiry
     if expiry is None or expiry.clock is not Clock.WATERMARK or rule.user_supplied:
         return rule

@@ -106,7 +106,7 @@ def _with_places(values: Any, kind: Any, inner: Any) -> Any:
     )
 
 
-def ipc_encoded(function: BatchFunction) -> BatchFunction:
+def encode_as_ipc(function: BatchFunction) -> BatchFunction:
     """The function with its results as :data:`IPC_SCHEMA`."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -115,7 +115,7 @@ def ipc_encoded(function: BatchFunction) -> BatchFunction:
     return run
 
 
-def merged_in_part(function: BatchFunction, merge: Merge) -> BatchFunction:
+def merge_in_part(function: BatchFunction, merge: Merge) -> BatchFunction:
     """The function with the results of one call made fewer, by the keys of a merge, as bytes."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -124,8 +124,8 @@ def merged_in_part(function: BatchFunction, merge: Merge) -> BatchFunction:
     return run
 
 
-def merged_at_last(merge: Merge) -> BatchFunction:
-    """Makes fewer of what :func:`merged_in_part` left, as bytes."""
+def merge_at_last(merge: Merge) -> BatchFunction:
+    """Makes fewer of what :func:`merge_in_part` left, as bytes."""
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows: Iterable[Any] = (

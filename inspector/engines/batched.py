@@ -171,7 +171,7 @@ def tagging(function: BatchFunction, owners: dict[bytes, int]) -> BatchFunction:
             for row, spec in enumerate(batch.column("spec").to_pylist()):
                 number = owners[digest(str(spec))]
                 for result in function([batch.slice(row, 1)]):
-                    yield _tagged(result, number)
+                    yield _tag(result, number)
 
     return run
 
@@ -197,7 +197,7 @@ def merging(merges: Sequence[Merge | None]) -> Merge | None:
         for number, parts in held.items():
             function = functions[number]
             for result in parts if function is None else function(parts):
-                yield _tagged(result, number)
+                yield _tag(result, number)
 
     return Merge((OWNERS, *keys), run)
 
@@ -208,7 +208,7 @@ def by_owners(batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
         yield number, part.select(part.schema.names[1:])
 
 
-def _tagged(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
+def _tag(batch: pa.RecordBatch, number: int) -> pa.RecordBatch:
     column = array_of([number] * batch.num_rows, pa.int32())
     schema = pa.schema([pa.field(OWNERS, pa.int32()), *batch.schema])
     return pa.RecordBatch.from_arrays([column, *batch.columns], schema=schema)

@@ -105,8 +105,8 @@ def partition_keys(count: int) -> list[int]:
 
 def partition_of(key: int, count: int) -> int:
     """``pmod(hash(key), count)`` of an ``int``: Murmur3 with seed 42 (``HashPartitioning``)."""
-    mixed = (_rotated(key * 0xCC9E2D51 & _MASK, 15) * 0x1B873593) & _MASK
-    hashed = (_rotated(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
+    mixed = (_rotate(key * 0xCC9E2D51 & _MASK, 15) * 0x1B873593) & _MASK
+    hashed = (_rotate(_SEED ^ mixed, 13) * 5 + 0xE6546B64) & _MASK
     hashed ^= 4  # bytes of an int
     hashed = ((hashed ^ hashed >> 16) * 0x85EBCA6B) & _MASK
     hashed = ((hashed ^ hashed >> 13) * 0xC2B2AE35) & _MASK
@@ -114,5 +114,5 @@ def partition_of(key: int, count: int) -> int:
     return (hashed - (1 << 32) if hashed >> 31 else hashed) % count
 
 
-def _rotated(value: int, bits: int) -> int:
+def _rotate(value: int, bits: int) -> int:
     return (value << bits | value >> (32 - bits)) & _MASK

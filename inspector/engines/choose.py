@@ -32,7 +32,7 @@ def _silent(_text: str) -> None:
     pass
 
 
-def _unwatched(_measure: Callable[[], Measure]) -> AbstractContextManager[object]:
+def _no_watch(_measure: Callable[[], Measure]) -> AbstractContextManager[object]:
     return nullcontext()
 
 
@@ -61,7 +61,7 @@ class EngineOptions:
     session: Any = None
     io: str = IO[0]
     notify: Callable[[str], None] = field(default=_silent, compare=False)
-    watch: Watch = field(default=_unwatched, compare=False)
+    watch: Watch = field(default=_no_watch, compare=False)
     tune_workers: bool | None = None
 
     @property

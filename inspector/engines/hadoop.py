@@ -122,7 +122,7 @@ class HadoopFiles(Reader):
         for root, tail in [(path.rstrip("/") or "/", []), *above(path)]:
             if tail and tail[0] not in MARKS:
                 continue
-            storage = self._listed(root)
+            storage = self._list(root)
             if storage is not None and is_root(storage):
                 entry = storage.stat("/".join(tail))
                 if entry is None:
@@ -195,7 +195,7 @@ class HadoopFiles(Reader):
         """
         return sessions.conf_set(self._session, BATCH_ROWS, str(CHUNKS_PER_BATCH))
 
-    def _listed(self, root: str) -> Storage | None:
+    def _list(self, root: str) -> Storage | None:
         """A root's listing with its small files, as a storage; None if there is nothing."""
         target = tempfile.mkdtemp(prefix="inspector-listing-")
         try:
@@ -219,7 +219,7 @@ class HadoopFiles(Reader):
     def _mark(self, root: str, name: str) -> _Mark | None:
         """What lies at one of a checkpoint's marks; None if it is not there."""
         try:
-            frame = self._read(_joined(root, name))
+            frame = self._read(_join(root, name))
             uris = frame.inputFiles()
         except Exception as error:
             if "PATH_NOT_FOUND" in str(error):
@@ -271,7 +271,7 @@ class HadoopFiles(Reader):
     def _chunks_of(self, listing: Listing, files: Mapping[TaskFile, Iterable[int]]) -> DataFrame:
         paths = {str(file.listed.uri): file.path for file in files}
         folder = os.path.commonpath([os.path.dirname(path) or path for path in paths.values()])
-        frame = self._read(_joined(listing.root, folder))
+        frame = self._read(_join(listing.root, folder))
         frame = frame.select(F.col("_metadata.file_path").alias("uri"), "content")
         inside = sum(path.startswith(f"{folder}/") for path in listing.files)
         if len(paths) < inside:
@@ -296,7 +296,7 @@ class HadoopFiles(Reader):
                 raise EngineError(
                     f"file has {size:,} bytes, Spark's binaryFile source reads at most {most:,}: "
                     f"raise {MAX_LENGTH} (up to 2147483647), or read it without --io hadoop",
-                    _joined(redact(file.listing.root), file.path),
+                    _join(redact(file.listing.root), file.path),
                 )
 
     def _read(self, path: str) -> DataFrame:
@@ -314,5 +314,5 @@ class _Mark(NamedTuple):
     uris: list[str]
 
 
-def _joined(root: str, path: str) -> str:
+def _join(root: str, path: str) -> str:
     return f"{root.rstrip('/')}/{path}"

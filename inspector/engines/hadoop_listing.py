@@ -197,7 +197,7 @@ def _with_listings(
 def _tasks(value: Any) -> Iterator[dict[str, Any]]:
     if isinstance(value, str):
         if f"{SCHEME}:/" in value:
-            yield from _tasks(_parsed(value))
+            yield from _tasks(_parse(value))
     elif isinstance(value, Sequence):
         for item in value:
             yield from _tasks(item)
@@ -209,7 +209,7 @@ def _tasks(value: Any) -> Iterator[dict[str, Any]]:
             yield from _tasks(list(value.values()))
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -121,13 +121,13 @@ def start(master: str | None, conf: Mapping[str, str]) -> SparkSession:
     builder: Any = SparkSession.builder
     try:
         _quieten(scope)
-        made = _built(builder.remote(master), conf) if remote else _classic(builder, request, scope)
+        made = _build(builder.remote(master), conf) if remote else _classic(builder, request, scope)
     except BaseException as error:
         scope.close()
         if not isinstance(error, Exception):
             raise
         said = _message(error, conf)
-        raise EngineError(f"no Spark session on {_shown(master)}: {said}") from None
+        raise EngineError(f"no Spark session on {_master_text(master)}: {said}") from None
     _close_with(register(made, scope), made)
     return made
 
@@ -152,7 +152,7 @@ def _classic(builder: Any, request: Request, scope: SessionScope) -> SparkSessio
     if _is_submitted():
         # Only spark-submit reads the conf; PySpark itself reads the variable alone.
         with _python(conf.get(_PYTHON)):
-            return _built(builder if master is None else builder.master(master), conf)
+            return _build(builder if master is None else builder.master(master), conf)
     folder = scope.folder("inspector-spark-")
     quiet = Path(folder) / "log4j2.properties"
     quiet.write_text(_QUIET, "utf-8")
@@ -168,7 +168,7 @@ def _classic(builder: Any, request: Request, scope: SessionScope) -> SparkSessio
         defaults["spark.ui.enabled"] = "false"
     # Workers of this machine are to see what this process sees.
     with _python(conf.get(_PYTHON) or os.environ.get(_PYTHON_VARIABLE) or sys.executable):
-        return _built(builder.master(master), {**defaults, **conf})
+        return _build(builder.master(master), {**defaults, **conf})
 
 
 @contextmanager
@@ -213,7 +213,7 @@ def _is_submitted() -> bool:
     return bool(os.environ.get("PYSPARK_GATEWAY_PORT") or os.environ.get("SPARK_REMOTE"))
 
 
-def _built(builder: Any, conf: Mapping[str, str]) -> SparkSession:
+def _build(builder: Any, conf: Mapping[str, str]) -> SparkSession:
     for name, value in conf.items():
         builder = builder.config(name, value)
     session: SparkSession = builder.getOrCreate()
@@ -321,7 +321,7 @@ def _silence(host: str, port: int) -> str | None:
     return None
 
 
-def _shown(master: str | None) -> str:
+def _master_text(master: str | None) -> str:
     return "this machine" if master is None else redact(_PARAMETERS.sub(r"\1", master))
 
 

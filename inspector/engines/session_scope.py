@@ -123,7 +123,7 @@ _scopes: WeakKeyDictionary[Any, SessionScope] = WeakKeyDictionary()
 
 def scope_of(session: Any) -> SessionScope:
     """The scope of a session; a new one of a user's session that was not seen before."""
-    close_stopped()
+    close_stopped_scopes()
     scope = _scopes.get(session)
     return register(session, SessionScope()) if scope is None else scope
 
@@ -135,7 +135,7 @@ def register(session: Any, scope: SessionScope) -> SessionScope:
     return scope
 
 
-def close_stopped() -> None:
+def close_stopped_scopes() -> None:
     """Close the scopes of sessions that were stopped, which somebody may still hold."""
     for session, scope in list(_scopes.items()):
         if is_stopped(session):

@@ -25,12 +25,12 @@ from inspector.engines import session as sessions
 from inspector.engines import workers
 from inspector.engines.arrow_encoding import (
     IPC_SCHEMA,
+    encode_as_ipc,
     encoded,
     from_ipc,
-    ipc_encoded,
     keyed,
-    merged_at_last,
-    merged_in_part,
+    merge_at_last,
+    merge_in_part,
 )
 from inspector.engines.bin_packing import by_group, group_count, pack
 from inspector.engines.engine import HADOOP, TASKS, BatchFunction, Engine, Measure, Merge, Work
@@ -156,14 +156,14 @@ class SparkEngine(Engine):
             return
         try:
             with self.computing():
-                rows = self._serialized(function, schema, work, merge).collect()
+                rows = self._ipc_frame(function, schema, work, merge).collect()
         except EngineError:
             raise
         except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own
             raise EngineError(f"Spark: {sessions.message_of(error, self.session)}") from None
         yield from from_ipc(row[0] for row in rows)
 
-    def _serialized(
+    def _ipc_frame(
         self,
         function: BatchFunction,
         schema: pa.Schema,
@@ -171,11 +171,11 @@ class SparkEngine(Engine):
         merge: Merge | None,
     ) -> DataFrame:
         if merge is None:
-            return self._mapped(ipc_encoded(function), IPC_SCHEMA, work)
+            return self._frame(encode_as_ipc(function), IPC_SCHEMA, work)
         # As bytes here too: a shuffle of facts by their columns took longer than to make them.
-        in_part = self._mapped(merged_in_part(function, merge), keyed(schema, merge.keys), work)
+        in_part = self._frame(merge_in_part(function, merge), keyed(schema, merge.keys), work)
         merged: DataFrame = in_part.repartition(_MERGERS, *merge.keys).mapInArrow(
-            merged_at_last(merge), from_arrow_schema(IPC_SCHEMA)
+            merge_at_last(merge), from_arrow_schema(IPC_SCHEMA)
         )
         return merged
 
@@ -185,9 +185,9 @@ class SparkEngine(Engine):
         Its columns are those of ``schema``, with the types that Spark has
         (:mod:`inspector.engines.arrow_encoding`). Compute it within :meth:`computing`.
         """
-        return self._mapped(*encoded(function, schema), work)
+        return self._frame(*encoded(function, schema), work)
 
-    def _mapped(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
+    def _frame(self, run: BatchFunction, schema: pa.Schema, work: Sequence[Work]) -> DataFrame:
         names = self._reader.names(work) if self._reader else []
         count = group_count(work, self.cores)
         if self._reader and names:

@@ -30,7 +30,7 @@ class TimerPremises(NamedTuple):
     """Which premises on timers hold for an operator, by its place in the query.
 
     Attributes:
-        fed_by_sources: only new data of the sources can call the function for data
+        only_sources_feed: only new data of the sources can call the function for data
             (premise ``only-data-calls``).
         exact_watermark: the operator sees the watermark of the query, not one that lags behind it.
         clears_timers: no timer that has run out outlives its batch (premise ``clears-timers``).
@@ -38,7 +38,7 @@ class TimerPremises(NamedTuple):
             that lags: one by which a timer fired is that of the query.
     """
 
-    fed_by_sources: bool = True
+    only_sources_feed: bool = True
     exact_watermark: bool = True
     clears_timers: bool = False
     all_or_nothing: bool = False
@@ -214,7 +214,7 @@ def _sure_from(
     without data it calls for timeouts only. Bytes that contradict a premise end its use: a record
     of a key that had no timer, or one that had not run out by any clock, was made for data.
     """
-    if premises.fed_by_sources and clock.has_new_data is False and bounds.by_any < 0:
+    if premises.only_sources_feed and clock.has_new_data is False and bounds.by_any < 0:
         return 0
     descent = records.change.first_descent
     return NO_RECORD if descent is None or descent <= bounds.by_any else descent

@@ -204,8 +204,8 @@ def _canonical(value: Any) -> Any:
 
 
 def _mix(hashes: Hashes, value: Hashes) -> Hashes:
-    mixed = _rotated(value * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
-    mixed = _rotated(hashes ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+    mixed = _rotate(value * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+    mixed = _rotate(hashes ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
     return cast("Hashes", mixed)
 
 
@@ -216,5 +216,5 @@ def _finish(hashes: Hashes, length: Hashes | np.uint32) -> Hashes:
     return cast("Hashes", result ^ (result >> np.uint32(16)))
 
 
-def _rotated(value: Any, bits: int) -> Any:
+def _rotate(value: Any, bits: int) -> Any:
     return (value << np.uint32(bits)) | (value >> np.uint32(32 - bits))

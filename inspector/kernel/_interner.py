@@ -66,7 +66,7 @@ class Interner:
             return key
         return hashlib.blake2b(key, digest_size=_PRINT, key=self._secret).digest()
 
-    def _check_kept(self) -> None:
+    def _check_bytes(self) -> None:
         if self._secret is not None:
             raise ValueError("the byte strings are not kept")
 
@@ -86,7 +86,7 @@ class Interner:
             ValueError: ``out`` does not have one place per byte string, or they are not kept.
         """
         with _Busy(self._busy):
-            self._check_kept()
+            self._check_bytes()
             sizes = writable(out, np.int64)
             if len(sizes) != len(self._keys):
                 raise ValueError("arrays differ in length")
@@ -105,7 +105,7 @@ class Interner:
                 strings are not kept.
         """
         with _Busy(self._busy):
-            self._check_kept()
+            self._check_bytes()
             numbers = integers(ids)
             positions = writable(offsets, np.int64)
             if len(positions) != len(numbers) + 1:

@@ -160,7 +160,7 @@ class _Order:
         if kind in _REALS:
             return _reals(_REALS[kind], one.value(i), other.value(i))
         if BYTES < kind <= WIDEST:
-            return _sign(_signed(one.value(i)[:kind]), _signed(other.value(i)[:kind]))
+            return _sign(_to_signed(one.value(i)[:kind]), _to_signed(other.value(i)[:kind]))
         return self._spans(kind, one.part(i), other.part(i), at + 1, depth)
 
     def _spans(
@@ -196,7 +196,7 @@ def _sign(one: Any, other: Any) -> int:
     return int(other < one) - int(one < other)
 
 
-def _signed(number: memoryview) -> int:
+def _to_signed(number: memoryview) -> int:
     return int.from_bytes(number, "little", signed=True)
 
 

@@ -88,7 +88,7 @@ class _Program:
             return not 0 <= bits <= 63 or slot >> bits == 0
         if kind == RANGE:
             low, high = self._take(), self._take()
-            return low <= _signed(slot) <= high
+            return low <= _to_signed(slot) <= high
         if kind not in (REGION, STRUCT):
             return False
         if kind == STRUCT:
@@ -109,7 +109,7 @@ class _Program:
         return self._numbers[at] if at < len(self._numbers) else ANY
 
 
-def _signed(slot: int) -> int:
+def _to_signed(slot: int) -> int:
     return slot - (slot >> 63 << 64)
 
 
@@ -144,7 +144,7 @@ def read_slots(buffer: Any, offsets: Any, lengths: Any, path: Any, values: Any, 
         raise ValueError("arrays differ in length")
     for i, (start, size) in enumerate(zip(starts.tolist(), sizes.tolist(), strict=True)):
         slot = _slot_at(view[start : start + size], pairs)
-        slots[i], entry[i] = (0, 0) if slot is None else (_signed(slot), 1)
+        slots[i], entry[i] = (0, 0) if slot is None else (_to_signed(slot), 1)
 
 
 def _slot_at(row: memoryview, pairs: list[tuple[int, int]]) -> int | None:

@@ -94,7 +94,7 @@ def _lz4_block(block: bytes, size: int) -> bytes:
     position = 0
     while position < len(block):
         token = block[position]
-        literals, position = _lengthened(block, position + 1, token >> 4)
+        literals, position = _lengthen(block, position + 1, token >> 4)
         if len(block) - position < literals or size - len(result) < literals:
             raise _CorruptError
         result += block[position : position + literals]
@@ -104,7 +104,7 @@ def _lz4_block(block: bytes, size: int) -> bytes:
                 raise _CorruptError
             return bytes(result)
         distance = block[position] | block[position + 1] << 8
-        length, position = _lengthened(block, position + 2, token & _LONG)
+        length, position = _lengthen(block, position + 2, token & _LONG)
         length += _LEAST_MATCH
         if not 0 < distance <= len(result) or size - len(result) < length + _LAST_LITERALS:
             raise _CorruptError
@@ -113,7 +113,7 @@ def _lz4_block(block: bytes, size: int) -> bytes:
     raise _CorruptError
 
 
-def _lengthened(block: bytes, place: int, length: int) -> tuple[int, int]:
+def _lengthen(block: bytes, place: int, length: int) -> tuple[int, int]:
     """A length with the bytes that lengthen one of 15, and where they end."""
     if length == _LONG:
         more = 255

@@ -99,7 +99,7 @@ class PhysicalOperator:
         return self.asks in (Asks.ALWAYS, Asks.BY_TIMEOUT, Asks.UNKNOWN)
 
 
-def _unknown(name: str) -> PhysicalOperator:
+def _undescribed_operator(name: str) -> PhysicalOperator:
     return PhysicalOperator(name, Handover.UNKNOWN, Emission.UNKNOWN, Asks.UNKNOWN)
 
 
@@ -180,7 +180,7 @@ def physical_operator(
     """
     result = PHYSICAL.get(name)
     if result is None:
-        return _unknown(name)
+        return _undescribed_operator(name)
     mode = Properties.of(properties or {}).time_mode
     if name not in transform_with_state.NAMES or mode not in _BY_TIME_MODE:
         return result
@@ -188,7 +188,7 @@ def physical_operator(
     return replace(result, hands_on=hands_on, emits=emits, asks=asks)
 
 
-def fed_by_sources(upstream: Iterable[PhysicalOperator]) -> bool:
+def only_sources_feed(upstream: Iterable[PhysicalOperator]) -> bool:
     """Whether only new data of the sources can reach an operator.
 
     A group-state function below an operator that emits by the clock is called for data in batches

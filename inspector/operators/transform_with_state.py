@@ -212,7 +212,7 @@ def rule(shape: OperatorShape, store: str) -> StoreRule:
             source="TTLState.clearExpiredStateForAllKeys",
             row_kind=RowKind.TTL_VALUE,
         )
-    return _kept(variable, properties)
+    return _rule_without_ttl(variable, properties)
 
 
 def _of_helper(family: Family, variable: str) -> str:
@@ -246,7 +246,7 @@ def _ttl_advice(variable: str, properties: Properties) -> str:
     )
 
 
-def _kept(variable: str, properties: Properties) -> StoreRule:
+def _rule_without_ttl(variable: str, properties: Properties) -> StoreRule:
     """A variable without TTL: nothing but the processor removes its rows."""
     if properties.declares(variable) is False:
         return StoreRule(

@@ -77,7 +77,7 @@ class _Maker(Generic[T]):
         return False
 
 
-def made_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
+def make_ahead(items: Iterable[T], most: int = MOST_AHEAD) -> Iterator[T]:
     """The same items in their order, made by another thread.
 
     Decoding gives up the GIL, and so does replaying: the two take two cores. An error comes where

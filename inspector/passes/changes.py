@@ -103,9 +103,9 @@ class _Walk:
                 if self._request.bases:
                     same = np.full(block.count, Event.IN_SNAPSHOT, np.int8)
                     events = BlockEvents(same, np.full(block.count, -1))
-                    yield from self._shown(file, block, ordinals, events)
+                    yield from self._matching_rows(file, block, ordinals, events)
         except READ_ERRORS as error:
-            self._failed(error, file)
+            self._note_failure(error, file)
 
     def _compare(self, file: StoreFile) -> Iterator[pa.RecordBatch]:
         """What a version changed, by how its snapshot differs from the version before."""
@@ -120,7 +120,7 @@ class _Walk:
                         file, block.some(rows), ordinals[rows], events.some(rows)
                     )
         except READ_ERRORS as error:
-            self._failed(error, file)
+            self._note_failure(error, file)
             return
         removals, events = self._presence.end_comparison()
         if removals.count:
@@ -131,9 +131,9 @@ class _Walk:
             for block, ordinals in chosen(self._reader.blocks(file), self._filter):
                 yield from self._from_first(file, block, ordinals, self._presence.apply(block))
         except READ_ERRORS as error:
-            self._failed(error, file)
+            self._note_failure(error, file)
 
-    def _failed(self, error: Exception, file: StoreFile) -> None:
+    def _note_failure(self, error: Exception, file: StoreFile) -> None:
         self._reader.failed(error, file)
         self._presence.forget(known=False)
 
@@ -141,9 +141,9 @@ class _Walk:
         self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
         if (file.version or 0) >= self._request.first_version:
-            yield from self._shown(file, block, ordinals, events)
+            yield from self._matching_rows(file, block, ordinals, events)
 
-    def _shown(
+    def _matching_rows(
         self, file: StoreFile, block: RecordBlock, ordinals: Int64s | None, events: BlockEvents
     ) -> Iterator[pa.RecordBatch]:
         """Those whose value is looked for too; what they did is known by all of the key."""

@@ -58,11 +58,11 @@ class Condition:
 
         # A field within a null struct is null: struct_field lets the struct's null through.
         field = reduce(lambda array, at: pc.struct_field(array, [at]), self.path, rows)
-        result = pc.and_(rows.is_valid(), pc.fill_null(self._met(field, pc), False))
+        result = pc.and_(rows.is_valid(), pc.fill_null(self._compare_field(field, pc), False))
         met: Bools = result.to_numpy(zero_copy_only=False)
         return met
 
-    def _met(self, field: Any, pc: Any) -> Any:
+    def _compare_field(self, field: Any, pc: Any) -> Any:
         if self.present or self.value is None:
             is_null = pc.is_null(field)
             return pc.invert(is_null) if self.present or self.compare == "!=" else is_null

@@ -25,7 +25,7 @@ from inspector.passes.live_rows import live_blocks
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.common_names import hadoop_sums_name, spark_sums_name
 from inspector.providers.options import ReadOptions
-from inspector.providers.registry import provider_named
+from inspector.providers.registry import provider_by_name
 
 KEYS_SHOWN = 5
 """Evicted keys of each store and class that a plan shows."""
@@ -98,7 +98,7 @@ class _Folder:
         task = request.task
         self._source = Storage(task.url, task.options, task.root)
         self._destination = Destination(request.url, request.options) if request.url else None
-        self._provider = provider_named(task.provider)
+        self._provider = provider_by_name(task.provider)
         self._version = task.version
         self._kinds = {file.kind for file in folder.files}
         self._files = self._bytes = 0
@@ -120,7 +120,7 @@ class _Folder:
             self._bytes += sum(map(len, form.chunks(entries)))
             self._files += 1
         else:
-            self._write_summed(form, entries)
+            self._write_with_sums(form, entries)
         yield from self._found
         for _, reader in self._stores[:1]:
             written = WrittenFiles(self._files, self._bytes)
@@ -145,7 +145,7 @@ class _Folder:
                 chunks = self._source.stream(relative, size=file.size)
                 self._destination.write(relative, chunks)
 
-    def _write_summed(self, form: DeltaForm, entries: Iterable[Record]) -> None:
+    def _write_with_sums(self, form: DeltaForm, entries: Iterable[Record]) -> None:
         """Write a new file, with checksum files where the folder's others have them."""
         sums = SideSums()
 

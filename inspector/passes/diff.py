@@ -172,7 +172,9 @@ class _Unit:
         kept = [
             ids[part.filter.mask_values(block.some(rows))]
             for side, alone in sides.items()
-            for part, block, rows, ids in self._found(side, np.concatenate([differ.changed, alone]))
+            for part, block, rows, ids in self._rows_of_keys(
+                side, np.concatenate([differ.changed, alone])
+            )
             if part.filter is not None
         ]
         met = np.unique(np.concatenate([np.empty(0, np.int64), *kept]))
@@ -209,7 +211,7 @@ class _Unit:
             new = np.concatenate([changed, differ.added]) if first else changed
             held: dict[int, bytes] = {}
             waiting = np.sort(changed)
-            for part, block, rows, ids in self._found(Compared.OLD, old):
+            for part, block, rows, ids in self._rows_of_keys(Compared.OLD, old):
                 pair = _among(ids, waiting)
                 values = values_of(block, rows[pair]).to_pylist()
                 held.update(zip(ids[pair].tolist(), values, strict=True))
@@ -217,7 +219,7 @@ class _Unit:
                 if len(gone):
                     value = values_of(block, gone)
                     yield _batch(part, "removed", keys_of(block, gone), value, None)
-            for part, block, rows, ids in self._found(Compared.NEW, new):
+            for part, block, rows, ids in self._rows_of_keys(Compared.NEW, new):
                 yield from _of_new(part, block, rows, ids, held)
 
     def _rounds(self, changed: Int64s) -> list[Int64s]:
@@ -227,7 +229,7 @@ class _Unit:
         cuts = np.flatnonzero(np.diff(share)) + 1
         return list(np.split(changed, cuts))
 
-    def _found(
+    def _rows_of_keys(
         self, side: Compared, ids: Int64s
     ) -> Iterator[tuple[_Part, RecordBlock, Int64s, Int64s]]:
         """The rows of some keys: partition, block, their indexes in it, and the keys' ids."""

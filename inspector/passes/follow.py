@@ -91,7 +91,7 @@ class Followed:
         for store, reader in open_stores(task):
             kept = self._reach(task, store, reader)
             yield from kept.facts
-            state = yield from kept.pass_.emit_judged()
+            state = yield from kept.pass_.emit_last()
             for problem in kept.problems:
                 yield ReadProblem.observe(problem, reader.store, task.version)
             if state is not None and (store.store_name in OF_JOIN or meets_others(store)):

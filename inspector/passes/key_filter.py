@@ -91,18 +91,18 @@ class KeyFilter:
             if text.startswith(HASH):
                 hashes.add(_hash(text))
             elif text[:1] in ("{", "[", '"'):
-                result[KEY] += conditions_of_object(_known(key), _object(text))
+                result[KEY] += conditions_of_object(_schema_or_error(key), _object(text))
             elif "=" in text:
                 term = Term.parse(text)
                 if term.compare != "=":
                     raise CheckpointError(f"got {text[:SHOWN]!r}, a key is named by NAME=VALUE")
-                result[KEY] += condition_of(term, {KEY: _known(key)})[1]
+                result[KEY] += condition_of(term, {KEY: _schema_or_error(key)})[1]
             else:
                 rows.add(_hex(text))
         for text in self.where:
             term = Term.parse(text)
             if key is None and value is None:
-                _known(None)
+                _schema_or_error(None)
             side, conditions = condition_of(term, {KEY: key, VALUE: value})
             result[side] += conditions
         return BoundFilter(
@@ -153,9 +153,13 @@ class BoundFilter:
     def mask(self, block: RecordBlock, among: Bools | None = None) -> Bools:
         """Which records of a block, or of some of them, have a key that is looked for."""
         rows = np.arange(block.count) if among is None else np.flatnonzero(among)
-        return _mask(block, self.keys_met(block.buffer, block.key_offset, block.key_length, rows))
+        return _mask(
+            block, self.matching_keys(block.buffer, block.key_offset, block.key_length, rows)
+        )
 
-    def keys_met(self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s) -> Int64s:
+    def matching_keys(
+        self, buffer: bytes, offsets: Int64s, lengths: Int64s, rows: Int64s
+    ) -> Int64s:
         """Those among some keys in a buffer that are looked for."""
         for row in self.rows:
             rows = _same_bytes(buffer, offsets, lengths, rows, row)
@@ -186,7 +190,9 @@ class BoundFilter:
 class NothingFilter(BoundFilter):
     """The filter of a store whose rows cannot have what is looked for."""
 
-    def keys_met(self, _buffer: bytes, _offsets: Int64s, _lengths: Int64s, rows: Int64s) -> Int64s:
+    def matching_keys(
+        self, _buffer: bytes, _offsets: Int64s, _lengths: Int64s, rows: Int64s
+    ) -> Int64s:
         """No key."""
         return rows[:0]
 
@@ -249,7 +255,7 @@ def check_filter(checkpoint: Checkpoint, requested: KeyFilter) -> None:
         raise CheckpointError("; ".join(listed[:_MOST_ERRORS]) + more)
 
 
-def _known(schema: StructType | None) -> StructType:
+def _schema_or_error(schema: StructType | None) -> StructType:
     if schema is None:
         raise CheckpointError(
             "keys cannot be looked for by their fields, for there is no state schema: give "

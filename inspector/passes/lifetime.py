@@ -39,7 +39,7 @@ class Lifetime:
         self._store_id, self._state = store_id, state
         self.resume(task, store)
         self._premises = TimerPremises(
-            store.fed_by_sources,
+            store.only_sources_feed,
             store.certainty is Certainty.PROVEN,
             store.timers_always_clear,
             # What is inferred is that the watermark lags.
@@ -78,21 +78,21 @@ class Lifetime:
             return
         oldest = OldestEventTime.observe(self._state, event_time.per_ms)
         if oldest.oldest_ms is not None:
-            yield self._observed(oldest, change.version)
+            yield self._observe(oldest, change.version)
         if self._store.by_key_time:
             before = self._clock(change.version - 1)
             removed = RemovedRows.observe(change, self._state, event_time, batch, before)
-            yield self._observed(removed, change.version)
+            yield self._observe(removed, change.version)
 
     def bounds(self, change: Change) -> Observed[CallBounds]:
         """What the records of one version show about who made them."""
         records = TimerRecords.of(change, self._state)
         bounds = CallBounds.of(records, self._batches.get(change.version - 1))
-        return self._observed(bounds, change.version)
+        return self._observe(bounds, change.version)
 
     def emit(self) -> Iterator[Observed[Any]]:
         """Everything about the version that was replayed last."""
-        yield self._observed(self._ages())
+        yield self._observe(self._ages())
         if self._task.request.expiring and self._state.tracking.clock is not None:
             yield from self._expiring()
         expiry = self._store.expiry
@@ -112,7 +112,7 @@ class Lifetime:
             for fact in observe_leftovers(
                 self._state, leftovers, self._task.request.leftover_limit
             ):
-                yield self._observed(fact)
+                yield self._observe(fact)
 
     def _expiring(self) -> Iterator[Observed[Any]]:
         """When the rows expire; those of a join by their event time, if that may be in the key.
@@ -127,7 +127,7 @@ class Lifetime:
         batch = self._clock(self._task.version)
         timers = self._store.timeout_kinds if expiry.clock is Clock.TIMEOUT else ()
         for kind in timers or (None,):
-            yield self._observed(Expiring.observe(self._state, expiry, batch, kind))
+            yield self._observe(Expiring.observe(self._state, expiry, batch, kind))
 
     def _clock(self, version: int) -> BatchClock | None:
         """What the log says of a version's batch, also of one that a tool appended."""
@@ -188,10 +188,10 @@ class Lifetime:
     def _timers(self, calls: Mapping[int, Calls]) -> Iterator[Observed[Any]]:
         for version, of_version in calls.items():
             if of_version.against:
-                yield self._observed(ClockEvidence(of_version.against), version)
+                yield self._observe(ClockEvidence(of_version.against), version)
         for habits in self._runs.observe(self._state):
-            yield self._observed(habits)
+            yield self._observe(habits)
 
-    def _observed(self, fact: FactT, version: int | None = None) -> Observed[FactT]:
+    def _observe(self, fact: FactT, version: int | None = None) -> Observed[FactT]:
         at = self._task.version if version is None else version
         return Observed(self._store_id, at, fact)

@@ -29,7 +29,7 @@ from inspector.facts.timers import CallBounds
 from inspector.facts.top import TopBy, top_keys
 from inspector.facts.versions import measure_version
 from inspector.model import StoreFile
-from inspector.passes.ahead import is_large, made_ahead
+from inspector.passes.ahead import is_large, make_ahead
 from inspector.passes.cross_checks import CrossChecks
 from inspector.passes.fit import Fit
 from inspector.passes.lifetime import Lifetime
@@ -69,7 +69,7 @@ def audit_stores(
                 yield from pass_.emit_version(change, step)
     states: list[StateMap | None] = []
     for pass_ in passes:
-        state = yield from pass_.emit_judged()
+        state = yield from pass_.emit_last()
         states.append(state)
     return states
 
@@ -213,9 +213,9 @@ class StorePass:
     def _run(self, file: StoreFile, *, compared: bool = False) -> _Running:
         try:
             if compared:
-                apply_snapshot(self.state, self._checked(file))
+                apply_snapshot(self.state, self._check_blocks(file))
             else:
-                for block in self._checked(file):
+                for block in self._check_blocks(file):
                     self.state.apply(block)
                     yield
         except READ_ERRORS as error:
@@ -231,14 +231,14 @@ class StorePass:
     def _pass_over(self, file: StoreFile) -> Generator[None, None, None]:
         """Only see whether a file can be read: its version cannot be made."""
         try:
-            for _ in self._checked(file):
+            for _ in self._check_blocks(file):
                 yield
         except READ_ERRORS as error:
             self._reader.failed(error, file)
 
     def _compare(self, file: StoreFile) -> None:
         try:
-            difference = compare_snapshot(self.state, self._checked(file))
+            difference = compare_snapshot(self.state, self._check_blocks(file))
         except READ_ERRORS as error:
             self._reader.failed(error, file)
         else:
@@ -270,12 +270,12 @@ class StorePass:
         result = SnapshotDiffers(file.path, file.version, *astuple(difference))
         self._differences.append(Observed(self._reader.store, self._task.version, result))
 
-    def _checked(self, file: StoreFile) -> Iterable[RecordBlock]:
+    def _check_blocks(self, file: StoreFile) -> Iterable[RecordBlock]:
         blocks = self._reader.blocks(file)
         checked = blocks if self._fit is None else self._fit.check(file, blocks)
         alone = self._reader.storage.turns is None
         ahead = self._task.decode_ahead and alone and is_large(file)
-        return made_ahead(checked) if ahead else checked
+        return make_ahead(checked) if ahead else checked
 
     # -- facts -------------------------------------------------------------------------------
 
@@ -322,7 +322,7 @@ class StorePass:
         """Whether the map is that of the task's version."""
         return self.whole and self.state.versions[-1:] == [self._task.version]
 
-    def emit_judged(self) -> Generator[Observed[Any], None, StateMap | None]:
+    def emit_last(self) -> Generator[Observed[Any], None, StateMap | None]:
         """The facts of the version that is judged, if the replay has reached it.
 
         Returns:

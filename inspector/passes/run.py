@@ -23,7 +23,7 @@ from inspector.passes.observe import audit_stores, bounds_of
 from inspector.passes.store_facts import (
     OF_JOIN,
     emit_fields,
-    emit_matched,
+    emit_partners,
     emit_sides,
     emit_variables,
     meets_others,
@@ -31,7 +31,7 @@ from inspector.passes.store_facts import (
 from inspector.passes.store_reader import StoreReader, open_stores
 from inspector.providers.chain import chain_for, replay_steps
 from inspector.providers.common_names import main_path
-from inspector.providers.registry import provider_named
+from inspector.providers.registry import provider_by_name
 from inspector.schemas import ROWS, problem_batch, specs_in
 from inspector.state.replay import StateMap
 
@@ -47,7 +47,7 @@ def run_tasks(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tasks alone.
     """
     for task in tasks_in(batches):
-        yield from _looked_at(task, _each_file if task.request.subset else _each_store)
+        yield from _look_at(task, _each_file if task.request.subset else _each_store)
 
 
 def run_bounds(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -76,7 +76,7 @@ def run_fields(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         Batches of :func:`inspector.facts.registry.facts_schema`: field sizes, and problems.
     """
     for task in tasks_in(batches):
-        yield from _looked_at(task, _each_field)
+        yield from _look_at(task, _each_field)
 
 
 def run_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -105,7 +105,7 @@ def tasks_in(batches: Iterable[pa.RecordBatch]) -> Iterator[Task]:
 def files_ahead(tasks: Iterable[Task]) -> Iterator[StoreFile]:
     """The files that :func:`run_tasks` reads for some tasks, in its order, each once."""
     for task in tasks:
-        provider = provider_named(task.provider)
+        provider = provider_by_name(task.provider)
         for store in task.stores if provider.reads_each_file_whole else ():
             sides: dict[str, list[StoreFile]] = {}
             for side in store.side_files:
@@ -125,7 +125,7 @@ class _DoubtError(Exception):
         self.found = found
 
 
-def _looked_at(
+def _look_at(
     task: Task, observe: Callable[[Task], Iterator[Observed[Any]]]
 ) -> Iterator[pa.RecordBatch]:
     """What is observed of a task; of one that is to be looked at again, all or the doubts."""
@@ -207,7 +207,7 @@ def _of_rows(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Obse
     known = len(reader.problems)
     if task.request.matched and task.present:
         more = reader.again(task, store)
-        yield from emit_matched(task, store, more)
+        yield from emit_partners(task, store, more)
         reader.add(more.problems)
     if task.request.fields and task.present:
         more = reader.again(task, store)

@@ -24,7 +24,7 @@ from inspector.model import StoreFile
 from inspector.operators.join import COUNT_STORES, VALUE_STORES
 from inspector.passes.store_reader import READ_ERRORS, StoreReader
 from inspector.providers.chain import replay_steps
-from inspector.providers.registry import provider_named
+from inspector.providers.registry import provider_by_name
 from inspector.state.replay import BEFORE_WINDOW, StateMap, id_of
 
 FAR_BYTES = 64 << 20
@@ -51,7 +51,7 @@ def shows_few(task: Task, store: StoreTask) -> bool:
 
 def _has_compared(task: Task, store: StoreTask) -> bool:
     """Whether what a version changed is told by its snapshot and the one before."""
-    files = provider_named(task.provider).files_of(store.files)
+    files = provider_by_name(task.provider).files_of(store.files)
     return any(step.compared is not None for step in replay_steps(files, task.version))
 
 

@@ -116,7 +116,7 @@ def emit_fields(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[O
         yield Observed(reader.store, task.version, FieldSizes(side, measured))
 
 
-def emit_matched(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
+def emit_partners(task: Task, store: StoreTask, reader: StoreReader) -> Iterator[Observed[Any]]:
     """How many rows of a join's side have found a partner.
 
     Only where the rows have the flag (state format 2). Problems stay with ``reader``; the pass over

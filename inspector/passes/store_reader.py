@@ -15,7 +15,7 @@ from inspector.facts.checks import ChecksPassed
 from inspector.model import KINDS_OF_STATE, Problem, StoreFile
 from inspector.providers.file_reader import SLUG as SIDE_SLUG
 from inspector.providers.options import ReadOptions, StoreForm
-from inspector.providers.registry import provider_named
+from inspector.providers.registry import provider_by_name
 from inspector.providers.task_files import TaskFiles
 from inspector.sparktypes import StructType, parse_schema_json
 
@@ -38,7 +38,7 @@ class StoreReader:
         self._fit = task.request.fit
         self._begun: set[str] = set()
         self._confirmed: set[str] = set()
-        self.provider = provider_named(task.provider)
+        self.provider = provider_by_name(task.provider)
         form = StoreForm(
             store.column_family,
             _key_put(store),

@@ -115,9 +115,9 @@ def _masks(task: Task, store: StoreTask) -> Int64s | None:
         return None
     schema = parse_schema_json(rows.key_schema)
     own = len(schema.fields) - (store.store_name in COUNT_STORES)
-    return shared_part(_fixed(schema), own) if schema.fields else None
+    return shared_part(_fixed_width(schema), own) if schema.fields else None
 
 
-def _fixed(schema: StructType) -> list[bool]:
+def _fixed_width(schema: StructType) -> list[bool]:
     """Of each field but the last, whether its word is its value."""
     return [field.data_type.fixed_width is not None for field in schema.fields[:-1]]

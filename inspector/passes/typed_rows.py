@@ -71,7 +71,7 @@ class TypedTask(Message):
 
 
 def typed_schema(request: TypedTask) -> pa.Schema:
-    """The columns of what :func:`run_typed` yields for a task; the same for a store's partitions.
+    """The columns of what :func:`run_typed_rows` yields; the same for all partitions of a store.
 
     Raises:
         DecodeError: the state schema has a type that is not known.
@@ -92,7 +92,7 @@ def typed_schema(request: TypedTask) -> pa.Schema:
     return with_problems(columns, request.mode)
 
 
-def run_typed(
+def run_typed_rows(
     batches: Iterable[pa.RecordBatch], look: Look[Task] = once
 ) -> Iterator[pa.RecordBatch]:
     """Rows or changes of some tasks with their types; the form of :func:`inspector.passes.run`.
@@ -147,7 +147,7 @@ class _Typed:
 
     def read(self) -> Iterator[pa.RecordBatch]:
         yield from self._problems(self.request.listed)
-        for batch in self._untyped():
+        for batch in self._raw_batches():
             if batch.column("kind")[0].as_py() == "problem":
                 yield from self._problems(map(Problem.from_row, batch.to_pylist()))
             else:
@@ -163,7 +163,7 @@ class _Typed:
             )
             yield from self._problems([Problem("bad-row", message, folder, store=store_id)])
 
-    def _untyped(self) -> Iterator[pa.RecordBatch]:
+    def _raw_batches(self) -> Iterator[pa.RecordBatch]:
         task = self.request.task
         if not self.request.changes and not task.version:
             return iter(())

@@ -20,7 +20,7 @@ from inspector.providers.options import ReadOptions, Report
 from inspector.providers.task_files import ReadAhead
 
 
-def inflated(
+def inflate_file(
     file: StoreFile,
     chunks: Iterator[bytes],
     options: ReadOptions,
@@ -80,7 +80,7 @@ class Checked:
     row_checksums: int
 
 
-def check_listed(storage: Storage, file: StoreFile) -> None:
+def check_unchanged(storage: Storage, file: StoreFile) -> None:
     """Make sure that a file is still the one that was listed, before it is called damaged.
 
     Spark removes versions while they are read, and a batch that runs again writes its files anew.
@@ -164,7 +164,7 @@ class FileReader(ABC):
                 wrong.extend((block.first_record + i, block.raw_place(i)) for i in mismatches)
                 yield block
         except DecodeError as error:
-            check_listed(self._storage, file)
+            check_unchanged(self._storage, file)
             raise error.at(file.path) from None
         self._decoded[file.path] = records - len(wrong)
         if wrong:
@@ -217,7 +217,7 @@ class FileReader(ABC):
 
     def raw_blocks(self, file: StoreFile) -> Iterator[bytes]:
         """The decompressed blocks of a file in one of Spark's codecs: :meth:`chunks`, inflated."""
-        blocks = inflated(file, self.chunks(file), self._options, self._report, self._summed)
+        blocks = inflate_file(file, self.chunks(file), self._options, self._report, self._summed)
         for block in blocks:
             self.raw_bytes += len(block)
             yield block

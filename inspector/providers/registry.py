@@ -17,11 +17,11 @@ from inspector.providers.provider import Listing, Provider
 
 def all_providers() -> tuple[Provider, ...]:
     """All of them, in the order in which they are asked."""
-    return _found(tuple(providers.__path__))
+    return _load(tuple(providers.__path__))
 
 
 @lru_cache(maxsize=8)
-def _found(folders: tuple[str, ...]) -> tuple[Provider, ...]:
+def _load(folders: tuple[str, ...]) -> tuple[Provider, ...]:
     packages = [each.name for each in pkgutil.iter_modules(folders) if each.ispkg]
     modules = [importlib.import_module(f"{providers.__name__}.{name}") for name in packages]
     result: list[Provider] = [module.PROVIDER for module in modules]
@@ -67,7 +67,7 @@ def _is_unknown(listing: Listing) -> bool:
     return FileKind.OTHER in kinds and kinds.isdisjoint((FileKind.DELTA, FileKind.SNAPSHOT))
 
 
-def provider_named(name: str) -> Provider:
+def provider_by_name(name: str) -> Provider:
     """The provider of a task.
 
     Raises:

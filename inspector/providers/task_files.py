@@ -241,7 +241,7 @@ class ReadAhead:
         self._fill()
         if file.size <= SMALL_BYTES:
             try:
-                content = self._requested(file)()
+                content = self._request(file)()
             except LimitError:
                 pass  # It has grown since it was listed: the query has written it again.
             else:
@@ -258,11 +258,11 @@ class ReadAhead:
         """
         self._fill()
         try:
-            return self._requested(file)()
+            return self._request(file)()
         except LimitError:
             return self._storage.read(self._storage.relative(file.path))
 
-    def _requested(self, file: StoreFile) -> Callable[[], bytes]:
+    def _request(self, file: StoreFile) -> Callable[[], bytes]:
         requested = self._under_way.pop(file.path, None)
         if requested is not None:
             return requested
@@ -272,7 +272,7 @@ class ReadAhead:
     def _fill(self) -> None:
         while self._todo and len(self._under_way) < AHEAD:
             file = self._todo.popleft()
-            self._under_way[file.path] = self._requested(file)
+            self._under_way[file.path] = self._request(file)
         if self._is_remote and isinstance(self._storage, TaskFiles):
             self._storage.request_upcoming(AHEAD - len(self._under_way))
 

@@ -57,7 +57,7 @@ def rehearse(
         frame.coalesce(1).write.parquet(path)
         streams[name] = frame.sparkSession.readStream.schema(frame.schema).parquet(path)
     checkpoint = str(location / "checkpoint")
-    query = _started(start_query, streams, checkpoint)
+    query = _start(start_query, streams, checkpoint)
     try:
         query.processAllAvailable()
     finally:
@@ -65,7 +65,7 @@ def rehearse(
     return checkpoint
 
 
-def _started(start_query: StartQuery, streams: Mapping[str, Any], checkpoint: str) -> Any:
+def _start(start_query: StartQuery, streams: Mapping[str, Any], checkpoint: str) -> Any:
     if streams.keys() == {_ALONE}:
         return start_query(streams[_ALONE], checkpoint=checkpoint)
     return start_query(**streams, checkpoint=checkpoint)

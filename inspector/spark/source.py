@@ -100,7 +100,7 @@ class InspectorDataSource(DataSource):
         """What reads it; with ``pushdown`` one that takes filters."""
         with in_one_sentence():
             plan = plan_table(*_request(self.options))
-            pushdown = _flag(_lowered(self.options), "pushdown")
+            pushdown = _flag(_lower_names(self.options), "pushdown")
         kind = _FilteringReader if pushdown else _Reader
         return kind(encoded(plan.function, plan.schema).function, plan.work, schema)
 
@@ -170,11 +170,11 @@ def _nothing(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 
-def _lowered(options: Mapping[str, str]) -> dict[str, str]:
+def _lower_names(options: Mapping[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in options.items()}
 
 
-def _declared() -> dict[str, Parameter]:
+def _declarations() -> dict[str, Parameter]:
     """Declared options by their names in this source."""
     parameters: dict[str, Parameter] = {}
     tables = data_tables().values()
@@ -191,8 +191,8 @@ def _request(options: Mapping[str, str]) -> tuple[str, str, Options, TableOption
     Raises:
         CheckpointError: an option is not known, or has no such value.
     """
-    texts = _lowered({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
-    declared = _declared()
+    texts = _lower_names({k: v for k, v in options.items() if not k.lower().startswith(_STORAGE)})
+    declared = _declarations()
     _check_names(texts, declared)
     values: dict[str, Any] = {
         item.name: _value(texts, source, item)
@@ -264,14 +264,14 @@ def _value(texts: Mapping[str, str], source: str, each: Parameter) -> Any:
 def _number(texts: Mapping[str, str], source: str) -> int:
     value = texts[source.lower()]
     if not value.isdecimal():
-        raise _refused(source, value, "a number from 0 on")
+        raise _refuse(source, value, "a number from 0 on")
     return int(value)
 
 
 def _flag(texts: Mapping[str, str], source: str) -> bool:
     value = texts.get(source.lower(), "false")
     if value.lower() not in _FLAGS:
-        raise _refused(source, value, "true or false")
+        raise _refuse(source, value, "true or false")
     return _FLAGS[value.lower()]
 
 
@@ -281,10 +281,10 @@ def _word(texts: Mapping[str, str], source: str, words: Any) -> Any:
         return words(value.lower())
     except ValueError:
         known = ", ".join(word.value for word in words)
-        raise _refused(source, value, known) from None
+        raise _refuse(source, value, known) from None
 
 
-def _refused(source: str, value: str, expected: str) -> CheckpointError:
+def _refuse(source: str, value: str, expected: str) -> CheckpointError:
     return CheckpointError(f"option {source} is {value!r}, expected {expected}")
 
 

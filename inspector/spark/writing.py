@@ -24,7 +24,7 @@ from inspector.engines.spark import SparkEngine
 from inspector.exceptions import EngineError
 from inspector.model import Problem, ProblemMode
 from inspector.passes.problem_mode import COLUMN, problem_of_text
-from inspector.passes.typed_rows import run_typed, typed_schema
+from inspector.passes.typed_rows import run_typed_rows, typed_schema
 
 _TIMESTAMP_TYPE = "spark.sql.parquet.outputTimestampType"
 
@@ -82,7 +82,7 @@ def write_stores(  # noqa: PLR0913 - the options of a command
     inside = len(tables) > 1 or output.endswith("/")
     done = []
     for location, tasks in tables.items():
-        frame = _engine(run).frame(run_typed, typed_schema(tasks[0]), work_of(tasks))
+        frame = _engine(run).frame(run_typed_rows, typed_schema(tasks[0]), work_of(tasks))
         target = f"{output.rstrip('/')}/{table_name(location)}" if inside else output
         with _engine(run).computing():
             done.append(_written(frame, target, form, force=force))
@@ -110,18 +110,18 @@ def _engine(run: Run) -> SparkEngine:
 def _written(frame: DataFrame, target: str, form: str, *, force: bool) -> Written:
     is_problem = F.col(COLUMN).isNotNull()
     counts = Observation()
-    counted = _observed(frame, counts)
+    counted = _observe(frame, counts)
     _write(counted.where(~is_problem).drop(COLUMN), target, form, force=force)
     result = counts.get if counted is not frame else None
     # Only where there are problems, or nobody knows, the files are read once more for them.
     if result is not None and not result["problems"]:
         return Written(target, result["rows"])
-    texts = _done(frame, lambda: frame.where(is_problem).select(COLUMN).collect())
+    texts = _run(frame, lambda: frame.where(is_problem).select(COLUMN).collect())
     problems = tuple(problem_of_text(row[0]) for row in texts)
     return Written(target, None if result is None else result["rows"], problems)
 
 
-def _observed(frame: DataFrame, counts: Observation) -> DataFrame:
+def _observe(frame: DataFrame, counts: Observation) -> DataFrame:
     """The frame with rows and problems counted on their way; 3.5 cannot do it on Connect."""
     problem = F.col(COLUMN)
     rows, problems = F.count(F.when(problem.isNull(), 1)), F.count(problem)
@@ -135,10 +135,10 @@ def _write(frame: DataFrame, target: str, form: str, *, force: bool) -> None:
     writer = WRITERS[form](frame).mode("overwrite" if force else "errorifexists")
     # Spark's default, INT96, says no time zone.
     with sessions.conf_set(frame.sparkSession, _TIMESTAMP_TYPE, "TIMESTAMP_MICROS"):
-        _done(frame, lambda: writer.save(target), target)
+        _run(frame, lambda: writer.save(target), target)
 
 
-def _done(frame: DataFrame, action: Callable[[], Any], target: str = "") -> Any:
+def _run(frame: DataFrame, action: Callable[[], Any], target: str = "") -> Any:
     try:
         return action()
     except Exception as error:  # noqa: BLE001 - py4j, gRPC and PySpark each have their own

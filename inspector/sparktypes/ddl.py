@@ -181,7 +181,7 @@ class _DdlParser:
             raise self.error("a type")
         self._take()
         if word in ("struct", "array", "map"):
-            return self._nested(word)
+            return self._nested_type(word)
         if word == "interval":
             return atomic(self._interval())
         name = _FROM_DDL.get(word, word)
@@ -194,7 +194,7 @@ class _DdlParser:
             raise DecodeError(f"schema text has the unknown type {name[:80]!r}")
         return parsed
 
-    def _nested(self, word: str) -> DataType:
+    def _nested_type(self, word: str) -> DataType:
         self._depth -= 1
         if self._depth <= 0:
             raise DecodeError("schema text is nested too deeply")

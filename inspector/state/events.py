@@ -92,12 +92,12 @@ class Presence:
         hashes, sizes = _values(block)
         self._state[ids] = _LIVE
         self._size[ids], self._hash[ids] = sizes, hashes
-        self._replaced(block, ids)
+        self._replace(block, ids)
 
     def apply(self, block: RecordBlock) -> BlockEvents:
         """Apply a block of a delta and return what each record did."""
         ids = self._ids(block)
-        replaced = self._replaced(block, ids)
+        replaced = self._replace(block, ids)
         hashes, sizes = _values(block)
         is_put: Bools = block.value_length >= 0
         order = np.argsort(ids, kind="stable")
@@ -132,7 +132,7 @@ class Presence:
         block = RecordBlock(keys, 0, 0, ends[:-1], np.diff(ends), nothing, nothing - 1)
         return block, self.apply(block)
 
-    def _replaced(self, block: RecordBlock, ids: Int64s) -> tuple[bytes | None, ...]:
+    def _replace(self, block: RecordBlock, ids: Int64s) -> tuple[bytes | None, ...]:
         """Keep the values of a block in the place of older ones, and return those."""
         if not self._keep:
             return ()

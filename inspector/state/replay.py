@@ -224,7 +224,7 @@ class StateMap:
         if self._ordered and self.tracking.descends is not None and self._first_descent is None:
             below = np.flatnonzero(self.tracking.descends(block))
             self._first_descent = block.first_record + int(below[0]) if len(below) else None
-        block = block if kept else self._kept(block)
+        block = block if kept else self._kept_records(block)
         if not block.count:
             return
         ids, hashes, clocks = self._read(block)
@@ -332,7 +332,7 @@ class StateMap:
     def holds(self, block: RecordBlock) -> tuple[RecordBlock, Int64s, Bools]:
         """Those of a block's puts whose keys are kept; their ids, and whether each is as it is."""
         before = self._keys
-        block = self._kept(block)
+        block = self._kept_records(block)
         ids, hashes, clocks = self._read(block)
         marks = self.mark[before : self._keys].copy()
         self._table[before : self._keys] = FRESH  # no record of a version names them
@@ -343,7 +343,7 @@ class StateMap:
             same &= self.clock[ids] == clocks
         return block, ids, same
 
-    def _kept(self, block: RecordBlock) -> RecordBlock:
+    def _kept_records(self, block: RecordBlock) -> RecordBlock:
         """The records of a block whose keys are kept."""
         keys = self.tracking.keys
         if keys is None:
@@ -351,7 +351,7 @@ class StateMap:
         self._passed_before, self._passed = self._passed, self._passed + block.count
         return keys.of(block)
 
-    def _met(self, block: RecordBlock, ids: Int64s, known: int) -> None:
+    def _note_new_keys(self, block: RecordBlock, ids: Int64s, known: int) -> None:
         """Note of the keys that are new what is asked, and how many records stood before them."""
         if self._keys == known or (block.chosen is None and self.tracking.mark is None):
             return
@@ -372,7 +372,7 @@ class StateMap:
         known = self._keys
         self.interner.intern(block.buffer, block.key_offset, block.key_length, ids)
         self._count_keys()
-        self._met(block, ids, known)
+        self._note_new_keys(block, ids, known)
         hashes = np.empty(block.count, np.uint64)
         offsets, sizes = block.value_offset, block.value_length
         if not block.puts_only:

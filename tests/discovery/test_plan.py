@@ -262,7 +262,7 @@ def test_what_an_operator_above_may_emit_is_new_data_below(
         cases.write_operator(tmp_path, number, name, "default")
         cases.write_schema(tmp_path / f"state/{number}/0", cases.USER, cases.EXPIRES_AT)
         cases.write_store(tmp_path / f"state/{number}/0", {1: []})
-    assert group_state_store(tmp_path, [Batch(5, 1, 1)]).fed_by_sources is fed
+    assert group_state_store(tmp_path, [Batch(5, 1, 1)]).only_sources_feed is fed
 
 
 def test_what_the_user_says_of_the_clock_counts(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector.discovery.checkpoint import Checkpoint, open_checkpoint
-from inspector.discovery.unknown_watermarks import held_back, with_unknown_watermarks
+from inspector.discovery.unknown_watermarks import operator_holding_back, with_unknown_watermarks
 from inspector.discovery.user_rules import with_rules
 from inspector.operators.rule import StoreRule
 from inspector.operators.user_rules import UserRules
@@ -57,7 +57,7 @@ def test_other_operators_hand_the_watermark_on(tmp_path: Path, above: str) -> No
 
 def test_before_spark_3_5_all_operators_saw_the_watermark_of_the_query(tmp_path: Path) -> None:
     found = chain(tmp_path, "dedupe", "symmetricHashJoin", conf={})
-    assert held_back(found, found.operators[0], 1) is None
+    assert operator_holding_back(found, found.operators[0], 1) is None
     assert with_unknown_watermarks(found, 1) == found
 
 
@@ -91,6 +91,6 @@ def test_below_transform_with_state_a_watermark_arrives_unless_it_follows_proces
     (written.parent / "v2").mkdir()
     (written.parent / "v2/0").write_text(f"v2\n{json.dumps(content)}")
     found = open_checkpoint(str(tmp_path))
-    above = held_back(found, found.operators[0], 1)
+    above = operator_holding_back(found, found.operators[0], 1)
     assert (above is None) is arrives
     assert (rule_of(with_unknown_watermarks(found, 1)).expiry is not None) is arrives

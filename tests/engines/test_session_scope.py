@@ -15,7 +15,7 @@ from inspector.engines import session_scope
 from inspector.engines.session_scope import (
     Request,
     SessionScope,
-    close_stopped,
+    close_stopped_scopes,
     is_stopped,
     scope_of,
 )
@@ -79,7 +79,7 @@ def test_a_running_session_keeps_what_it_has(kind: Any) -> None:
     session = kind()
     scope = scope_of(session)
     folder = Path(scope.folder("inspector-test-"))
-    close_stopped()
+    close_stopped_scopes()
     assert folder.is_dir()
     assert scope_of(session) is scope
     scope.close()

@@ -37,7 +37,7 @@ from inspector.exceptions import EngineError, NotACheckpointError
 from inspector.facts.fact import FACT_TYPES
 from inspector.facts.registry import facts_schema
 from inspector.passes.run import run_fields, run_tasks
-from inspector.passes.typed_rows import run_typed, typed_schema
+from inspector.passes.typed_rows import run_typed_rows, typed_schema
 from inspector.schemas import ROWS, batch_of
 from tests.cases import hdfs_cases, rocksdb_cases
 from tests.cli.support import checkpoint_of, copy_of, flip
@@ -129,9 +129,9 @@ def test_typed_rows_and_changes(engine: Any, case: str, store: str, changes: boo
     ((_, tasks),) = store_tasks(run, TableOptions(raw=True), changes=changes).items()
     schema = typed_schema(tasks[0])
     work = [Work(task.to_json(), task.task.file_bytes) for task in tasks]
-    expected = rows_of(LocalEngine(1).map(run_typed, schema, work), schema)
+    expected = rows_of(LocalEngine(1).map(run_typed_rows, schema, work), schema)
     assert expected
-    assert rows_of(engine.map(run_typed, schema, work), schema) == expected
+    assert rows_of(engine.map(run_typed_rows, schema, work), schema) == expected
 
 
 # --- how tasks are grouped -----------------------------------------------------------------------

@@ -10,8 +10,8 @@ from inspector.operators.physical import (
     Emission,
     Handover,
     PhysicalOperator,
-    fed_by_sources,
     holds_watermark_back,
+    only_sources_feed,
     physical_operator,
 )
 from inspector.operators.registry import _RULES
@@ -90,12 +90,12 @@ def test_what_may_ask_for_batches_though_nothing_has_happened() -> None:
 def test_only_where_nothing_above_emits_by_the_clock_the_sources_alone_feed_an_operator(
     upstream: list[str], fed: bool
 ) -> None:
-    assert fed_by_sources(map(physical_operator, upstream)) is fed
+    assert only_sources_feed(map(physical_operator, upstream)) is fed
 
 
 def test_transform_with_state_without_timers_emits_only_what_comes_in() -> None:
-    assert fed_by_sources([in_mode("NoTime")])
-    assert not fed_by_sources([in_mode("EventTime")])
+    assert only_sources_feed([in_mode("NoTime")])
+    assert not only_sources_feed([in_mode("EventTime")])
 
 
 @pytest.mark.parametrize(

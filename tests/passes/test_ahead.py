@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from inspector.exceptions import DecodeError
-from inspector.passes.ahead import MOST_AHEAD, made_ahead
+from inspector.passes.ahead import MOST_AHEAD, make_ahead
 
 
 def threads() -> int:
@@ -18,7 +18,7 @@ def threads() -> int:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 100])
 def test_items_come_in_their_order(count: int) -> None:
-    assert list(made_ahead(range(count))) == list(range(count))
+    assert list(make_ahead(range(count))) == list(range(count))
     assert threads() == 0
 
 
@@ -28,7 +28,7 @@ def test_an_error_comes_behind_the_items_before_it() -> None:
         yield 2
         raise DecodeError("cut short", offset=7)
 
-    taken = made_ahead(items())
+    taken = make_ahead(items())
     assert [next(taken), next(taken)] == [1, 2]
     with pytest.raises(DecodeError, match="cut short"):
         next(taken)
@@ -43,7 +43,7 @@ def test_only_a_few_are_made_before_their_turn() -> None:
             made.append(number)
             yield number
 
-    taken = made_ahead(items())
+    taken = make_ahead(items())
     assert next(taken) == 0
     time.sleep(0.05)
     assert len(made) <= 1 + MOST_AHEAD + 1, "one taken, some in the queue, one waits for room"
@@ -56,7 +56,7 @@ def test_another_thread_makes_them() -> None:
     def items() -> Iterator[str]:
         yield threading.current_thread().name
 
-    assert list(made_ahead(items())) == ["inspector-ahead"]
+    assert list(make_ahead(items())) == ["inspector-ahead"]
 
 
 def test_who_breaks_off_does_not_wait_for_a_storage_that_is_silent() -> None:
@@ -67,7 +67,7 @@ def test_who_breaks_off_does_not_wait_for_a_storage_that_is_silent() -> None:
         answered.wait(20)
         yield 2
 
-    taken = made_ahead(items())
+    taken = make_ahead(items())
     assert next(taken) == 1
     taken.close()  # type: ignore[attr-defined]
     assert threads() == 1, "it still waits"

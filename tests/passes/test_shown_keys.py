@@ -35,7 +35,7 @@ def judged(task: Task, *, exact: bool, remove: Path | None = None) -> tuple[list
     assert pass_.state.tracking.hashed is not exact
     if remove is not None:
         shutil.rmtree(remove)
-    return sorted(map(repr, pass_.emit_judged())), reader
+    return sorted(map(repr, pass_.emit_last())), reader
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inspector.exceptions import InspectorError
 from inspector.model import Problem, ProblemMode
 from inspector.passes.problem_mode import problems_in, without_problems
-from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
+from inspector.passes.typed_rows import TypedTask, run_typed_rows, typed_schema
 from inspector.schemas import TASKS, batch_of
 from inspector.sparktypes import StructType
 from tests import cases, encode
@@ -52,7 +52,7 @@ def task_of(root: Path, **asked: Any) -> TypedTask:
 
 def batches_of(wanted: TypedTask) -> list[pa.RecordBatch]:
     task = batch_of(TASKS, [{"task_id": 0, "spec": wanted.to_json()}])
-    batches = list(run_typed([task]))
+    batches = list(run_typed_rows([task]))
     for batch in batches:
         batch.validate(full=True)
         assert batch.schema == typed_schema(wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inspector.exceptions import DecodeError
-from inspector.providers.file_reader import inflated
+from inspector.providers.file_reader import inflate_file
 from inspector.providers.options import ReadOptions
 from tests import encode
 from tests.cases import state_file
@@ -17,7 +17,7 @@ def read(data: bytes, recorded: str | None) -> tuple[bytes, list[str]]:
     problems: list[str] = []
     options = ReadOptions({} if recorded is None else {1: recorded})
     summed: set[str] = set()
-    found = inflated(
+    found = inflate_file(
         state_file(1), iter([data]), options, lambda slug, *_: problems.append(slug), summed
     )
     assert summed <= {state_file(1).path}
@@ -45,5 +45,5 @@ def test_only_lz4_has_checksums_in_its_blocks() -> None:
     for version, codec in enumerate(["lz4", "lzf", "snappy", "zstd"], start=1):
         file = state_file(version)
         chunks = iter([encode.compress(RAW, codec)])
-        b"".join(inflated(file, chunks, ReadOptions({version: codec}), lambda *_: None, summed))
+        b"".join(inflate_file(file, chunks, ReadOptions({version: codec}), lambda *_: None, summed))
     assert summed == {state_file(1).path}

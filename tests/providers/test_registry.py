@@ -24,7 +24,7 @@ from inspector.model import FileKind, StoreFile
 from inspector.passes.store_reader import StoreReader
 from inspector.providers.chain import replay_steps
 from inspector.providers.provider import Listing
-from inspector.providers.registry import all_providers, classify, provider_for, provider_named
+from inspector.providers.registry import all_providers, classify, provider_by_name, provider_for
 from inspector.state.replay import StateMap
 from tests.cases import facts_of_type, observed_in
 
@@ -149,8 +149,8 @@ def test_what_nobody_claims_is_of_sparks_default(found: Listing) -> None:
 
 def test_a_task_for_a_provider_that_is_not_here_is_an_error() -> None:
     with pytest.raises(UnsupportedProviderError, match="'lsm', which is not here"):
-        provider_named("lsm")
-    assert provider_named("rocksdb").name == "rocksdb"
+        provider_by_name("lsm")
+    assert provider_by_name("rocksdb").name == "rocksdb"
 
 
 TOY = """

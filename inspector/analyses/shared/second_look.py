@@ -24,7 +24,7 @@ from inspector.exceptions import MissingVersionError
 from inspector.findings.quantities import counted
 from inspector.model import Problem
 from inspector.providers.chain import chain_for, restorable_versions
-from inspector.providers.registry import provider_named
+from inspector.providers.registry import provider_by_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -149,7 +149,7 @@ def _confirmed(
 
 def _newest_alone(task: Task) -> Task:
     """The task without the files of which its version does not need any."""
-    files_of = provider_named(task.provider).files_of
+    files_of = provider_by_name(task.provider).files_of
 
     def trimmed(store: StoreTask) -> StoreTask:
         with suppress(MissingVersionError):

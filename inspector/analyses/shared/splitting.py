@@ -187,9 +187,9 @@ class _RecordBytes:
 def _has_rows(task: Task, file: StoreFile) -> bool:
     """Whether a file has its rows in itself: a snapshot of shared files has them in those."""
     from inspector.model import FileKind  # noqa: PLC0415 - as above
-    from inspector.providers.registry import provider_named  # noqa: PLC0415 - as above
+    from inspector.providers.registry import provider_by_name  # noqa: PLC0415 - as above
 
-    return file.kind is not FileKind.SNAPSHOT or not provider_named(task.provider).shares_files
+    return file.kind is not FileKind.SNAPSHOT or not provider_by_name(task.provider).shares_files
 
 
 def _told(task: Task) -> int:

@@ -19,7 +19,7 @@ from inspector.engines.engine import Work
 from inspector.exceptions import CheckpointError
 from inspector.model import DEFAULT_STORE, Problem, ProblemMode, StoreName, is_store
 from inspector.passes.problem_mode import COLUMN, problems_in, refuse, without_problems
-from inspector.passes.typed_rows import TypedTask, run_typed, typed_schema
+from inspector.passes.typed_rows import TypedTask, run_typed_rows, typed_schema
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ def _plan(
     tasks = of_stores[store]
     listed = listed_problems(run, table_options.mode, [store])
     tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
-    return TablePlan(typed_schema(tasks[0]), run_typed, work_of(tasks), run)
+    return TablePlan(typed_schema(tasks[0]), run_typed_rows, work_of(tasks), run)
 
 
 def _names(stores: Mapping[StoreName, Any]) -> str:
@@ -138,7 +138,7 @@ def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:
 
     def batches() -> Iterator[pa.RecordBatch]:
         run.check_lasting()
-        read = partial(run_typed, look=looking(run))
+        read = partial(run_typed_rows, look=looking(run))
         for batch in run.stream(read, [task.to_json() for task in tasks], file_bytes):
             rows = batch
             if COLUMN in schema.names:

@@ -11,7 +11,7 @@ from inspector.analyses.shared.common import store_ids
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_words import LeftoverRow, LeftoverWords
 from inspector.discovery.checkpoint import Checkpoint, Operator
-from inspector.discovery.unknown_watermarks import held_back
+from inspector.discovery.unknown_watermarks import operator_holding_back
 from inspector.facts.expired import LeftoverClass
 from inspector.facts.leftover_facts import LeftoverAge
 from inspector.findings.durations import duration_text
@@ -19,7 +19,7 @@ from inspector.merge.collect import Facts
 from inspector.merge.resolution import reasons_of
 from inspector.model import BatchClock, Redact, StoreName, TimeoutKind
 from inspector.operators.inferences import INFERENCES
-from inspector.operators.physical import fed_by_sources
+from inspector.operators.physical import only_sources_feed
 from inspector.operators.premises import PREMISES
 from inspector.operators.rule import MICROS_PER_MS, Clock, ExpiryField, StoreRule
 from inspector.render import tabular as t
@@ -137,7 +137,7 @@ def _class_row(
 ) -> ClassStoryRow:
     operator_id, store, expired, certainty = place
     fed = any(
-        fed_by_sources(o.upstream) for o in checkpoint.operators if o.operator_id == operator_id
+        only_sources_feed(o.upstream) for o in checkpoint.operators if o.operator_id == operator_id
     )
     clock = checkpoint.clock(expired) if expired else None
     return ClassStoryRow(
@@ -170,14 +170,14 @@ class KeyStory:
         rule: of its store.
         timer_clock: gives the clock that timers followed in the batch of a version, None where it
             is not known.
-        fed_by_sources: a batch without new data calls the function for timeouts only.
+        only_sources_feed: a batch without new data calls the function for timeouts only.
     """
 
     events: Sequence[Mapping[str, Any]]
     leftover: LeftoverRow | None
     rule: StoreRule
     timer_clock: Callable[[int], str | None]
-    fed_by_sources: bool
+    only_sources_feed: bool
 
 
 def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
@@ -191,7 +191,7 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
         found = [row for row in listed if _place(t.values(row), moves) == place]
         rule = operator.rules[place[1]].by_key_time(facts.key_times.get(place[0]))
         clock = _timer_clock(checkpoint, operator, place[1], facts)
-        fed = fed_by_sources(operator.upstream)
+        fed = only_sources_feed(operator.upstream)
         story = KeyStory(mine, next(iter(found), None), rule, clock, fed)
         rows += _story(judged, story)
     table = KeyStoryRow.table("what happened, batch by batch", rows)
@@ -205,7 +205,9 @@ def _timer_clock(
 
     def clock(version: int) -> str | None:
         found = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
-        lags = found is TimeoutKind.EVENT_TIME and held_back(checkpoint, operator, version)
+        lags = found is TimeoutKind.EVENT_TIME and operator_holding_back(
+            checkpoint, operator, version
+        )
         return None if found is None or lags else found.value
 
     return clock
@@ -353,7 +355,7 @@ class _Narrator:
         if not due:
             return "a call for new data" if was is None else "before its timeout, a call for data"
         fired = _before(was, threshold, self._clock_name())
-        if self._story.fed_by_sources and clock is not None and clock.has_new_data is False:
+        if self._story.only_sources_feed and clock is not None and clock.has_new_data is False:
             return f"its timeout lay {fired} and the batch had no new data: the timeout fired and"
         if proven:
             return f"its timeout lay {fired} and its record behind those of new data: it fired and"

@@ -133,9 +133,9 @@ class Blocks:
                 start = int(piece.offset[0])
                 length = int(piece.offset[-1] + piece.size[-1]) + TRAILER - start
                 data = read_exactly(self._source, start, length, what)
-                packed = self._packed(data, piece, start)
+                packed = self._pack(data, piece, start)
                 for first, end in _groups(np.cumsum(packed.size), raw_bytes):
-                    yield _unpacked(data, packed.rows(first, end))
+                    yield _unpack(data, packed.rows(first, end))
 
     def _pieces(self, handles: Handles, most: int) -> Iterator[Handles]:
         self._check_sizes(handles.size, handles.offset)
@@ -144,7 +144,7 @@ class Blocks:
         for first, end in _groups(ends - (handles.offset[0] if len(ends) else 0), most):
             yield Handles(handles.offset[first:end], handles.size[first:end])
 
-    def _packed(self, data: bytes, handles: Handles, start: int) -> _Packed:
+    def _pack(self, data: bytes, handles: Handles, start: int) -> _Packed:
         """The blocks of a piece of the file, verified."""
         octets = np.frombuffer(data, np.uint8)
         at = handles.offset - start
@@ -188,7 +188,7 @@ def _groups(ends: Int64s, most: int) -> Iterator[tuple[int, int]]:
         first, before = end, int(ends[end - 1])
 
 
-def _unpacked(data: bytes, blocks: _Packed) -> RawBlocks:
+def _unpack(data: bytes, blocks: _Packed) -> RawBlocks:
     """Blocks of a piece of the file, decompressed into one buffer."""
     if not blocks.kind.any():
         return RawBlocks(data, blocks.start, blocks.length, blocks.place)

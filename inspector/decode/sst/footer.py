@@ -151,13 +151,13 @@ def read_footer(source: Source) -> Footer:
     if data[0] not in CHECKSUMS:
         raise RecordError(f"checksums of unknown type {data[0]}", offset=start)
     if version >= _CONTEXT_FROM:
-        return _extended(data, version, start)
+        return _read_extended_form(data, version, start)
     handles = Varints(data[: SIZE - _TAIL.size], start, 1)
     metaindex, index = read_handle(handles), read_handle(handles)
     return Footer(version, data[0], 0, metaindex, index)
 
 
-def _extended(data: bytes, version: int, start: int) -> Footer:
+def _read_extended_form(data: bytes, version: int, start: int) -> Footer:
     magic, stored, base, size, _, reserved = _EXTENDED.unpack_from(data, 1)
     if magic != _EXTENDED_MAGIC or reserved or not base:
         raise RecordError(f"no footer of format_version {version}", offset=start + 1)

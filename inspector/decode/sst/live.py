@@ -179,7 +179,7 @@ class _Run:
             parts.append(self._next)
             total += len(self._next.buffer)
             self._next = next(self._blocks, None)
-        self.block, self.at = _joined(parts), 0
+        self.block, self.at = _join(parts), 0
         self.until = None if self._next is None else self._next.key(0)
 
 
@@ -201,7 +201,7 @@ def _part(block: EntryBlock, start: int, end: int) -> EntryBlock:
     )
 
 
-def _joined(parts: list[EntryBlock]) -> EntryBlock:
+def _join(parts: list[EntryBlock]) -> EntryBlock:
     """Blocks as one, over one buffer; not a plain one."""
     sizes = np.cumsum([0, *(len(part.buffer) for part in parts)])
     return EntryBlock(
@@ -248,12 +248,12 @@ class _Merge:
                 )
                 return
         blocks = [_part(run.block, run.at, end) for run, end in parts if run.block is not None]
-        result = self._resolved(blocks, [run.table for run, _ in parts])
+        result = self._resolve(blocks, [run.table for run, _ in parts])
         if result.count:
             yield result
 
-    def _resolved(self, blocks: list[EntryBlock], tables: list[Table]) -> LiveBlock:
-        all_of_them = _joined(blocks)
+    def _resolve(self, blocks: list[EntryBlock], tables: list[Table]) -> LiveBlock:
+        all_of_them = _join(blocks)
         runs = np.cumsum([0, *(block.count for block in blocks)])
         order, pieces = np.empty((2, all_of_them.count), np.int64)
         stones = self._tombstones
@@ -291,16 +291,16 @@ class _Merge:
             lengths += (pieces[several] - 1) * len(self._delimiter)
             if int(lengths.max()) > self._limits.record_bytes:
                 what = f"a merged value of {int(lengths.max()):,} bytes"
-                raise _located(above_limit("record_bytes", what, self._limits), table)
+                raise _locate(above_limit("record_bytes", what, self._limits), table)
             in_order = order[np.repeat(pieces > 1, pieces)]
-            merged = _merged(block, in_order, pieces[several], self._delimiter)
+            merged = _merge_values(block, in_order, pieces[several], self._delimiter)
             value_offset[several] = len(buffer) + np.cumsum(lengths) - lengths
             value_length[several] = lengths
             buffer += merged
         return LiveBlock(buffer, key_offset, key_length, value_offset, value_length)
 
 
-def _merged(block: EntryBlock, order: Int64s, pieces: Int64s, delimiter: bytes) -> bytes:
+def _merge_values(block: EntryBlock, order: Int64s, pieces: Int64s, delimiter: bytes) -> bytes:
     """The values of some keys, one behind the other; a delimiter between the pieces of each."""
     offsets, lengths = np.empty((2, 2 * len(order)), np.int64)
     offsets[0::2], lengths[0::2] = block.value_offset[order], block.value_length[order]
@@ -317,10 +317,10 @@ def _check_operator(block: EntryBlock, table: Table) -> None:
 
 
 def _at(table: Table, message: str) -> DecodeError:
-    return _located(RecordError(message), table)
+    return _locate(RecordError(message), table)
 
 
-def _located(error: DecodeError, table: Table) -> DecodeError:
+def _locate(error: DecodeError, table: Table) -> DecodeError:
     return error if table.path is None else error.at(table.path)
 
 

@@ -76,18 +76,18 @@ class AvroEntries:
         for at, (key_at, key_size, value_at, value_size) in enumerate(
             zip(*(part.tolist() for part in (*keys, *values)), strict=True)
         ):
-            key = self._placed(self._key, buffer, key_at, key_size)
+            key = self._place(self._key, buffer, key_at, key_size)
             spans[0, at], spans[1, at] = len(out), len(key)
             out += key
             spans[2, at], spans[3, at] = len(out), value_size
             if value_size >= 0:
-                value = self._placed(self._value_of, buffer, value_at, value_size)
+                value = self._place(self._value_of, buffer, value_at, value_size)
                 spans[3, at] = len(value)
                 out += value
         return Parts(bytes(out), Spans(spans[0], spans[1]), Spans(spans[2], spans[3]))
 
     @staticmethod
-    def _placed(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
+    def _place(read: Callable[[bytes], bytes], buffer: bytes, start: int, size: int) -> bytes:
         try:
             return read(buffer[start : start + size])
         except DecodeError as error:
@@ -112,7 +112,7 @@ class AvroEntries:
     def _first(self, record: bytes) -> bytes:
         if self.encoder.kind is KeyEncoding.PREFIX:
             return self._leading.unsafe_row(record)
-        parts = self._ordered.values(record)
+        parts = self._order.values(record)
         marks, numbers = parts[::2], parts[1::2]
         if any(mark is None or number is None for mark, number in zip(marks, numbers, strict=True)):
             raise RecordError("a column without a mark")
@@ -128,7 +128,7 @@ class AvroEntries:
         return AvroRows(StructType(self.key.fields[: self.encoder.prefix_columns]))
 
     @cached_property
-    def _ordered(self) -> AvroRows:
+    def _order(self) -> AvroRows:
         columns = [self.key.fields[at] for at in self.encoder.ordinals]
         return AvroRows(range_fields(StructType(tuple(columns))))
 

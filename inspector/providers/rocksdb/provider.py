@@ -64,7 +64,7 @@ class RocksDbProvider(Provider):
         lineage: Lineage,
     ) -> tuple[StoreFile, ...]:
         """The files with those of attempts that were not committed as abandoned."""
-        return without_abandoned(
+        return mark_abandoned(
             super().resolve_attempts(files, committed, lineage), committed, lineage
         )
 
@@ -134,7 +134,7 @@ class RocksDbProvider(Provider):
 _STATE = (FileKind.DELTA, FileKind.SNAPSHOT)
 
 
-def without_abandoned(
+def mark_abandoned(
     files: Sequence[StoreFile], committed: Mapping[int, frozenset[str]], lineage: Lineage
 ) -> tuple[StoreFile, ...]:
     """The files of a store, those of other attempts than the committed ones as abandoned.
@@ -152,7 +152,7 @@ def without_abandoned(
         name = _name(file)
         if name is not None:
             attempts.setdefault(name.version, {}).setdefault(name.unique_id, []).append(file)
-    known = _known(attempts, committed, lineage)
+    known = _attempt_ids(attempts, committed, lineage)
     abandoned = {
         file.path
         for version, of_version in attempts.items()
@@ -169,7 +169,7 @@ def _name(file: StoreFile) -> StateName | None:
     return parse_name(file.path.rpartition("/")[2]) if file.kind in _STATE else None
 
 
-def _known(
+def _attempt_ids(
     attempts: Mapping[int, Mapping[str | None, list[StoreFile]]],
     committed: Mapping[int, frozenset[str]],
     lineage: Lineage,
@@ -188,14 +188,14 @@ def _known(
         elif by_lineage.get(version) in of_version:
             result[version] = by_lineage[version]
         else:
-            result[version] = max(of_version, key=lambda each: _written(of_version[each]))
-        if _needed(attempts, version, committed, by_lineage):
+            result[version] = max(of_version, key=lambda each: _write_time(of_version[each]))
+        if _needs_lineage(attempts, version, committed, by_lineage):
             changelog = _changelog(of_version.get(result[version], ()))
             by_lineage |= {} if changelog is None else lineage(changelog)
     return result
 
 
-def _needed(
+def _needs_lineage(
     attempts: Mapping[int, Mapping[str | None, list[StoreFile]]],
     version: int,
     committed: Mapping[int, frozenset[str]],
@@ -216,5 +216,5 @@ def _changelog(files: Sequence[StoreFile]) -> StoreFile | None:
     return next((file for file in files if file.kind is FileKind.DELTA), None)
 
 
-def _written(files: Sequence[StoreFile]) -> int:
+def _write_time(files: Sequence[StoreFile]) -> int:
     return max(file.modified_ms or 0 for file in files)

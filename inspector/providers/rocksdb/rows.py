@@ -143,7 +143,7 @@ def _entries(found: Scanned, encoding: Encoding) -> _Entries:
             removed, merged, sums = removed[mine], merged[mine], sums[mine]
     wrong: tuple[int, ...] = ()
     if encoding.row_checksum:
-        wrong, values = _checked(buffer, keys, values, removed, sums, encoding)
+        wrong, values = _check(buffer, keys, values, removed, sums, encoding)
     if encoding.family is not None:
         keys = keys.less(FAMILY_BYTES)
     return _Entries(keys, values, removed, merged, wrong, keys.offsets)
@@ -152,7 +152,7 @@ def _entries(found: Scanned, encoding: Encoding) -> _Entries:
 _MERGE = 0x11
 
 
-def _checked(
+def _check(
     buffer: bytes, keys: Spans, values: Spans, removed: Bools, sums: Int64s, encoding: Encoding
 ) -> tuple[tuple[int, ...], Spans]:
     """Which checksums are wrong; and the values without them, where each has one.

@@ -8,7 +8,7 @@ from inspector.checkpoint.storage import Storage
 from inspector.decode.sst.table import open_table
 from inspector.exceptions import InspectorError
 from inspector.model import FileKind, StoreFile
-from inspector.providers.file_reader import check_listed
+from inspector.providers.file_reader import check_unchanged
 from inspector.providers.rocksdb.snapshot import Snapshot, StorageSource, TableFile, read_snapshot
 from inspector.providers.shared_files import Contents, SharedFiles, SnapshotFiles
 
@@ -61,7 +61,7 @@ class _Usage:
         try:
             snapshot = read_snapshot(self._storage, file)
         except (InspectorError, OSError) as error:
-            self._failed(file, error)
+            self._note_failure(file, error)
             self._all_read = False
             return None
         self._named |= {table.name for table in snapshot.tables}
@@ -114,9 +114,9 @@ class _Usage:
             self._contents[name] = self._read_table(name)
         return self._contents[name]
 
-    def _failed(self, file: StoreFile, error: Exception) -> None:
+    def _note_failure(self, file: StoreFile, error: Exception) -> None:
         try:
-            check_listed(self._storage, file)
+            check_unchanged(self._storage, file)
         except OSError as changed:
             error = changed
         self.problems.append((file, error))
@@ -128,7 +128,7 @@ class _Usage:
         try:
             told = open_table(StorageSource(self._storage, file), file.path).properties
         except (InspectorError, OSError) as error:
-            self._failed(file, error)
+            self._note_failure(file, error)
             return None
         return Contents(
             told.entries,

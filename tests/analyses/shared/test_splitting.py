@@ -24,7 +24,7 @@ from inspector.discovery.plan import plan
 from inspector.discovery.tasks import Task
 from inspector.engines.choose import LOCAL, EngineOptions
 from inspector.exceptions import EngineError
-from inspector.passes.ahead import made_ahead
+from inspector.passes.ahead import make_ahead
 from inspector.passes.store_reader import open_stores
 from tests.cases import FIXTURES
 
@@ -113,10 +113,10 @@ def test_reports_do_not_depend_on_how_many_cores_there_are(
 ) -> None:
     """With few a second thread decodes, with many there are ranges too."""
     expected = report(AGG, [], workers=1)
-    made = mock.Mock(side_effect=made_ahead)
+    made = mock.Mock(side_effect=make_ahead)
     monkeypatch.setattr(splitting, "SPLIT_BYTES", 1)
     monkeypatch.setattr("inspector.passes.ahead.LARGE", 1)
-    monkeypatch.setattr("inspector.passes.observe.made_ahead", made)
+    monkeypatch.setattr("inspector.passes.observe.make_ahead", made)
     assert report(AGG, [], workers=cores) == expected
     assert made.called
 

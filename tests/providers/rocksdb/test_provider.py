@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspector.model import FileKind, StoreFile
 from inspector.providers.provider import Listing
-from inspector.providers.registry import classify, provider_named
+from inspector.providers.registry import classify, provider_by_name
 from inspector.providers.rocksdb import PROVIDER
 from tests.rocks import UUID
 
@@ -32,11 +32,11 @@ def test_changelogs_are_deltas_and_zips_snapshots() -> None:
 def test_files_of_the_other_provider_are_none_of_its_own() -> None:
     settled = PROVIDER.resolve_attempts(files("1.delta", "1.changelog"), {}, lambda _: {})
     assert [file.kind for file in settled] == [FileKind.OTHER, FileKind.DELTA]
-    theirs = provider_named("hdfs").resolve_attempts(files("1.delta", "1.zip"), {}, lambda _: {})
+    theirs = provider_by_name("hdfs").resolve_attempts(files("1.delta", "1.zip"), {}, lambda _: {})
     assert [file.kind for file in theirs] == [FileKind.DELTA, FileKind.OTHER]
     table = StoreFile("/c/state/0/0/SSTs/000008-x.sst", FileKind.TABLE, None, 5)
     assert PROVIDER.resolve_attempts([table], {}, lambda _: {}) == (table,)
-    (other,) = provider_named("hdfs").resolve_attempts([table], {}, lambda _: {})
+    (other,) = provider_by_name("hdfs").resolve_attempts([table], {}, lambda _: {})
     assert other.kind is FileKind.OTHER
 
 
