@@ -169,8 +169,8 @@ def planted() -> Iterator[type[Planted]]:
     system.rm("/box", recursive=True)
 
 
-COMMANDS = (*COMMANDS_OF_REPORTS, "history", "diff")
-EXTRA = {"history": ["--key", "hex:00"], "diff": ["--from-batch", "1"]}
+COMMANDS = (*COMMANDS_OF_REPORTS, "history", "diff", "simulate")
+EXTRA = {"history": ["--key", "hex:00"], "simulate": ["--ttl", "1h"], "diff": ["--from-batch", "1"]}
 FAILURES: dict[str, tuple[str, ...]] = {
     "sound": (),
     "state": (".delta", ".snapshot"),

@@ -22,7 +22,16 @@ from tests.encode import Record, state_file
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "4.3.0"
 
-ELSEWHERE: tuple[str, ...] = ("history", "diff", "export", "explain", "watch", "copy", "trend")
+ELSEWHERE: tuple[str, ...] = (
+    "history",
+    "diff",
+    "export",
+    "explain",
+    "watch",
+    "copy",
+    "trend",
+    "simulate",
+)
 """Commands that need more, or print something else than a report: tested in their own files."""
 
 COMMANDS = tuple(name for name in commands() if name not in ELSEWHERE)
