@@ -127,10 +127,8 @@ def _comparable(table: pa.Table) -> pa.Table:
     import pyarrow as pa  # noqa: PLC0415 - imported by whoever runs it
     import pyarrow.compute as pc  # noqa: PLC0415 - as above
 
-    is_part = pc.fill_null(table["is_part"], False)
-    chosen = table.filter(
-        pc.and_(pc.equal(table["command"], pa.scalar("audit")), pc.invert(is_part))
-    )
+    is_audit = pc.equal(table["command"], pa.scalar("audit"))
+    chosen = table.filter(pc.and_(is_audit, pc.invert(table["is_part"])))
     for name in ("audited", "batch_time"):
         in_ms = chosen[name].cast(pa.timestamp("ms", "UTC"), safe=False).cast(pa.int64())
         chosen = chosen.set_column(chosen.schema.get_field_index(name), name, in_ms)

@@ -128,6 +128,7 @@ def failed_row(checkpoint: str, message: str, command: str, audited: datetime) -
         "inspector_version": __version__,
         "checkpoint": place_of(checkpoint),
         "level": UNREADABLE,
+        "is_part": False,
         "error": message,
     }
 
