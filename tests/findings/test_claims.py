@@ -122,6 +122,7 @@ CLAIMS: dict[str, dict[str, str]] = {
         "nothing removes them, not even a TTL": RECORDED,
         "the indexes that Spark kept for it stay behind": RECORDED,
     },
+    "SS218": {"with what Spark expects": BY_SOURCE},
     "SS301": {
         "The format is fixed when a checkpoint begins": (
             f"{SPARK}::test_a_checkpoint_keeps_the_format_that_it_began_with"
