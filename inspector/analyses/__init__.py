@@ -23,8 +23,8 @@ def names() -> list[str]:
 
 def load(name: str) -> Analysis:
     """An analysis by its name; its module is imported, and no other's."""
-    found: Analysis = getattr(import_module(f"{__name__}.{name}"), name).analysis
-    return found
+    result: Analysis = getattr(import_module(f"{__name__}.{name}"), name).analysis
+    return result
 
 
 def data_tables() -> dict[str, DataTable]:

@@ -9,7 +9,13 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.gating import ComparisonRow, GateRow, HeldAgainst, wrong_options
+from inspector.analyses.shared.estimate import EstimateRow, estimate_audits, wrong_price
+from inspector.analyses.shared.gating import (
+    AuditCriteria,
+    ComparisonRow,
+    GateRow,
+    wrong_options,
+)
 from inspector.analyses.shared.growth import whole_stores
 from inspector.analyses.shared.judged import Judged
 from inspector.analyses.shared.leftover_words import (
@@ -104,7 +110,6 @@ def _wrong_options(parsed: Mapping[str, Any]) -> str | None:
     for name in ("max", "baseline", "html", "history"):
         if parsed[name]:
             return f"--estimate judges nothing, got --{name}"
-    from inspector.analyses.shared.estimate import wrong_price  # noqa: PLC0415 - for few
 
     return wrong_price(parsed["price"])
 
@@ -196,22 +201,21 @@ def audit(  # noqa: PLR0913 - each is an option of the command
         NotACheckpointError, UnsupportedProviderError, CheckpointError, EngineError, OSError: the
             checkpoint as a whole cannot be read; what is wrong in it is a problem of the report.
     """
-    held_against = HeldAgainst.parse(maximum, baseline, tolerance)
+    criteria = AuditCriteria.parse(maximum, baseline, tolerance)
     if estimate:
         return _estimate(path, options, price)
     run = Run.start(path, options)
     if not page:
-        return held_against.judged(audit_report(run.judge(run.facts(FACTS))))
+        return criteria.apply(audit_report(run.judge(run.facts(FACTS))))
     # Half of all analyses, which no other form of an audit needs.
     from inspector.analyses.page.of_audit import page_of, page_request  # noqa: PLC0415
 
     judged = run.judge(run.facts(page_request(FACTS)))
-    report = held_against.judged(audit_report(judged))
+    report = criteria.apply(audit_report(judged))
     return replace(report, page=page_of(run, judged, report))
 
 
 def _estimate(path: str | Run, options: Options | None, price: Mapping[str, str]) -> Report:
-    from inspector.analyses.shared.estimate import estimate_audits  # noqa: PLC0415 - as above
 
     if isinstance(path, Run):
         return estimate_audits([path.checkpoint.root], path.options, price)
@@ -270,13 +274,13 @@ def _helpers(judged: Judged) -> VersionFacts | None:
     """What transformWithState keeps for itself, such as indexes; None without such an operator."""
     version, operators = judged.version, judged.checkpoint.operators
     of_processors = {one.operator_id: one for one in operators if one.processor}
-    found = VersionFacts()
+    helpers = VersionFacts()
     for store, of in judged.facts.by_store(version).items():
         operator = of_processors.get(store.operator_id)
         family = operator.family(store.store_name) if operator else None
         if family is not None and family.is_helper:
-            found += of[version]
-    return found if of_processors else None
+            helpers += of[version]
+    return helpers if of_processors else None
 
 
 def _lag_ms(head: Mapping[str, Any]) -> int | None:
@@ -287,14 +291,14 @@ def _lag_ms(head: Mapping[str, Any]) -> int | None:
 def _changes(judged: Judged) -> Table:
     rows = []
     for (operator_id, store), versions in judged.facts.by_store().items():
-        known = _unbroken(judged.checkpoint, versions)
-        window = sum(known.values(), VersionFacts())
+        unbroken = _unbroken(judged.checkpoint, versions)
+        window = sum(unbroken.values(), VersionFacts())
         rows.append(
             StoreChangesRow(
                 operator_id=operator_id,
                 store_name=store,
-                from_version=min(known, default=None),
-                to_version=max(known, default=None),
+                from_version=min(unbroken, default=None),
+                to_version=max(unbroken, default=None),
                 puts=window.puts,
                 inserts=window.inserts,
                 updates=window.updates,
@@ -315,13 +319,13 @@ def _unbroken(
     A sum that lacks a partition, or a version, would look like the whole.
     """
     whole = whole_stores(checkpoint, versions)
-    found: dict[int, VersionFacts] = {}
+    unbroken: dict[int, VersionFacts] = {}
     for version in sorted(versions, reverse=True):
         one = versions[version]
-        if one.rebased or one.stores < whole[version] or (found and version + 1 not in found):
+        if one.rebased or one.stores < whole[version] or (unbroken and version + 1 not in unbroken):
             break
-        found[version] = one
-    return found
+        unbroken[version] = one
+    return unbroken
 
 
 def _examples(judged: Judged) -> Table:

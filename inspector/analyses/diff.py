@@ -104,8 +104,8 @@ class _Counts:
     totals: dict[tuple[int, str, str], dict[str, int]] = field(default_factory=dict)
 
     def add(self, row: Mapping[str, Any]) -> None:
-        place = (row["operator_id"], row["store_name"], row["change"])
-        total = self.totals.setdefault(place, dict.fromkeys(_COUNTED, 0))
+        group = (row["operator_id"], row["store_name"], row["change"])
+        total = self.totals.setdefault(group, dict.fromkeys(_COUNTED, 0))
         for name in _COUNTED:
             total[name] += row[name] or 0
 
@@ -353,12 +353,12 @@ def _decoded(
     *,
     raw: bool,
 ) -> Iterator[DifferenceRow]:
-    place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
+    store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
     before, after = words
     of_key = before if chunk[0]["change"] == "removed" else after
-    keys = of_key.keys(place, [row["key"] for row in chunk])
-    olds = before.values(place, [row["old_value"] for row in chunk])
-    values = after.values(place, [row["value"] for row in chunk])
+    keys = of_key.keys(store_name, [row["key"] for row in chunk])
+    olds = before.values(store_name, [row["old_value"] for row in chunk])
+    values = after.values(store_name, [row["value"] for row in chunk])
     for row, key, old, value in zip(chunk, keys, olds, values, strict=True):
         yield DifferenceRow(
             operator_id=row["operator_id"],

@@ -88,22 +88,22 @@ def shared_by_folder(checkpoint: Checkpoint) -> tuple[Shared, tuple[Problem, ...
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.folders]
     provider, storage = checkpoint.provider, checkpoint.storage
     answers = in_parallel(lambda each: provider.shared_files(storage, each.files), layouts)
-    found: dict[str, SharedFiles] = {}
+    result: dict[str, SharedFiles] = {}
     problems: list[Problem] = []
     for layout, answer in zip(layouts, answers, strict=True):
         if isinstance(answer, SharedFiles):
-            found[layout.directory] = answer
+            result[layout.directory] = answer
             problems += _problems(layout, answer)
         elif isinstance(answer, InspectorError | OSError):
             problems.append(problem(answer, storage.full_path(layout.directory)))
-    return found, tuple(problems)
+    return result, tuple(problems)
 
 
 def snapshot_rows(layouts: Iterable[StoreLayout], shared: Shared) -> Iterator[SnapshotRow]:
     """The rows of ``snapshots``."""
     for layout in layouts:
         if layout.directory in shared:
-            yield from (_row(layout, each) for each in shared[layout.directory].snapshots)
+            yield from (_row(layout, snapshot) for snapshot in shared[layout.directory].snapshots)
 
 
 def shared_summary(shared: Shared) -> dict[str, Any]:
@@ -111,11 +111,11 @@ def shared_summary(shared: Shared) -> dict[str, Any]:
     if not shared:
         return {}
     lists = [each.orphans for each in shared.values()]
-    known = [orphans for orphans in lists if orphans is not None]
-    whole = len(known) == len(lists)
+    result = [orphans for orphans in lists if orphans is not None]
+    whole = len(result) == len(lists)
     return {
-        "orphan_tables": sum(map(len, known)) if whole else None,
-        "orphan_table_bytes": sum(f.size for each in known for f in each) if whole else None,
+        "orphan_tables": sum(map(len, result)) if whole else None,
+        "orphan_table_bytes": sum(f.size for each in result for f in each) if whole else None,
     }
 
 
@@ -314,12 +314,12 @@ def _other_rows(layout: StoreLayout, shared: Shared) -> Iterator[OtherFilesRow]:
 
 
 def _orphans(
-    kind: FileKind, files: list[StoreFile], there: set[str], shared: SharedFiles | None
+    kind: FileKind, files: list[StoreFile], present: set[str], shared: SharedFiles | None
 ) -> int | None:
     """How many belong to a file that is not there; None of a kind that belongs to none."""
     if kind in (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM):
         # Checksum files of files that are gone: Spark's cleanup and crashes leave them.
-        return sum(main_path(file) not in there for file in files)
+        return sum(main_path(file) not in present for file in files)
     if kind is FileKind.TABLE and shared is not None and shared.orphans is not None:
         return len(shared.orphans)
     return None

@@ -136,8 +136,8 @@ def history(
     subject, ambiguous = run.subject(), list[str]()
     redact = run.options.redact or Redact.NONE
     watched = HashedKeys(keys, ambiguous).watch(batches)
-    found = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, subject.problems))
-    report = history_report(subject, found, limit, raw=raw)
+    result = list(ChangeRows(run.checkpoint, redact, raw=raw).rows(watched, subject.problems))
+    report = history_report(subject, result, limit, raw=raw)
     return replace(report, notes=(*ambiguous, *report.notes))
 
 
@@ -179,10 +179,10 @@ def _oldest(checkpoint: Checkpoint, version: int) -> int | None:
 
 
 def _order(row: EventRow) -> tuple[Any, ...]:
-    place = (row.operator_id, row.store_name, row.partition_id)
+    group = (row.operator_id, row.store_name, row.partition_id)
     # A removal that a comparison of snapshots shows is no record, and comes after those.
     record = (row.record is None, row.record or 0)
-    return (row.version, _FILE_ORDER.get(row.event, 0), *place, record)
+    return (row.version, _FILE_ORDER.get(row.event, 0), *group, record)
 
 
 def _dated(checkpoint: Checkpoint, row: EventRow) -> HistoryRow:
@@ -215,11 +215,11 @@ def _scattered(checkpoint: Checkpoint, dated: Sequence[HistoryRow]) -> Iterator[
     """Keys that lie in more than one partition of as many: each belongs in one."""
     partitions: dict[tuple[Any, ...], set[int]] = {}
     for row in dated:
-        place = partition_count(checkpoint, row.version), *_identity(row)
-        partitions.setdefault(place, set()).add(row.partition_id)
-    for (_, operator, store, key), found in partitions.items():
-        if len(found) > 1:
-            names = ", ".join(map(str, sorted(found)))
+        group = partition_count(checkpoint, row.version), *_identity(row)
+        partitions.setdefault(group, set()).add(row.partition_id)
+    for (_, operator, store, key), partition in partitions.items():
+        if len(partition) > 1:
+            names = ", ".join(map(str, sorted(partition)))
             yield (
                 f"operator {operator}, store {store}: the key {key} lies in the partitions "
                 f"{names}; Spark looks for a key in one partition only"

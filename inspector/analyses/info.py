@@ -32,7 +32,7 @@ CHAR_VARCHAR = "__CHAR_VARCHAR_TYPE_STRING"
 
 def schema_text(schema: StructType) -> str:
     """The schema as DDL; user-defined types as what they store, with their class as comment."""
-    return ", ".join(_field(each) for each in schema.fields)
+    return ", ".join(_field(field) for field in schema.fields)
 
 
 def _field(each: StructField) -> str:
@@ -187,14 +187,14 @@ def _variable_rows(operator: Operator) -> Iterator[VariableRow]:
         family, schema = operator.family(name), operator.schemas.get(name)
         if processor is None or family is None or family is Family.UNUSED:
             continue
-        known = family.is_variable and schema is not None
+        is_known = family.is_variable and schema is not None
         yield VariableRow(
             operator_id=operator.operator_id,
             operator_name=operator.name,
             store_name=name,
             holds=family.value,
             variable=operator.variable(name),
-            ttl=has_ttl(schema.value) if known and schema is not None else None,
+            ttl=has_ttl(schema.value) if is_known and schema is not None else None,
             declared=processor.declares(name) if family.is_variable else None,
             time_mode=processor.time_mode or None,
             output_mode=processor.output_mode or None,
@@ -235,10 +235,10 @@ def _codec_text(checkpoint: Checkpoint, seen: SeenBytes) -> str | None:
     if seen.codec is None or recorded is None:
         return seen.codec
     try:
-        same = codec_of(recorded) == seen.codec
+        is_same = codec_of(recorded) == seen.codec
     except DecodeError:
-        same = False
-    return seen.codec if same else f"{seen.codec}, though the offset log records {recorded}"
+        is_same = False
+    return seen.codec if is_same else f"{seen.codec}, though the offset log records {recorded}"
 
 
 def _notes(checkpoint: Checkpoint) -> Iterator[str]:

@@ -77,7 +77,7 @@ ReadRows = Callable[[Task], Iterator[pa.RecordBatch]]
 _Listed = Sequence[Observed[Leftover]]
 
 
-def looked_for(
+def select_leftovers(
     listed: Iterable[Observed[Leftover]], tasks: Iterable[Task], read: ReadRows
 ) -> list[Observed[Leftover]]:
     """Those that meet the filter of their task, in the same order.
@@ -89,8 +89,8 @@ def looked_for(
     """
     by_store: dict[StoreId, list[Observed[Leftover]]] = {}
     listed = list(listed)
-    for one in listed:
-        by_store.setdefault(one.store, []).append(one)
+    for leftover in listed:
+        by_store.setdefault(leftover.store, []).append(leftover)
     met: set[tuple[StoreId, bytes]] = set()
     for task in tasks:
         met |= _of_task(task, by_store, read)
@@ -109,9 +109,9 @@ def _of_task(
             continue
         lengths = np.array(list(map(len, keys)), np.int64)
         offsets = np.cumsum(lengths) - lengths
-        found = bound.matching_keys(b"".join(keys), offsets, lengths, np.arange(len(keys)))
-        by_value |= bound.values is not None and len(found) > 0
-        met |= {(task.store_id(store), keys[at]) for at in found.tolist()}
+        matches = bound.matching_keys(b"".join(keys), offsets, lengths, np.arange(len(keys)))
+        by_value |= bound.values is not None and len(matches) > 0
+        met |= {(task.store_id(store), keys[at]) for at in matches.tolist()}
     return _of_values(read(task), met) if by_value else met
 
 
@@ -180,10 +180,10 @@ def leftover_rows(request: FactTableTask) -> RowsOfFacts:
 
     def rows(facts: Facts) -> Sequence[Mapping[str, Any]]:
         resolved = request.resolution.resolved(facts.of(Leftover))
-        found = [one for one in resolved if one.fact.certainty is not Certainty.UNDECIDED]
+        result = [one for one in resolved if one.fact.certainty is not Certainty.UNDECIDED]
         if request.task.key or request.task.where:
-            found = looked_for(found, [request.task], rows_of)
-        return list(map(t.values, words.rows(found, LeftoverRow)))
+            result = select_leftovers(result, [request.task], rows_of)
+        return list(map(t.values, words.rows(result, LeftoverRow)))
 
     return rows
 
@@ -266,42 +266,42 @@ def leftovers(
     """
     run = Run.start(path, options)
     if explain is not None:
-        return _explained(run, explain)
+        return _explain(run, explain)
     if run.options.keys or run.options.where:
-        return _chosen(run, limit)
+        return _report_of_keys(run, limit)
     # The table of the largest is the same whatever the limit.
     facts = run.facts(replace(FACTS, leftover_limit=max(limit, LARGEST) if limit else 0))
     return leftovers_report(run.judge(facts), limit)
 
 
-def _explained(run: Run, what: str) -> Report:
+def _explain(run: Run, text: str) -> Report:
     """The story of a class of leftovers, or of the keys with some fields, batch by batch."""
-    _check_explain(what)
+    _check_explain(text)
     judged = run.judge(run.facts(Request(leftover_limit=0)))
-    if what in _CLASSES:
-        return explain_class(judged, what)
-    options = replace(run.options, key=what, where=(), redact=None)
+    if text in _CLASSES:
+        return explain_class(judged, text)
+    options = replace(run.options, key=text, where=(), redact=None)
     events = list(history(replace(run, options=options), raw=True).primary.rows)
     return explain_keys(judged, events)
 
 
-def _check_explain(what: str) -> None:
+def _check_explain(text: str) -> None:
     """Refuse a word that is neither a class nor a key, before anything is read.
 
     Raises:
         CheckpointError: it is not; says which classes there are.
     """
-    if what in _CLASSES or not _WORD.fullmatch(what) or _HEX.fullmatch(what):
+    if text in _CLASSES or not _WORD.fullmatch(text) or _HEX.fullmatch(text):
         return
-    near = get_close_matches(what.casefold(), _CLASSES, n=1)
+    near = get_close_matches(text.casefold(), _CLASSES, n=1)
     hint = f", did you mean {near[0]}?" if near else ";"
     raise CheckpointError(
-        f"there is no class {what[:60]!r}{hint} the classes are {', '.join(_CLASSES)}, "
+        f"there is no class {text[:60]!r}{hint} the classes are {', '.join(_CLASSES)}, "
         f"and a key is named by {FORMS}"
     )
 
 
-def _chosen(run: Run, limit: int) -> Report:
+def _report_of_keys(run: Run, limit: int) -> Report:
     """Of the leftovers those whose key, or whose row, is looked for."""
     facts = run.facts(FACTS)
     tasks = narrowed(run, run.tasks(FACTS))
@@ -311,13 +311,13 @@ def _chosen(run: Run, limit: int) -> Report:
     def read(task: Task) -> Iterator[pa.RecordBatch]:
         return run.stream(run_rows, [task.to_json()])
 
-    found = looked_for(facts.leftovers, tasks, read)
-    HashedKeys(keys, notes_).see([one.fact.key for one in found])
+    chosen = select_leftovers(facts.leftovers, tasks, read)
+    HashedKeys(keys, notes_).see([one.fact.key for one in chosen])
     total = sum(one.fact.rows for one in facts.totals)
-    listed = found[:limit] if limit else found
+    listed = chosen[:limit] if limit else chosen
     words = LeftoverWords.of(run.checkpoint, run.options.redact or Redact.NONE)
-    more = f", {len(listed)} of {len(found)} listed" if len(listed) < len(found) else ""
-    open_ = words.rows(looked_for(facts.undecided, tasks, read), UndecidedKeyRow)
+    more = f", {len(listed)} of {len(chosen)} listed" if len(listed) < len(chosen) else ""
+    open_ = words.rows(select_leftovers(facts.undecided, tasks, read), UndecidedKeyRow)
     undecided = [UndecidedKeyRow.table("keys that may be leftovers", open_)] if open_ else []
     return judged.report(
         "leftovers",
@@ -331,8 +331,8 @@ def _chosen(run: Run, limit: int) -> Report:
         ),
         proof_window(judged)
         | {
-            "leftovers": len(found),
-            "leftover_row_bytes": sum(one.fact.row_bytes for one in found),
+            "leftovers": len(chosen),
+            "leftover_row_bytes": sum(one.fact.row_bytes for one in chosen),
             "all_leftovers": total,
         },
         notes=(*notes_, *notes(facts), *vouching_notes(judged)),
@@ -351,7 +351,7 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     redact = judged.options.redact or Redact.NONE
     listed = facts.leftovers[:limit] if limit else facts.leftovers
     total = sum(one.fact.rows for one in facts.totals)
-    known = leftover_count(judged)
+    result = leftover_count(judged)
     more = f", the oldest {len(listed):,} of {total:,}" if len(listed) < total else ""
     keys = LeftoverRow.table(
         f"leftover keys{more}",
@@ -360,8 +360,8 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
     )
     row_bytes = sum(one.fact.row_bytes for one in facts.totals)
     summary = proof_window(judged) | {
-        "leftovers": known,
-        "leftover_row_bytes": None if known is None else row_bytes,
+        "leftovers": result,
+        "leftover_row_bytes": None if result is None else row_bytes,
     }
     return judged.report(
         "leftovers",
@@ -384,7 +384,7 @@ def leftovers_report(judged: Judged, limit: int) -> Report:
 
 
 def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
-    open_ = sum(one.fact.rows for one in facts.undecided_totals)
+    open_ = sum(total.fact.rows for total in facts.undecided_totals)
     if open_:
         be = "be a leftover" if open_ == 1 else "be leftovers"
         return f"none is known, but {counted(open_, 'key')} may {be}: see below"
@@ -394,8 +394,8 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
         words = "none: every key that has expired is gone"
         if not unknown:
             return words
-        what = "rule of 1 store is" if unknown == 1 else f"rules of {unknown} stores are"
-        return f"{words}; the {what} not known: see below"
+        text = "rule of 1 store is" if unknown == 1 else f"rules of {unknown} stores are"
+        return f"{words}; the {text} not known: see below"
     if unknown:
         return "none is known, for no store has a rule that is known: see below"
     return "no store has a rule by which its rows expire, so there can be none: see below"
@@ -403,7 +403,7 @@ def _empty(checkpoint: Checkpoint, facts: Facts) -> str:
 
 def _largest(checkpoint: Checkpoint, facts: Facts, redact: Redact) -> Table:
     # Stable: of the same size the oldest.
-    largest = sorted(facts.leftovers, key=lambda one: -one.fact.row_bytes)
+    largest = sorted(facts.leftovers, key=lambda observation: -observation.fact.row_bytes)
     return LargestLeftoverRow.table(
         "largest leftovers",
         LeftoverWords.of(checkpoint, redact).rows(largest[:LARGEST], LargestLeftoverRow),

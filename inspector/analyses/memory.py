@@ -144,13 +144,13 @@ class Sizing:
     @property
     def summary(self) -> dict[str, Any]:
         """What a partition takes; what the options ask for."""
-        found: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "partitions": len(self.usual),
             "largest_partition_estimate_bytes": max(self.usual, default=0),
             "largest_partition_peak_estimate_bytes": max(self.most, default=0),
             "median_partition_estimate_bytes": round(median(self.usual)) if self.usual else 0,
         }
-        return found | self._answer()
+        return summary | self._answer()
 
     def _answer(self) -> dict[str, Any]:
         executors, heap = self.options.executors, self.options.heap_bytes
@@ -217,17 +217,17 @@ class Sizing:
     def _held(self, executors: int, heap: int | None) -> str:
         need = self.load(heap).spread(executors, self.options.cores)
         each = f"Each of {counted(executors, 'executor')}" if executors != 1 else "The executor"
-        what = f"{each} holds about {bytes_text(need.even)}"
+        text = f"{each} holds about {bytes_text(need.even)}"
         if need.worst != need.even:
-            what += f", up to {bytes_text(need.worst)} if the largest partitions are at work there"
+            text += f", up to {bytes_text(need.worst)} if the largest partitions are at work there"
         if heap is None:
-            return f"{what}: a heap of {bytes_text(self._heap_for(need.worst))} has room for that."
+            return f"{text}: a heap of {bytes_text(self._heap_for(need.worst))} has room for that."
         room, size = self._room(heap), bytes_text(heap)
         if need.even > room:
-            return f"{what}: that does not fit into a heap of {size}, however it is spread."
+            return f"{text}: that does not fit into a heap of {size}, however it is spread."
         if need.worst > room:
-            return f"{what}: that fits into a heap of {size} only if it is spread evenly."
-        return f"{what}: that fits into a heap of {size}."
+            return f"{text}: that fits into a heap of {size} only if it is spread evenly."
+        return f"{text}: that fits into a heap of {size}."
 
     def _assumption(self) -> str:
         percent = self.options.state_percent
@@ -290,10 +290,10 @@ def _by_partition(stores: Sequence[StoreHeap]) -> tuple[list[int], list[int]]:
     """Heap of each partition of an operator, whose stores lie on one executor: usual and most."""
     usual: dict[tuple[int, int], int] = {}
     most: dict[tuple[int, int], int] = {}
-    for one in stores:
-        place = one.store.operator_id, one.store.partition_id
-        usual[place] = usual.get(place, 0) + one.held.total
-        most[place] = most.get(place, 0) + one.peak.total
+    for store in stores:
+        partition = store.store.operator_id, store.store.partition_id
+        usual[partition] = usual.get(partition, 0) + store.held.total
+        most[partition] = most.get(partition, 0) + store.peak.total
     return list(usual.values()), list(most.values())
 
 
@@ -348,8 +348,8 @@ def _without_use(options: MemoryOptions) -> Iterator[str]:
 def exact_rungs(judged: Judged, newest: VersionFacts) -> tuple[tuple[str, int, bool, str], ...]:
     """The sizes that are counted, from files to rows."""
     of_files = file_bytes(judged.checkpoint)
-    raw = sum(one.raw_bytes for one in judged.facts.versions.values())
-    found = (
+    raw = sum(version_facts.raw_bytes for version_facts in judged.facts.versions.values())
+    result = (
         ("delta files", of_files.get(FileKind.DELTA, 0), True, "compressed; what each batch wrote"),
         ("snapshot files", of_files.get(FileKind.SNAPSHOT, 0), True, "compressed; whole versions"),
         (
@@ -363,7 +363,7 @@ def exact_rungs(judged: Judged, newest: VersionFacts) -> tuple[tuple[str, int, b
         ("values", newest.value_bytes, True, "UnsafeRow bytes of the judged version"),
         ("rows", newest.row_bytes, True, "keys and values: what the UI's sizes should start from"),
     )
-    return tuple(rung for rung in found if rung[1] or rung[0] != "table files")
+    return tuple(rung for rung in result if rung[1] or rung[0] != "table files")
 
 
 def ladder_table(rungs: Sequence[tuple[str, int, bool, str]]) -> Table:
@@ -503,8 +503,8 @@ def memory_report(judged: Judged, options: MemoryOptions) -> Report:
     def heaps(heap_bytes: int | None) -> list[StoreHeap]:
         layout = object_layout(checkpoint, version, replace(options, heap_bytes=heap_bytes), spark)
         if layout not in by_layout:
-            found = store_heaps(judged, layout, options.retain)
-            by_layout[layout] = found
+            result = store_heaps(judged, layout, options.retain)
+            by_layout[layout] = result
         return by_layout[layout]
 
     by_layout: dict[Layout, list[StoreHeap]] = {}
@@ -578,8 +578,8 @@ def _ladder(judged: Judged, stores: Sequence[StoreHeap], options: MemoryOptions)
 def _by_store(checkpoint: Checkpoint, stores: Sequence[StoreHeap]) -> Table:
     groups: dict[StoreName, Heap] = {}
     for store in stores:
-        place = store.store.name
-        groups[place] = groups.get(place, Heap()) + store.held
+        partition = store.store.name
+        groups[partition] = groups.get(partition, Heap()) + store.held
     return HeapRow.table(
         "heap between batches by store",
         [
@@ -613,8 +613,8 @@ def _changes(
     for n in WHAT_IF_VERSIONS:
         if n != options.retain:
             total = sum(store.retained(n).total for store in stores)
-            known = min((len(held(store.versions, n)) for store in stores), default=0)
-            short = "" if known >= n else f"; {_no_more_than(known)}"
+            changes = min((len(held(store.versions, n)) for store in stores), default=0)
+            short = "" if changes >= n else f"; {_no_more_than(changes)}"
             yield f"{counted(n, 'version')} retained", total, f"{RETAIN}{short}"
     rows, saved = _leftovers(judged.facts, stores, options)
     if rows:
@@ -636,20 +636,20 @@ def _leftovers(
     facts: Facts, stores: Sequence[StoreHeap], options: MemoryOptions
 ) -> tuple[int, int]:
     """How many rows have outlived their expiry, and the heap that they take."""
-    totals = [one.fact for one in facts.totals]
+    totals = [total.fact for total in facts.totals]
     layouts = {store.layout for store in stores}
     heaps = (
-        of_rows(one.rows, one.key_bytes, one.value_bytes, layout, options.retain).total
-        for one in totals
+        of_rows(total.rows, total.key_bytes, total.value_bytes, layout, options.retain).total
+        for total in totals
         for layout in layouts
     )
-    return sum(one.rows for one in totals), sum(heaps)
+    return sum(total.rows for total in totals), sum(heaps)
 
 
 def _how_sure(facts: Facts) -> str:
     rows = dict.fromkeys(Certainty, 0)
-    for one in facts.totals:
-        rows[one.fact.certainty] += one.fact.rows
+    for total in facts.totals:
+        rows[total.fact.certainty] += total.fact.rows
     inferred = rows[Certainty.INFERRED]
     if not rows[Certainty.PROVEN]:
         return "; that they are leftovers is inferred"

@@ -148,9 +148,9 @@ def _decoded(
     chunk: Sequence[Mapping[str, Any]], names: Mapping[int, str], words: StoreWords, *, raw: bool
 ) -> Iterator[LiveRow]:
     """The rows of one store as they are reported."""
-    place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-    keys = words.keys(place, [row["key"] for row in chunk])
-    values = words.values(place, [row["value"] for row in chunk])
+    store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
+    keys = words.keys(store_name, [row["key"] for row in chunk])
+    values = words.values(store_name, [row["value"] for row in chunk])
     for row, key, value in zip(chunk, keys, values, strict=True):
         yield LiveRow(
             operator_id=row["operator_id"],

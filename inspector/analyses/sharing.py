@@ -175,20 +175,20 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
     """Sizes and changes of each version, as the facts of a task have them."""
     clocks = {clock.batch_id + 1: clock for clock in request.task.clocks}
 
-    def row(one: Observed[VersionFacts]) -> dict[str, Any]:
-        store, facts, clock = one.store, one.fact, clocks.get(one.version)
-        known = {name: getattr(facts, name) for name in (*_COUNTED, *_SUMS)}
+    def row(observation: Observed[VersionFacts]) -> dict[str, Any]:
+        store, facts, clock = observation.store, observation.fact, clocks.get(observation.version)
+        result = {name: getattr(facts, name) for name in (*_COUNTED, *_SUMS)}
         return {
             "operator_id": store.operator_id,
             "operator_name": request.operator_name,
             "store_name": store.store_name,
             "partition_id": store.partition_id,
-            "version": one.version,
-            "batch_id": one.version - 1,
+            "version": observation.version,
+            "batch_id": observation.version - 1,
             "batch_timestamp_ms": clock and clock.timestamp_ms,
             "watermark_ms": (clock and clock.watermark_ms) or None,
             "from_snapshot": bool(facts.rebased),
-            **known,
+            **result,
             **(dict.fromkeys(_OF_CHANGES) if facts.rebased else {}),
             **no_objects,
         }
@@ -196,7 +196,7 @@ def version_rows(request: FactTableTask) -> RowsOfFacts:
     no_objects = dict.fromkeys(
         () if provider_by_name(request.task.provider).keeps_maps else _OF_OBJECTS
     )
-    return lambda facts: [row(one) for one in facts.of(VersionFacts)]
+    return lambda facts: [row(observation) for observation in facts.of(VersionFacts)]
 
 
 VERSIONS_DATA = fact_table(
@@ -268,18 +268,18 @@ def _rewrites(judged: Judged) -> Table:
 def _version_rows(judged: Judged, by: str) -> Iterator[VersionRow]:
     checkpoint = judged.checkpoint
     on_disk = () if checkpoint.provider.keeps_maps else _OF_OBJECTS
-    for place, versions in grouped(judged.facts, by).items():
+    for group, versions in grouped(judged.facts, by).items():
         whole = whole_stores(checkpoint, versions)
-        for version, one in sorted(versions.items()):
+        for version, version_facts in sorted(versions.items()):
             # A sum over some of the partitions would look like all of it.
-            changes = values_of_fields(one, _CHANGES, known=not one.rebased)
+            changes = values_of_fields(version_facts, _CHANGES, is_known=not version_facts.rebased)
             yield VersionRow(
-                **size_columns(checkpoint, place, version, one),
+                **size_columns(checkpoint, group, version, version_facts),
                 **(changes | dict.fromkeys(on_disk)),
-                stores_read=one.stores,
+                stores_read=version_facts.stores,
                 stores=whole[version],
-                changes_read=one.stores - one.rebased,
-                history=_history(one, whole[version]),
+                changes_read=version_facts.stores - version_facts.rebased,
+                history=_history(version_facts, whole[version]),
             )
 
 

@@ -95,23 +95,23 @@ def _measured(checkpoint: Checkpoint, facts: Facts) -> MeasuredFields:
     measured: MeasuredFields = {}
     for operator in checkpoint.operators:
         for store, schema in operator.schemas.items():
-            place = StoreName(operator.operator_id, store)
+            store_name = StoreName(operator.operator_id, store)
             both = ((RowPart.KEY, schema.key), (RowPart.VALUE, widen_timeout(schema.value)))
             for side, of_side in both:
-                if (place, side) in facts.fields:
-                    measured[place, side] = (of_side, facts.fields[place, side])
+                if (store_name, side) in facts.fields:
+                    measured[store_name, side] = (of_side, facts.fields[store_name, side])
     return measured
 
 
 def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow]:
     totals: dict[StoreName, int] = {}
-    for (place, _), (_, found) in measured.items():
-        totals[place] = totals.get(place, 0) + _bytes(found)
-    for (place, side), (schema, found) in measured.items():
+    for (store_name, _), (_, found) in measured.items():
+        totals[store_name] = totals.get(store_name, 0) + _bytes(found)
+    for (store_name, side), (schema, found) in measured.items():
         if not found.rows:
             continue
-        store, total = store_ids(checkpoint, place), totals[place]
-        for name, data_type, one, within in _lines(schema, found):
+        store, total = store_ids(checkpoint, store_name), totals[store_name]
+        for name, data_type, line, within in _lines(schema, found):
             yield FieldRow(
                 **store,
                 row=side.value,
@@ -119,13 +119,13 @@ def _rows(checkpoint: Checkpoint, measured: MeasuredFields) -> Iterator[FieldRow
                 within=within,
                 type=_kind(data_type),
                 # A struct that is null has no row, and so no words of its fields.
-                rows=found.rows if within is None else one.word_bytes // SLOT_BYTES,
-                nulls=one.nulls,
-                word_bytes=one.word_bytes,
-                variable_bytes=one.variable_bytes,
-                padding_bytes=one.padding_bytes,
-                bytes=one.bytes,
-                share=_share(one.bytes, total),
+                rows=found.rows if within is None else line.word_bytes // SLOT_BYTES,
+                nulls=line.nulls,
+                word_bytes=line.word_bytes,
+                variable_bytes=line.variable_bytes,
+                padding_bytes=line.padding_bytes,
+                bytes=line.bytes,
+                share=_share(line.bytes, total),
             )
         overhead = found.null_bit_bytes + found.other_bytes
         yield FieldRow(
@@ -146,21 +146,27 @@ def _kind(data_type: DataType) -> str:
 
 
 def _lines(
-    schema: StructType, found: RowBytes
+    schema: StructType, row_bytes: RowBytes
 ) -> Iterator[tuple[str, DataType, FieldBytes, str | None]]:
     """Each field, followed by those that are in it, with the name of what they are in."""
     nested: dict[int, list[tuple[str, DataType, FieldBytes, str | None]]] = {}
-    for below, one in zip(nested_fields(schema), found.nested, strict=True):
-        line = (below.name, below.data_type, one, below.within)
+    for below, attribute in zip(nested_fields(schema), row_bytes.nested, strict=True):
+        line = (below.name, below.data_type, attribute, below.within)
         nested.setdefault(below.ordinal, []).append(line)
     names = unique_names(schema.fields)
-    for i, (name, field, one) in enumerate(zip(names, schema.fields, found.fields, strict=True)):
-        yield name, field.data_type, one, None
+    for i, (name, field, attribute) in enumerate(
+        zip(names, schema.fields, row_bytes.fields, strict=True)
+    ):
+        yield name, field.data_type, attribute, None
         yield from nested.get(i, ())
 
 
-def _bytes(found: RowBytes) -> int:
-    return found.null_bit_bytes + found.other_bytes + sum(one.bytes for one in found.fields)
+def _bytes(row_bytes: RowBytes) -> int:
+    return (
+        row_bytes.null_bit_bytes
+        + row_bytes.other_bytes
+        + sum(field.bytes for field in row_bytes.fields)
+    )
 
 
 def _share(amount: int, total: int) -> float | None:

@@ -114,13 +114,13 @@ def expiring_table(judged: Judged) -> Table:
         rule = operator.rules[name.store_name]
         above = operator_holding_back(checkpoint, operator, version)
         doubt = rule.doubt or (f"downstream of {above} the watermark lags" if above else None)
-        known = rule.expiry is not None or _goes_by_key(facts, name)
-        of_store = merged.get(name, {}).values() if known else ()
-        found = _by_clock(facts, name, version, of_store)
-        for one in map(readable, found):
+        is_known = rule.expiry is not None or _goes_by_key(facts, name)
+        of_store = merged.get(name, {}).values() if is_known else ()
+        result = _by_clock(facts, name, version, of_store)
+        for one in map(readable, result):
             widths |= {one.width} if one.rows else set()
             rows += _expiring_rows(store, one, rule, doubt)
-        if not found:
+        if not result:
             rows += _without_times(store, rule, versions[version])
     by = " and ".join(_BY.get(width, "longer times") for width in sorted(widths))
     title = "what will expire" + (f", by {by}" if by else "")
@@ -139,22 +139,22 @@ def unknown_timers(judged: Judged) -> Iterator[str]:
             )
 
 
-def readable(found: Expiring) -> Expiring:
+def readable(expiring: Expiring) -> Expiring:
     """The same in buckets that people read: seconds, minutes, hours, days or months.
 
     The shortest with which the usual rows, and all of them, take no more than so many lines.
     """
-    ends = _usual_span(found)
+    ends = _usual_span(expiring)
     width = next((each for each in Width if each * MOST_LINES >= ends), Width.ALL)
-    return found.at_least(width).bounded(MOST_LINES)
+    return expiring.at_least(width).bounded(MOST_LINES)
 
 
-def _usual_span(found: Expiring) -> int:
+def _usual_span(expiring: Expiring) -> int:
     """How long the time is, in ms, in which all but the first and last few rows expire."""
-    some = int(sum(found.rows.values()) * _MOST_OF)
-    buckets = sorted(found.rows)
-    ends = [_after(found.rows, order, some) for order in (buckets, buckets[::-1])]
-    return (ends[1] - ends[0] + 1) * found.width if buckets else 0
+    some = int(sum(expiring.rows.values()) * _MOST_OF)
+    buckets = sorted(expiring.rows)
+    ends = [_after(expiring.rows, order, some) for order in (buckets, buckets[::-1])]
+    return (ends[1] - ends[0] + 1) * expiring.width if buckets else 0
 
 
 def _after(rows: Mapping[int, int], buckets: Iterable[int], some: int) -> int:
@@ -168,10 +168,12 @@ def _after(rows: Mapping[int, int], buckets: Iterable[int], some: int) -> int:
 
 
 def _by_clock(
-    facts: Facts, name: StoreName, version: int, found: Iterable[Expiring]
+    facts: Facts, name: StoreName, version: int, expirings: Iterable[Expiring]
 ) -> list[Expiring]:
     """Those by the clock that a store's timers follow; by both where that is not known."""
-    every = sorted(found, key=lambda one: "" if one.timeout_kind is None else one.timeout_kind.name)
+    every = sorted(
+        expirings, key=lambda one: "" if one.timeout_kind is None else one.timeout_kind.name
+    )
     kind = facts.resolution.clock_of(name, version).kind or facts.resolution.usual_clock(name)
     return [one for one in every if kind is None or one.timeout_kind in (None, kind)]
 
@@ -184,37 +186,40 @@ def _goes_by_key(facts: Facts, name: StoreName) -> bool:
 
 
 def _expiring_rows(
-    store: StoreIds, found: Expiring, rule: StoreRule, doubt: str | None
+    store: StoreIds, expiring: Expiring, rule: StoreRule, doubt: str | None
 ) -> Iterator[ExpiringRow]:
     """What has expired, what will, bucket by bucket, and what never does; each leaves the rest."""
-    clock, endless = _clock_name(found, rule), (found.endless_rows, found.endless_bytes)
-    rows, sizes = sum(found.rows.values()) + endless[0], sum(found.bytes.values()) + endless[1]
-    if found.due_rows:
+    clock, endless = _clock_name(expiring, rule), (expiring.endless_rows, expiring.endless_bytes)
+    rows, sizes = (
+        sum(expiring.rows.values()) + endless[0],
+        sum(expiring.bytes.values()) + endless[1],
+    )
+    if expiring.due_rows:
         yield ExpiringRow(
             **store,
             clock=clock,
             fate="expired",
-            rows=found.due_rows,
-            row_bytes=found.due_bytes,
+            rows=expiring.due_rows,
+            row_bytes=expiring.due_bytes,
             rows_left=rows,
             row_bytes_left=sizes,
             why=doubt,
         )
-    for bucket in sorted(found.rows):
-        rows, sizes = rows - found.rows[bucket], sizes - found.bytes[bucket]
+    for bucket in sorted(expiring.rows):
+        rows, sizes = rows - expiring.rows[bucket], sizes - expiring.bytes[bucket]
         yield ExpiringRow(
             **store,
             clock=clock,
             fate="expires",
-            expires_from_ms=max(bucket * found.width, -(1 << 63)),
-            within_ms=int(found.width),
-            rows=found.rows[bucket],
-            row_bytes=found.bytes[bucket],
+            expires_from_ms=max(bucket * expiring.width, -(1 << 63)),
+            within_ms=int(expiring.width),
+            rows=expiring.rows[bucket],
+            row_bytes=expiring.bytes[bucket],
             rows_left=rows,
             row_bytes_left=sizes,
         )
-    if found.endless_rows:
-        why = _NO_FIELD if found.timeout_kind is None else _NO_TIMER
+    if expiring.endless_rows:
+        why = _NO_FIELD if expiring.timeout_kind is None else _NO_TIMER
         yield _staying(store, clock, "never", why, endless)
 
 
@@ -243,9 +248,9 @@ def _staying(
     )
 
 
-def _clock_name(found: Expiring, rule: StoreRule) -> str:
-    if found.timeout_kind is not None:
-        return _CLOCKS[found.timeout_kind]
+def _clock_name(expiring: Expiring, rule: StoreRule) -> str:
+    if expiring.timeout_kind is not None:
+        return _CLOCKS[expiring.timeout_kind]
     by_watermark = rule.expiry is None or rule.expiry.clock is Clock.WATERMARK
     return _CLOCKS[TimeoutKind.EVENT_TIME if by_watermark else TimeoutKind.PROCESSING_TIME]
 
@@ -456,7 +461,7 @@ def _totals(rows: Sequence[BatchRow]) -> list[TotalRow]:
 def _total(rows: Sequence[BatchRow]) -> TotalRow:
     names = [column.name for column in MeasuresRow.columns()]
     depths = [row.replay_deltas for row in rows if row.replay_deltas is not None]
-    measures = values_of_fields(rows[0], names, known=True)
+    measures = values_of_fields(rows[0], names, is_known=True)
     measures |= {name: _sum(getattr(row, name) for row in rows) for name in _SUMMED}
     measures["replay_deltas"] = max(depths, default=None)
     return TotalRow(**measures, stores=len(rows))
@@ -478,11 +483,13 @@ def _rows(
     heaps: HeapByVersion,
 ) -> Iterator[BatchRow]:
     whole = whole_stores(checkpoint, versions)
-    for version, one in versions.items():
+    for version, version_facts in versions.items():
         clock = checkpoint.clock(version)
         watermark = clock.watermark_ms if clock and clock.watermark_ms else None
         now = clock.timestamp_ms if clock else None
-        known = not one.rebased  # a sum over some of the partitions would look like all of it
+        is_known = (
+            not version_facts.rebased
+        )  # a sum over some of the partitions would look like all of it
         yield BatchRow(
             **store_ids(checkpoint, store),
             batch_id=version - 1,
@@ -490,15 +497,15 @@ def _rows(
             batch_timestamp_ms=now,
             watermark_ms=watermark,
             lag_ms=None if watermark is None or now is None else now - watermark,
-            partitions=one.stores,
+            partitions=version_facts.stores,
             of_partitions=whole[version],
             new_data=clock.has_new_data if clock else None,
-            rows=one.rows,
-            row_bytes=one.row_bytes,
+            rows=version_facts.rows,
+            row_bytes=version_facts.row_bytes,
             heap_bytes=heaps.get(store, {}).get(version),
-            **values_of_fields(one, _CHANGES, known=known),
-            delta_bytes=one.delta_bytes,
-            snapshot_bytes=one.snapshot_bytes,
+            **values_of_fields(version_facts, _CHANGES, is_known=is_known),
+            delta_bytes=version_facts.delta_bytes,
+            snapshot_bytes=version_facts.snapshot_bytes,
             replay_deltas=_replay_deltas(checkpoint, store, version),
         )
 
@@ -523,16 +530,18 @@ def _growth(
     rows = []
     for store, versions in merged.items():
         heap = heaps.get(store, {})
-        found = growth_of(store_points(checkpoint, versions, heap))
+        growth = growth_of(store_points(checkpoint, versions, heap))
         # Too few batches, or too short a time, say nothing about an hour.
-        known = found if found is not None and found.bytes.judged else None
-        of_bytes = None if known is None else known.bytes.line
-        of_heap = known.heap if known is not None and heaps else None
+        is_known = growth if growth is not None and growth.bytes.judged else None
+        of_bytes = None if is_known is None else is_known.bytes.line
+        of_heap = is_known.heap if is_known is not None and heaps else None
         rows.append(
             GrowthRow(
                 **store_ids(checkpoint, store),
-                row_bytes=sparkline([one.row_bytes for one in versions.values()]),
-                rows_per_hour=None if known is None else round(known.rows.per_hour),
+                row_bytes=sparkline(
+                    [version_facts.row_bytes for version_facts in versions.values()]
+                ),
+                rows_per_hour=None if is_known is None else round(is_known.rows.per_hour),
                 bytes_per_hour=None if of_bytes is None else round(of_bytes.per_hour),
                 heap_bytes_per_hour=None if of_heap is None else round(of_heap.per_hour),
                 **_reaches("rows", of_bytes, capacity),
@@ -548,44 +557,44 @@ def _growth(
     )
 
 
-def _reaches(what: str, line: Growth | None, capacity: int | None) -> dict[str, Any]:
+def _reaches(text: str, line: Growth | None, capacity: int | None) -> dict[str, Any]:
     """Whether something has reached a capacity, and when it will; null if it does not grow."""
     if line is None or capacity is None:
         return {}
     full = line.newest >= capacity
     when = None if full else line.reaches_ms(capacity)
-    return {f"{what}_at_capacity": full, _WHEN[what]: when}
+    return {f"{text}_at_capacity": full, _WHEN[text]: when}
 
 
 def _all_reach(
-    found: StoreGrowth | None, capacity: int | None, *, with_heap: bool
+    growth: StoreGrowth | None, capacity: int | None, *, with_heap: bool
 ) -> dict[str, Any]:
     """The same of all stores together, for the summary."""
-    if found is None or not found.bytes.judged or capacity is None:
+    if growth is None or not growth.bytes.judged or capacity is None:
         return {}
-    lines = {"rows": found.bytes.line} | ({"heap": found.heap} if with_heap else {})
-    each = (_reaches(what, line, capacity) for what, line in lines.items())
+    lines = {"rows": growth.bytes.line} | ({"heap": growth.heap} if with_heap else {})
+    each = (_reaches(text, line, capacity) for text, line in lines.items())
     return {name: value for of_line in each for name, value in of_line.items()}
 
 
 def _capacity_notes(
-    found: StoreGrowth | None, capacity: int | None, *, with_heap: bool
+    growth: StoreGrowth | None, capacity: int | None, *, with_heap: bool
 ) -> Iterator[str]:
     """The same in words."""
     if capacity is None:
         return
     size = bytes_text(capacity)
-    if found is None:
+    if growth is None:
         yield f"Whether the state will reach {size} is not known: its versions span no time."
         return
-    if not found.bytes.judged:
+    if not growth.bytes.judged:
         yield f"Whether the state will reach {size} is not known."
         return
-    lines = [("The row bytes", found.bytes.line, ""), ("The heap estimate", found.heap, "~")]
-    for what, line, about in lines if with_heap else lines[:1]:
+    lines = [("The row bytes", growth.bytes.line, ""), ("The heap estimate", growth.heap, "~")]
+    for text, line, about in lines if with_heap else lines[:1]:
         now, rate = f"{about}{bytes_text(line.newest)}", bytes_rate_text(line.per_hour)
         when = line.reaches_ms(capacity)
-        all_stores = f"{what} of all stores together, {now} now,"
+        all_stores = f"{text} of all stores together, {now} now,"
         if line.newest >= capacity:
             yield f"{all_stores} {'has' if about else 'have'} reached {size}."
         elif when is None:
@@ -597,15 +606,15 @@ def _capacity_notes(
                 f"{time_ms_text(when)}, if {'it goes' if about else 'they go'} on growing by "
                 f"~{rate}."
             )
-    if not found.bytes.growing:
+    if not growth.bytes.growing:
         yield (
             "The batches seen here do not show that the state grows for good: while it fills, or "
             "as rows come and expire, it looks the same."
         )
 
 
-def _trend_notes(found: StoreGrowth | None) -> Iterator[str]:
-    if found is not None and not found.bytes.judged:
+def _trend_notes(growth: StoreGrowth | None) -> Iterator[str]:
+    if growth is not None and not growth.bytes.judged:
         yield f"{TOO_SHORT[0].upper()}{TOO_SHORT[1:]}."
 
 

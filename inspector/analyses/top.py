@@ -138,7 +138,7 @@ class TopRequest:
 
 def top_report(judged: Judged, request: TopRequest) -> Report:
     """The first keys of every store by each ranking, and the skew of every store."""
-    joins = any(one.fact.by is TopBy.NUMBER for one in judged.facts.of(TopKey))
+    joins = any(observation.fact.by is TopBy.NUMBER for observation in judged.facts.of(TopKey))
     keys = TopRow.table(
         _title(request),
         list(_rows(judged, request)),
@@ -158,47 +158,49 @@ def _rows(judged: Judged, request: TopRequest) -> Iterator[TopRow]:
     checkpoint, facts, redact = judged.checkpoint, judged.facts, request.redact
     totals = _totals(facts, judged.version)
     words = StoreWords(checkpoint, redact)
-    places = sorted({one.store.name for one in facts.of(TopKey)})
-    for place in places:
+    store_names = sorted({observation.store.name for observation in facts.of(TopKey)})
+    for store_name in store_names:
         for by in request.rankings:
-            ranked = merge_top(_of(facts, place, by), request.most)
-            keys = words.keys(place, [one.fact.key for one in ranked])
+            ranked = merge_top(_of(facts, store_name, by), request.most)
+            keys = words.keys(store_name, [one.fact.key for one in ranked])
             for rank, (key, one) in enumerate(zip(keys, ranked, strict=True), 1):
-                found, put = one.fact, one.fact.last_put_version
-                total = totals.get((place, by))
+                rows, put = one.fact, one.fact.last_put_version
+                total = totals.get((store_name, by))
                 yield TopRow(
                     by=by.value,
                     rank=rank,
-                    **store_ids(checkpoint, place),
+                    **store_ids(checkpoint, store_name),
                     partition_id=one.store.partition_id,
                     key=key,
-                    key_hex=found.key.hex() if redact is Redact.NONE else None,
-                    key_bytes=found.key_bytes,
-                    value_bytes=found.value_bytes,
-                    row_bytes=found.key_bytes + found.value_bytes,
-                    puts=found.puts,
+                    key_hex=rows.key.hex() if redact is Redact.NONE else None,
+                    key_bytes=rows.key_bytes,
+                    value_bytes=rows.value_bytes,
+                    row_bytes=rows.key_bytes + rows.value_bytes,
+                    puts=rows.puts,
                     last_put_version=put,
                     last_put_batch=None if put is None else put - 1,
-                    join_rows=found.amount if by is TopBy.NUMBER else None,
-                    share=_amount(found, by) / total if total else None,
+                    join_rows=rows.amount if by is TopBy.NUMBER else None,
+                    share=_amount(rows, by) / total if total else None,
                 )
 
 
-def _amount(found: TopKey, by: TopBy) -> int:
+def _amount(top_key: TopKey, by: TopBy) -> int:
     """What a key has of what it is ranked by; of the oldest, its bytes."""
-    return found.key_bytes + found.value_bytes if by is TopBy.OLDEST else found.amount
+    return top_key.key_bytes + top_key.value_bytes if by is TopBy.OLDEST else top_key.amount
 
 
 def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
     """What all keys of a store have of what they are ranked by."""
     totals: dict[tuple[StoreName, TopBy], int] = {}
     by_store = facts.by_store()
-    for place, versions in by_store.items():
+    for store_name, versions in by_store.items():
         judged = versions.get(version, VersionFacts())
-        totals[place, TopBy.KEY_BYTES] = judged.key_bytes
-        totals[place, TopBy.VALUE_BYTES] = judged.value_bytes
-        totals[place, TopBy.ROW_BYTES] = totals[place, TopBy.OLDEST] = judged.row_bytes
-        totals[place, TopBy.PUTS] = sum(one.puts for one in versions.values())
+        totals[store_name, TopBy.KEY_BYTES] = judged.key_bytes
+        totals[store_name, TopBy.VALUE_BYTES] = judged.value_bytes
+        totals[store_name, TopBy.ROW_BYTES] = totals[store_name, TopBy.OLDEST] = judged.row_bytes
+        totals[store_name, TopBy.PUTS] = sum(
+            version_facts.puts for version_facts in versions.values()
+        )
     for counts, values in zip(COUNT_STORES, VALUE_STORES, strict=True):
         for operator_id, name in by_store:
             rows = by_store.get(StoreName(operator_id, values), {}).get(version)
@@ -207,8 +209,12 @@ def _totals(facts: Facts, version: int) -> dict[tuple[StoreName, TopBy], int]:
     return totals
 
 
-def _of(facts: Facts, place: StoreName, by: TopBy) -> list[Observed[TopKey]]:
-    return [one for one in facts.of(TopKey) if one.store.name == place and one.fact.by is by]
+def _of(facts: Facts, store: StoreName, by: TopBy) -> list[Observed[TopKey]]:
+    return [
+        observation
+        for observation in facts.of(TopKey)
+        if observation.store.name == store and observation.fact.by is by
+    ]
 
 
 def skew_table(judged: Judged) -> Table:
@@ -221,21 +227,21 @@ def skew_table(judged: Judged) -> Table:
 
 def _skews(judged: Judged) -> Iterator[SkewRow]:
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
-    for (store, of_version), one in judged.facts.versions.items():
+    for (store, of_version), version_facts in judged.facts.versions.items():
         if of_version == judged.version:
-            partitions.setdefault(store.name, {})[store.partition_id] = one
+            partitions.setdefault(store.name, {})[store.partition_id] = version_facts
     for name, by_partition in sorted(partitions.items()):
         order = sorted(by_partition)
-        found = skew([by_partition[p].row_bytes for p in order])
-        if found is None:
+        skews = skew([by_partition[p].row_bytes for p in order])
+        if skews is None:
             continue
         yield SkewRow(
             **store_ids(judged.checkpoint, name),
-            partitions=found.partitions,
-            empty=found.empty,
-            median_row_bytes=round(found.median),
-            max_row_bytes=found.max,
-            max_to_median=found.ratio,
-            largest_partition=order[found.largest],
+            partitions=skews.partitions,
+            empty=skews.empty,
+            median_row_bytes=round(skews.median),
+            max_row_bytes=skews.max,
+            max_to_median=skews.ratio,
+            largest_partition=order[skews.largest],
             max_rows=max(one.rows for one in by_partition.values()),
         )

@@ -165,7 +165,7 @@ def verify_report(judged: Judged) -> Report:
     findings = judge_integrity(checkpoint, version, facts, judged.problems, judged.thresholds)
     layouts = [layout for operator in checkpoint.operators for layout in operator.layout.stores]
     versions = facts.by_store()
-    passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
+    passed = sum((observation.fact for observation in facts.of(ChecksPassed)), ChecksPassed())
     files = {f.path for layout in layouts for f in layout.files if is_state(f, version)}
     sums = {f.path: f for layout in layouts for f in layout.files if f.kind in _SUMS}
     whole = judged.subset is None
@@ -184,7 +184,11 @@ def verify_report(judged: Judged) -> Report:
         summary |= {
             "versions_replayed": len({v for _, v in facts.versions}),
             "raw_bytes": sum(f.raw_bytes for f in facts.versions.values()),
-            "rows": sum(one[version].rows for one in versions.values() if version in one),
+            "rows": sum(
+                version_facts[version].rows
+                for version_facts in versions.values()
+                if version in version_facts
+            ),
         }
     table = ProblemRow.table("problems", [problem_row(problem) for problem in judged.problems])
     return judged.report(
@@ -203,18 +207,18 @@ _SUMS = (FileKind.HADOOP_CHECKSUM, FileKind.SPARK_CHECKSUM)
 
 def _by_store(facts: Facts) -> Table:
     stores: dict[StoreName, ChecksPassed] = {}
-    for one in facts.of(ChecksPassed):
-        name = one.store.name
-        stores[name] = stores.get(name, ChecksPassed()) + one.fact
+    for observation in facts.of(ChecksPassed):
+        name = observation.store.name
+        stores[name] = stores.get(name, ChecksPassed()) + observation.fact
     rows = [
         CheckRow(
             operator_id=name.operator_id,
             store_name=name.store_name,
-            files_that_passed=found.files,
-            files_without_checksum=found.unsummed_files,
-            files_confirmed_by_snapshot=found.confirmed_files,
+            files_that_passed=store.files,
+            files_without_checksum=store.unsummed_files,
+            files_confirmed_by_snapshot=store.confirmed_files,
         )
-        for name, found in sorted(stores.items())
+        for name, store in sorted(stores.items())
     ]
     return CheckRow.table("what vouches for the files of each store", rows)
 

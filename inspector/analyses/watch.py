@@ -185,16 +185,16 @@ class Following:
                 more; so does the next look.
         """
         looks = MORE_LOOKS
-        checkpoint = self._listed()
+        checkpoint = self._list()
         while self._seen is not None and self._seen < checkpoint.newest_version - 1:
-            seen = self._judged(checkpoint, self._seen + 1)
+            seen = self._judge(checkpoint, self._seen + 1)
             if self._is_sure(seen):
                 self._seen, self._notes, looks = seen.batch_id, [], MORE_LOOKS
                 self._doubts.whole = False  # that was said of this batch
                 yield seen
             elif looks:
                 looks -= 1
-                checkpoint = self._listed()
+                checkpoint = self._list()
                 self._pass_over(checkpoint)
             else:
                 raise OutpacedError(
@@ -203,7 +203,7 @@ class Following:
                     checkpoint.root,
                 )
 
-    def _listed(self) -> Checkpoint:
+    def _list(self) -> Checkpoint:
         """The checkpoint by a new listing."""
         self._small.look_again()
         checkpoint = checkpoint_at(
@@ -262,16 +262,16 @@ class Following:
             )
             self._seen = newest
 
-    def _judged(self, checkpoint: Checkpoint, batch: int) -> BatchSeen:
+    def _judge(self, checkpoint: Checkpoint, batch: int) -> BatchSeen:
         run = Run.at(checkpoint, batch + 1, self.options, self._engine)
         tasks = run.tasks(FACTS)
         if self._read:
             # A few deltas: how many bytes all files have would say nothing of the progress.
             work = [work_of(task) for task in tasks]
-            found = self._engine.map(self._followed, facts_schema(), work)
+            result = self._engine.map(self._followed, facts_schema(), work)
         else:
-            found = run.map(self._followed, tasks)
-        facts, self._read = collect(found), True
+            result = run.map(self._followed, tasks)
+        facts, self._read = collect(result), True
         return BatchSeen(run, facts, tuple(self._notes))
 
 
@@ -383,9 +383,9 @@ def watch(
     length = _seconds(duration)
     ends = None if length is None else monotonic() + length
     following = Following(path, options or Options(), last)
-    known: _Findings = {}
+    result: _Findings = {}
     for seen in following.batches(Pace(interval, until, ends)):
-        report, known = _report(seen, known)
+        report, result = _report(seen, result)
         yield report
 
 
@@ -393,17 +393,17 @@ def _seconds(duration: str | None) -> float | None:
     return None if duration is None else parse_duration(duration) / 1000
 
 
-def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
+def _report(seen: BatchSeen, earlier: _Findings) -> tuple[Report, _Findings]:
     """The report on a batch; and its findings, for the next one."""
     judged = seen.run.judge(seen.facts)
     findings = findings_of(judged)
-    found = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}
-    new = [f for at, f in found.items() if at not in known or known[at].severity != f.severity]
+    result = {(f.kind.id, f.operator_id, f.store_name): f for f in findings}
+    new = [f for at, f in result.items() if at not in earlier or earlier[at].severity != f.severity]
     row = _row(
         judged,
         level=level_of(findings, judged.problems).value,
         findings_new=_short(new),
-        findings_gone=_short(f for at, f in known.items() if at not in found),
+        findings_gone=_short(f for at, f in earlier.items() if at not in result),
     )
     verdict = verdict_of(judged, findings)
     report = judged.report(
@@ -415,15 +415,15 @@ def _report(seen: BatchSeen, known: _Findings) -> tuple[Report, _Findings]:
         metrics=values_of(
             verdict,
             file_bytes=state_file_bytes(judged.checkpoint),
-            leftover_bytes=sum(one.fact.row_bytes for one in judged.facts.totals),
+            leftover_bytes=sum(total.fact.row_bytes for total in judged.facts.totals),
             lag_ms=row.lag_ms,
         ),
     )
-    return report, found
+    return report, result
 
 
 def _short(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    return [values_of_fields(finding_row(one), _FINDING, known=True) for one in findings]
+    return [values_of_fields(finding_row(finding), _FINDING, is_known=True) for finding in findings]
 
 
 def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> WatchedBatchRow:
@@ -432,7 +432,9 @@ def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> W
     watermark = clock.watermark_ms if clock and clock.watermark_ms else None
     now = clock.timestamp_ms if clock else None
     stores = sum(len(operator.layout.stores) for operator in checkpoint.operators)
-    of_version = [one for (_, v), one in judged.facts.versions.items() if v == version]
+    of_version = [
+        version_facts for (_, v), version_facts in judged.facts.versions.items() if v == version
+    ]
     total = sum(of_version, VersionFacts())
     changes = ("puts", "inserts", "updates", "same_value_puts", "removals", "delta_bytes")
     return WatchedBatchRow(
@@ -442,8 +444,8 @@ def _row(judged: Judged, level: str, findings_new: Any, findings_gone: Any) -> W
         watermark_ms=watermark,
         lag_ms=None if watermark is None or now is None else now - watermark,
         new_data=clock.has_new_data if clock else None,
-        **values_of_fields(total, changes, known=not total.rebased),
-        **values_of_fields(total, ("rows", "row_bytes"), known=bool(of_version)),
+        **values_of_fields(total, changes, is_known=not total.rebased),
+        **values_of_fields(total, ("rows", "row_bytes"), is_known=bool(of_version)),
         leftovers=sum(one.fact.rows for one in judged.facts.totals),
         stores_read=len(of_version),
         stores=stores,

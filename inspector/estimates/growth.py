@@ -171,8 +171,8 @@ def sparkline(values: Sequence[int], width: int = 60) -> str:
     """The values as a line of bars from 0 to their greatest; at most ``width`` of them."""
     if not values:
         return ""
-    places = np.unique(np.linspace(0, len(values) - 1, width).round().astype(np.int64))
-    chosen = [values[place] for place in places.tolist()]
+    positions = np.unique(np.linspace(0, len(values) - 1, width).round().astype(np.int64))
+    chosen = [values[position] for position in positions.tolist()]
     top = max(chosen)
     if top <= 0:
         return _BARS[0] * len(chosen)

@@ -64,8 +64,8 @@ class Heap:
     maps: Part = _NONE
     prefixes: Part = _NONE
 
-    def __add__(self, other: Heap) -> Heap:
-        pairs = zip(self.parts.values(), other.parts.values(), strict=True)
+    def __add__(self, second: Heap) -> Heap:
+        pairs = zip(self.parts.values(), second.parts.values(), strict=True)
         return Heap(*(Part(a.objects + b.objects, a.bytes + b.bytes) for a, b in pairs))
 
     @property
@@ -173,13 +173,15 @@ def held(versions: Versions, n: int) -> list[int]:
     Fewer than ``n`` where less history is known. It ends at a version that only a snapshot made,
     because what that one shares with the version before is not known.
     """
-    found: list[int] = []
+    versions_there: list[int] = []
     for version in sorted(versions, reverse=True):
-        unbroken = not found or (version == found[-1] - 1 and not versions[found[-1]].rebased)
-        if len(found) == n or not unbroken:
+        unbroken = not versions_there or (
+            version == versions_there[-1] - 1 and not versions[versions_there[-1]].rebased
+        )
+        if len(versions_there) == n or not unbroken:
             break
-        found.append(version)
-    return found[::-1]
+        versions_there.append(version)
+    return versions_there[::-1]
 
 
 def distinct(versions: Versions, n: int, prefixes: Prefixes = NO_PREFIXES) -> HeapFacts:

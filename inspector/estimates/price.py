@@ -153,9 +153,9 @@ def _entries(storage: Storage) -> tuple[list[Entry], int]:
     files, folders, lists = [], [""], 1
     while folders:
         lists += len(folders)
-        found = [e for inside in storage.list_many(folders).values() for e in inside]
-        files += [entry for entry in found if entry.is_file]
-        folders = [e.path for e in found if e.is_dir and e.path.split("/")[0] in _FOLDERS]
+        entries = [e for inside in storage.list_many(folders).values() for e in inside]
+        files += [entry for entry in entries if entry.is_file]
+        folders = [e.path for e in entries if e.is_dir and e.path.split("/")[0] in _FOLDERS]
     return files, lists
 
 
@@ -188,8 +188,8 @@ def _small_files(inside: Mapping[str, list[Entry]]) -> Iterator[Entry]:
 
 
 def _numbered(entries: Iterable[Entry]) -> list[Entry]:
-    found = ((number(entry.name), entry) for entry in entries)
-    return [entry for _, entry in sorted((n, e) for n, e in found if n is not None)]
+    numbered = ((number(entry.name), entry) for entry in entries)
+    return [entry for _, entry in sorted((n, e) for n, e in numbered if n is not None)]
 
 
 def _state_files(
@@ -214,8 +214,8 @@ def _state_files(
             continue
         for entry in entries:
             of_name, version = classify(entry.name)
-            found = kind if shared and of_name not in _SUMS else of_name
-            file = StoreFile(entry.path, found, version, entry.size, entry.modified_ms)
+            state_files = kind if shared and of_name not in _SUMS else of_name
+            file = StoreFile(entry.path, state_files, version, entry.size, entry.modified_ms)
             stores.setdefault(store, []).append(file)
     return iter(stores.items())
 

@@ -43,8 +43,8 @@ class Ages(Fact):
     newest_ms: int | None = None
 
     def __add__(self, other: Ages) -> Ages:
-        oldest = [one.oldest_ms for one in (self, other) if one.oldest_ms is not None]
-        newest = [one.newest_ms for one in (self, other) if one.newest_ms is not None]
+        oldest = [side.oldest_ms for side in (self, other) if side.oldest_ms is not None]
+        newest = [side.newest_ms for side in (self, other) if side.newest_ms is not None]
         return Ages(
             self.rows + other.rows,
             self.bytes + other.bytes,
@@ -85,10 +85,10 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
     """Version of the last put (or BEFORE), rows and bytes of the live rows put then."""
     slots = len(state.versions) - BEFORE_WINDOW
     rows, weights = np.zeros(slots, np.int64), np.zeros(slots, np.int64)
-    for some in state.portions():
-        live, slot = state.live[some], state.put_step[some] - BEFORE_WINDOW
+    for portion in state.portions():
+        live, slot = state.live[portion], state.put_step[portion] - BEFORE_WINDOW
         # bincount adds in doubles, which are exact up to 2^53 bytes.
-        sizes = np.add(state.key_size[some], state.value_size[some], dtype=np.float64)
+        sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.float64)
         if not live.all():
             slot, sizes = slot[live], sizes[live]
         rows += np.bincount(slot, minlength=slots)
@@ -101,11 +101,11 @@ def measure_ages(state: StateMap) -> Iterator[tuple[int, int, int]]:
 def clock_range_ms(state: StateMap, per_ms: int) -> tuple[int, int] | None:
     """Oldest and newest clock of the live rows in ms, rounded up; None where none has one."""
     ends: list[int] = []
-    for some in state.portions():
-        clock = state.clock[some]
-        known = state.live[some] & (clock != NO_CLOCK)
-        if known.any():
-            clock = clock if known.all() else clock[known]
+    for portion in state.portions():
+        clock = state.clock[portion]
+        is_known = state.live[portion] & (clock != NO_CLOCK)
+        if is_known.any():
+            clock = clock if is_known.all() else clock[is_known]
             ends += int(clock.min()), int(clock.max())
     return (-(-min(ends) // per_ms), -(-max(ends) // per_ms)) if ends else None
 
@@ -122,8 +122,8 @@ class OldestEventTime(Fact):
     oldest_ms: int | None = None
 
     def __add__(self, other: OldestEventTime) -> OldestEventTime:
-        known = [one.oldest_ms for one in (self, other) if one.oldest_ms is not None]
-        return OldestEventTime(min(known, default=None))
+        add = [side.oldest_ms for side in (self, other) if side.oldest_ms is not None]
+        return OldestEventTime(min(add, default=None))
 
     def merge_key(self, version: int) -> int:
         """Those of one version add."""
@@ -132,8 +132,8 @@ class OldestEventTime(Fact):
     @classmethod
     def observe(cls, state: StateMap, per_ms: int) -> OldestEventTime:
         """The oldest clock of the map, in units of which there are ``per_ms`` in a millisecond."""
-        found = clock_range_ms(state, per_ms)
-        return cls(None if found is None else found[0])
+        result = clock_range_ms(state, per_ms)
+        return cls(None if result is None else result[0])
 
 
 @fact("rewrites")

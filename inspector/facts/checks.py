@@ -85,9 +85,9 @@ class ReadProblem(Fact):
     file_version: int | None = None
 
     @classmethod
-    def observe(cls, found: Problem, store: StoreId, version: int) -> Observed[ReadProblem]:
+    def observe(cls, problem: Problem, store: StoreId, version: int) -> Observed[ReadProblem]:
         """A problem that was met on the way to a version."""
-        own = cls(found.slug, found.message, found.path, found.offset, found.version)
+        own = cls(problem.slug, problem.message, problem.path, problem.offset, problem.version)
         return Observed(store, version, own)
 
     def problem(self, store: StoreId) -> Problem:

@@ -30,16 +30,16 @@ class Clocks:
     @classmethod
     def of(cls, versions: Sequence[int], batches: Mapping[int, BatchClock]) -> Clocks:
         """The clocks of each version's batch."""
-        found = [batches.get(version - 1) for version in versions]
+        result = [batches.get(version - 1) for version in versions]
 
         def column(values: list[int | None]) -> Int64s:
             return np.array([NO_CLOCK if v is None else v for v in values], np.int64)
 
         return cls(
             np.array(versions, np.int64),
-            column([b.watermark_ms if b else None for b in found]),
-            column([b.timestamp_ms if b else None for b in found]),
-            np.array([b is None or not b.appended for b in found], np.bool_),
+            column([b.watermark_ms if b else None for b in result]),
+            column([b.timestamp_ms if b else None for b in result]),
+            np.array([b is None or not b.appended for b in result], np.bool_),
         )
 
     def threshold_ms(self, kind: TimeoutKind) -> Int64s:
@@ -63,9 +63,9 @@ def first_reached(times: Int64s, since: Int64s, targets: Int64s) -> Int64s:
     """
     steps = np.full(len(targets), -1, np.int64)
     for start in np.unique(since).tolist():
-        mine, after = np.flatnonzero(since == start), running_max(times[start:])
-        found = np.searchsorted(after, targets[mine], side="left")
-        steps[mine] = np.where(found < len(after), found + start, -1)
+        chosen, after = np.flatnonzero(since == start), running_max(times[start:])
+        positions = np.searchsorted(after, targets[chosen], side="left")
+        steps[chosen] = np.where(positions < len(after), positions + start, -1)
     return steps
 
 
@@ -87,11 +87,11 @@ def first_due(times: Int64s, since: Int64s, timers: Int64s) -> tuple[Int64s, Int
     first = np.full(len(timers), len(times) - 1, np.int64)
     often = np.ones(len(timers), np.int64)
     for put in np.unique(since).tolist():
-        mine, after = np.flatnonzero(since == put), times[put + 1 :]
+        chosen, after = np.flatnonzero(since == put), times[put + 1 :]
         if not len(after):
             continue
         reached, ordered = running_max(after), np.sort(after)
-        found = np.searchsorted(reached, timers[mine], side="right")
-        first[mine] = np.minimum(found, len(after) - 1) + put + 1
-        often[mine] = len(after) - np.searchsorted(ordered, timers[mine], side="right")
+        positions = np.searchsorted(reached, timers[chosen], side="right")
+        first[chosen] = np.minimum(positions, len(after) - 1) + put + 1
+        often[chosen] = len(after) - np.searchsorted(ordered, timers[chosen], side="right")
     return first, np.maximum(often, 1)

@@ -163,19 +163,19 @@ def past_clock(
     kind = LeftoverClass.PAST_WATERMARK if by_watermark else LeftoverClass.PAST_PROCESSING_TIME
     last = len(times) - 1
     waits = (begin > last) & (reached[last] >= clock_ms)
-    for some, at, sure, why in (
+    for portion, at, sure, why in (
         (step >= 0, step, certainty, reason),
         (waits, np.full(len(ids), last), Certainty.UNDECIDED, WAITS),
     ):
-        if some.any():
+        if portion.any():
             yield Leftovers(
                 kind,
                 sure,
                 None,
-                ids[some],
-                at[some],
-                -(-clock[some] // expiry.per_ms),
-                reached[at[some]] + expiry.delay_ms,
-                np.ones(int(some.sum()), np.int64),
+                ids[portion],
+                at[portion],
+                -(-clock[portion] // expiry.per_ms),
+                reached[at[portion]] + expiry.delay_ms,
+                np.ones(int(portion.sum()), np.int64),
                 reason=why,
             )

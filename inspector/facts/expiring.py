@@ -78,18 +78,18 @@ class Expiring(Fact):
     endless_rows: int = 0
     endless_bytes: int = 0
 
-    def __add__(self, other: Expiring) -> Expiring:
-        width = max(self.width, other.width)
-        mine, others = self._by(width), other._by(width)
+    def __add__(self, expiring: Expiring) -> Expiring:
+        width = max(self.width, expiring.width)
+        mine, others = self._by(width), expiring._by(width)
         return Expiring(
-            self.timeout_kind or other.timeout_kind,
+            self.timeout_kind or expiring.timeout_kind,
             width,
             mine.rows + others.rows,
             mine.bytes + others.bytes,
-            self.due_rows + other.due_rows,
-            self.due_bytes + other.due_bytes,
-            self.endless_rows + other.endless_rows,
-            self.endless_bytes + other.endless_bytes,
+            self.due_rows + expiring.due_rows,
+            self.due_bytes + expiring.due_bytes,
+            self.endless_rows + expiring.endless_rows,
+            self.endless_bytes + expiring.endless_bytes,
         ).bounded(MOST_BUCKETS)
 
     def merge_key(self, _version: int) -> Hashable:
@@ -98,10 +98,10 @@ class Expiring(Fact):
 
     def bounded(self, most: int) -> Expiring:
         """The same in so many buckets at the most, which are as short as they can be."""
-        found = self
-        while len(found.rows) > most and found.width.coarser is not found.width:
-            found = found._by(found.width.coarser)
-        return found
+        bounded = self
+        while len(bounded.rows) > most and bounded.width.coarser is not bounded.width:
+            bounded = bounded._by(bounded.width.coarser)
+        return bounded
 
     def at_least(self, width: Width) -> Expiring:
         """The same in buckets that are not shorter than ``width``."""
@@ -145,10 +145,10 @@ class Expiring(Fact):
         """
         now = _now(expiry, batch, kind)
         total = cls(kind)
-        for some in state.portions():
-            live = state.live[some]
-            clock = state.clock[some][live]
-            sizes = np.add(state.key_size[some], state.value_size[some], dtype=np.int64)[live]
+        for portion in state.portions():
+            live = state.live[portion]
+            clock = state.clock[portion][live]
+            sizes = np.add(state.key_size[portion], state.value_size[portion], dtype=np.int64)[live]
             timed = clock != NO_CLOCK
             if kind is not None:
                 timed &= clock != NO_TIMEOUT
@@ -169,12 +169,12 @@ class Expiring(Fact):
     def _counted(cls, kind: TimeoutKind | None, times: Int64s, sizes: Int64s) -> Expiring:
         """Rows by buckets as short as they can be: their times and sizes."""
         for width in Width:
-            buckets, places = np.unique(times // int(width), return_inverse=True)
+            buckets, positions = np.unique(times // int(width), return_inverse=True)
             if len(buckets) <= MOST_BUCKETS:
                 break
-        counts = np.bincount(places, minlength=len(buckets))
+        counts = np.bincount(positions, minlength=len(buckets))
         # bincount adds in doubles, which are exact up to 2^53 bytes.
-        weights = np.bincount(places, sizes, len(buckets)).astype(np.int64)
+        weights = np.bincount(positions, sizes, len(buckets)).astype(np.int64)
         listed = buckets.tolist()
         return cls(
             kind,

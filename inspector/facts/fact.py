@@ -110,8 +110,8 @@ class Observed(Generic[FactT]):
         key = self.fact.merge_key(self.version)
         return None if key is None else (self.fact.kind, self.store.name, key)
 
-    def __add__(self, other: Observed[FactT]) -> Observed[FactT]:
+    def __add__(self, observation: Observed[FactT]) -> Observed[FactT]:
         """Both together; they have the same merge key."""
         store = StoreId(self.store.operator_id, self.store.store_name, ALL_PARTITIONS)
         mine: Any = self.fact
-        return Observed(store, max(self.version, other.version), mine + other.fact)
+        return Observed(store, max(self.version, observation.version), mine + observation.fact)

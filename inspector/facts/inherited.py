@@ -49,29 +49,29 @@ class Inherited:
         self._versions: set[int] = set()
         self._base = 0
 
-    def add(self, other: StateMap, runs: TimerRuns, calls: Mapping[int, Calls]) -> None:
+    def add(self, second: StateMap, runs: TimerRuns, calls: Mapping[int, Calls]) -> None:
         """Note what a partition knows of the keys.
 
         Args:
-            other: its map, at the version that was repartitioned.
+            second: its map, at the version that was repartitioned.
             runs: of its timers.
             calls: who made the records of each of its versions.
         """
-        self._versions.update(other.versions)
-        self._base = max(self._base, other.versions[other.base_step])
-        versions = np.array([*other.versions, BEFORE_WINDOW], np.int64)
-        seen = _Seen(other, calls)
-        for ids, theirs in self._matches(other):
+        self._versions.update(second.versions)
+        self._base = max(self._base, second.versions[second.base_step])
+        versions = np.array([*second.versions, BEFORE_WINDOW], np.int64)
+        seen = _Seen(second, calls)
+        for ids, theirs in self._matches(second):
             self._found[ids] = True
-            put, born = other.put_step[theirs], other.born_step[theirs]
+            put, born = second.put_step[theirs], second.born_step[theirs]
             columns = self._columns
             columns["put_step"][ids] = np.where(put < 0, BEFORE_WINDOW, versions[put])
             columns["born_step"][ids] = np.where(born < 0, BEFORE_WINDOW, versions[born])
-            columns["puts"][ids] = other.puts[theirs]
-            columns["record"][ids] = seen.of(put.astype(np.int64), other.record[theirs])
-            columns["put_same_state"][ids] = other.put_same_state[theirs]
+            columns["puts"][ids] = second.puts[theirs]
+            columns["record"][ids] = seen.of(put.astype(np.int64), second.record[theirs])
+            columns["put_same_state"][ids] = second.put_same_state[theirs]
             if len(self._over):
-                self._over[ids] = other.put_over_clock[theirs]
+                self._over[ids] = second.put_over_clock[theirs]
                 self._armed[ids] = runs.ever_armed[theirs]
             for kind, run in runs.by_kind.items():
                 none = np.zeros((2, len(self._found)), np.int64)
@@ -94,12 +94,12 @@ class Inherited:
         # What an attempt wrote that the repartitioning gave up is no version of the state.
         own = {step: v for step, v in enumerate(state.versions) if v <= last}
         versions = [*sorted({*own.values(), *self._versions}), state.versions[-1]]
-        place = {version: step for step, version in enumerate(versions)}
+        position = {version: step for step, version in enumerate(versions)}
         state.versions[:] = versions
-        state.base_step, state.inherited = place[self._base], len(versions) - 1
-        runs.renumber({step: place[v] for step, v in own.items()}, versions, batches)
+        state.base_step, state.inherited = position[self._base], len(versions) - 1
+        runs.renumber({step: position[v] for step, v in own.items()}, versions, batches)
         steps = np.full(max(versions) + 2, BEFORE_WINDOW, np.int64)
-        steps[list(place)] = list(place.values())
+        steps[list(position)] = list(position.values())
         ids = np.flatnonzero(self._found)
         for name, column in self._columns.items():
             values = column[ids]
@@ -120,20 +120,20 @@ class Inherited:
             },
         )
 
-    def _matches(self, other: StateMap) -> Iterator[tuple[Int64s, Int64s]]:
+    def _matches(self, second: StateMap) -> Iterator[tuple[Int64s, Int64s]]:
         """Ids of rows that another map has too, as they are, and their ids there."""
-        state, known = self._state, len(other)
+        state, matches = self._state, len(second)
         missing = np.flatnonzero(state.live[: len(self._found)] & ~self._found)
         for start in range(0, len(missing), _KEYS_AT_ONCE):
             ids = missing[start : start + _KEYS_AT_ONCE]
             data, ends = state.joined_keys(ids)
             theirs = np.empty(len(ids), np.int64)
-            other.interner.intern(data, ends[:-1], np.diff(ends), theirs)
-            there = np.flatnonzero(theirs < known)
+            second.interner.intern(data, ends[:-1], np.diff(ends), theirs)
+            there = np.flatnonzero(theirs < matches)
             ids, theirs = ids[there], theirs[there]
-            same = other.live[theirs] & (other.value_hash[theirs] == state.value_hash[ids])
-            same &= other.clock[theirs] == state.clock[ids]
-            yield ids[same], theirs[same]
+            is_same = second.live[theirs] & (second.value_hash[theirs] == state.value_hash[ids])
+            is_same &= second.clock[theirs] == state.clock[ids]
+            yield ids[is_same], theirs[is_same]
 
 
 class _Seen:
@@ -162,8 +162,8 @@ class _Seen:
         bits = SURE * (record >= self._sure_from[put]).astype(np.int64)
         for kind, bit in MAYBE.items():
             bits += bit * (record > self._last_data[kind][put])
-        known: Int64s = np.where(put < self._inherited, record, bits)
-        return known
+        is_known: Int64s = np.where(put < self._inherited, record, bits)
+        return is_known
 
 
 Ints = Int64s | Int32s

@@ -66,18 +66,18 @@ class KeyTimeVotes(Fact):
             watermark_ms: of the batch that made this version; 0 if there is none, or it is gone.
         """
         path = Int64Path(schema, field.path)
-        every = np.flatnonzero(rows.live[: len(rows)])
+        all_ids = np.flatnonzero(rows.live[: len(rows)])
         same = other = covered = 0
-        for start in range(0, len(every), _ROWS_AT_ONCE):
-            some = every[start : start + _ROWS_AT_ONCE]
-            lengths = rows.key_size[some].astype(np.int64)
-            data = b"".join(rows.keys(some))
-            found, valid = path.read(data, np.cumsum(lengths) - lengths, lengths)
-            values = np.where(valid, found, NO_CLOCK)
+        for start in range(0, len(all_ids), _ROWS_AT_ONCE):
+            chunk = all_ids[start : start + _ROWS_AT_ONCE]
+            lengths = rows.key_size[chunk].astype(np.int64)
+            data = b"".join(rows.keys(chunk))
+            result, valid = path.read(data, np.cumsum(lengths) - lengths, lengths)
+            values = np.where(valid, result, NO_CLOCK)
             if watermark_ms:
-                covered += int((valid & (found <= watermark_ms * field.per_ms)).sum())
+                covered += int((valid & (result <= watermark_ms * field.per_ms)).sum())
             if rows.tracking.clock is not None:
-                equal = values == rows.clock[some]
+                equal = values == rows.clock[chunk]
                 same += int((equal & valid).sum())
                 other += int((~equal).sum())
         return cls(field.path, same, other, covered)

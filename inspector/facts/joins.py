@@ -75,11 +75,11 @@ def compare_side(counters: StateMap, rows: StateMap, row_key: StructType) -> Joi
     counts = np.maximum(counters.clock[ids], 0)
     have = np.zeros(len(ids), np.int64)
     dangling = total = 0
-    every = np.flatnonzero(rows.live[: len(rows)])
-    for owners, indices in _join_keys(keys, rows, every, row_key):
-        known = owners < len(ids)
-        good = known.copy()
-        good[known] = (indices[known] >= 0) & (indices[known] < counts[owners[known]])
+    all_ids = np.flatnonzero(rows.live[: len(rows)])
+    for owners, indices in _join_keys(keys, rows, all_ids, row_key):
+        is_known = owners < len(ids)
+        good = is_known.copy()
+        good[is_known] = (indices[is_known] >= 0) & (indices[is_known] < counts[owners[is_known]])
         np.add.at(have, owners[good], 1)
         dangling += int((~good).sum())
         total += len(owners)
@@ -101,23 +101,23 @@ def compare_index(index: StateMap, rows: StateMap) -> JoinCheck:
     keys = kernel().Interner()
     entries = np.flatnonzero(index.live[: len(index)])
     _intern(keys, index, entries)
-    every = np.flatnonzero(rows.live[: len(rows)])
-    known = 0
-    for start in range(0, len(every), _ROWS_AT_ONCE):
+    all_ids = np.flatnonzero(rows.live[: len(rows)])
+    result = 0
+    for start in range(0, len(all_ids), _ROWS_AT_ONCE):
         before = len(keys)
-        some = every[start : start + _ROWS_AT_ONCE]
-        _intern(keys, rows, some)
-        known += len(some) - (len(keys) - before)
+        chunk = all_ids[start : start + _ROWS_AT_ONCE]
+        _intern(keys, rows, chunk)
+        result += len(chunk) - (len(keys) - before)
     return JoinCheck(
-        missing_rows=len(entries) - known, dangling_rows=len(every) - known, rows=len(every)
+        missing_rows=len(entries) - result, dangling_rows=len(all_ids) - result, rows=len(all_ids)
     )
 
 
 def _intern(keys: Interner, state: StateMap, ids: Int64s) -> None:
     for start in range(0, len(ids), _ROWS_AT_ONCE):
-        some = ids[start : start + _ROWS_AT_ONCE]
-        data, ends = state.joined_keys(some)
-        keys.intern(data, ends[:-1], np.diff(ends), np.empty(len(some), np.int64))
+        chunk = ids[start : start + _ROWS_AT_ONCE]
+        data, ends = state.joined_keys(chunk)
+        keys.intern(data, ends[:-1], np.diff(ends), np.empty(len(chunk), np.int64))
 
 
 def _join_keys(
@@ -129,19 +129,19 @@ def _join_keys(
     cuts = np.flatnonzero(np.diff(sizes)) + 1
     for of_size in np.split(order, cuts):
         for start in range(0, len(of_size), _ROWS_AT_ONCE):
-            some = of_size[start : start + _ROWS_AT_ONCE]
-            size = int(rows.key_size[some[0]])
+            chunk = of_size[start : start + _ROWS_AT_ONCE]
+            size = int(rows.key_size[chunk[0]])
             if not schema.fields or size % _WORD or size < least_size(schema):
                 # No row of this schema: it belongs to no join key.
-                yield np.full(len(some), _NO_OWNER), np.zeros(len(some), np.int64)
+                yield np.full(len(chunk), _NO_OWNER), np.zeros(len(chunk), np.int64)
                 continue
-            data, _ = rows.joined_keys(some)
-            words = np.frombuffer(data, "<i8").reshape(len(some), size // _WORD)
+            data, _ = rows.joined_keys(chunk)
+            words = np.frombuffer(data, "<i8").reshape(len(chunk), size // _WORD)
             join_keys, indices = without_index(words, schema)
             raw, length = join_keys.tobytes(), join_keys.shape[1] * _WORD
-            owners = np.empty(len(some), np.int64)
-            at = np.arange(len(some), dtype=np.int64)
-            keys.intern(raw, at * length, np.full(len(some), length, np.int64), owners)
+            owners = np.empty(len(chunk), np.int64)
+            at = np.arange(len(chunk), dtype=np.int64)
+            keys.intern(raw, at * length, np.full(len(chunk), length, np.int64), owners)
             yield owners, indices
 
 

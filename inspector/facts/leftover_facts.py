@@ -206,9 +206,9 @@ class LeftoverAge(JudgedLeftover):
     rows: int = 0
     row_bytes: int = 0
 
-    def __add__(self, other: LeftoverAge) -> LeftoverAge:
+    def __add__(self, leftover: LeftoverAge) -> LeftoverAge:
         return replace(
-            self, rows=self.rows + other.rows, row_bytes=self.row_bytes + other.row_bytes
+            self, rows=self.rows + leftover.rows, row_bytes=self.row_bytes + leftover.row_bytes
         )
 
     def merge_key(self, version: int) -> Hashable:
@@ -242,20 +242,20 @@ class _Observer:
         self._size = state.key_size[ids].astype(np.int64) + state.value_size[ids]
 
     def facts(self, limit: int) -> Iterator[JudgedLeftover]:
-        for some in self._by_condition():
-            yield self._count(some)
-            yield from self._ages(some)
+        for portion in self._by_condition():
+            yield self._count(portion)
+            yield from self._ages(portion)
         listed = self._listed(limit)
         for start in range(0, len(listed), KEYS_AT_ONCE):
-            some = listed[start : start + KEYS_AT_ONCE]
-            keys = self._state.keys(self._leftovers.ids[some])
-            for i, key in zip(some.tolist(), keys, strict=True):
+            portion = listed[start : start + KEYS_AT_ONCE]
+            keys = self._state.keys(self._leftovers.ids[portion])
+            for i, key in zip(portion.tolist(), keys, strict=True):
                 yield self._leftover(i, key)
 
     def _judgement(self, i: int) -> dict[str, Any]:
         """What the facts about a leftover have in common, but for its version of expiry."""
         leftovers = self._leftovers
-        found: dict[str, Any] = {
+        judgement: dict[str, Any] = {
             "leftover_class": leftovers.kind,
             "certainty": leftovers.certainty,
             "timeout_kind": leftovers.timeout_kind,
@@ -263,9 +263,9 @@ class _Observer:
             "needs": leftovers.needs,
         }
         if leftovers.kind_step is not None and leftovers.either is not None:
-            found["clock_version"] = int(self._versions[leftovers.kind_step[i]])
-            found["by_either_clock"] = bool(leftovers.either[i])
-        return found
+            judgement["clock_version"] = int(self._versions[leftovers.kind_step[i]])
+            judgement["by_either_clock"] = bool(leftovers.either[i])
+        return judgement
 
     def _by_condition(self) -> Iterator[Int64s]:
         """The leftovers by all that :meth:`_judgement` says of them."""
@@ -277,32 +277,32 @@ class _Observer:
         for condition in np.unique(conditions).tolist():
             yield np.flatnonzero(conditions == condition)
 
-    def _count(self, some: Int64s) -> LeftoverCount:
+    def _count(self, portion: Int64s) -> LeftoverCount:
         leftovers, state = self._leftovers, self._state
-        ids = leftovers.ids[some]
+        ids = leftovers.ids[portion]
         return LeftoverCount(
-            **self._judgement(int(some[0])),
-            expired_version=int(self._versions[leftovers.expired_step[some]].min()),
+            **self._judgement(int(portion[0])),
+            expired_version=int(self._versions[leftovers.expired_step[portion]].min()),
             rows=len(ids),
             key_bytes=int(state.key_size[ids].sum(dtype=np.int64)),
             value_bytes=int(state.value_size[ids].sum(dtype=np.int64)),
-            fired=int(leftovers.fired[some].max()),
-            first_expired_version=self._first(some),
-            **_by_change(leftovers, some),
+            fired=int(leftovers.fired[portion].max()),
+            first_expired_version=self._first(portion),
+            **_by_change(leftovers, portion),
             group=leftovers.group,
         )
 
-    def _first(self, some: Int64s) -> int | None:
+    def _first(self, ids: Int64s) -> int | None:
         leftovers = self._leftovers
         if leftovers.before_window:
             return None
         steps = leftovers.expired_step if leftovers.first_step is None else leftovers.first_step
-        return int(self._versions[steps[some]].min())
+        return int(self._versions[steps[ids]].min())
 
-    def _ages(self, some: Int64s) -> Iterator[LeftoverAge]:
-        rows = np.bincount(self._leftovers.expired_step[some])
-        weights = np.bincount(self._leftovers.expired_step[some], self._size[some])
-        judgement = self._judgement(int(some[0]))
+    def _ages(self, ids: Int64s) -> Iterator[LeftoverAge]:
+        rows = np.bincount(self._leftovers.expired_step[ids])
+        weights = np.bincount(self._leftovers.expired_step[ids], self._size[ids])
+        judgement = self._judgement(int(ids[0]))
         for step in np.flatnonzero(rows).tolist():
             yield LeftoverAge(
                 **judgement,
@@ -345,11 +345,11 @@ class _Observer:
         if not limit or steps is None or self._state.tracking.keys is None:
             return self._first_of(np.arange(len(self._size)), limit)
         of_steps = [np.flatnonzero(steps == step) for step in np.unique(steps).tolist()]
-        return np.concatenate([self._first_of(some, limit) for some in of_steps])
+        return np.concatenate([self._first_of(portion, limit) for portion in of_steps])
 
-    def _first_of(self, some: Int64s, limit: int) -> Int64s:
-        expired = self._leftovers.expired_step[some]
-        return some[_oldest_and_largest(expired, self._size[some], self._appeared[some], limit)]
+    def _first_of(self, ids: Int64s, limit: int) -> Int64s:
+        expired = self._leftovers.expired_step[ids]
+        return ids[_oldest_and_largest(expired, self._size[ids], self._appeared[ids], limit)]
 
 
 def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: int) -> Int64s:
@@ -360,23 +360,25 @@ def _oldest_and_largest(expired: Int64s, size: Int64s, appeared: Int64s, limit: 
     return np.concatenate([oldest[:limit], largest[~np.isin(largest, oldest[:limit])]])
 
 
-def listed_of_ranges(found: Sequence[Leftover], limit: int) -> list[Leftover]:
+def listed_of_ranges(leftovers: Sequence[Leftover], limit: int) -> list[Leftover]:
     """The leftovers to list of a partition, of those that its ranges list.
 
     Args:
-        found: of one group of one judgement.
+        leftovers: of one group of one judgement.
         limit: as of :func:`observe_leftovers`.
     """
-    columns = [(one.expired_version, one.row_bytes, one.appeared) for one in found]
+    columns = [
+        (leftover.expired_version, leftover.row_bytes, leftover.appeared) for leftover in leftovers
+    ]
     expired, size, appeared = np.array(columns, np.int64).reshape(-1, 3).T
-    places = _oldest_and_largest(expired, size, appeared, limit).tolist()
-    return [replace(found[place], appeared=0) for place in places]
+    positions = _oldest_and_largest(expired, size, appeared, limit).tolist()
+    return [replace(leftovers[position], appeared=0) for position in positions]
 
 
-def _by_change(leftovers: Leftovers, some: Int64s) -> dict[str, Any]:
+def _by_change(leftovers: Leftovers, ids: Int64s) -> dict[str, Any]:
     if leftovers.change is None:
         return {}
-    changes = leftovers.change[some]
+    changes = leftovers.change[ids]
     return {change.word: int((changes == change).sum()) for change in StateChange}
 
 

@@ -32,8 +32,8 @@ class Placement:
     def marks(self, block: RecordBlock, rows: Int64s) -> UInt8s:
         """Whether the keys of some records of a block belong to the partition: a mark each."""
         offsets, lengths = block.key_offset[rows], block.key_length[rows]
-        where, known = self.hash.partitions(block.buffer, offsets, lengths, self.partitions)
-        return np.where(known, np.where(where == self.partition_id, HERE, ELSEWHERE), UNKNOWN)
+        where, is_known = self.hash.partitions(block.buffer, offsets, lengths, self.partitions)
+        return np.where(is_known, np.where(where == self.partition_id, HERE, ELSEWHERE), UNKNOWN)
 
 
 UNKNOWN, HERE, ELSEWHERE = np.arange(3, dtype=np.uint8)
@@ -73,9 +73,9 @@ class MisplacedKeys(Fact):
         if state.tracking.mark is not None:
             return cls._by_marks(state)
         checked = misplaced = size = 0
-        for ids, where, known in placed(state, placement.hash, placement.partitions):
-            wrong = ids[known & (where != placement.partition_id)]
-            checked += int(known.sum())
+        for ids, where, is_known in placed(state, placement.hash, placement.partitions):
+            wrong = ids[is_known & (where != placement.partition_id)]
+            checked += int(is_known.sum())
             misplaced += len(wrong)
             size += int(state.key_size[wrong].sum(dtype=np.int64))
             size += int(state.value_size[wrong].sum(dtype=np.int64))
@@ -84,13 +84,13 @@ class MisplacedKeys(Fact):
     @classmethod
     def _by_marks(cls, state: StateMap) -> MisplacedKeys:
         checked = misplaced = size = 0
-        for some in state.portions():
-            mark = np.where(state.live[some], state.mark[some], UNKNOWN)
+        for portion in state.portions():
+            mark = np.where(state.live[portion], state.mark[portion], UNKNOWN)
             wrong = mark == ELSEWHERE
             checked += int((mark != UNKNOWN).sum())
             misplaced += int(wrong.sum())
-            size += int(state.key_size[some][wrong].sum(dtype=np.int64))
-            size += int(state.value_size[some][wrong].sum(dtype=np.int64))
+            size += int(state.key_size[portion][wrong].sum(dtype=np.int64))
+            size += int(state.value_size[portion][wrong].sum(dtype=np.int64))
         return cls(checked, misplaced, size)
 
 
@@ -98,13 +98,13 @@ def placed(
     state: StateMap, row_hash: RowHash, partitions: int
 ) -> Iterator[tuple[Int64s, Int64s, Bools]]:
     """The live keys of a map, the partition of each among so many, and whether that is known."""
-    live = state.where(lambda some: state.live[some])
+    live = state.where(lambda portion: state.live[portion])
     for start in range(0, len(live), KEYS_AT_ONCE):
         ids = live[start : start + KEYS_AT_ONCE]
         ends = np.zeros(len(ids) + 1, np.int64)
         data = state.interner.gather(np.ascontiguousarray(ids, np.int64), ends)
-        where, known = row_hash.partitions(data, ends[:-1], np.diff(ends), partitions)
-        yield ids, where, known
+        where, is_known = row_hash.partitions(data, ends[:-1], np.diff(ends), partitions)
+        yield ids, where, is_known
 
 
 TIMES = 8
@@ -128,11 +128,11 @@ class Rehashed(Fact):
     bytes: Counter[int] = field(default_factory=Counter)
     unknown_rows: int = 0
 
-    def __add__(self, other: Rehashed) -> Rehashed:
+    def __add__(self, rehashed: Rehashed) -> Rehashed:
         return Rehashed(
-            self.rows + other.rows,
-            self.bytes + other.bytes,
-            self.unknown_rows + other.unknown_rows,
+            self.rows + rehashed.rows,
+            self.bytes + rehashed.bytes,
+            self.unknown_rows + rehashed.unknown_rows,
         )
 
     def merge_key(self, _version: int) -> str:
@@ -154,15 +154,15 @@ class Rehashed(Fact):
         rows: Counter[int] = Counter()
         sizes: Counter[int] = Counter()
         unknown = 0
-        for ids, where, known in placed(state, placement.hash, placement.partitions * TIMES):
-            mine = ids[known]
-            weights = np.add(state.key_size[mine], state.value_size[mine], dtype=np.int64)
-            found, places = np.unique(where[known], return_inverse=True)
-            listed = found.tolist()
-            counts = np.bincount(places, minlength=len(listed)).tolist()
+        for ids, where, is_known in placed(state, placement.hash, placement.partitions * TIMES):
+            own_ids = ids[is_known]
+            weights = np.add(state.key_size[own_ids], state.value_size[own_ids], dtype=np.int64)
+            result, positions = np.unique(where[is_known], return_inverse=True)
+            listed = result.tolist()
+            counts = np.bincount(positions, minlength=len(listed)).tolist()
             # bincount adds in doubles, which are exact up to 2^53 bytes.
-            summed = np.bincount(places, weights, len(listed)).astype(np.int64).tolist()
+            summed = np.bincount(positions, weights, len(listed)).astype(np.int64).tolist()
             rows.update(dict(zip(listed, counts, strict=True)))
             sizes.update(dict(zip(listed, summed, strict=True)))
-            unknown += len(ids) - len(mine)
+            unknown += len(ids) - len(own_ids)
         return cls(rows, sizes, unknown)

@@ -74,10 +74,10 @@ def fact_batches(facts: Iterable[Observed[Any]]) -> Iterator[pa.RecordBatch]:
     """Facts as batches of :func:`facts_schema`, as soon as there are enough of them."""
     held: dict[str, list[Observed[Any]]] = {}
     rows = held_bytes = 0
-    for one in facts:
-        held.setdefault(one.fact.kind, []).append(one)
+    for observation in facts:
+        held.setdefault(observation.fact.kind, []).append(observation)
         rows += 1
-        held_bytes += one.fact.held_bytes
+        held_bytes += observation.fact.held_bytes
         if rows >= BATCH_ROWS or held_bytes >= BATCH_BYTES:
             yield from map(fact_batch, held.values())
             held, rows, held_bytes = {}, 0, 0
@@ -91,17 +91,25 @@ def fact_batch(facts: Sequence[Observed[Any]]) -> pa.RecordBatch:
         facts: at least one, and at most BATCH_ROWS.
     """
     schema, kind, rows = facts_schema(), facts[0].fact.kind, len(facts)
-    own = struct_of(FACT_TYPES[kind]).array([one.fact for one in facts])
-    known = {
+    own = struct_of(FACT_TYPES[kind]).array([observation.fact for observation in facts])
+    result = {
         "kind": array_of([kind] * rows, pa.string()),
-        "operator_id": array_of([one.store.operator_id for one in facts], pa.int32()),
-        "store_name": array_of([one.store.store_name for one in facts], pa.string()),
-        "partition_id": array_of([one.store.partition_id for one in facts], pa.int32()),
-        "version": array_of([one.version for one in facts], pa.int64()),
+        "operator_id": array_of(
+            [observation.store.operator_id for observation in facts], pa.int32()
+        ),
+        "store_name": array_of(
+            [observation.store.store_name for observation in facts], pa.string()
+        ),
+        "partition_id": array_of(
+            [observation.store.partition_id for observation in facts], pa.int32()
+        ),
+        "version": array_of([observation.version for observation in facts], pa.int64()),
         kind: own,
     }
     nulls = _nulls(schema)
-    arrays = [known[name] if name in known else nulls[name].slice(0, rows) for name in schema.names]
+    arrays = [
+        result[name] if name in result else nulls[name].slice(0, rows) for name in schema.names
+    ]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
@@ -127,11 +135,11 @@ def _of_kind(batch: Any, kind: str) -> Iterator[Observed[Any]]:
             f"got a fact of kind {kind!r}, expected one of {', '.join(sorted(FACT_TYPES))}"
         )
     stores: dict[tuple[int, str, int], StoreId] = {}
-    places = zip(*(batch.column(name).to_pylist() for name, _ in STORE_COLUMNS), strict=True)
+    positions = zip(*(batch.column(name).to_pylist() for name, _ in STORE_COLUMNS), strict=True)
     facts = struct_of(FACT_TYPES[kind]).values(batch.column(kind))
-    for (operator_id, name, partition_id, version), own in zip(places, facts, strict=True):
-        place = (operator_id, name, partition_id)
-        store = stores.get(place) or stores.setdefault(place, StoreId(*place))
+    for (operator_id, name, partition_id, version), own in zip(positions, facts, strict=True):
+        position = (operator_id, name, partition_id)
+        store = stores.get(position) or stores.setdefault(position, StoreId(*position))
         yield Observed(store, version, own)
 
 
@@ -158,7 +166,7 @@ def column_of(hint: Any) -> Column:
     """
     origin, arguments = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        (inner,) = (each for each in arguments if each is not type(None))
+        (inner,) = (argument for argument in arguments if argument is not type(None))
         return column_of(inner)
     if origin in (tuple, frozenset):
         return _list_of(column_of(arguments[0]), origin)
@@ -211,12 +219,12 @@ def _plain(arrow: pa.DataType) -> Column:
     return Column(arrow, lambda values: array_of(values, arrow), _read)
 
 
-def _read(found: Any) -> list[Any]:
-    if found.type == pa.int64() and not found.null_count:
-        numbers = np.frombuffer(found.buffers()[1] or b"", np.int64)  # faster than to_pylist()
-        listed: list[Any] = numbers[found.offset : found.offset + len(found)].tolist()
+def _read(column: Any) -> list[Any]:
+    if column.type == pa.int64() and not column.null_count:
+        numbers = np.frombuffer(column.buffers()[1] or b"", np.int64)  # faster than to_pylist()
+        listed: list[Any] = numbers[column.offset : column.offset + len(column)].tolist()
         return listed
-    return list(found.to_pylist())
+    return list(column.to_pylist())
 
 
 _PLAIN = {
@@ -234,7 +242,7 @@ def _enum(cls: type[enum.Enum]) -> Column:
     return Column(
         arrow,
         lambda values: array_of([words[value] for value in values], arrow),
-        lambda found: [members[word] for word in found.to_pylist()],
+        lambda column: [members[word] for word in column.to_pylist()],
     )
 
 
@@ -249,20 +257,20 @@ def _list_of(child: Column, make: Callable[[Iterable[Any]], Any]) -> Column:
         buffers = [validity(values), pa.py_buffer(memoryview(ends))]
         return pa.Array.from_buffers(arrow, len(values), buffers, children=[inner])
 
-    def values(found: Any) -> list[Any]:
-        inner = child.values(found.values)
-        ends = _ends(found)
+    def values(column: Any) -> list[Any]:
+        inner = child.values(column.values)
+        ends = _ends(column)
         made = [make(inner[a:b]) for a, b in pairwise(ends)]
-        if not found.null_count:
+        if not column.null_count:
             return made
-        return [one if found[i].is_valid else None for i, one in enumerate(made)]
+        return [one if column[i].is_valid else None for i, one in enumerate(made)]
 
     return Column(arrow, array, values)
 
 
-def _ends(found: Any) -> list[int]:
-    ends = np.frombuffer(found.buffers()[1] or b"\0\0\0\0", np.int32)
-    listed: list[int] = ends[found.offset : found.offset + len(found) + 1].tolist()
+def _ends(column: Any) -> list[int]:
+    ends = np.frombuffer(column.buffers()[1] or b"\0\0\0\0", np.int32)
+    listed: list[int] = ends[column.offset : column.offset + len(column) + 1].tolist()
     return listed
 
 

@@ -59,10 +59,10 @@ def timed_out(state: StateMap, clocks: Clocks, view: TimerView) -> Iterator[Left
     if not len(clocks.versions):
         return
     for kind in view.kinds:
-        found = _TimedOut(state, clocks, kind, view)
-        yield from found.ignored()
-        yield from found.answered()
-        yield from found.before_window()
+        result = _TimedOut(state, clocks, kind, view)
+        yield from result.ignored()
+        yield from result.answered()
+        yield from result.before_window()
 
 
 class _Puts(NamedTuple):
@@ -95,12 +95,12 @@ class _TimedOut:
         self._due_at = clocks.threshold_ms(kind)
         self._other_due_at = clocks.threshold_ms(_OTHER[kind])
         calls = [view.calls.get(version, Calls()) for version in clocks.versions.tolist()]
-        self._sure_from = np.array([one.sure_from for one in calls], np.int64)
+        self._sure_from = np.array([call.sure_from for call in calls], np.int64)
         self._last_data = {
-            of: np.array([one.last_data.get(of, -1) for one in calls], np.int64) for of in _OTHER
+            of: np.array([call.last_data.get(of, -1) for call in calls], np.int64) for of in _OTHER
         }
-        self._excluded = np.array([kind in one.against for one in calls], np.bool_)
-        self._excluded &= ~np.array([_OTHER[kind] in one.against for one in calls], np.bool_)
+        self._excluded = np.array([kind in call.against for call in calls], np.bool_)
+        self._excluded &= ~np.array([_OTHER[kind] in call.against for call in calls], np.bool_)
         self._single = len(view.kinds) == 1
         self._last = int(np.flatnonzero(clocks.ran).max(initial=-1))
 
@@ -113,29 +113,31 @@ class _TimedOut:
         if last < 0 or self._view.premises.clears_timers or self._excluded[last]:
             return
         ids = state.where(
-            lambda some: (
-                state.live[some]
-                & is_timer(state.clock[some])
-                & (state.clock[some] < self._due_at[last])
-                & (state.put_step[some] <= last)  # no batch has run since a later one
+            lambda portion: (
+                state.live[portion]
+                & is_timer(state.clock[portion])
+                & (state.clock[portion] < self._due_at[last])
+                & (state.put_step[portion] <= last)  # no batch has run since a later one
             )
         )
         if not len(ids):
             return
-        either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
+        is_either = (state.clock[ids] < self._other_due_at[last]) & (not self._single)
         due_at, other_due_at = self._due_at[: last + 1], self._other_due_at[: last + 1]
         if self._lags:
-            yield self._ignored(ids, either, due_at, (Certainty.UNDECIDED, HELD_BACK))
+            yield self._ignored(ids, is_either, due_at, (Certainty.UNDECIDED, HELD_BACK))
             return
-        yield self._ignored(ids, either, due_at, (Certainty.PROVEN, ""))
-        if self._kind is EVENT and either.any():
+        yield self._ignored(ids, is_either, due_at, (Certainty.PROVEN, ""))
+        if self._kind is EVENT and is_either.any():
             # Where the clock stays unknown: since when both had passed them.
             both = np.minimum(due_at, other_due_at)
-            found = self._ignored(ids[either], either[either], both, (Certainty.PROVEN, BY_BOTH))
-            yield replace(found, timeout_kind=None)
+            ignored = self._ignored(
+                ids[is_either], is_either[is_either], both, (Certainty.PROVEN, BY_BOTH)
+            )
+            yield replace(ignored, timeout_kind=None)
 
     def _ignored(
-        self, ids: Int64s, either: Bools, due_at: Int64s, how: tuple[Certainty, str]
+        self, ids: Int64s, mask: Bools, due_at: Int64s, how: tuple[Certainty, str]
     ) -> Leftovers:
         state, (certainty, reason) = self._state, how
         put = np.maximum(state.put_step[ids], state.base_step - 1).astype(np.int64)
@@ -152,7 +154,7 @@ class _TimedOut:
             change=np.full(len(ids), StateChange.UNTOUCHED, np.int8),
             reason=reason,
             kind_step=np.full(len(ids), len(due_at) - 1),
-            either=either,
+            either=mask,
         )
 
     def answered(self) -> Iterator[Leftovers]:
@@ -163,10 +165,10 @@ class _TimedOut:
         unless the function's habits speak for the timeout.
         """
         puts = self._puts()
-        groups, kind_step, either, ours = self._groups(puts)
-        for group in np.unique(groups[ours]).tolist():
-            some = np.flatnonzero(ours & (groups == group))
-            yield self._answer(puts.ids[some], kind_step[some], either[some], group)
+        groups, kind_step, is_either, is_timeout = self._groups(puts)
+        for group in np.unique(groups[is_timeout]).tolist():
+            portion = np.flatnonzero(is_timeout & (groups == group))
+            yield self._answer(puts.ids[portion], kind_step[portion], is_either[portion], group)
 
     def _puts(self) -> _Puts:
         state = self._state
@@ -201,14 +203,19 @@ class _TimedOut:
         kind_step = np.where(by_last, last, put)
         likely, other_likely = self._likely(puts)
         other_due = over < _bound(self._other_due_at)[put]
-        either = np.where(by_last, ~other_again, other_due)
-        either &= (sure | other_likely) & (not self._single)
-        ours = likely | (sure & (by_last | (over < _bound(self._due_at)[put])))
-        ours &= ~(again & (sure | other_again)) & ~self._excluded[kind_step]
+        is_either = np.where(by_last, ~other_again, other_due)
+        is_either &= (sure | other_likely) & (not self._single)
+        is_timeout = likely | (sure & (by_last | (over < _bound(self._due_at)[put])))
+        is_timeout &= ~(again & (sure | other_again)) & ~self._excluded[kind_step]
         again_by = np.where(sure, 0, (again & ~other_again) + 2 * (other_again & ~again))
-        known = self._due_at[put] != NO_CLOCK
+        is_known = self._due_at[put] != NO_CLOCK
         same = self._state.put_same_state[puts.ids]
-        return 16 * again_by + 8 * sure + 4 * known + 2 * kept + same, kind_step, either, ours
+        return (
+            16 * again_by + 8 * sure + 4 * is_known + 2 * kept + same,
+            kind_step,
+            is_either,
+            is_timeout,
+        )
 
     def _likely(self, puts: _Puts) -> tuple[Bools, Bools]:
         """Which puts a timeout may have made, by this clock and by the other."""
@@ -225,35 +232,35 @@ class _TimedOut:
         """Whether a timeout by a clock may have made some puts, by the place of their records."""
         return is_possible(self._state, put, position, (kind, self._last_data[kind]))
 
-    def _replaced(self, some: slice) -> Bools:
+    def _replaced(self, portion: slice) -> Bools:
         state = self._state
-        put, over = state.put_step[some], state.put_over_clock[some]
-        replaced: Bools = state.live[some] & (put != BEFORE_WINDOW) & is_timer(over)
-        found = np.flatnonzero(replaced)
-        put, over, position = put[found], over[found], state.record[some][found]
+        put, over = state.put_step[portion], state.put_over_clock[portion]
+        replaced: Bools = state.live[portion] & (put != BEFORE_WINDOW) & is_timer(over)
+        result = np.flatnonzero(replaced)
+        put, over, position = put[result], over[result], state.record[portion][result]
         likely = is_sure(state, put, position, self._sure_from)
         for due_at, kind in (
             (self._due_at, self._kind),
             (self._other_due_at, _OTHER[self._kind]),
         ):
             likely |= (over < _bound(due_at)[put]) & self._possible(kind, put, position)
-        replaced[found] = likely
+        replaced[result] = likely
         return replaced
 
-    def _answer(self, ids: Int64s, kind_step: Int64s, either: Bools, group: int) -> Leftovers:
+    def _answer(self, ids: Int64s, kind_step: Int64s, mask: Bools, group: int) -> Leftovers:
         """The leftovers of one group.
 
         Its bits say: a sure timeout, a known clock, kept, same state; and, above them, by which
         clock alone the timer has run out again: 1 for ours, 2 for the other.
         """
         state = self._state
-        sure, known, kept, same = (bool(group & bit) for bit in (8, 4, 2, 1))
+        sure, is_known, kept, same = (bool(group & bit) for bit in (8, 4, 2, 1))
         step = state.put_step[ids].astype(np.int64)
         fired, first = self._runs_of(ids, step)
         over = state.put_over_clock[ids]
-        ours, other = self._due_at[step], self._other_due_at[step]
+        own_due, other_due = self._due_at[step], self._other_due_at[step]
         if self._lags and not (sure and self._view.premises.all_or_nothing):
-            ours = np.full(len(ids), NO_CLOCK)
+            own_due = np.full(len(ids), NO_CLOCK)
         return Leftovers(
             LeftoverClass.KEPT_WITHOUT_TIMEOUT if kept else LeftoverClass.REARMED,
             Certainty.PROVEN if sure else Certainty.UNDECIDED,
@@ -261,14 +268,14 @@ class _TimedOut:
             ids,
             step,
             over,
-            np.where(over < self._due_at[step], ours, other),
+            np.where(over < self._due_at[step], own_due, other_due),
             fired,
             first_step=first,
             change=_change(state, ids, self._view),
-            reason=NO_LOG_ENTRY if not known else "" if sure else AMONG_DATA,
+            reason=NO_LOG_ENTRY if not is_known else "" if sure else AMONG_DATA,
             needs=None if sure else self._needs(group >> 4, kept=kept, same=same),
             kind_step=kind_step,
-            either=either,
+            either=mask,
             group=group,
         )
 
@@ -300,10 +307,14 @@ class _TimedOut:
             return
         ever_armed = self._view.runs.ever_armed
 
-        def never(some: slice) -> Bools:
-            before: Bools = state.put_step[some] == BEFORE_WINDOW
+        def never(portion: slice) -> Bools:
+            before: Bools = state.put_step[portion] == BEFORE_WINDOW
             if before.any():
-                before &= ~ever_armed[some] & state.live[some] & (state.clock[some] == NO_TIMEOUT)
+                before &= (
+                    ~ever_armed[portion]
+                    & state.live[portion]
+                    & (state.clock[portion] == NO_TIMEOUT)
+                )
             return before
 
         ids = state.where(never)

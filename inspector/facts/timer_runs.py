@@ -119,10 +119,10 @@ class TimerRuns:
         self._put[again] = step
         put_before = np.maximum(self._put[records.ids[timed]], state.base_step - 1).astype(np.int64)
         for kind, run in self.by_kind.items():
-            known = None if clock is None else clock.time_ms(kind)
+            is_known = None if clock is None else clock.time_ms(kind)
             times = self.thresholds[kind]
             run.fired[again] = 0
-            times += [NO_CLOCK if known is None else known] * (step + 1 - len(times))
+            times += [NO_CLOCK if is_known is None else is_known] * (step + 1 - len(times))
             if rebased:
                 continue
             self._stood(kind, records.before[timed], put_before, step)
@@ -166,7 +166,9 @@ class TimerRuns:
         """What the whole history shows, clock by clock; ``state`` is the map at its end."""
         armed = self.ever_armed[: len(state)]
         never = state.where(
-            lambda some: state.live[some] & ~armed[some] & (state.clock[some] == NO_TIMEOUT)
+            lambda portion: (
+                state.live[portion] & ~armed[portion] & (state.clock[portion] == NO_TIMEOUT)
+            )
         )
         key_bytes = state.key_size[never].sum(dtype=np.int64)
         value_bytes = state.value_size[never].sum(dtype=np.int64)
@@ -183,10 +185,10 @@ class TimerRuns:
 
     def stood_at_end(self, state: StateMap) -> None:
         """Note the timers that stand in the last version."""
-        for some in state.portions():
-            timers = state.clock[some]
-            armed = np.flatnonzero(state.live[some] & is_timer(timers))
-            since = np.maximum(state.put_step[some][armed], state.base_step - 1).astype(np.int64)
+        for portion in state.portions():
+            timers = state.clock[portion]
+            armed = np.flatnonzero(state.live[portion] & is_timer(timers))
+            since = np.maximum(state.put_step[portion][armed], state.base_step - 1).astype(np.int64)
             for kind in self.by_kind:
                 self._stood(kind, timers[armed], since, len(state.versions))
 

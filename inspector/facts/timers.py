@@ -238,17 +238,17 @@ def _against(
     A timer that fired had run out (premise ``due-by-clock``); one that was set lies at or after the
     watermark, and after the processing time (premise ``set-after-clock``).
     """
-    found = []
+    result = []
     fired = records.before[is_timer(records.before) & (records.positions >= sure_from)]
     armed = records.after[is_timer(records.after)]
     watermark, now = clock.watermark_ms, clock.timestamp_ms
     if watermark is not None and (
         (fired >= watermark).any() or (premises.exact_watermark and (armed < watermark).any())
     ):
-        found.append(EVENT)
+        result.append(EVENT)
     if now is not None and ((fired >= now).any() or (armed <= now).any()):
-        found.append(PROCESSING)
-    return found
+        result.append(PROCESSING)
+    return result
 
 
 def is_timer(clocks: Int64s) -> Bools:
@@ -257,5 +257,5 @@ def is_timer(clocks: Int64s) -> Bools:
     return timers
 
 
-def _last(positions: npt.NDArray[np.int64], which: Bools) -> int:
-    return int(positions[which].max(initial=-1))
+def _last(positions: npt.NDArray[np.int64], mask: Bools) -> int:
+    return int(positions[mask].max(initial=-1))

@@ -69,7 +69,7 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
     ranged = state.tracking.keys is not None
     appeared = state.appearance(ids[order]) if ranged else np.zeros(len(order), np.int64)
     keys = state.keys(ids[order])
-    for i, key, place in zip(order.tolist(), keys, appeared.tolist(), strict=True):
+    for i, key, store_name in zip(order.tolist(), keys, appeared.tolist(), strict=True):
         key_id, amount = int(ids[i]), int(amounts[i])
         put = int(state.put_step[key_id])
         yield TopKey(
@@ -80,19 +80,21 @@ def top_keys(state: StateMap, by: TopBy, most: int) -> Iterator[TopKey]:
             int(state.value_size[key_id]),
             int(state.puts[key_id]),
             None if put < 0 else state.versions[put],
-            place,
+            store_name,
         )
 
 
-def first_keys(found: Iterable[TopKey], most: int) -> list[TopKey]:
+def first_keys(keys: Iterable[TopKey], most: int) -> list[TopKey]:
     """The first ``most`` keys of a partition, of the tops of its ranges by one ranking."""
-    first = heapq.nsmallest(most, found, key=lambda one: (-one.amount, one.appeared))
+    first = heapq.nsmallest(most, keys, key=lambda one: (-one.amount, one.appeared))
     return [replace(one, appeared=0) for one in first]
 
 
-def merge_top(found: Iterable[Observed[TopKey]], most: int) -> list[Observed[TopKey]]:
+def merge_top(ranked_keys: Iterable[Observed[TopKey]], most: int) -> list[Observed[TopKey]]:
     """The first ``most`` of the tops of several partitions, by one ranking."""
-    return heapq.nsmallest(most, found, key=lambda one: (-one.fact.amount, one.fact.key))
+    return heapq.nsmallest(
+        most, ranked_keys, key=lambda observation: (-observation.fact.amount, observation.fact.key)
+    )
 
 
 def _amounts(state: StateMap, by: TopBy, ids: Int64s) -> Int64s:

@@ -65,14 +65,14 @@ class EntriesPerKey(Fact):
     growing: Counter[int] = field(default_factory=Counter)
     versions: int | None = None
 
-    def __add__(self, other: EntriesPerKey) -> EntriesPerKey:
-        known = [one.versions for one in (self, other) if one.versions is not None]
+    def __add__(self, entries: EntriesPerKey) -> EntriesPerKey:
+        add = [side.versions for side in (self, entries) if side.versions is not None]
         return EntriesPerKey(
-            self.keys + other.keys,
-            self.entries + other.entries,
-            max(self.most, other.most),
-            self.growing + other.growing,
-            min(known, default=None),
+            self.keys + entries.keys,
+            self.entries + entries.entries,
+            max(self.most, entries.most),
+            self.growing + entries.growing,
+            min(add, default=None),
         )
 
     def merge_key(self, _version: int) -> str:
@@ -133,19 +133,19 @@ def entries_of(state: StateMap, owners: Int64s, keys: GroupingKeys) -> Iterator[
         owners: the grouping key of each of its rows, live or not.
         keys: the grouping keys.
     """
-    known = owners >= 0
-    live = state.live[: len(state)] & known
+    is_known = owners >= 0
+    live = state.live[: len(state)] & is_known
     entries = np.bincount(owners[live], minlength=len(keys))
     in_window = state.born_step[: len(state)] > BEFORE_WINDOW
     added = np.bincount(owners[live & in_window], minlength=len(keys))
-    removed = np.bincount(owners[known & ~state.live[: len(state)]], minlength=len(keys))
+    removed = np.bincount(owners[is_known & ~state.live[: len(state)]], minlength=len(keys))
     grown = entries[(added > 0) & (removed == 0)]
     powers = np.unique(np.frexp(grown.astype(np.float64))[1] - 1, return_counts=True)
     yield EntriesPerKey(
         int((entries > 0).sum()),
         int(entries.sum()),
         int(entries.max(initial=0)),
-        Counter(dict(zip(*(each.tolist() for each in powers), strict=True))),
+        Counter(dict(zip(*(power.tolist() for power in powers), strict=True))),
         len(state.versions) - state.base_step,
     )
     sizes = np.bincount(
@@ -199,28 +199,28 @@ class GroupingKeys:
         """Distinct keys so far."""
         return len(self._interner)
 
-    def owners(self, state: StateMap, place: KeyPlace, schema: StructType) -> Int64s:
+    def owners(self, state: StateMap, key_place: KeyPlace, schema: StructType) -> Int64s:
         """Of every row that the map knows, live or not, the id of its grouping key.
 
         Args:
             state: of one store.
-            place: where its keys have it.
+            key_place: where its keys have it.
             schema: of its keys.
         """
-        found = np.full(len(state), NOBODY, np.int64)
-        every = np.arange(len(state), dtype=np.int64)
-        if place is KeyPlace.INDEXED:
-            sizes = state.key_size[every]
-            every = every[np.argsort(sizes, kind="stable")]
-            cuts = np.flatnonzero(np.diff(state.key_size[every])) + 1
-            groups = np.split(every, cuts)
+        owners = np.full(len(state), NOBODY, np.int64)
+        all_ids = np.arange(len(state), dtype=np.int64)
+        if key_place is KeyPlace.INDEXED:
+            sizes = state.key_size[all_ids]
+            all_ids = all_ids[np.argsort(sizes, kind="stable")]
+            cuts = np.flatnonzero(np.diff(state.key_size[all_ids])) + 1
+            groups = np.split(all_ids, cuts)
         else:
-            groups = [every]
+            groups = [all_ids]
         for group in groups:
             for start in range(0, len(group), _AT_ONCE):
-                some = group[start : start + _AT_ONCE]
-                found[some] = self._numbers(state, some, place, schema)
-        return found
+                chunk = group[start : start + _AT_ONCE]
+                owners[chunk] = self._numbers(state, chunk, key_place, schema)
+        return owners
 
     def keys(self, ids: Int64s) -> list[bytes]:
         """The UnsafeRows of some ids."""
@@ -229,18 +229,18 @@ class GroupingKeys:
         return [data[a:b] for a, b in pairwise(ends.tolist())]
 
     def _numbers(
-        self, state: StateMap, some: Int64s, place: KeyPlace, schema: StructType
+        self, state: StateMap, ids: Int64s, key_place: KeyPlace, schema: StructType
     ) -> Int64s:
-        data, ends = state.joined_keys(some)
+        data, ends = state.joined_keys(ids)
         starts, lengths = ends[:-1], np.diff(ends)
-        if place is KeyPlace.INDEXED:
-            numbers = np.empty(len(some), np.int64)
+        if key_place is KeyPlace.INDEXED:
+            numbers = np.empty(len(ids), np.int64)
             for size in np.unique(lengths).tolist():
-                mine = np.flatnonzero(lengths == size)
-                part = data if len(mine) == len(some) else state.joined_keys(some[mine])[0]
-                numbers[mine] = self._indexed(part, size, len(mine), schema)
+                own_ids = np.flatnonzero(lengths == size)
+                part = data if len(own_ids) == len(ids) else state.joined_keys(ids[own_ids])[0]
+                numbers[own_ids] = self._indexed(part, size, len(own_ids), schema)
             return numbers
-        if place is KeyPlace.FIRST:
+        if key_place is KeyPlace.FIRST:
             return self._first(data, starts, lengths, schema)
         return self._intern(data, starts, lengths)
 

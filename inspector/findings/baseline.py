@@ -80,12 +80,12 @@ class Amount:
     rows: int | None = None
     bytes: int | None = None
 
-    def __add__(self, other: Amount) -> Amount:
+    def __add__(self, second: Amount) -> Amount:
         """Both together; a finding of one id may be reported several times of one store."""
         return Amount(
-            max(self.severity, other.severity),
-            _sum(self.rows, other.rows),
-            _sum(self.bytes, other.bytes),
+            max(self.severity, second.severity),
+            _sum(self.rows, second.rows),
+            _sum(self.bytes, second.bytes),
         )
 
     @property
@@ -137,12 +137,15 @@ class Comparison:
     @property
     def trends(self) -> list[Trend]:
         """Of all findings and metrics."""
-        return [*(one.trend for one in self.findings), *(one.trend for one in self.metrics)]
+        return [
+            *(finding.trend for finding in self.findings),
+            *(metric.trend for metric in self.metrics),
+        ]
 
     @property
     def worse_metrics(self) -> tuple[MetricTrend, ...]:
         """Those that are a reason to fail."""
-        return tuple(each for each in self.metrics if each.trend.is_bad)
+        return tuple(metric for metric in self.metrics if metric.trend.is_bad)
 
     def is_bad(self, finding: Finding) -> bool:
         """Whether a finding is new or worse."""
@@ -163,18 +166,18 @@ def compare(
         earlier: what was then.
         tolerance: by how much of its earlier value a number may differ and count as the same.
     """
-    now = amounts_of((place_of(each), amount_of(each)) for each in findings)
-    titles = {each.kind.id: each.kind.title for each in findings}
+    now = amounts_of((place_of(finding), amount_of(finding)) for finding in findings)
+    titles = {finding.kind.id: finding.kind.title for finding in findings}
     before = {} if earlier is None else earlier.findings
     trends = [
         FindingTrend(
-            place,
-            titles.get(place.id, ""),
-            before.get(place),
-            now.get(place),
-            _trend_of(before.get(place), now.get(place), tolerance),
+            location,
+            titles.get(location.id, ""),
+            before.get(location),
+            now.get(location),
+            _trend_of(before.get(location), now.get(location), tolerance),
         )
-        for place in {**now, **before}
+        for location in {**now, **before}
     ]
     of_metrics = (
         [] if earlier is None else list(_metric_trends(earlier.metrics, metrics, tolerance))
@@ -199,8 +202,8 @@ def amount_of(finding: Finding) -> Amount:
 def amounts_of(found: Iterator[tuple[Place, Amount]]) -> dict[Place, Amount]:
     """The amounts of each place together."""
     sums: dict[Place, Amount] = {}
-    for place, amount in found:
-        sums[place] = sums[place] + amount if place in sums else amount
+    for location, amount in found:
+        sums[location] = sums[location] + amount if location in sums else amount
     return sums
 
 
@@ -263,9 +266,9 @@ def failing(
     if least is None:
         return ()
     return tuple(
-        each
-        for each in findings
-        if each.severity >= least and (comparison is None or comparison.is_bad(each))
+        finding
+        for finding in findings
+        if finding.severity >= least and (comparison is None or comparison.is_bad(finding))
     )
 
 
@@ -280,7 +283,7 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
     """
     try:
         summary = report["summary"]
-        found = amounts_of(_placed(one) for one in report["findings"])
+        result = amounts_of(_placed(one) for one in report["findings"])
         metrics = {m.name: _number(report["metrics"].get(m.name)) for m in METRICS}
         checkpoint, query_id = report["checkpoint"], summary.get("query_id")
         batch_id, complete = summary.get("batch_id"), bool(report["complete"])
@@ -289,14 +292,16 @@ def earlier_of(report: Mapping[str, Any]) -> Earlier:
     if not isinstance(checkpoint, str):
         raise ValueError("got a report without its path")  # noqa: TRY004 - a value of the file
     query_id = query_id if isinstance(query_id, str) else None
-    return Earlier(checkpoint, query_id, _count(batch_id), complete, metrics, found)
+    return Earlier(checkpoint, query_id, _count(batch_id), complete, metrics, result)
 
 
 def _placed(one: Mapping[str, Any]) -> tuple[Place, Amount]:
     store = one["store_name"]
-    place = Place(str(one["id"]), _count(one["operator_id"]), None if store is None else str(store))
+    location = Place(
+        str(one["id"]), _count(one["operator_id"]), None if store is None else str(store)
+    )
     severity = Severity[str(one["severity"]).upper()]
-    return place, Amount(severity, _count(one["rows"]), _count(one["bytes"]))
+    return location, Amount(severity, _count(one["rows"]), _count(one["bytes"]))
 
 
 def _count(value: Any) -> int | None:

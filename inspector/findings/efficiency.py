@@ -91,12 +91,14 @@ def _skewed(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     if costs.single or spread is None or spread.partitions < 2:
         return
     # The lower median: of two partitions the median itself is never far below the larger.
-    half = sorted(one.rows for one in costs.partitions.values())[(len(ids) - 1) // 2]
+    half = sorted(partition_facts.rows for partition_facts in costs.partitions.values())[
+        (len(ids) - 1) // 2
+    ]
     if spread.max < max(thresholds.skew_rows, thresholds.skew_ratio * half):
         return
     largest = ids[spread.largest]
     facts = costs.partitions[largest]
-    share = facts.rows / sum(one.rows for one in costs.partitions.values())
+    share = facts.rows / sum(partition_facts.rows for partition_facts in costs.partitions.values())
     yield Finding(
         SKEWED,
         Certainty.PROVEN,
@@ -125,7 +127,11 @@ def _oversized(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     least = max(thresholds.value_bytes, thresholds.value_ratio * median)
     large = {size: count for size, count in sizes.counts.items() if size >= least}
     rows, size = sum(large.values()), sum(size * count for size, count in large.items())
-    where = next(i for i, one in costs.partitions.items() if one.value_sizes.max == largest)
+    where = next(
+        i
+        for i, partition_facts in costs.partitions.items()
+        if partition_facts.value_sizes.max == largest
+    )
     yield Finding(
         OVERSIZED_VALUE,
         Certainty.PROVEN,
@@ -166,13 +172,18 @@ def _rewrites(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
     """Deltas that hold nothing: a file, or two, for each partition of each batch."""
-    known = sum(one.stores - one.rebased for one in costs.versions.values())
-    empty = sum(one.empty_deltas for one in costs.versions.values())
-    if empty < thresholds.empty_deltas or empty < thresholds.empty_share * known or not empty:
+    is_known = sum(
+        version_facts.stores - version_facts.rebased for version_facts in costs.versions.values()
+    )
+    empty = sum(version_facts.empty_deltas for version_facts in costs.versions.values())
+    if empty < thresholds.empty_deltas or empty < thresholds.empty_share * is_known or not empty:
         return
-    whole = sum(one.empty_deltas == one.stores for one in costs.versions.values())
+    whole = sum(
+        version_facts.empty_deltas == version_facts.stores
+        for version_facts in costs.versions.values()
+    )
     partitions = len(costs.partitions)
-    words = f"{empty:,} of {counted(known, 'delta')} change nothing, in {_span(costs.versions)}"
+    words = f"{empty:,} of {counted(is_known, 'delta')} change nothing, in {_span(costs.versions)}"
     if whole:
         words += f"; in {whole:,} of {counted(len(costs.versions), 'version')} no partition changed"
     few = (
@@ -193,6 +204,6 @@ def _empty(costs: StoreCosts, thresholds: Thresholds) -> Iterator[Finding]:
 
 def _span(versions: Iterable[int]) -> str:
     """``versions 3 to 12``, ``version 3``."""
-    found = list(versions)
-    first, last = min(found), max(found)
+    span = list(versions)
+    first, last = min(span), max(span)
     return f"version {first}" if first == last else f"versions {first} to {last}"

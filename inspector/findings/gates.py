@@ -64,7 +64,7 @@ def parse_gates(given: Mapping[str, str | float]) -> tuple[Gate, ...]:
     return tuple(Gate(metric, metric.parse(str(limit))) for metric, limit in metrics.items())
 
 
-def judged_gates(gates: Sequence[Gate], values: Values) -> tuple[Gate, ...]:
+def apply_gates(gates: Sequence[Gate], values: Values) -> tuple[Gate, ...]:
     """The gates with their values; those that are exceeded first."""
     judged = [Gate(gate.metric, gate.limit, values.get(gate.metric.name)) for gate in gates]
     return tuple(sorted(judged, key=lambda gate: gate.passed is not Passed.EXCEEDED))

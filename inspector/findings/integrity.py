@@ -108,11 +108,11 @@ def judge_problems(
         first = of_kind[0]
         others = len(of_kind) - 1
         more = f" (and {others:,} more, see problems)" if others else ""
-        place = f"{first.path}: " if first.path else ""
+        path_text = f"{first.path}: " if first.path else ""
         yield Finding(
             kind,
             Certainty.PROVEN,
-            f"{place}{first.message}{more}",
+            f"{path_text}{first.message}{more}",
             _to_do(kind, severity),
             operator,
             cause=_cause(kind, severity, first, others),
@@ -132,18 +132,18 @@ def _cause(kind: Kind, severity: Severity, first: Problem, others: int) -> str:
         return MOVED_CAUSE
     if first.path is None or kind not in (MISSING_DELTA, UNDECODABLE_FILE):
         return kind.cause
-    place = f"{first.path} (and {others:,} more)" if others else first.path
+    path_text = f"{first.path} (and {others:,} more)" if others else first.path
     if severity is Severity.WARNING:
-        lost = f"Reading {place} failed: {first.message}"
+        lost = f"Reading {path_text} failed: {first.message}"
         if kind is MISSING_DELTA:
-            lost = f"A delta file is missing from {place}"
+            lost = f"A delta file is missing from {path_text}"
         return f"{lost}; the query restarts without it, and only earlier versions are lost."
     if kind is MISSING_DELTA:
         return (
-            f"A delta file is missing from {place}, so no state version from it on can be loaded "
-            "until the next snapshot."
+            f"A delta file is missing from {path_text}, so no state version from it on can be "
+            "loaded until the next snapshot."
         )
-    return f"Reading {place} failed: {first.message}."
+    return f"Reading {path_text} failed: {first.message}."
 
 
 def judge_replay(
@@ -166,7 +166,7 @@ def judge_replay(
         Certainty.PROVEN,
         f"{counted(most, 'delta')} after the newest snapshot of store {store.store_name} in "
         f"partition {store.partition_id}; {counted(partitions, 'partition')} of "
-        f"{len({one.partition_id for one in depths})} "
+        f"{len({depth.partition_id for depth in depths})} "
         f"{'has' if partitions == 1 else 'have'} {thresholds.replay_deltas:,} or more",
         REPLAY_DEPTH.to_do,
         operator_id,
@@ -188,7 +188,9 @@ def judge_placement(
     total = sum(partitions.values(), MisplacedKeys())
     if not total.misplaced:
         return
-    where = sorted(place for place, one in partitions.items() if one.misplaced)
+    where = sorted(
+        path_text for path_text, partition_facts in partitions.items() if partition_facts.misplaced
+    )
     named = ", ".join(map(str, where[:PLACES_NAMED]))
     more = f" and {len(where) - PLACES_NAMED:,} more" if len(where) > PLACES_NAMED else ""
     yield Finding(

@@ -79,19 +79,19 @@ def judge_join(life: JoinLifetime, thresholds: Thresholds = DEFAULTS) -> Iterato
     for store, side in life.sides.items():
         if side.versions < thresholds.window_versions:
             continue
-        other = next((one for name, one in life.sides.items() if name != store), None)
+        opposite = next((one for name, one in life.sides.items() if name != store), None)
         if side.keeps_passed_rows:
-            copied = life.covered.get(store) and not (other and other.removed)
-            yield _copied(life, store, side) if copied else _never(life, store, side, other)
+            copied = life.covered.get(store) and not (opposite and opposite.removed)
+            yield _copied(life, store, side) if copied else _never(life, store, side, opposite)
     for store, check in life.checks.items():
         yield from _counters(life, store, check)
 
 
-def _never(life: JoinLifetime, store: str, side: Retention, other: Retention | None) -> Finding:
+def _never(life: JoinLifetime, store: str, side: Retention, opposite: Retention | None) -> Finding:
     beside = ""
-    if other is not None and other.removed:
-        beside = f"; the other side removed {counted(other.removed, 'row')}"
-    both = other is not None and other.keeps_passed_rows
+    if opposite is not None and opposite.removed:
+        beside = f"; the other side removed {counted(opposite.removed, 'row')}"
+    both = opposite is not None and opposite.keeps_passed_rows
     return Finding(
         JOIN_SIDE,
         Certainty.INFERRED,
@@ -145,8 +145,8 @@ def _side(store: str) -> str:
 
 
 def _counters(life: JoinLifetime, store: str, check: JoinCheck) -> Iterator[Finding]:
-    found = {name: getattr(check, name) for name in _WRONG}
-    words = [f"{counted(rows, *_WRONG[name])}" for name, rows in found.items() if rows]
+    counters = {name: getattr(check, name) for name in _WRONG}
+    words = [f"{counted(rows, *_WRONG[name])}" for name, rows in counters.items() if rows]
     if not words:
         return
     yield Finding(

@@ -53,23 +53,25 @@ def judge(
         heap_bytes: estimate of what the retained versions take, where there is a limit for it.
     """
     broken = judge_integrity(checkpoint, version, facts, problems, thresholds)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for operator in checkpoint.operators:
-        found += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
+        findings += judge_format(operator.operator_id, _formats(checkpoint, version, operator))
         for life in store_lifetimes(checkpoint, operator, version, facts):
-            found += judge_life(life, thresholds)
+            findings += judge_life(life, thresholds)
         for variable in variable_lives(operator, version, facts):
-            found += judge_variable(variable, thresholds)
+            findings += judge_variable(variable, thresholds)
         if operator.name in JOIN:
-            found += judge_join(join_lifetime(checkpoint, operator, version, facts), thresholds)
-        found += judge_replay(
+            findings += judge_join(join_lifetime(checkpoint, operator, version, facts), thresholds)
+        findings += judge_replay(
             operator.operator_id, _depths(checkpoint, operator, version), thresholds
         )
-    found += _watermark(checkpoint, version, facts, thresholds)
+    findings += _watermark(checkpoint, version, facts, thresholds)
     for costs in _costs(checkpoint, version, facts):
-        found += judge_costs(costs, thresholds)
-    found += judge_heap(heap_bytes, thresholds)
-    reported = (one for one in found if thresholds.reports(one.kind.id, one.rows))
+        findings += judge_costs(costs, thresholds)
+    findings += judge_heap(heap_bytes, thresholds)
+    reported = (
+        finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
+    )
     return _gravest_first([*broken, *reported])
 
 
@@ -89,27 +91,31 @@ def judge_integrity(
         problems: what is wrong by the listing and by the files.
         thresholds: from which numbers on something is a finding.
     """
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for operator in checkpoint.operators:
         depths = _depths(checkpoint, operator, version)
-        found += judge_replay(operator.operator_id, depths, thresholds)
+        findings += judge_replay(operator.operator_id, depths, thresholds)
     for name, places in _placements(facts).items():
-        found += judge_placement(name.operator_id, name.store_name, places)
-    reported = [one for one in found if thresholds.reports(one.kind.id, one.rows)]
+        findings += judge_placement(name.operator_id, name.store_name, places)
+    reported = [
+        finding for finding in findings if thresholds.reports(finding.kind.id, finding.rows)
+    ]
     newest = version == checkpoint.newest_version
     restart = restart_of(checkpoint, problems) if newest else None
     return _gravest_first([*judge_problems(problems, thresholds, restart), *reported])
 
 
-def _gravest_first(found: Iterable[Finding]) -> tuple[Finding, ...]:
-    return tuple(sorted(found, key=lambda one: (-one.severity, one.kind.id)))
+def _gravest_first(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    return tuple(sorted(findings, key=lambda finding: (-finding.severity, finding.kind.id)))
 
 
 def _placements(facts: Facts) -> dict[StoreName, dict[int, MisplacedKeys]]:
-    found: dict[StoreName, dict[int, MisplacedKeys]] = {}
-    for one in facts.of(MisplacedKeys):
-        found.setdefault(one.store.name, {})[one.store.partition_id] = one.fact
-    return found
+    placements: dict[StoreName, dict[int, MisplacedKeys]] = {}
+    for observation in facts.of(MisplacedKeys):
+        placements.setdefault(observation.store.name, {})[observation.store.partition_id] = (
+            observation.fact
+        )
+    return placements
 
 
 def _watermark(
@@ -128,20 +134,20 @@ def _watermark(
 
 def _depths(checkpoint: Checkpoint, operator: Operator, version: int) -> dict[StoreId, int]:
     """Deltas that each store has to replay to load the version; those that can."""
-    found: dict[StoreId, int] = {}
+    depths: dict[StoreId, int] = {}
     for layout in operator.layout.folders:
         with suppress(MissingVersionError):
             chain = chain_for(checkpoint.store_files[layout.directory], version)
-            found[layout.store] = len(chain.deltas)
-    return found
+            depths[layout.store] = len(chain.deltas)
+    return depths
 
 
 def _costs(checkpoint: Checkpoint, version: int, facts: Facts) -> Iterator[StoreCosts]:
     operators = {operator.operator_id: operator for operator in checkpoint.operators}
     partitions: dict[StoreName, dict[int, VersionFacts]] = {}
-    for (store, of_version), one in facts.versions.items():
+    for (store, of_version), version_facts in facts.versions.items():
         if of_version == version:
-            partitions.setdefault(store.name, {})[store.partition_id] = one
+            partitions.setdefault(store.name, {})[store.partition_id] = version_facts
     for name, versions in facts.by_store().items():
         operator = operators[name.operator_id]
         yield StoreCosts(

@@ -74,26 +74,26 @@ class Place:
     row_kind: RowKind = RowKind.ROW
 
 
-def judge_leftovers(place: Place, leftovers: Sequence[LeftoverTotal]) -> Iterator[Finding]:
+def judge_leftovers(subject: Place, leftovers: Sequence[LeftoverTotal]) -> Iterator[Finding]:
     """A finding for each class and certainty that there is."""
     for total in leftovers:
         if total.rows and total.certainty is not Certainty.UNDECIDED:
             yield Finding(
-                _KINDS[place.row_kind] if total.kind in PAST else TIMEOUT_KEPT,
+                _KINDS[subject.row_kind] if total.kind in PAST else TIMEOUT_KEPT,
                 total.certainty,
-                _evidence(place, total),
-                _advice(place, total),
-                place.operator_id,
-                place.store_name,
+                _evidence(subject, total),
+                _advice(subject, total),
+                subject.operator_id,
+                subject.store_name,
                 total.rows,
                 total.bytes,
-                _WORDS_OF.get(place.row_kind, _cause)(total),
+                _WORDS_OF.get(subject.row_kind, _cause)(total),
                 _severity(total),
             )
 
 
 def judge_undecided(
-    place: Place,
+    subject: Place,
     leftovers: Sequence[LeftoverTotal],
     *,
     said: bool,
@@ -102,33 +102,33 @@ def judge_undecided(
     """Keys that may be stuck; one that has a new timer is judged again when that runs out.
 
     Args:
-        place: where they are.
+        subject: where they are.
         leftovers: of the store.
         said: that keys without a timer since before the window can never expire is a finding.
         provable: keys that naming a clock of the timers would prove to be left.
     """
-    found = [
+    result = [
         total
         for total in leftovers
         if total.certainty is Certainty.UNDECIDED
         and not (said and total.before_window)
         and not (total.kind is LeftoverClass.REARMED and not total.by_change.get("untouched"))
     ]
-    rows = sum(total.rows for total in found)
+    rows = sum(total.rows for total in result)
     if rows:
-        reasons = "; ".join(sorted({total.reason for total in found}))
-        timers = place.row_kind is RowKind.TIMER
-        what = counted(rows, "timer" if timers else "key")
+        reasons = "; ".join(sorted({total.reason for total in result}))
+        timers = subject.row_kind is RowKind.TIMER
+        text = counted(rows, "timer" if timers else "key")
         yield Finding(
             UNDECIDED,
             Certainty.UNDECIDED,
-            f"{what}: {reasons}",
+            f"{text}: {reasons}",
             f"{_by_option(provable)}{UNDECIDED.to_do}",
-            place.operator_id,
-            place.store_name,
+            subject.operator_id,
+            subject.store_name,
             rows,
-            sum(total.bytes for total in found),
-            _undecided_cause(what, found, timers=timers),
+            sum(total.bytes for total in result),
+            _undecided_cause(text, result, timers=timers),
         )
 
 
@@ -142,16 +142,16 @@ def _by_option(provable: Mapping[TimeoutKind, int]) -> str:
     return "".join(options)
 
 
-def _undecided_cause(what: str, found: Sequence[LeftoverTotal], *, timers: bool) -> str:
+def _undecided_cause(text: str, totals: Sequence[LeftoverTotal], *, timers: bool) -> str:
     if timers:
-        they = "it fires" if what.startswith("1 ") else "they fire"
-        return f"The time of {what} has come, and the next batch will show whether {they}."
-    if all(total.kind is LeftoverClass.PAST_WATERMARK for total in found):
+        they = "it fires" if text.startswith("1 ") else "they fire"
+        return f"The time of {text} has come, and the next batch will show whether {they}."
+    if all(total.kind is LeftoverClass.PAST_WATERMARK for total in totals):
         return (
-            f"The watermark of the query has passed {what}, and the files do not show whether it "
+            f"The watermark of the query has passed {text}, and the files do not show whether it "
             "reaches the operator."
         )
-    return f"The files do not show whether a timeout left {what} behind."
+    return f"The files do not show whether a timeout left {text} behind."
 
 
 def _severity(total: LeftoverTotal) -> Severity:
@@ -164,13 +164,13 @@ def _severity(total: LeftoverTotal) -> Severity:
     return Severity.ERROR if total.certainty is Certainty.PROVEN else Severity.WARNING
 
 
-def _advice(place: Place, total: LeftoverTotal) -> str:
+def _advice(subject: Place, total: LeftoverTotal) -> str:
     if total.kind is LeftoverClass.REARMED:
         return (
             "where a key has had its last timeout, call state.remove() in place of setting "
             "another; if a timer that comes again and again is meant, nothing has to be done"
         )
-    return place.advice or "inspector leftovers lists the keys"
+    return subject.advice or "inspector leftovers lists the keys"
 
 
 def _cause(total: LeftoverTotal) -> str:
@@ -209,26 +209,26 @@ def _ttl_cause(total: LeftoverTotal) -> str:
 
 
 def _timer_cause(total: LeftoverTotal) -> str:
-    one = total.rows == 1
+    is_single = total.rows == 1
     return (
         f"The time of {counted(total.rows, 'timer')} has come, and "
-        f"{'it was' if one else 'they were'} neither fired nor deleted."
+        f"{'it was' if is_single else 'they were'} neither fired nor deleted."
     )
 
 
-def _evidence(place: Place, total: LeftoverTotal) -> str:
-    what = _NOUNS[place.row_kind] if total.kind in PAST else "key"
-    return f"{counted(total.rows, what)}: {_said(total)}{_details(total)}; {_since(total)}"
+def _evidence(subject: Place, total: LeftoverTotal) -> str:
+    text = _NOUNS[subject.row_kind] if total.kind in PAST else "key"
+    return f"{counted(total.rows, text)}: {_said(total)}{_details(total)}; {_since(total)}"
 
 
 def _said(total: LeftoverTotal) -> str:
-    one = total.rows == 1
+    is_single = total.rows == 1
     if total.before_window:
         return (
             "without a timeout, so that only new data can call the function for "
-            f"{'it' if one else 'them'}"
+            f"{'it' if is_single else 'them'}"
         )
-    return _WORDS[total.kind][0 if one else 1]
+    return _WORDS[total.kind][0 if is_single else 1]
 
 
 def _since(total: LeftoverTotal) -> str:

@@ -88,10 +88,10 @@ def judge(life: StoreLifetime, thresholds: Thresholds = DEFAULTS) -> Iterator[Fi
     yield from never_armed
     # What helps where no rule is known is beside the point for rows that one was found for.
     advice = life.rule.advice if life.rule.expiry is not None else ""
-    place = Place(life.operator_id, life.store_name, advice, life.rule.row_kind)
-    yield from judge_leftovers(place, life.leftovers)
+    subject = Place(life.operator_id, life.store_name, advice, life.rule.row_kind)
+    yield from judge_leftovers(subject, life.leftovers)
     undecided = judge_undecided(
-        place, life.leftovers, said=bool(never_armed), provable=life.provable
+        subject, life.leftovers, said=bool(never_armed), provable=life.provable
     )
     either = _stay_either_way(life, thresholds)
     yield from (_warning(life, found) if either else found for found in undecided)
@@ -143,13 +143,13 @@ def _stay_either_way(life: StoreLifetime, thresholds: Thresholds) -> bool:
     )
 
 
-def _warning(life: StoreLifetime, found: Finding) -> Finding:
+def _warning(life: StoreLifetime, finding: Finding) -> Finding:
     keys = counted(life.newest.rows, "key")
     them = "it" if life.newest.rows == 1 else "them"
     return replace(
-        found,
+        finding,
         severity=Severity.WARNING,
-        evidence=f"{found.evidence}; by processing time they are left behind, and by event time "
+        evidence=f"{finding.evidence}; by processing time they are left behind, and by event time "
         f"none can expire, as the judged batch has no watermark after "
         f"{counted(life.data_batches, 'batch', 'batches')} with data",
         cause=f"The store holds {keys}, and no timeout removes {them}, whether the timeouts follow "
@@ -264,9 +264,9 @@ def _never_armed(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Findin
 def _grows(life: StoreLifetime, thresholds: Thresholds) -> Iterator[Finding]:
     """Rows that only become more, where no rule that is known could tell whether they should."""
     rule = life.rule
-    known = rule.expiry is not None or rule.never is not None or rule.event_time is not None
+    is_known = rule.expiry is not None or rule.never is not None or rule.event_time is not None
     grown = life.newest.rows - life.first.rows
-    if known or rule.needs_none or life.removals or grown <= 0:
+    if is_known or rule.needs_none or life.removals or grown <= 0:
         return
     if life.window < thresholds.window_versions:
         return

@@ -36,17 +36,17 @@ def store_lifetimes(
     for store, rule in operator.rules.items():
         name = StoreName(operator.operator_id, store)
         versions = merged.get(name, {})
-        known = [one for one in versions.values() if not one.rebased]
+        result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
         yield StoreLifetime(
             operator_id=operator.operator_id,
             operator_name=operator.name,
             store_name=store,
             rule=rule,
             newest=versions.get(version, VersionFacts()),
-            removals=sum(one.removed_rows for one in known),
-            puts=sum(one.puts for one in known),
-            inserts=sum(one.inserts for one in known),
-            window=len(known),
+            removals=sum(one.removed_rows for one in result),
+            puts=sum(one.puts for one in result),
+            inserts=sum(one.inserts for one in result),
+            window=len(result),
             leftovers=_totals(facts, name),
             provable=facts.provable(name),
             watermark_ms=None if clock is None else _watermark(clock),
@@ -141,7 +141,7 @@ def retention(
     versions: dict[int, VersionFacts],
 ) -> Retention:
     """How far behind the watermark the rows of one side reached."""
-    known = [one for one in versions.values() if not one.rebased]
+    result = [version_facts for version_facts in versions.values() if not version_facts.rebased]
     watermarks: dict[int, int] = {}
     behind: dict[int, int] = {}
     for at, oldest in facts.retention.get(name, {}).items():
@@ -152,10 +152,10 @@ def retention(
     return Retention(
         behind,
         watermarks,
-        sum(one.removed_rows for one in known),
+        sum(one.removed_rows for one in result),
         versions.get(version, VersionFacts()),
         _first(versions),
-        len(known),
+        len(result),
     )
 
 
@@ -188,7 +188,7 @@ class NewestTime(NamedTuple):
 
 def newest_times(checkpoint: Checkpoint, facts: Facts) -> list[NewestTime]:
     """The newest time in each store whose rows go by the watermark, or may."""
-    found: list[NewestTime] = []
+    result: list[NewestTime] = []
     for operator in checkpoint.operators:
         for store, rule in operator.rules.items():
             field = rule.expiry or rule.event_time
@@ -196,8 +196,8 @@ def newest_times(checkpoint: Checkpoint, facts: Facts) -> list[NewestTime]:
             if field is None or field.clock is not Clock.WATERMARK or ages is None:
                 continue
             if ages.newest_ms is not None:
-                found.append(NewestTime(ages.newest_ms, _what(field.name)))
-    return found
+                result.append(NewestTime(ages.newest_ms, _what(field.name)))
+    return result
 
 
 def _what(field_name: str) -> str:
@@ -216,19 +216,24 @@ def _first(versions: dict[int, VersionFacts]) -> VersionFacts:
 def _calls(facts: Facts, name: StoreName) -> TimerCalls | None:
     usual = facts.resolution.usual_clock(name)
     kinds = (usual,) if usual else tuple(TimeoutKind)
-    found = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
-    return found[0] if found else None
+    calls = [facts.calls[name, kind] for kind in kinds if (name, kind) in facts.calls]
+    return calls[0] if calls else None
 
 
 def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
     merged: dict[tuple[str, str, bool, str], list[LeftoverCount]] = {}
-    for one in (*facts.totals, *facts.undecided_totals):
-        if one.store.name == name:
-            found = one.fact
+    for total in (*facts.totals, *facts.undecided_totals):
+        if total.store.name == name:
+            count = total.fact
             # Undecided keys are counted apart by what leaves them so.
-            why = found.reason or "" if found.certainty is Certainty.UNDECIDED else ""
-            judged = (found.leftover_class.value, found.certainty.value, found.before_window, why)
-            merged.setdefault(judged, []).append(found)
+            why = count.reason or "" if count.certainty is Certainty.UNDECIDED else ""
+            judged = (
+                count.leftover_class.value,
+                count.certainty.value,
+                count.before_window,
+                why,
+            )
+            merged.setdefault(judged, []).append(count)
     return tuple(
         LeftoverTotal(
             of_class[0].leftover_class,
@@ -246,16 +251,16 @@ def _totals(facts: Facts, name: StoreName) -> tuple[LeftoverTotal, ...]:
     )
 
 
-def _first_timeout(found: list[LeftoverCount]) -> int | None:
+def _first_timeout(counts: list[LeftoverCount]) -> int | None:
     """Version of the first timeout of the runs of some leftovers; None if one is not known."""
-    firsts = [one.first_expired_version for one in found]
-    known = [first for first in firsts if first is not None]
-    return min(known) if known and len(known) == len(firsts) else None
+    firsts = [count.first_expired_version for count in counts]
+    first_timeout = [first for first in firsts if first is not None]
+    return min(first_timeout) if first_timeout and len(first_timeout) == len(firsts) else None
 
 
-def _by_change(found: list[LeftoverCount]) -> dict[str, int]:
+def _by_change(counts: list[LeftoverCount]) -> dict[str, int]:
     return {
-        "untouched": sum(one.untouched or 0 for one in found),
-        "changed": sum(one.changed or 0 for one in found),
-        "empty": sum(one.empty or 0 for one in found),
+        "untouched": sum(count.untouched or 0 for count in counts),
+        "changed": sum(count.changed or 0 for count in counts),
+        "empty": sum(count.empty or 0 for count in counts),
     }

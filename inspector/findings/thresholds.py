@@ -94,7 +94,7 @@ class Thresholds:
         Raises:
             ValueError: no threshold is called so, or the value is no number for it.
         """
-        found: dict[str, Any] = {}
+        result: dict[str, Any] = {}
         ids: dict[str, int] = {}
         numbers = {f.name: f for f in fields(cls) if f.name != "at_least"}
         for name, value in given.items():
@@ -107,10 +107,10 @@ class Thresholds:
                     "and the ids of findings (SS202=100: reported from 100 rows on)"
                 )
             elif isinstance(numbers[name].default, float):
-                found[name] = _amount(name, value, amount)
+                result[name] = _amount(name, value, amount)
             else:
-                found[name] = int(_whole(name, value, amount))
-        return cls(**found, at_least=ids)
+                result[name] = int(_whole(name, value, amount))
+        return cls(**result, at_least=ids)
 
     def reports(self, id_: str, count: int | None) -> bool:
         """Whether a finding about so many rows, or occurrences, is to be reported.

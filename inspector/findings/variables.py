@@ -102,22 +102,24 @@ def _left_behind(life: VariableLife, variable: str) -> Finding:
     )
 
 
-def _growing(life: VariableLife, found: EntriesPerKey, thresholds: Thresholds) -> Iterator[Finding]:
-    keys = found.growing_from(thresholds.entries_per_key)
-    if not keys or (found.versions or 0) < thresholds.window_versions:
+def _growing(
+    life: VariableLife, entries: EntriesPerKey, thresholds: Thresholds
+) -> Iterator[Finding]:
+    keys = entries.growing_from(thresholds.entries_per_key)
+    if not keys or (entries.versions or 0) < thresholds.window_versions:
         return
-    what = life.family.value
+    text = life.family.value
     yield Finding(
         GROWING_ENTRIES,
         Certainty.INFERRED,
         f"{counted(keys, 'key')} with {thresholds.entries_per_key:,} entries or more, to which "
-        f"entries were added in {counted(found.versions or 0, 'version')} and of which none was "
-        f"removed; the most that a key has are {found.most:,}",
+        f"entries were added in {counted(entries.versions or 0, 'version')} and of which none was "
+        f"removed; the most that a key has are {entries.most:,}",
         GROWING_ENTRIES.to_do,
         life.operator_id,
         life.store_name,
         keys,
         None,
-        f"The {what} of {'a key' if keys == 1 else f'{keys:,} keys'} in {life.store_name!r} only "
-        f"grows, up to {counted(found.most, 'entry', 'entries')}.",
+        f"The {text} of {'a key' if keys == 1 else f'{keys:,} keys'} in {life.store_name!r} only "
+        f"grows, up to {counted(entries.most, 'entry', 'entries')}.",
     )

@@ -151,22 +151,22 @@ def _standing(flat: Flat, sources: Sources) -> tuple[list[Standing], list[Moving
         return [], []
     standing: list[Standing] = []
     moving: list[Moving] = []
-    for place, source in enumerate(sources[flat.last.batch_id]):
-        seen = [one[place] for batch in batches if place < len(one := sources[batch])]
+    for position, source in enumerate(sources[flat.last.batch_id]):
+        seen = [one[position] for batch in batches if position < len(one := sources[batch])]
         if len(seen) < len(batches) or any(one.name != source.name for one in seen):
             continue
         if any(one.moved for one in seen):
             moving.append(Moving(source.called, seen[0].offset, source.offset))
         elif all(one.moved is False for one in seen):
-            since = _since(place, source, flat.first.batch_id, sources)
+            since = _since(position, source, flat.first.batch_id, sources)
             standing.append(Standing(source.called, source.offset, since))
     return standing, moving
 
 
-def _since(place: int, source: SourceOffset, batch: int, sources: Sources) -> int:
+def _since(position: int, source: SourceOffset, batch: int, sources: Sources) -> int:
     """The first batch that read up to where the source stands, going back from ``batch``."""
-    while batch in sources and place < len(sources[batch]):
-        here = sources[batch][place]
+    while batch in sources and position < len(sources[batch]):
+        here = sources[batch][position]
         if here.name != source.name or here.moved is not False or batch - 1 not in sources:
             break
         batch -= 1

@@ -52,8 +52,8 @@ class Facts:
     def __init__(self, observed: Iterable[Observed[Any]] = ()) -> None:
         self._observed: dict[type[Fact], list[Observed[Any]]] = {}
         self._merged: dict[type[Fact], dict[StoreName, dict[Hashable, Any]]] = {}
-        for one in observed:
-            self._observed.setdefault(type(one.fact), []).append(one)
+        for observation in observed:
+            self._observed.setdefault(type(observation.fact), []).append(observation)
 
     # -- of any type ------------------------------------------------------------------------------
 
@@ -65,9 +65,11 @@ class Facts:
         """The facts of a type that add, over all partitions: by store and merge key."""
         if kind not in self._merged:
             parts: dict[StoreName, dict[Hashable, list[FactT]]] = {}
-            for one in self.of(kind):
-                key = one.fact.merge_key(one.version)
-                parts.setdefault(one.store.name, {}).setdefault(key, []).append(one.fact)
+            for observation in self.of(kind):
+                key = observation.fact.merge_key(observation.version)
+                parts.setdefault(observation.store.name, {}).setdefault(key, []).append(
+                    observation.fact
+                )
             self._merged[kind] = {
                 name: {key: sum_of(facts) for key, facts in by_key.items()}
                 for name, by_key in parts.items()
@@ -84,12 +86,18 @@ class Facts:
     @cached_property
     def versions(self) -> dict[tuple[StoreId, int], VersionFacts]:
         """Facts of each store at each version that could be made."""
-        return {(one.store, one.version): one.fact for one in self.of(VersionFacts)}
+        return {
+            (observation.store, observation.version): observation.fact
+            for observation in self.of(VersionFacts)
+        }
 
     @cached_property
     def prefixes(self) -> dict[tuple[StoreId, int], PrefixFacts]:
         """Of each session window's store at each version."""
-        return {(one.store, one.version): one.fact for one in self.of(PrefixFacts)}
+        return {
+            (observation.store, observation.version): observation.fact
+            for observation in self.of(PrefixFacts)
+        }
 
     def stores(self) -> list[StoreName]:
         """Every store with a version, sorted."""
@@ -99,8 +107,12 @@ class Facts:
         """Facts summed over partitions: store -> version -> facts."""
         if version is None:
             return self._merged_versions
-        found = {name: of.get(version) for name, of in self._merged_versions.items()}
-        return {name: {version: one} for name, one in found.items() if one is not None}
+        by_store = {name: of.get(version) for name, of in self._merged_versions.items()}
+        return {
+            name: {version: observation}
+            for name, observation in by_store.items()
+            if observation is not None
+        }
 
     @cached_property
     def _merged_versions(self) -> dict[StoreName, dict[int, VersionFacts]]:
@@ -120,8 +132,10 @@ class Facts:
     @cached_property
     def problems(self) -> list[Problem]:
         """What could not be read, in order of its place."""
-        found = (one.fact.problem(one.store) for one in self.of(ReadProblem))
-        return sorted(found, key=_problem_order)
+        problems = (
+            observation.fact.problem(observation.store) for observation in self.of(ReadProblem)
+        )
+        return sorted(problems, key=_problem_order)
 
     # -- joins ------------------------------------------------------------------------------------
 
@@ -130,9 +144,9 @@ class Facts:
         """Oldest event time of the rows of each join side by version, in ms."""
         return {
             name: {
-                version: one.oldest_ms
-                for version, one in versions.items()
-                if one.oldest_ms is not None
+                version: version_facts.oldest_ms
+                for version, version_facts in versions.items()
+                if version_facts.oldest_ms is not None
             }
             for name, versions in self.merged(OldestEventTime).items()
         }
@@ -161,7 +175,7 @@ class Facts:
     def resolution(self) -> Resolution:
         """Which clock the timers of each group state followed, by all partitions together."""
         against = {
-            name: {version: one.against for version, one in by_version.items()}
+            name: {version: observation.against for version, observation in by_version.items()}
             for name, by_version in self.merged(ClockEvidence).items()
         }
         kinds = {kind for _, kind in self.calls}
@@ -182,69 +196,73 @@ class Facts:
     @cached_property
     def leftovers(self) -> list[Observed[Leftover]]:
         """The listed leftover keys, in :func:`leftover_order`."""
-        return [one for one in self._leftovers if not _is_open(one)]
+        return [leftover for leftover in self._leftovers if not _is_open(leftover)]
 
     @cached_property
     def undecided(self) -> list[Observed[Leftover]]:
         """The same of keys that may be leftovers or not: the bytes allow both."""
-        return [one for one in self._leftovers if _is_open(one)]
+        return [leftover for leftover in self._leftovers if _is_open(leftover)]
 
     @cached_property
     def totals(self) -> list[Observed[LeftoverCount]]:
         """How many leftovers of each judgement there are, listed or not, store by store."""
-        return [one for one in self._counts if not _is_open(one)]
+        return [observation for observation in self._counts if not _is_open(observation)]
 
     @cached_property
     def undecided_totals(self) -> list[Observed[LeftoverCount]]:
         """The same of keys that may be leftovers or not."""
-        return [one for one in self._counts if _is_open(one)]
+        return [observation for observation in self._counts if _is_open(observation)]
 
     def provable(self, name: StoreName) -> dict[TimeoutKind, int]:
         """How many more keys of a store are proven to be left if the user names its timers' clock.
 
         A clock that a batch contradicts is not named. By any other whatever is proven stays so.
         """
-        if all(one.store.name != name for one in self.undecided_totals):
+        if all(total.store.name != name for total in self.undecided_totals):
             return {}
-        found = {}
+        provable = {}
         for kind in TimeoutKind:
             if self.resolution.may_name(name, kind):
                 named = replace(self.resolution, user_clock=kind).resolved(self.of(LeftoverCount))
-                found[kind] = _stuck(named, name) - _stuck(self.totals, name)
-        return {kind: keys for kind, keys in found.items() if keys}
+                provable[kind] = _stuck(named, name) - _stuck(self.totals, name)
+        return {kind: keys for kind, keys in provable.items() if keys}
 
     @cached_property
     def leftover_ages(self) -> list[Observed[LeftoverAge]]:
         """How many leftovers of each judgement expired at each version."""
-        return [one for one in self._resolved(LeftoverAge) if not _is_open(one)]
+        return [
+            observation for observation in self._resolved(LeftoverAge) if not _is_open(observation)
+        ]
 
 
-def _is_open(one: Observed[LeftoverT]) -> bool:
-    return one.fact.certainty is Certainty.UNDECIDED
+def _is_open(observation: Observed[LeftoverT]) -> bool:
+    return observation.fact.certainty is Certainty.UNDECIDED
 
 
 def _stuck(counts: Iterable[Observed[LeftoverCount]], name: StoreName) -> int:
     """Keys that are proven to be left; a timer that was set again may be what is meant."""
     return sum(
-        one.fact.rows
-        for one in counts
-        if one.store.name == name
-        and one.fact.certainty is Certainty.PROVEN
-        and one.fact.leftover_class is not LeftoverClass.REARMED
+        observation.fact.rows
+        for observation in counts
+        if observation.store.name == name
+        and observation.fact.certainty is Certainty.PROVEN
+        and observation.fact.leftover_class is not LeftoverClass.REARMED
     )
 
 
 def _problem_order(problem: Problem) -> tuple[Any, ...]:
-    place = (problem.store.operator_id, problem.store.partition_id) if problem.store else (-1, -1)
-    return (*place, problem.path or "", problem.offset or 0, problem.slug, problem.message)
+    position = (
+        (problem.store.operator_id, problem.store.partition_id) if problem.store else (-1, -1)
+    )
+    return (*position, problem.path or "", problem.offset or 0, problem.slug, problem.message)
 
 
-def leftover_order(one: Observed[Leftover]) -> tuple[Any, ...]:
+def leftover_order(observation: Observed[Leftover]) -> tuple[Any, ...]:
     """Oldest first, then largest; ties by place and key, so that every engine lists them alike."""
     return (
-        one.fact.expired_version,
-        -one.fact.row_bytes,
-        one.store.name,
-        one.store.partition_id,
-        one.fact.key,
+        observation.fact.expired_version,
+        -observation.fact.row_bytes,
+        observation.store.name,
+        observation.store.partition_id,
+        observation.fact.key,
     )

@@ -28,7 +28,7 @@ def times_with_watermark(
         votes: of each side over all partitions, by path.
         removed: rows of each side that went.
     """
-    found: dict[int, set[Path]] = {}
+    result: dict[int, set[Path]] = {}
     covered = {
         (store.operator_id, path)
         for store, by_path in votes.items()
@@ -41,8 +41,8 @@ def times_with_watermark(
             continue
         for path, one in by_path.items():
             if one.same and not one.other and (store.operator_id, path) not in covered:
-                found.setdefault(store.operator_id, set()).add(path)
-    return {operator: paths.pop() for operator, paths in found.items() if len(paths) == 1}
+                result.setdefault(store.operator_id, set()).add(path)
+    return {operator: paths.pop() for operator, paths in result.items() if len(paths) == 1}
 
 
 def covered_though_timed(votes: Mapping[Path, KeyTimeVotes]) -> int:
@@ -51,4 +51,4 @@ def covered_though_timed(votes: Mapping[Path, KeyTimeVotes]) -> int:
     Args:
         votes: of one side over all partitions.
     """
-    return max((one.covered for one in votes.values() if one.same and not one.other), default=0)
+    return max((vote.covered for vote in votes.values() if vote.same and not vote.other), default=0)

@@ -54,29 +54,36 @@ _LISTED = tuple(name for name in _GROUP if name not in ("clock_version", "by_eit
 
 
 def fold_ranges(
-    found: Iterable[Observed[Any]], split: Mapping[Place, Listed]
+    observations: Iterable[Observed[Any]], split: Mapping[Place, Listed]
 ) -> Iterator[Observed[Any]]:
     """Facts of tasks, some of which have a range of a partition's keys.
 
     Args:
-        found: all that the tasks observed, in any order.
+        observations: all that the tasks observed, in any order.
         split: the partitions of which there are ranges, and how many keys those list.
 
     Yields:
         The facts of other partitions as they come; then those of the ones that are split.
     """
     parts: list[Observed[Any]] = []
-    for one in found:
-        if (one.store.operator_id, one.store.partition_id) in split:
-            parts.append(one)
+    for observation in observations:
+        if (observation.store.operator_id, observation.store.partition_id) in split:
+            parts.append(observation)
         else:
-            yield one
+            yield observation
     held: dict[Hashable, list[Observed[Any]]] = {}
     clocks = _contradicted(parts)
-    for one in parts:
-        if not (isinstance(one.fact, JudgedLeftover) and _is_contradicted(one, clocks)):
-            key = (type(one.fact), one.store, one.version, _in_common(one))
-            held.setdefault(key, []).append(one)
+    for observation in parts:
+        if not (
+            isinstance(observation.fact, JudgedLeftover) and _is_contradicted(observation, clocks)
+        ):
+            key = (
+                type(observation.fact),
+                observation.store,
+                observation.version,
+                _in_common(observation),
+            )
+            held.setdefault(key, []).append(observation)
     for alike in held.values():
         store, version = alike[0].store, alike[0].version
         listed = split[store.operator_id, store.partition_id]
@@ -90,91 +97,97 @@ _Clocks = Mapping[tuple[StoreId, int], frozenset[TimeoutKind]]
 
 def _contradicted(parts: Iterable[Observed[Any]]) -> _Clocks:
     """What the records of all ranges together say against clocks."""
-    found: dict[tuple[StoreId, int], frozenset[TimeoutKind]] = {}
-    for one in parts:
-        if isinstance(one.fact, ClockEvidence):
-            key = one.store, one.version
-            found[key] = found.get(key, frozenset()) | one.fact.against
-    return found
+    contradicted: dict[tuple[StoreId, int], frozenset[TimeoutKind]] = {}
+    for part in parts:
+        if isinstance(part.fact, ClockEvidence):
+            key = part.store, part.version
+            contradicted[key] = contradicted.get(key, frozenset()) | part.fact.against
+    return contradicted
 
 
-def _is_contradicted(one: Observed[JudgedLeftover], clocks: _Clocks) -> bool:
+def _is_contradicted(observation: Observed[JudgedLeftover], clocks: _Clocks) -> bool:
     """Whether a leftover is one by a clock that another range contradicts.
 
     A pass over all keys does not report it (:mod:`inspector.facts.timed_out`).
     """
-    version, needs = one.fact.clock_version, one.fact.needs
+    version, needs = observation.fact.clock_version, observation.fact.needs
     if version is None or needs is Needs.BEFORE_WINDOW:
         return False
     # What stands by both clocks is found with the watermark.
-    return clocks.get((one.store, version)) == frozenset({one.fact.timeout_kind or EVENT})
+    return clocks.get((observation.store, version)) == frozenset(
+        {observation.fact.timeout_kind or EVENT}
+    )
 
 
-def _in_common(one: Observed[Any]) -> Hashable:
+def _in_common(observation: Observed[Any]) -> Hashable:
     """What facts of two ranges have in common of which one of the partition is made."""
-    found = one.fact
-    if isinstance(found, TopKey):
-        return found.by
-    if isinstance(found, Leftover):
-        return _named(found, _LISTED), found.group
-    if isinstance(found, LeftoverCount):
-        return _named(found, _GROUP), found.group
-    if isinstance(found, SnapshotDiffers):
-        return found.path
-    if isinstance(found, ReadProblem):
-        return found
-    if isinstance(found, RowsTimedInRange):
+    in_common = observation.fact
+    if isinstance(in_common, TopKey):
+        return in_common.by
+    if isinstance(in_common, Leftover):
+        return _named(in_common, _LISTED), in_common.group
+    if isinstance(in_common, LeftoverCount):
+        return _named(in_common, _GROUP), in_common.group
+    if isinstance(in_common, SnapshotDiffers):
+        return in_common.path
+    if isinstance(in_common, ReadProblem):
+        return in_common
+    if isinstance(in_common, RowsTimedInRange):
         return ""
-    key: Hashable = found.merge_key(one.version)
+    key: Hashable = in_common.merge_key(observation.version)
     return key
 
 
-def _named(found: Fact, names: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(getattr(found, name) for name in names)
+def _named(fact: Fact, names: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(getattr(fact, name) for name in names)
 
 
-def _of_partition(found: list[Any], store: StoreId, listed: Listed) -> Iterable[Fact]:
+def _of_partition(facts: list[Any], store: StoreId, listed: Listed) -> Iterable[Fact]:
     special: dict[type[Fact], Callable[[], Iterable[Fact]]] = {
-        TopKey: lambda: first_keys(found, listed.top),
-        Leftover: lambda: listed_of_ranges(found, listed.leftovers),
-        LeftoverCount: lambda: [reduce(_counts, found)],
-        SnapshotDiffers: lambda: [_problem(found, store)],
-        ReadProblem: lambda: found[:1],
-        RowsTimedInRange: lambda: [_timed(found)],
+        TopKey: lambda: first_keys(facts, listed.top),
+        Leftover: lambda: listed_of_ranges(facts, listed.leftovers),
+        LeftoverCount: lambda: [reduce(_counts, facts)],
+        SnapshotDiffers: lambda: [_problem(facts, store)],
+        ReadProblem: lambda: facts[:1],
+        RowsTimedInRange: lambda: [_timed(facts)],
     }
-    make = special.get(type(found[0]))
-    return make() if make is not None else [reduce(lambda one, other: one + other, found)]
+    make = special.get(type(facts[0]))
+    return make() if make is not None else [reduce(lambda one, other: one + other, facts)]
 
 
-def _problem(found: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
-    difference = reduce(lambda one, other: one + other, [one.difference for one in found])
-    path, version = found[0].path, found[0].file_version
+def _problem(differences: Sequence[SnapshotDiffers], store: StoreId) -> ReadProblem:
+    difference = reduce(lambda one, other: one + other, [one.difference for one in differences])
+    path, version = differences[0].path, differences[0].file_version
     problem = Problem(SNAPSHOT_DIFFERS, difference.text, path, None, store, version)
     return ReadProblem.observe(problem, store, version or 0).fact
 
 
-def _timed(found: Sequence[RowsTimedInRange]) -> RowsTimedByKey:
-    by_time = [sum(of_time) for of_time in zip(*(one.rows for one in found), strict=True)]
+def _timed(timed_rows: Sequence[RowsTimedInRange]) -> RowsTimedByKey:
+    by_time = [
+        sum(of_time) for of_time in zip(*(timed_row.rows for timed_row in timed_rows), strict=True)
+    ]
     return RowsTimedByKey(max(by_time, default=0))
 
 
-def _counts(one: LeftoverCount, other: LeftoverCount) -> LeftoverCount:
+def _counts(count: LeftoverCount, leftover: LeftoverCount) -> LeftoverCount:
     """The leftovers of two ranges of a partition's keys, of one group of one judgement."""
     names = ("rows", "key_bytes", "value_bytes", "untouched", "changed", "empty")
-    sums: dict[str, Any] = {name: _sum(getattr(one, name), getattr(other, name)) for name in names}
-    first = [each.first_expired_version for each in (one, other)]
-    known = [each for each in first if each is not None]
+    sums: dict[str, Any] = {
+        name: _sum(getattr(count, name), getattr(leftover, name)) for name in names
+    }
+    first = [each.first_expired_version for each in (count, leftover)]
+    known_versions = [each for each in first if each is not None]
     return replace(
-        one,
-        expired_version=min(one.expired_version, other.expired_version),
-        first_expired_version=min(known, default=None),
-        fired=max(one.fired, other.fired),
+        count,
+        expired_version=min(count.expired_version, leftover.expired_version),
+        first_expired_version=min(known_versions, default=None),
+        fired=max(count.fired, leftover.fired),
         **sums,
     )
 
 
-def _sum(one: int | None, other: int | None) -> int | None:
-    return None if one is None or other is None else one + other
+def _sum(one: int | None, second: int | None) -> int | None:
+    return None if one is None or second is None else one + second
 
 
 MANY = 20_000
@@ -206,12 +219,12 @@ def combining(version: int) -> Callable[[Iterable[pa.RecordBatch]], Iterator[pa.
 
 
 def _merge(
-    found: Iterable[Observed[Any]], merged: dict[Hashable, Observed[Any]], version: int
+    observations: Iterable[Observed[Any]], merged: dict[Hashable, Observed[Any]], version: int
 ) -> Iterator[Observed[Any]]:
     """Add facts to ``merged``; yields those that are not to be added."""
-    for one in found:
-        key = one.merge_key
-        if key is None or (one.fact.by_partition and one.version >= version - 1):
-            yield one
+    for observation in observations:
+        key = observation.merge_key
+        if key is None or (observation.fact.by_partition and observation.version >= version - 1):
+            yield observation
         else:
-            merged[key] = merged[key] + one if key in merged else one
+            merged[key] = merged[key] + observation if key in merged else observation

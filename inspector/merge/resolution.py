@@ -86,89 +86,93 @@ class Resolution(Message):
         after = min((at for at in of_store if at > version), default=None)
         return (of_store[at] for at in (before, after) if at is not None)
 
-    def resolved(self, found: Iterable[Observed[LeftoverT]]) -> Iterator[Observed[LeftoverT]]:
+    def resolved(
+        self, observations: Iterable[Observed[LeftoverT]]
+    ) -> Iterator[Observed[LeftoverT]]:
         """Facts about leftovers with the certainty that they have; without those that are none."""
-        for one in found:
-            fact = self.resolve(one.store.name, one.version, one.fact)
+        for observation in observations:
+            fact = self.resolve(observation.store.name, observation.version, observation.fact)
             if fact is not None:
-                yield Observed(one.store, one.version, fact)
+                yield Observed(observation.store, observation.version, fact)
 
-    def resolve(self, name: StoreName, version: int, found: LeftoverT) -> LeftoverT | None:
+    def resolve(self, name: StoreName, version: int, leftover: LeftoverT) -> LeftoverT | None:
         """A fact about leftovers with the certainty that it has; None if it is none.
 
         Args:
             name: the store.
             version: the judged one.
-            found: the fact as a partition observed it.
+            leftover: the fact as a partition observed it.
         """
-        if found.clock_version is None:
-            return found  # of an operator without timers
-        again_by = None if found.needs is None else _UNLESS.get(found.needs)
+        if leftover.clock_version is None:
+            return leftover  # of an operator without timers
+        again_by = None if leftover.needs is None else _UNLESS.get(leftover.needs)
         if again_by and self.clock_of(name, version).kind is not _OTHER[again_by]:
             return None
-        return self._by_clock(name, found, self.clock_of(name, found.clock_version))
+        return self._by_clock(name, leftover, self.clock_of(name, leftover.clock_version))
 
-    def _by_clock(self, name: StoreName, found: LeftoverT, clock: ClockOf) -> LeftoverT | None:
-        if found.timeout_kind is None:
-            return found if clock.kind is None else None
+    def _by_clock(self, name: StoreName, leftover: LeftoverT, clock: ClockOf) -> LeftoverT | None:
+        if leftover.timeout_kind is None:
+            return leftover if clock.kind is None else None
         if clock.kind is None:
-            return self._with_habits(name, self._unknown(found))
-        if clock.kind is not found.timeout_kind:
+            return self._with_habits(name, self._unknown(leftover))
+        if clock.kind is not leftover.timeout_kind:
             return None
-        by_neighbours = not clock.shown and not found.by_either_clock
-        if by_neighbours and found.certainty is Certainty.PROVEN:
+        by_neighbours = not clock.shown and not leftover.by_either_clock
+        if by_neighbours and leftover.certainty is Certainty.PROVEN:
             warns = INFERENCES["clock-of-neighbours"].warns
             certainty = Certainty.INFERRED if warns else Certainty.UNDECIDED
-            found = replace(found, certainty=certainty, reason=NEIGHBOURS)
-        return self._with_habits(name, self._cut(name, found, clock.kind))
+            leftover = replace(leftover, certainty=certainty, reason=NEIGHBOURS)
+        return self._with_habits(name, self._cut(name, leftover, clock.kind))
 
-    def _unknown(self, found: LeftoverT) -> LeftoverT | None:
+    def _unknown(self, leftover: LeftoverT) -> LeftoverT | None:
         """Of a batch whose clock is not known, what holds by either clock; else undecided."""
-        if found.by_either_clock:
-            proven = found.certainty is Certainty.PROVEN
-            if found.timeout_kind is not _EVENT or (found.ignored and proven):
+        if leftover.by_either_clock:
+            proven = leftover.certainty is Certainty.PROVEN
+            if leftover.timeout_kind is not _EVENT or (leftover.ignored and proven):
                 return None  # reported once, for that by what both clocks say
             # How long its timers had fired before hangs on the clock.
-            reason = found.reason or (BY_BOTH if proven else None)
-            return replace(found.with_last_timeout(), reason=reason)
-        reason = found.reason if found.reason == HELD_BACK else UNKNOWN_CLOCK
-        return replace(found, certainty=Certainty.UNDECIDED, reason=reason)
+            reason = leftover.reason or (BY_BOTH if proven else None)
+            return replace(leftover.with_last_timeout(), reason=reason)
+        reason = leftover.reason if leftover.reason == HELD_BACK else UNKNOWN_CLOCK
+        return replace(leftover, certainty=Certainty.UNDECIDED, reason=reason)
 
-    def _cut(self, name: StoreName, found: LeftoverT, kind: TimeoutKind) -> LeftoverT:
+    def _cut(self, name: StoreName, leftover: LeftoverT, kind: TimeoutKind) -> LeftoverT:
         """Without the batches of a run of timeouts that followed the other clock."""
-        first = found.run_start
-        last = (found.clock_version if found.ignored else None) or found.expired_version
+        first = leftover.run_start
+        last = (leftover.clock_version if leftover.ignored else None) or leftover.expired_version
         shown = {at: _left(kinds) for at, kinds in self.against.get(name, {}).items()}
-        other = _OTHER[kind]
-        if self.user_clock is None and other in shown.values():
-            found = found.with_mixed_clocks()
-        others = [at for at, one in shown.items() if at < last and one is other]
+        opposite = _OTHER[kind]
+        if self.user_clock is None and opposite in shown.values():
+            leftover = leftover.with_mixed_clocks()
+        others = [at for at, votes in shown.items() if at < last and votes is opposite]
         if not others or self.user_clock is not None:
-            return found
+            return leftover
         # Between the two nobody knows: what is said holds from the first batch that shows it.
-        ours = [at for at, one in shown.items() if at > max(others) and one not in (None, other)]
+        ours = [
+            at for at, votes in shown.items() if at > max(others) and votes not in (None, opposite)
+        ]
         begin = min(last, *ours) if ours else last
         if begin <= first:
-            return found
+            return leftover
         # Of a run with gaps it is not known which batches are left: the last one surely.
-        if found.run_length is not None and found.run_length < last - first + 1:
+        if leftover.run_length is not None and leftover.run_length < last - first + 1:
             begin = last
-        return found.with_run(begin, last - begin + 1)
+        return leftover.with_run(begin, last - begin + 1)
 
-    def _with_habits(self, name: StoreName, found: LeftoverT | None) -> LeftoverT | None:
-        if found is None or found.certainty is not Certainty.UNDECIDED:
-            return found
-        kind = self.usual_clock(name) or found.timeout_kind
-        need = None if found.needs is None else found.needs.value
+    def _with_habits(self, name: StoreName, leftover: LeftoverT | None) -> LeftoverT | None:
+        if leftover is None or leftover.certainty is not Certainty.UNDECIDED:
+            return leftover
+        kind = self.usual_clock(name) or leftover.timeout_kind
+        need = None if leftover.needs is None else leftover.needs.value
         if (name, kind, need) in self.habits and need and INFERENCES[need].warns:
-            return replace(found, certainty=Certainty.INFERRED)
-        other_call = (name, kind, found.leftover_class.value) in self.habits
-        return None if other_call and found.reason == AMONG_DATA else found
+            return replace(leftover, certainty=Certainty.INFERRED)
+        other_call = (name, kind, leftover.leftover_class.value) in self.habits
+        return None if other_call and leftover.reason == AMONG_DATA else leftover
 
 
-def reasons_of(found: Iterable[JudgedLeftover]) -> str | None:
+def reasons_of(leftovers: Iterable[JudgedLeftover]) -> str | None:
     """What some facts about leftovers rest on, in any order; None if they are plain proofs."""
-    return "; ".join(sorted({one.reason for one in found if one.reason})) or None
+    return "; ".join(sorted({leftover.reason for leftover in leftovers if leftover.reason})) or None
 
 
 def _left(against: frozenset[TimeoutKind]) -> TimeoutKind | None:
@@ -182,17 +186,17 @@ def habits_of(
     """The habits of the functions, by the calls of all partitions: :attr:`Resolution.habits`."""
     return frozenset(
         (name, kind, habit.value)
-        for (name, kind), found in calls.items()
-        for kept in (_always_arms(found) and _answers(found, found.timeout_kept),)
+        for (name, kind), call in calls.items()
+        for kept in (_always_arms(call) and _answers(call, call.timeout_kept),)
         for habit, holds in (
             (Needs.KEPT_BY_HABIT, kept),
             (Needs.BEFORE_WINDOW, kept),
             (
                 Needs.REARMED_BY_HABIT,
-                _always_changes(found) and _answers(found, found.timeout_rearmed),
+                _always_changes(call) and _answers(call, call.timeout_rearmed),
             ),
-            (LeftoverClass.KEPT_WITHOUT_TIMEOUT, _never(found, found.timeout_kept)),
-            (LeftoverClass.REARMED, _never(found, found.timeout_rearmed)),
+            (LeftoverClass.KEPT_WITHOUT_TIMEOUT, _never(call, call.timeout_kept)),
+            (LeftoverClass.REARMED, _never(call, call.timeout_rearmed)),
         )
         if holds
     )

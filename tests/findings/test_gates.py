@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from inspector.findings.gates import Passed, judged_gates, parse_gates
+from inspector.findings.gates import Passed, apply_gates, parse_gates
 
 
 def test_a_value_above_its_limit_exceeds_it_and_is_shown_first() -> None:
     gates = parse_gates({"state.rows": 10, "state.bytes": "1KiB", "heap.bytes": "1KiB"})
-    judged = judged_gates(gates, {"state.rows": 10, "state.bytes": 1025, "heap.bytes": None})
+    judged = apply_gates(gates, {"state.rows": 10, "state.bytes": 1025, "heap.bytes": None})
     assert [(gate.metric.name, gate.passed) for gate in judged] == [
         ("state.bytes", Passed.EXCEEDED),
         ("state.rows", Passed.PASSED),

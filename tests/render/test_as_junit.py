@@ -11,7 +11,7 @@ from junitparser import Error, Failure, JUnitXml, TestSuite
 from inspector.findings.baseline import Earlier, compare
 from inspector.findings.catalogue import CATALOGUE, SAME_VALUE
 from inspector.findings.finding import Severity
-from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.gates import apply_gates, parse_gates
 from inspector.model import Problem
 from inspector.render.as_junit import (
     MOST_PROBLEMS,
@@ -73,7 +73,7 @@ def test_what_could_not_be_read_is_an_error() -> None:
 
 
 def test_gates_and_metrics_of_the_baseline_are_cases() -> None:
-    gates = judged_gates(parse_gates({"state.rows": "1", "state.bytes": "9"}), {"state.rows": 2})
+    gates = apply_gates(parse_gates({"state.rows": "1", "state.bytes": "9"}), {"state.rows": 2})
     earlier = Earlier("/ck", None, 1, complete=True, metrics={"state.rows": 1}, findings={})
     comparison = compare((), {"state.rows": 2}, earlier)
     made = replace(judged(findings=()), gates=gates, comparison=comparison)

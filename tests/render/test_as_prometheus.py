@@ -7,7 +7,7 @@ from typing import Any
 from prometheus_client.parser import text_string_to_metric_families
 
 from inspector.findings.catalogue import CATALOGUE
-from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.gates import apply_gates, parse_gates
 from inspector.findings.metrics import METRICS
 from inspector.render.as_prometheus import (
     LABELS,
@@ -79,7 +79,7 @@ def test_a_checkpoint_that_failed_has_a_level() -> None:
 
 
 def test_gates_have_the_name_of_their_metric() -> None:
-    gates = judged_gates(parse_gates({"state.rows": "1", "state.bytes": "9KiB"}), VALUES)
+    gates = apply_gates(parse_gates({"state.rows": "1", "state.bytes": "9KiB"}), VALUES)
     text = prometheus_text([observed(made(gates=gates))])
     assert value(text, "spark_state_gate_exceeded", metric="state.rows") == 1
     assert value(text, "spark_state_gate_exceeded", metric="state.bytes") == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.gates import apply_gates, parse_gates
 from inspector.findings.verdict import TOO_SHORT, Level, StateGrowth, StateSize, Verdict
 from inspector.render.first_screen import Line, command_line, first_screen
 from inspector.render.report import Part, Report
@@ -250,6 +250,6 @@ def test_a_command_is_code_in_markdown(path: str, code: str) -> None:
 def test_limits_that_are_exceeded_are_said_of_a_healthy_one_too() -> None:
     limits = parse_gates({"state.rows": "1", "state.bytes": "9KiB"})
     values = {"state.rows": 3, "state.bytes": 10}
-    said = lines(healthy(), gates=judged_gates(limits, values))
+    said = lines(healthy(), gates=apply_gates(limits, values))
     assert said["gates"] == "1 of 2 limits is exceeded: state.rows is 3, above the limit of 1."
-    assert "gates" not in lines(healthy(), gates=judged_gates(limits, {"state.bytes": 10}))
+    assert "gates" not in lines(healthy(), gates=apply_gates(limits, {"state.bytes": 10}))

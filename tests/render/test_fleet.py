@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.gates import apply_gates, parse_gates
 from inspector.findings.verdict import Level, StateSize, Verdict
 from inspector.model import Problem
 from inspector.render.display import Display
@@ -53,7 +53,7 @@ def text(made: Form, found: Sequence[Member], gone: Sequence[str] = ()) -> str:
 
 
 def test_the_worst_is_first_then_what_fails_then_the_largest() -> None:
-    gates = judged_gates(parse_gates({"state.rows": "1"}), {"state.rows": 3})
+    gates = apply_gates(parse_gates({"state.rows": "1"}), {"state.rows": 3})
     made = form("json")
     found = members(
         made,

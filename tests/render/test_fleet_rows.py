@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inspector.findings.gates import judged_gates, parse_gates
+from inspector.findings.gates import apply_gates, parse_gates
 from inspector.findings.verdict import Level, Verdict
 from inspector.model import Problem
 from inspector.render.fleet_rows import JUDGED, failed_row, row_of
@@ -29,7 +29,7 @@ def test_an_audit_has_its_numbers_and_what_fails() -> None:
     assert set(row) == {column.name for column in JUDGED} - {"exit_code"}
     assert (row["level"], row["rows"], row["row_bytes"]) == ("ok", 3, 300)
     assert (row["gates_exceeded"], row["new_or_worse"], row["message"]) == (None, None, None)
-    gates = judged_gates(parse_gates({"state.rows": 1, "state.bytes": "1GiB"}), METRICS)
+    gates = apply_gates(parse_gates({"state.rows": 1, "state.bytes": "1GiB"}), METRICS)
     row, _ = row_of(replace(AUDIT, gates=gates))
     assert row["gates_exceeded"] == 1
     assert row["message"] == "state.rows is 3, above the limit of 1"

@@ -104,14 +104,14 @@ class Versions:
             number: of the facts of one version.
             changes: it is about what the version changed, which needs the version before too.
         """
-        found = self.by_store[store]
+        of_store = self.by_store[store]
         whole = self.whole[store]
         return [
             None
             if one is None or one.stores < whole[version] or (changes and one.rebased)
             else number(one)
             for version in self.versions
-            for one in (found.get(version),)
+            for one in (of_store.get(version),)
         ]
 
     def total(
@@ -123,12 +123,12 @@ class Versions:
 
     def series(self, number: Callable[[VersionFacts], int]) -> list[Series]:
         """The total, and each store where there are a few."""
-        found = [Series("all stores" if len(self.by_store) > 1 else "rows", self.total(number))]
+        series = [Series("all stores" if len(self.by_store) > 1 else "rows", self.total(number))]
         if 1 < len(self.by_store) <= MOST_STORES:
-            found += [
+            series += [
                 Series(self.names[store], self.of_store(store, number)) for store in self.by_store
             ]
-        return found
+        return series
 
 
 def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
@@ -138,8 +138,8 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
         versions: of all stores.
         batches: the table of ``timeline``, which has the heap.
     """
-    rows = versions.series(lambda one: one.rows)
-    of_rows = [Series("row bytes", versions.total(lambda one: one.row_bytes))]
+    rows = versions.series(lambda facts: facts.rows)
+    of_rows = [Series("row bytes", versions.total(lambda facts: facts.row_bytes))]
     heap = Series("heap of two versions", _heap(versions, batches), exact=False)
     lags = [
         None if now is None or mark is None else now - mark
@@ -167,13 +167,13 @@ def state_charts(versions: Versions, batches: Table) -> list[LineChart]:
 
 
 def _heap(versions: Versions, batches: Table) -> list[int | None]:
-    whole = versions.total(lambda one: one.rows)
-    found: dict[int, int] = {}
+    whole = versions.total(lambda facts: facts.rows)
+    heap: dict[int, int] = {}
     for row in batches.rows:
         if row["heap_bytes"] is not None:
-            found[row["version"]] = found.get(row["version"], 0) + row["heap_bytes"]
+            heap[row["version"]] = heap.get(row["version"], 0) + row["heap_bytes"]
     pairs = zip(versions.versions, whole, strict=True)
-    return [None if rows is None else found.get(version) for version, rows in pairs]
+    return [None if rows is None else heap.get(version) for version, rows in pairs]
 
 
 def churn_charts(versions: Versions) -> list[LineChart]:
@@ -183,14 +183,14 @@ def churn_charts(versions: Versions) -> list[LineChart]:
         return Series(name, versions.total(number, changes=True))
 
     churn = [
-        changed("inserts", lambda one: one.inserts),
-        changed("updates", lambda one: one.updates),
-        changed("puts of the same value", lambda one: one.same_value_puts),
-        changed("removals", lambda one: one.removals),
+        changed("inserts", lambda facts: facts.inserts),
+        changed("updates", lambda facts: facts.updates),
+        changed("puts of the same value", lambda facts: facts.same_value_puts),
+        changed("removals", lambda facts: facts.removals),
     ]
     shared = [
-        Series("row bytes", versions.total(lambda one: one.row_bytes)),
-        changed("shared", lambda one: one.shared_key_bytes + one.shared_value_bytes),
+        Series("row bytes", versions.total(lambda facts: facts.row_bytes)),
+        changed("shared", lambda facts: facts.shared_key_bytes + facts.shared_value_bytes),
     ]
     unknown = any(value is None for value in churn[0].values)
     about = "Of a version that comes from a snapshot it is not known." if unknown else ""
@@ -209,14 +209,14 @@ def treemap(judged: Judged) -> Treemap:
     names = store_labels(checkpoint)
     leaves = []
     measured = _fields(checkpoint, facts)
-    for (store, of_version), one in sorted(facts.versions.items()):
+    for (store, of_version), version_facts in sorted(facts.versions.items()):
         if of_version != judged.version:
             continue
         parts = measured.get(store)
-        if parts is None or sum(parts.values()) != one.row_bytes:
-            parts = {"key": one.key_bytes, "value": one.value_bytes}
-        place = (names[store.name], f"partition {store.partition_id}")
-        leaves += [Leaf((*place, field), amount) for field, amount in parts.items() if amount]
+        if parts is None or sum(parts.values()) != version_facts.row_bytes:
+            parts = {"key": version_facts.key_bytes, "value": version_facts.value_bytes}
+        position = (names[store.name], f"partition {store.partition_id}")
+        leaves += [Leaf((*position, field), amount) for field, amount in parts.items() if amount]
     return Treemap(
         "Row bytes by operator, partition and field",
         ("operator", "partition", "field"),
@@ -238,17 +238,17 @@ def _fields(checkpoint: Checkpoint, facts: Facts) -> dict[StoreId, dict[str, int
         for name, both in operator.schemas.items()
         for side, schema in ((RowPart.KEY, both.key), (RowPart.VALUE, widen_timeout(both.value)))
     }
-    found: dict[StoreId, dict[str, int]] = {}
-    for one in facts.of(FieldSizes):
-        sizes, side = one.fact.rows, one.fact.side
+    result: dict[StoreId, dict[str, int]] = {}
+    for observation in facts.of(FieldSizes):
+        sizes, side = observation.fact.rows, observation.fact.side
         if side is None or not sizes.rows:
             continue
-        parts = found.setdefault(one.store, {})
-        fields = unique_names(schemas[one.store.name, side].fields)
+        parts = result.setdefault(observation.store, {})
+        fields = unique_names(schemas[observation.store.name, side].fields)
         for name, of_field in zip(fields, sizes.fields, strict=True):
             parts[f"{side.value}.{name}"] = of_field.bytes
         parts[f"{side.value} {_OVERHEAD}"] = sizes.null_bit_bytes + sizes.other_bytes
-    return found
+    return result
 
 
 # --- leftovers -------------------------------------------------------------------------------

@@ -47,10 +47,10 @@ def _events(run: Run, oldest: Observed[Leftover]) -> Sequence[Mapping[str, Any]]
     narrowed = replace(run, options=replace(run.options, key=oldest.fact.key.hex(), where=()))
     tasks = [_only(task, oldest) for task in selected_tasks(narrowed) if _has(task, oldest)]
     subject = run.subject()  # the pass over the same files has reported its problems
-    found = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(
+    events = ChangeRows(run.checkpoint, Redact.NONE, raw=True).rows(
         change_batches(narrowed, tasks, bases=True), subject.problems
     )
-    return list(history_report(subject, list(found), raw=True).primary.rows)
+    return list(history_report(subject, list(events), raw=True).primary.rows)
 
 
 def _has(task: Task, oldest: Observed[Leftover]) -> bool:

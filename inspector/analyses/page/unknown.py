@@ -35,12 +35,14 @@ def unknown_here(judged: Judged) -> Iterator[str]:
     for operator in checkpoint.operators:
         for store in operator.layout.store_names:
             rule = operator.rules[store].by_key_time(facts.key_times.get(operator.operator_id))
-            place = f"operator {operator.operator_id} ({operator.name}), store {store}"
+            store_text = f"operator {operator.operator_id} ({operator.name}), store {store}"
             if rule.unknown is not None and not rule.needs_none:
-                yield f"By which rule the rows of {place} should go is unknown: {rule.unknown}."
+                yield (
+                    f"By which rule the rows of {store_text} should go is unknown: {rule.unknown}."
+                )
             if store not in operator.schemas:
                 yield (
-                    f"The schema of {place} is unknown, so its keys are not decoded: "
+                    f"The schema of {store_text} is unknown, so its keys are not decoded: "
                     "--key-schema and --value-schema take it."
                 )
     yield from (f"{note[:1].upper()}{note[1:]}." for note in notes(facts))

@@ -102,13 +102,13 @@ def proof_window(judged: Judged) -> dict[str, Any]:
     batch's clocks.
     """
     checkpoint = judged.checkpoint
-    known = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
-    if not known:
+    result = [ages.first_known - 1 for ages in judged.facts.sums(Ages).values()]
+    if not result:
         return {}
     logged = min(
         (batch for batch, c in checkpoint.logs.clocks.items() if c.timestamp_ms), default=0
     )
-    first = max(*known, logged) if len(known) > 1 else max(known[0], logged)
+    first = max(*result, logged) if len(result) > 1 else max(result[0], logged)
     clock = checkpoint.clock(first + 1)
     return {
         "proof_from_batch": first,
@@ -163,23 +163,23 @@ def leftover_ages(judged: Judged) -> Table:
     """Leftovers by class and by how long ago they expired."""
     version = judged.version
     groups: dict[tuple[Any, ...], list[LeftoverAge]] = {}
-    for one in judged.facts.leftover_ages:
-        expired = BEFORE if one.fact.before_window else one.fact.expired_version
-        place = (*one.store.name, one.fact.leftover_class.value)
+    for observation in judged.facts.leftover_ages:
+        expired = BEFORE if observation.fact.before_window else observation.fact.expired_version
+        group = (*observation.store.name, observation.fact.leftover_class.value)
         order = 10**18 if expired == BEFORE else version - expired
         bucket = next(i for i, (most, _) in enumerate(_BUCKETS) if order <= most)
-        groups.setdefault((*place, bucket, _bucket(version, expired)), []).append(one.fact)
+        groups.setdefault((*group, bucket, _bucket(version, expired)), []).append(observation.fact)
     return LeftoverAgeRow.table(
         "leftovers by when they expired, in batches before the judged one",
         [
             LeftoverAgeRow(
-                **store_ids(judged.checkpoint, place[:2]),
-                class_=place[2],
-                expired=place[4],
+                **store_ids(judged.checkpoint, position[:2]),
+                class_=position[2],
+                expired=position[4],
                 keys=sum(one.rows for one in found),
                 row_bytes=sum(one.row_bytes for one in found),
             )
-            for place, found in sorted(groups.items())
+            for position, found in sorted(groups.items())
         ],
     )
 
@@ -226,7 +226,11 @@ def _retention_row(judged: Judged, name: StoreName) -> RetentionRow:
         watermark_to_ms=max(watermarks, default=None),
         oldest_behind_ms=most,
         newest_version_behind_ms=newest,
-        removed_rows=sum(one.removed_rows for one in versions.values() if not one.rebased),
+        removed_rows=sum(
+            version_facts.removed_rows
+            for version_facts in versions.values()
+            if not version_facts.rebased
+        ),
         rows=None if check is None else check.rows,
         rows_timed_by_key=None if timed is None else timed.rows,
     )

@@ -21,10 +21,10 @@ def appended_notes(checkpoint: Checkpoint) -> Iterator[str]:
                 old, new = (
                     partition_count(checkpoint, n + 1) for n in (logs.repartitions[batch], batch)
                 )
-                what = f"repartitioned the state from {old} to {new} partitions"
+                text = f"repartitioned the state from {old} to {new} partitions"
             else:
-                what = "was appended by a tool"
-            yield f"Batch {batch} {what}; no query ran it, and it shows nothing of the query."
+                text = "was appended by a tool"
+            yield f"Batch {batch} {text}; no query ran it, and it shows nothing of the query."
 
 
 def expiry_text(rule: StoreRule) -> str:
@@ -57,9 +57,9 @@ def store_ids(checkpoint: Checkpoint, store: tuple[int, str]) -> StoreIds:
     return {"operator_id": store[0], "operator_name": name, "store_name": store[1]}
 
 
-def values_of_fields(facts: object, names: Iterable[str], *, known: bool) -> dict[str, Any]:
+def values_of_fields(facts: object, names: Iterable[str], *, is_known: bool) -> dict[str, Any]:
     """Columns that are fields of facts; all null where they are not known."""
-    return {name: getattr(facts, name) if known else None for name in names}
+    return {name: getattr(facts, name) if is_known else None for name in names}
 
 
 def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
@@ -69,9 +69,9 @@ def operator_names(checkpoint: Checkpoint) -> dict[int, str]:
 
 def file_bytes(checkpoint: Checkpoint) -> dict[FileKind, int]:
     """Bytes on storage of all files in the stores' folders, by kind."""
-    found: dict[FileKind, int] = {}
+    result: dict[FileKind, int] = {}
     for operator in checkpoint.operators:
         for store in operator.layout.folders:
             for file in store.files:
-                found[file.kind] = found.get(file.kind, 0) + file.size
-    return found
+                result[file.kind] = result.get(file.kind, 0) + file.size
+    return result

@@ -150,7 +150,7 @@ def listed_problems(
     return problems
 
 
-def _is_of(found: Problem, stores: Sequence[StoreName] | None) -> bool:
-    if stores is None or found.store is None:
+def _is_of(problem: Problem, stores: Sequence[StoreName] | None) -> bool:
+    if stores is None or problem.store is None:
         return True
-    return found.store.name in stores
+    return problem.store.name in stores

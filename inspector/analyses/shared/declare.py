@@ -77,8 +77,11 @@ class TableOptions:
     def parameters(cls) -> dict[str, Parameter]:
         """Their declarations, by name."""
         hints = get_type_hints(cls, include_extras=True)
-        found = (parameter(each.name, hints[each.name], each.default) for each in fields(cls))
-        return {each.name: each for each in found if each is not None}
+        parameters = (
+            parameter(attribute.name, hints[attribute.name], attribute.default)
+            for attribute in fields(cls)
+        )
+        return {each.name: each for each in parameters if each is not None}
 
 
 @dataclass(frozen=True)
@@ -200,16 +203,20 @@ class Analysis:
         if not isinstance(path, str) and options != path.options:
             raise TypeError(f"{self.name}() has no option 'options' where a run is given")
         accepted = {each.name.partition(".")[0] for each in self.shared}
-        for each in fields(options):
-            value = getattr(options, each.name)
-            default = each.default if each.default_factory is MISSING else each.default_factory()
-            if each.name not in accepted and getattr(value, "chooses_work", value != default):
-                raise TypeError(f"{self.name}() has no option {each.name!r}")
+        for attribute in fields(options):
+            value = getattr(options, attribute.name)
+            default = (
+                attribute.default
+                if attribute.default_factory is MISSING
+                else attribute.default_factory()
+            )
+            if attribute.name not in accepted and getattr(value, "chooses_work", value != default):
+                raise TypeError(f"{self.name}() has no option {attribute.name!r}")
 
     @cached_property
     def _parameters(self) -> list[tuple[Parameter, Any]]:
         hints = get_type_hints(self.function, include_extras=True)
-        found = []
+        parameters = []
         for name, each in inspect.signature(self.function).parameters.items():
             if name == "options":
                 continue
@@ -217,8 +224,8 @@ class Analysis:
             if made is None and each.kind is not _KEYWORD:
                 made = Parameter(name, str, Option(""), required=each.default is each.empty)
             if made is not None:
-                found.append((made, each.kind))
-        return found
+                parameters.append((made, each.kind))
+        return parameters
 
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY

@@ -43,23 +43,23 @@ def estimate_audits(
     if options.engine.io == HADOOP:
         raise EngineError("--estimate lists files by fsspec, got --io hadoop")
     pace = measure()
-    found = list(find_all(paths, options, recursive=recursive))
-    works = in_parallel(lambda place: _work(place, options), found)
+    result = list(find_all(paths, options, recursive=recursive))
+    works = in_parallel(lambda position: _work(position, options), result)
     rows, problems = [], []
     total, sum_dollars = Work(), 0.0
-    for place, work in zip(found, works, strict=True):
+    for candidate, work in zip(result, works, strict=True):
         if not isinstance(work, Work):
-            if len(found) == 1:
+            if len(result) == 1:
                 raise work
-            problems.append(problem(work, place.path))
+            problems.append(problem(work, candidate.path))
             continue
-        cost = _dollars(work, pace, prices_for(place.path, price))
+        cost = _dollars(work, pace, prices_for(candidate.path, price))
         total, sum_dollars = total + work, sum_dollars + cost
-        rows.append(_row(place.path, work, pace, cost))
+        rows.append(_row(candidate.path, work, pace, cost))
     return Report(
         "audit",
-        paths[0] if len(paths) == 1 else f"{len(found):,} checkpoints",
-        _summary(len(found), total, pace, sum_dollars),
+        paths[0] if len(paths) == 1 else f"{len(result):,} checkpoints",
+        _summary(len(result), total, pace, sum_dollars),
         (EstimateRow.table("what an audit would request, read and cost", rows),),
         problems=problems,
         notes=tuple(_notes(price)),
@@ -75,10 +75,10 @@ def wrong_price(price: Mapping[str, str]) -> str | None:
     return None
 
 
-def _work(place: Found, options: Options) -> Work:
-    if place.error is not None:
-        raise place.error
-    root, meant = resolve_root(place.path, options.storage_options, classify)
+def _work(candidate: Found, options: Options) -> Work:
+    if candidate.error is not None:
+        raise candidate.error
+    root, meant = resolve_root(candidate.path, options.storage_options, classify)
     given = Selection(options.operator_id, options.partition_id, options.store_name)
     chosen = Selection(
         **(asdict(meant) | {k: v for k, v in asdict(given).items() if v is not None})

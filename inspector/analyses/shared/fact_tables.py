@@ -105,12 +105,12 @@ def _batch(
     lengths = np.array(list(map(len, keys)), np.int64)
     offsets = np.cumsum(lengths) - lengths
     structs = RowDecoder(parse_schema_json(key_schema)).decode(b"".join(keys), offsets, lengths)
-    place = schema.get_field_index(KEY)
-    without = schema.remove(place)
+    position = schema.get_field_index(KEY)
+    without = schema.remove(position)
     columns = [column for column in table.columns if column.name != KEY]
     others = record_batch_of(without, columns, rows).columns
     return pa.RecordBatch.from_arrays(
-        [*others[:place], structs.array, *others[place:]], schema=schema
+        [*others[:position], structs.array, *others[position:]], schema=schema
     )
 
 
@@ -183,7 +183,10 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
         ]
         schema, listed = table.batch_schema(mode, keys), listed_problems(run, mode)
         if not tasks:
-            work = tuple(Work(batch_spec(each)) for each in problem_batches(schema, mode, listed))
+            work = tuple(
+                Work(batch_spec(problem_batch))
+                for problem_batch in problem_batches(schema, mode, listed)
+            )
             return TablePlan(schema, run_batches, work, run)
         tasks[0] = replace(tasks[0], listed=listed)
         return TablePlan(
@@ -208,7 +211,7 @@ def fact_table(  # noqa: PLR0913 - the parts of one declaration
 
 def _one_key_schema(run: Run) -> str | None:
     """The schema of the keys of all stores whose rows can expire; None if they differ in type."""
-    found: dict[pa.DataType, str] = {}
+    result: dict[pa.DataType, str] = {}
     for operator in run.checkpoint.operators:
         for store, rule in operator.rules.items():
             if rule.expiry is None:
@@ -216,5 +219,5 @@ def _one_key_schema(run: Run) -> str | None:
             schema = operator.schemas.get(store)
             if schema is None:
                 return None
-            found.setdefault(RowDecoder(schema.key).arrow_type, to_json(schema.key))
-    return next(iter(found.values())) if len(found) == 1 else None
+            result.setdefault(RowDecoder(schema.key).arrow_type, to_json(schema.key))
+    return next(iter(result.values())) if len(result) == 1 else None

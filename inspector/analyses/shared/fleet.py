@@ -48,12 +48,12 @@ def find_all(paths: Iterable[str], options: Options, *, recursive: bool) -> Iter
     Raises:
         EngineError: a search by the file systems of Spark.
     """
-    known: set[str] = set()
+    result: set[str] = set()
     for path in paths:
         for found in _meant(path, options, recursive=recursive):
             same = _place(found.path)
-            if same not in known:
-                known.add(same)
+            if same not in result:
+                result.add(same)
                 yield found
 
 
@@ -83,7 +83,7 @@ def _meant(path: str, options: Options, *, recursive: bool) -> Iterator[Found]:
 
 
 def run_all(
-    places: Iterable[Found],
+    candidates: Iterable[Found],
     options: Options,
     make: Callable[[Run], T],
     at_once: int | None = None,
@@ -91,7 +91,7 @@ def run_all(
     """Run an analysis on checkpoints, some at the same time; outcomes come as they are ready.
 
     Args:
-        places: the checkpoints; an iterator is read while the first of them are.
+        candidates: the checkpoints; an iterator is read while the first of them are.
         options: of all of them.
         make: what is to be kept of each.
         at_once: how many; by default as many as suit the engine.
@@ -103,7 +103,7 @@ def run_all(
     quiet = replace(options, engine=unwatched(options.engine))
     fleet = _Fleet(engines, quiet, make, at_once or engines.at_once)
     with options.engine.watch(fleet.measure):
-        yield from fleet.run(places)
+        yield from fleet.run(candidates)
 
 
 class _Fleet(Generic[T]):
@@ -122,18 +122,18 @@ class _Fleet(Generic[T]):
         """How far they are; how many there will be is unknown as long as they are searched."""
         return Measure(self._done, self._total, CHECKPOINTS)
 
-    def run(self, places: Iterable[Found]) -> Iterator[Outcome[T]]:
+    def run(self, candidates: Iterable[Found]) -> Iterator[Outcome[T]]:
         pool = ThreadPoolExecutor(self._at_once, thread_name_prefix="checkpoint")
         waiting: dict[Future[T], str] = {}
-        self._total = len(places) if isinstance(places, Sequence) else 0
+        self._total = len(candidates) if isinstance(candidates, Sequence) else 0
         try:
-            for place in places:
+            for candidate in candidates:
                 self._found += 1
-                if place.error is not None:
+                if candidate.error is not None:
                     self._done += 1
-                    yield Outcome(place.path, error=place.error)
+                    yield Outcome(candidate.path, error=candidate.error)
                     continue
-                waiting[self._submit(pool, place.path)] = place.path
+                waiting[self._submit(pool, candidate.path)] = candidate.path
                 if len(waiting) >= self._at_once:
                     yield from self._next(waiting)
             self._total = self._found

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import TOLERANCE, Comparison, Earlier, Trend, compare, earlier_of
-from inspector.findings.gates import Gate, Passed, judged_gates, parse_gates
+from inspector.findings.gates import Gate, Passed, apply_gates, parse_gates
 from inspector.findings.quantities import number_of
 from inspector.render import tabular as t
 from inspector.render.plain import AuditFindingRow
@@ -93,12 +93,12 @@ def _baseline(document: Any) -> Baseline:
     if not isinstance(reports, list):
         raise ValueError("its reports are no list")  # noqa: TRY004 - a value of the file
     # What could not be read at all then says nothing of what was there.
-    found = [earlier_of(one) for one in reports if not _failed(one)]
+    baseline = [earlier_of(report) for report in reports if not _failed(report)]
     by_query: dict[str, tuple[Earlier, ...]] = {}
-    for one in found:
+    for one in baseline:
         if one.query_id is not None:
             by_query[one.query_id] = (*by_query.get(one.query_id, ()), one)
-    return Baseline(by_query, {_path(one.checkpoint): one for one in found})
+    return Baseline(by_query, {_path(one.checkpoint): one for one in baseline})
 
 
 def _failed(report: Any) -> bool:
@@ -142,7 +142,7 @@ class ComparisonRow(
 
 
 @dataclass(frozen=True)
-class HeldAgainst:
+class AuditCriteria:
     """What an audit is held against.
 
     Attributes:
@@ -158,7 +158,7 @@ class HeldAgainst:
     @classmethod
     def parse(
         cls, maximum: Mapping[str, str | float], baseline: str | None, tolerance: str
-    ) -> HeldAgainst:
+    ) -> AuditCriteria:
         """From the texts of options.
 
         Raises:
@@ -173,9 +173,9 @@ class HeldAgainst:
         except ValueError as error:
             raise CheckpointError(str(error)) from None
 
-    def judged(self, report: Report) -> Report:
+    def apply(self, report: Report) -> Report:
         """A report with its gates and what has changed, each as a table behind its findings."""
-        gates = judged_gates(self.gates, report.metrics)
+        gates = apply_gates(self.gates, report.metrics)
         comparison = self._comparison(report)
         first, *others = report.tables
         added = [*([gate_table(gates)] if gates else [])]
@@ -202,7 +202,7 @@ class HeldAgainst:
 def wrong_options(parsed: Mapping[str, Any]) -> str | None:
     """What is wrong with the options of a command line, before anything is read."""
     try:
-        HeldAgainst.parse(parsed["max"], parsed["baseline"], parsed["tolerance"])
+        AuditCriteria.parse(parsed["max"], parsed["baseline"], parsed["tolerance"])
     except CheckpointError as error:
         return str(error)
     return None
@@ -232,16 +232,16 @@ def comparison_table(comparison: Comparison) -> Table:
     order = list(Trend)
     rows = [
         ComparisonRow(
-            trend=each.trend.value,
-            name=each.place.id,
-            operator_id=each.place.operator_id,
-            store_name=each.place.store_name,
-            before=None if each.before is None else each.before.text,
-            now=None if each.now is None else each.now.text,
-            before_value=each.before and each.before.bytes,
-            now_value=each.now and each.now.bytes,
+            trend=finding.trend.value,
+            name=finding.place.id,
+            operator_id=finding.place.operator_id,
+            store_name=finding.place.store_name,
+            before=None if finding.before is None else finding.before.text,
+            now=None if finding.now is None else finding.now.text,
+            before_value=finding.before and finding.before.bytes,
+            now_value=finding.now and finding.now.bytes,
         )
-        for each in comparison.findings
+        for finding in comparison.findings
     ] + [
         ComparisonRow(
             trend=metric.trend.value,

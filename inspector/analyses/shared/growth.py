@@ -32,16 +32,16 @@ class Point:
     new_rows: int | None
     removed_rows: int | None
 
-    def plus(self, other: Point) -> Point:
+    def plus(self, second: Point) -> Point:
         """Both together, at the same version."""
         return Point(
             self.version,
             self.time_ms,
-            self.rows + other.rows,
-            self.bytes + other.bytes,
-            self.heap_bytes + other.heap_bytes,
-            _sum(self.new_rows, other.new_rows),
-            _sum(self.removed_rows, other.removed_rows),
+            self.rows + second.rows,
+            self.bytes + second.bytes,
+            self.heap_bytes + second.heap_bytes,
+            _sum(self.new_rows, second.new_rows),
+            _sum(self.removed_rows, second.removed_rows),
         )
 
 
@@ -72,24 +72,24 @@ def store_points(
     """
     whole = whole_stores(checkpoint, versions)
     points: list[Point] = []
-    for version, one in sorted(versions.items()):
+    for version, version_facts in sorted(versions.items()):
         clock = checkpoint.clock(version)
-        if one.stores < whole[version] or clock is None or clock.timestamp_ms is None:
+        if version_facts.stores < whole[version] or clock is None or clock.timestamp_ms is None:
             continue
         if clock.appended:
-            if points and points[-1].rows != one.rows:
+            if points and points[-1].rows != version_facts.rows:
                 points.clear()
             continue
-        known = not one.rebased
+        is_known = not version_facts.rebased
         points.append(
             Point(
                 version,
                 clock.timestamp_ms,
-                one.rows,
-                one.row_bytes,
+                version_facts.rows,
+                version_facts.row_bytes,
                 heap.get(version, 0),
-                one.new_rows if known else None,
-                one.removed_rows if known else None,
+                version_facts.new_rows if is_known else None,
+                version_facts.removed_rows if is_known else None,
             )
         )
     return points
@@ -104,8 +104,8 @@ def whole_stores(checkpoint: Checkpoint, versions: Mapping[int, VersionFacts]) -
     """
     counts = {version: partition_count(checkpoint, version) for version in versions}
     most: dict[int, int] = {}
-    for version, one in versions.items():
-        most[counts[version]] = max(most.get(counts[version], 0), one.stores)
+    for version, version_facts in versions.items():
+        most[counts[version]] = max(most.get(counts[version], 0), version_facts.stores)
     return {version: most[count] for version, count in counts.items()}
 
 
@@ -148,24 +148,24 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
         judged: by facts of all versions, which may be added up over partitions.
         size: of the judged version.
     """
-    found = growth_together(judged, {})
-    if found is None:
+    result = growth_together(judged, {})
+    if result is None:
         return None
-    first = found.points[found.bytes.start]
-    since = found.points[found.bytes.start :]
+    first = result.points[result.bytes.start]
+    since = result.points[result.bytes.start :]
     hours = (since[-1].time_ms - first.time_ms) / MS_PER_HOUR
     return StateGrowth(
-        rows_per_hour=found.rows.per_hour,
-        bytes_per_hour=found.bytes.line.per_hour,
+        rows_per_hour=result.rows.per_hour,
+        bytes_per_hour=result.bytes.line.per_hour,
         heap_bytes_per_hour=None
         if size.heap_bytes is None
-        else found.bytes.line.per_hour * _per_byte(size.heap_bytes, size.bytes),
+        else result.bytes.line.per_hour * _per_byte(size.heap_bytes, size.bytes),
         since_batch=first.version - 1,
         since_ms=first.time_ms,
-        growing=found.bytes.growing,
-        since_oldest=found.bytes.start == 0 and first.version > 1,
+        growing=result.bytes.growing,
+        since_oldest=result.bytes.start == 0 and first.version > 1,
         versions=len(since),
-        judged=found.bytes.judged,
+        judged=result.bytes.judged,
         new_rows_per_hour=_per_hour((p.new_rows for p in since[1:]), hours),
         removed_rows_per_hour=_per_hour((p.removed_rows for p in since[1:]), hours),
     )
@@ -173,12 +173,12 @@ def state_growth(judged: Judged, size: StateSize) -> StateGrowth | None:
 
 def _together(of_stores: Sequence[Sequence[Point]]) -> list[Point]:
     """The versions that all stores have."""
-    found: dict[int, list[Point]] = {}
+    result: dict[int, list[Point]] = {}
     for points in of_stores:
         for point in points:
-            found.setdefault(point.version, []).append(point)
+            result.setdefault(point.version, []).append(point)
     together = []
-    for _, points in sorted(found.items()):
+    for _, points in sorted(result.items()):
         if len(points) == len(of_stores):
             total, *others = points
             for other in others:

@@ -107,17 +107,17 @@ def heap_by_version(judged: Judged) -> HeapByVersion:
 
     Takes the facts of each partition at every version.
     """
-    found: HeapByVersion = {}
+    result: HeapByVersion = {}
     layout = usual_layout(judged.checkpoint, judged.version)
     for store in store_heaps(judged, layout, MemoryOptions().retain):
-        of_store = found.setdefault(store.store.name, {})
+        of_store = result.setdefault(store.store.name, {})
         for of_version in store.versions:
             pair = {
                 v: store.versions[v] for v in (of_version - 1, of_version) if v in store.versions
             }
             heap = replace(store, versions=pair).held
             of_store[of_version] = of_store.get(of_version, 0) + heap.total
-    return found
+    return result
 
 
 def heap_by_store(judged: Judged) -> dict[StoreName, int]:
@@ -126,12 +126,12 @@ def heap_by_store(judged: Judged) -> dict[StoreName, int]:
     Takes the facts of each partition at the judged version and the one before: a table's size
     depends on the rows of its own partition.
     """
-    found: dict[StoreName, int] = {}
+    result: dict[StoreName, int] = {}
     layout = usual_layout(judged.checkpoint, judged.version)
     for store in store_heaps(judged, layout, MemoryOptions().retain):
         name = store.store.name
-        found[name] = found.get(name, 0) + store.held.total
-    return found
+        result[name] = result.get(name, 0) + store.held.total
+    return result
 
 
 def usual_layout(checkpoint: Checkpoint, version: int) -> Layout:
@@ -165,8 +165,8 @@ def spark_of(checkpoint: Checkpoint, version: int) -> str | None:
     """
     batch = checkpoint.logs.confs.get(BatchId(version - 1))
     confs = batch if batch is not None else next(iter(checkpoint.logs.confs.values()), {})
-    found = (release for release, conf in _RECORDED_SINCE if f"spark.sql.{conf}" in confs)
-    return next(found, "2.3.0" if confs else None)
+    result = (release for release, conf in _RECORDED_SINCE if f"spark.sql.{conf}" in confs)
+    return next(result, "2.3.0" if confs else None)
 
 
 def spark_text(spark: str | None, given: str | None) -> str:
@@ -186,10 +186,10 @@ def store_heaps(judged: Judged, layout: Layout, retain: int) -> list[StoreHeap]:
     names = operator_names(checkpoint)
     grouped: dict[StoreId, dict[int, VersionFacts]] = {}
     prefixes: dict[StoreId, dict[int, PrefixFacts]] = {}
-    for (store, of_version), one in facts.versions.items():
-        grouped.setdefault(store, {})[of_version] = one
-    for (store, of_version), some in facts.prefixes.items():
-        prefixes.setdefault(store, {})[of_version] = some
+    for (store, of_version), version_facts in facts.versions.items():
+        grouped.setdefault(store, {})[of_version] = version_facts
+    for (store, of_version), prefix_facts in facts.prefixes.items():
+        prefixes.setdefault(store, {})[of_version] = prefix_facts
     return [
         StoreHeap(
             store,

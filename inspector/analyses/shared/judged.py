@@ -178,7 +178,11 @@ class Judged(Subject):
         from inspector.facts.versions import VersionFacts  # noqa: PLC0415 - numpy: not for `info`
 
         return sum(
-            (one for (_, v), one in self.facts.versions.items() if v == self.version),
+            (
+                version_facts
+                for (_, v), version_facts in self.facts.versions.items()
+                if v == self.version
+            ),
             VersionFacts(),
         )
 

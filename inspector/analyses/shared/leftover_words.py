@@ -111,10 +111,10 @@ def class_table(judged: Judged) -> Table:
     """Leftovers counted by store, class and certainty."""
     checkpoint = judged.checkpoint
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
-    for one in judged.facts.totals:
-        found = one.fact
-        kind = (found.leftover_class.value, found.certainty.value, found.before_window)
-        groups.setdefault((*one.store.name, *kind), []).append(found)
+    for total in judged.facts.totals:
+        result = total.fact
+        kind = (result.leftover_class.value, result.certainty.value, result.before_window)
+        groups.setdefault((*total.store.name, *kind), []).append(result)
     disk = DiskShares(judged)
     keeps_maps = checkpoint.provider.keeps_maps
     layout = usual_layout(checkpoint, checkpoint.newest_version)
@@ -125,17 +125,17 @@ def class_table(judged: Judged) -> Table:
                 **store_ids(checkpoint, (operator_id, store)),
                 class_=kind,
                 certainty=certainty,
-                keys=sum(one.rows for one in rows),
+                keys=sum(row.rows for row in rows),
                 row_bytes=_row_bytes(rows),
                 disk_bytes=disk.bytes_of(_row_bytes(rows)),
                 heap_bytes=_heap(rows, layout) if keeps_maps else None,
                 oldest_expired_batch=None
                 if before
-                else min(one.expired_version for one in rows) - 1,
-                untouched=_sum(one.untouched for one in rows),
-                changed=_sum(one.changed for one in rows),
-                empty=_sum(one.empty for one in rows),
-                fired_max=max(one.fired for one in rows) or None,
+                else min(row.expired_version for row in rows) - 1,
+                untouched=_sum(row.untouched for row in rows),
+                changed=_sum(row.changed for row in rows),
+                empty=_sum(row.empty for row in rows),
+                fired_max=max(row.fired for row in rows) or None,
                 reason=reasons_of(rows),
             )
             for (operator_id, store, kind, certainty, before), rows in sorted(groups.items())
@@ -150,12 +150,12 @@ def _heap(rows: Iterable[LeftoverCount], layout: Layout) -> int:
 
 
 def _row_bytes(rows: Iterable[LeftoverCount]) -> int:
-    return sum(one.row_bytes for one in rows)
+    return sum(row.row_bytes for row in rows)
 
 
 def _sum(keys: Iterable[int | None]) -> int | None:
-    known = [number for number in keys if number is not None]
-    return sum(known) if known else None
+    result = [number for number in keys if number is not None]
+    return sum(result) if result else None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,9 +205,9 @@ def decided_by(reason: str | None) -> str | None:
 def undecided_tables(judged: Judged) -> list[Table]:
     """How many keys are undecided, why, and what would decide them; nothing if none is."""
     groups: dict[tuple[Any, ...], list[LeftoverCount]] = {}
-    for one in judged.facts.undecided_totals:
-        place = (*one.store.name, one.fact.leftover_class.value, one.fact.reason)
-        groups.setdefault(place, []).append(one.fact)
+    for total in judged.facts.undecided_totals:
+        group = (*total.store.name, total.fact.leftover_class.value, total.fact.reason)
+        groups.setdefault(group, []).append(total.fact)
     if not groups:
         return []
     rows = [
@@ -238,9 +238,9 @@ def undecided_keys(judged: Judged, redact: Redact, limit: int) -> list[Table]:
 def notes(facts: Facts) -> list[str]:
     """What is needed from the user to decide more."""
     stores = {
-        one.store.name
-        for one in facts.undecided_totals
-        if one.fact.reason in (UNKNOWN_CLOCK, NEIGHBOURS)
+        total.store.name
+        for total in facts.undecided_totals
+        if total.fact.reason in (UNKNOWN_CLOCK, NEIGHBOURS)
     }
     return [
         f"operator {operator} {store}: {UNKNOWN_CLOCK}, and some keys are leftovers by one of the "
@@ -271,7 +271,7 @@ class LeftoverWords:
     ) -> None:
         self._names, self._now = names, timestamps
         self._unknown = RowWords(None, redact)
-        self._keys = {place: RowWords(schema, redact) for place, schema in keys.items()}
+        self._keys = {group: RowWords(schema, redact) for group, schema in keys.items()}
         self._show_hex = redact is Redact.NONE
 
     @classmethod
@@ -308,11 +308,11 @@ class LeftoverWords:
         places: dict[StoreName, list[int]] = {}
         for i, fact in enumerate(facts):
             places.setdefault(fact.store.name, []).append(i)
-        found: dict[int, Any] = {}
-        for place, mine in places.items():
-            words = self._keys.get(place, self._unknown).words([facts[i].fact.key for i in mine])
-            found |= dict(zip(mine, words, strict=True))
-        return found
+        decoded: dict[int, Any] = {}
+        for group, mine in places.items():
+            words = self._keys.get(group, self._unknown).words([facts[i].fact.key for i in mine])
+            decoded |= dict(zip(mine, words, strict=True))
+        return decoded
 
     def _row(self, observed: Observed[Leftover], key: Any, kind: type[L]) -> L:
         store, fact = observed.store, observed.fact

@@ -67,11 +67,11 @@ def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
         heaps[name] = heaps.get(name, 0) + one.held.total
         there.setdefault(name, []).append(one.store.partition_id)
     rows = []
-    for name, found in _rehashed(judged.facts).items():
+    for name, fact in _rehashed(judged.facts).items():
         store = store_ids(judged.checkpoint, name)
         for times in TIMES:
             ids = [p + n * partitions for n in range(times) for p in sorted(there[name])]
-            among = found.among(partitions * times)
+            among = fact.among(partitions * times)
             rows.append(_row(store, among, ids, heaps[name]))
     return MorePartitionsRow.table("more partitions: where Spark's hash sends the keys", rows)
 
@@ -79,9 +79,9 @@ def more_partitions(judged: Judged, stores: Sequence[StoreHeap]) -> Table:
 def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
     """What the table shows: partitions that stay as large, and what it takes to have more."""
     checkpoint, version, facts = judged.checkpoint, judged.version, judged.facts
-    known = _rehashed(facts)
+    rehashed = _rehashed(facts)
     rows = list(table.rows)
-    for name in known:
+    for name in rehashed:
         mine = [row for row in rows if (row["operator_id"], row["store_name"]) == name]
         now, most = mine[0]["max_row_bytes"], mine[-1]["max_row_bytes"]
         if now and most > _HELPS * now:
@@ -91,7 +91,9 @@ def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
                 f"{bytes_text(most)} of {bytes_text(now)}. A key, or a row, is never divided."
             )
     names = operator_names(checkpoint)
-    without = sorted({name.operator_id for name in facts.by_store(version)} - {n[0] for n in known})
+    without = sorted(
+        {name.operator_id for name in facts.by_store(version)} - {n[0] for n in rehashed}
+    )
     if without:
         which = ", ".join(f"{each} ({names.get(each)})" for each in without)
         yield (
@@ -109,18 +111,18 @@ def partition_notes(judged: Judged, table: Table) -> Iterator[str]:
 
 def _rehashed(facts: Facts) -> Mapping[StoreName, Rehashed]:
     merged = facts.merged(Rehashed)
-    found = {name: one for name, by_key in sorted(merged.items()) for one in by_key.values()}
-    return {name: one for name, one in found.items() if one.rows}
+    rehashed = {name: one for name, by_key in sorted(merged.items()) for one in by_key.values()}
+    return {name: one for name, one in rehashed.items() if one.rows}
 
 
-def _row(store: StoreIds, found: Rehashed, ids: Sequence[int], heap: int) -> MorePartitionsRow:
-    amounts = [found.bytes[each] for each in ids]
+def _row(store: StoreIds, rehashed: Rehashed, ids: Sequence[int], heap: int) -> MorePartitionsRow:
+    amounts = [rehashed.bytes[each] for each in ids]
     spread, total = skew(amounts), sum(amounts)
     assert spread is not None  # a store with rows has a partition
     return MorePartitionsRow(
         **store,
         partitions=spread.partitions,
-        max_rows=max(found.rows.values()),
+        max_rows=max(rehashed.rows.values()),
         median_row_bytes=round(spread.median),
         max_row_bytes=spread.max,
         max_to_median=None if spread.ratio is None else round(spread.ratio, 2),

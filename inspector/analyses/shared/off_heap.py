@@ -62,16 +62,16 @@ class RocksDbMemory:
         Raises:
             CheckpointError: one is not known, or has a value that it cannot have.
         """
-        known = {each.name.lower(): each for each in fields(cls)}
+        result = {attribute.name.lower(): attribute for attribute in fields(cls)}
         found: dict[str, Any] = {}
         for key, text in confs.items():
             name = key.lower().removeprefix(PREFIX.lower())
-            if name not in known:
-                names = ", ".join(each.name for each in known.values())
+            if name not in result:
+                names = ", ".join(each.name for each in result.values())
                 raise CheckpointError(
                     f"there is no conf {key!r} of memory, expected one of {names}"
                 )
-            found[known[name].name] = _value(known[name].name, known[name].default, text)
+            found[result[name].name] = _value(result[name].name, result[name].default, text)
         return cls(**found)
 
     @property
@@ -90,10 +90,10 @@ class RocksDbMemory:
         """The limit for so many stores, in words."""
         if self.boundedMemoryUsage:
             return f"outside of the heap {bytes_text(self.maxMemoryUsageMB * _MB)} on each executor"
-        each = self.of_each_store
-        of_all = f" for each of {stores:,} stores, {bytes_text(each * stores)} in all,"
+        per_store = self.of_each_store
+        of_all = f" for each of {stores:,} stores, {bytes_text(per_store * stores)} in all,"
         return (
-            f"outside of the heap caches take up to {bytes_text(each)}"
+            f"outside of the heap caches take up to {bytes_text(per_store)}"
             f"{of_all if stores > 1 else ''} unless rocksdb.boundedMemoryUsage limits them"
         )
 
@@ -127,13 +127,13 @@ class RocksDbMemory:
         ]
 
     def _bounded(self, executors: int | None) -> list[OffHeapRow]:
-        each = self.maxMemoryUsageMB * _MB
-        share = round(each * self.writeBufferCacheRatio)
+        per_store = self.maxMemoryUsageMB * _MB
+        share = round(per_store * self.writeBufferCacheRatio)
         of = counted(executors, "executor") if executors else "each executor"
         return [
             OffHeapRow(
                 kept="all of RocksDB",
-                most_bytes=each * (executors or 1),
+                most_bytes=per_store * (executors or 1),
                 limit="soft",
                 meaning=f"on {of}: blocks, indexes, filters and write buffers share one cache, "
                 "which RocksDB passes rather than fail",
@@ -152,9 +152,9 @@ def _value(name: str, default: object, text: str) -> Any:
         if isinstance(default, bool):
             return {"true": True, "false": False}[text.lower()]
         if isinstance(default, int):
-            found = int(text)
-            if found > 0 or found == default:
-                return found
+            value = int(text)
+            if value > 0 or value == default:
+                return value
         elif 0 <= float(text) < 1:
             return float(text)
     except (KeyError, ValueError):

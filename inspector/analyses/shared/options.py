@@ -125,7 +125,7 @@ def _one(kind: Any) -> tuple[Any, bool]:
 
 
 def _with_choices(option: Option, choices: Sequence[str]) -> Option:
-    values = {each.name: getattr(option, each.name) for each in fields(option)}
+    values = {attribute.name: getattr(option, attribute.name) for attribute in fields(option)}
     return type(option)(**values | {"choices": tuple(choices)})
 
 
@@ -302,8 +302,8 @@ class Options:
 
 def _group(*names: str) -> Group:
     hints = get_type_hints(Options, include_extras=True)
-    found = (parameter(name, hints[name], getattr(Options, name, None)) for name in names)
-    return tuple(each for each in found if each is not None)
+    group = (parameter(name, hints[name], getattr(Options, name, None)) for name in names)
+    return tuple(each for each in group if each is not None)
 
 
 STORAGE = _group("storage_options")

@@ -76,12 +76,12 @@ def folded(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     Args:
         problems: in the order in which they are reported.
     """
-    found: dict[object, list[Problem]] = {}
+    result: dict[object, list[Problem]] = {}
     for problem in dict.fromkeys(problems):
         unseen = problem.slug in UNSEEN
         key = (problem.slug, same_reason(problem.message)) if unseen else problem
-        found.setdefault(key, []).append(problem)
-    return tuple(_one(alike) for alike in found.values())
+        result.setdefault(key, []).append(problem)
+    return tuple(_one(alike) for alike in result.values())
 
 
 def _one(alike: list[Problem]) -> Problem:
@@ -89,8 +89,8 @@ def _one(alike: list[Problem]) -> Problem:
     paths = len({problem.path for problem in alike})
     if paths == 1:
         return first
-    others = counted(paths - 1, "other file or folder", "other files and folders")
-    message = f"{first.message} (and so {_VERBS.get(first.slug, 'failed')} for {others})"
+    more = counted(paths - 1, "other file or folder", "other files and folders")
+    message = f"{first.message} (and so {_VERBS.get(first.slug, 'failed')} for {more})"
     same_store = all(problem.store == first.store for problem in alike)
     return replace(first, message=message, store=first.store if same_store else None, version=None)
 

@@ -76,7 +76,7 @@ def observed(
     """
     from inspector.facts.registry import facts_in  # noqa: PLC0415 - imports every fact
 
-    found: list[Observed[Any]] = []
+    result: list[Observed[Any]] = []
     again: set[Place] | None = None
     doubted = _Doubts()
     looks = MORE_LOOKS if run.can_look_again else 0
@@ -92,18 +92,22 @@ def observed(
             tasks = [_newest_alone(task) for task in tasks]
         version = tasks[0].version if tasks else version
         before = before or version
-        new = list(in_whole(tasks, (one for batch in read(tasks) for one in facts_in(batch))))
+        new = list(
+            in_whole(
+                tasks, (observation for batch in read(tasks) for observation in facts_in(batch))
+            )
+        )
         again = doubted.see(new) if left else set()
-        found += [one for one in new if _place(one) not in again]
+        result += [one for one in new if _place(one) not in again]
         if not again:
             break
         if run.look_again():
-            found.clear()
+            result.clear()
             again = None
-    settled = doubted.places - {_place(one) for one in found if _is_doubt(one)}
+    settled = doubted.places - {_place(one) for one in result if _is_doubt(one)}
     if settled or before != version:
         run.note(_moved(len(settled), before, version, shorter=shorter))
-    return iter(_confirmed(run, found, doubted.paths) if looks else found)
+    return iter(_confirm(run, result, doubted.paths) if looks else result)
 
 
 class _Doubts:
@@ -119,32 +123,39 @@ class _Doubts:
         self.move = False
         self.paths: set[str | None] = set()
 
-    def see(self, found: Iterable[Observed[Any]]) -> set[Place]:
+    def see(self, observations: Iterable[Observed[Any]]) -> set[Place]:
         """Take in what a look found; the places that are in doubt by it."""
-        doubted = [one for one in found if _is_doubt(one)]
+        doubted = [observation for observation in observations if _is_doubt(observation)]
         paths = {one.fact.path for one in doubted}
         self.move = bool(paths) and paths.isdisjoint(self.paths)
         self.paths |= paths
-        places = set(map(_place, doubted))
-        self.places |= places
-        return places
+        partitions = set(map(_place, doubted))
+        self.places |= partitions
+        return partitions
 
 
-def _confirmed(
-    run: Looked, found: list[Observed[Any]], seen: Collection[str | None]
+def _confirm(
+    run: Looked, observations: list[Observed[Any]], seen: Collection[str | None]
 ) -> list[Observed[Any]]:
     """What was observed, without doubts of the last look that are of files which went since.
 
     Args:
         run: knows what is there now, and is told that the query is too fast.
-        found: what the last look observed.
+        observations: what the last look observed.
         seen: paths of which the looks before had doubts too.
     """
-    new = {one.fact.path for one in found if _is_doubt(one)} - {None, *seen}
+    new = {observation.fact.path for observation in observations if _is_doubt(observation)} - {
+        None,
+        *seen,
+    }
     gone = run.gone(new)
     if gone:
         run.note(run.outpaced())
-    return [one for one in found if not (_is_doubt(one) and one.fact.path in gone)]
+    return [
+        observation
+        for observation in observations
+        if not (_is_doubt(observation) and observation.fact.path in gone)
+    ]
 
 
 def _newest_alone(task: Task) -> Task:
@@ -215,7 +226,7 @@ def restores(checkpoint: Checkpoint, version: int) -> bool:
     """Whether every store of a checkpoint can restore a version that is committed."""
     files = checkpoint.store_files.values()
     return version <= checkpoint.newest_version and all(
-        version in restorable_versions(each) for each in files
+        version in restorable_versions(file) for file in files
     )
 
 
@@ -260,15 +271,15 @@ def version_moved(before: int, version: int) -> Problem:
     )
 
 
-def _place(one: Observed[Any]) -> Place:
-    return one.store.operator_id, one.store.partition_id
+def _place(observation: Observed[Any]) -> Place:
+    return observation.store.operator_id, observation.store.partition_id
 
 
-def _is_doubt(one: Observed[Any]) -> bool:
-    return _is_problem(one) and one.fact.slug in DOUBTFUL
+def _is_doubt(observation: Observed[Any]) -> bool:
+    return _is_problem(observation) and observation.fact.slug in DOUBTFUL
 
 
-def _is_problem(one: Observed[Any]) -> bool:
+def _is_problem(observation: Observed[Any]) -> bool:
     from inspector.facts.checks import ReadProblem  # noqa: PLC0415 - as above
 
-    return isinstance(one.fact, ReadProblem)
+    return isinstance(observation.fact, ReadProblem)

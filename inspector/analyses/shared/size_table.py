@@ -63,16 +63,16 @@ class SizeRow(t.StoreRow, table="sizes", empty="no store has rows of this versio
 
 
 def size_columns(
-    checkpoint: Checkpoint, place: Place, version: int, facts: VersionFacts
+    checkpoint: Checkpoint, group: Place, version: int, facts: VersionFacts
 ) -> dict[str, Any]:
     """What names a line, and its sizes: the columns of :class:`SizeRow`."""
     sizes = {"key": facts.key_sizes, "value": facts.value_sizes, "row": facts.row_sizes}
     quantiles = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99))
     return {
-        "operator_id": place[0],
-        "operator_name": operator_names(checkpoint).get(place[0]),
-        "store_name": place[1] or None,
-        "partition_id": None if place[2] < 0 else place[2],
+        "operator_id": group[0],
+        "operator_name": operator_names(checkpoint).get(group[0]),
+        "store_name": group[1] or None,
+        "partition_id": None if group[2] < 0 else group[2],
         "version": version,
         "batch_id": version - 1,
         "rows": facts.rows,
@@ -92,8 +92,8 @@ def size_table(judged: Judged, by: str = "store") -> Table:
     return SizeRow.table(
         f"sizes of version {version} by {by}",
         [
-            SizeRow(**size_columns(judged.checkpoint, place, version, versions[version]))
-            for place, versions in grouped(judged.facts, by).items()
+            SizeRow(**size_columns(judged.checkpoint, group, version, versions[version]))
+            for group, versions in grouped(judged.facts, by).items()
             if version in versions
         ],
         columns=SizeRow.columns(without=PLACES[by]),
@@ -103,11 +103,11 @@ def size_table(judged: Judged, by: str = "store") -> Table:
 def grouped(facts: Facts, by: str) -> dict[Place, dict[int, VersionFacts]]:
     """Facts summed by place: place -> version -> facts, sorted by place."""
     groups: dict[Place, dict[int, list[VersionFacts]]] = {}
-    for (store, version), one in facts.versions.items():
-        groups.setdefault(_place(store, by), {}).setdefault(version, []).append(one)
+    for (store, version), version_facts in facts.versions.items():
+        groups.setdefault(_place(store, by), {}).setdefault(version, []).append(version_facts)
     return {
-        place: {version: sum_of(found) for version, found in versions.items()}
-        for place, versions in sorted(groups.items())
+        group: {version: sum_of(found) for version, found in versions.items()}
+        for group, versions in sorted(groups.items())
     }
 
 

@@ -88,8 +88,8 @@ def split(tasks: Iterable[Task], run: Splits) -> list[Task]:
     counts = [max(n, m) for n, m in zip(counts, ranges_for_memory(tasks, memory), strict=True)]
     parts = [split_task(task, n) for task, n in zip(tasks, counts, strict=True)]
     whole = sum(n > 1 and len(some) == 1 for n, some in zip(counts, parts, strict=True))
-    _tell([len(some) for some in parts], whole, run.options.engine.notify)
-    return [replace(each, key_memory=memory) for some in parts for each in some]
+    _tell([len(part) for part in parts], whole, run.options.engine.notify)
+    return [replace(each, key_memory=memory) for part in parts for each in part]
 
 
 def ranges_for_cores(tasks: Sequence[Task], cores: int | None) -> list[int]:
@@ -175,7 +175,11 @@ class _RecordBytes:
 
         keys = 0.0
         for store in task.stores:
-            files = [each for each in replayed_files(task, store) if _has_rows(task, each)]
+            files = [
+                replayed_file
+                for replayed_file in replayed_files(task, store)
+                if _has_rows(task, replayed_file)
+            ]
             if files:
                 name = task.operator_id, store.store_name
                 if name not in self._found:
@@ -204,8 +208,14 @@ def _told(task: Task) -> int:
     rows = 0
     stores = tuple(replace(store, side_files=()) for store in task.stores if store.counts_files)
     for store, reader in open_stores(replace(task, stores=stores)):
-        found = [each for each in replayed_files(task, store) if not _has_rows(task, each)]
-        rows += max((reader.snapshot_rows(each) or 0 for each in found[:1] + found[-1:]), default=0)
+        result = [
+            replayed_file
+            for replayed_file in replayed_files(task, store)
+            if not _has_rows(task, replayed_file)
+        ]
+        rows += max(
+            (reader.snapshot_rows(each) or 0 for each in result[:1] + result[-1:]), default=0
+        )
     return rows
 
 
@@ -239,24 +249,28 @@ def bounded(tasks: Sequence[Task], run: Splits) -> Sequence[Task]:
     from inspector.facts.timers import CallBounds  # noqa: PLC0415 - as above
     from inspector.passes.run import run_bounds  # noqa: PLC0415 - as above
 
-    found: dict[StoreId, dict[int, CallBounds]] = {}
+    result: dict[StoreId, dict[int, CallBounds]] = {}
     for batch in run.map(run_bounds, timed):
-        for one in facts_in(batch):
-            of_store = found.setdefault(one.store, {})
-            of_store[one.version] = of_store.get(one.version, CallBounds()) + one.fact
-    known: Mapping[StoreId, Mapping[int, CallBounds]] = found
+        for observation in facts_in(batch):
+            of_store = result.setdefault(observation.store, {})
+            of_store[observation.version] = (
+                of_store.get(observation.version, CallBounds()) + observation.fact
+            )
+    known: Mapping[StoreId, Mapping[int, CallBounds]] = result
     return [with_bounds(task, known) if needs_bounds(task) else task for task in tasks]
 
 
-def in_whole(tasks: Sequence[Task], found: Iterable[Observed[Any]]) -> Iterable[Observed[Any]]:
+def in_whole(
+    tasks: Sequence[Task], observations: Iterable[Observed[Any]]
+) -> Iterable[Observed[Any]]:
     """What tasks observed, as if none of their partitions had been split."""
     split = [task for task in tasks if task.key_range is not None]
     if not split:
-        return found
+        return observations
     from inspector.merge.ranges import Listed, fold_ranges  # noqa: PLC0415 - as above
 
-    places = {
+    partitions = {
         (task.operator_id, task.partition_id): Listed(task.request.top, task.request.leftover_limit)
         for task in split
     }
-    return fold_ranges(found, places)
+    return fold_ranges(observations, partitions)

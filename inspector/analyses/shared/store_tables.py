@@ -61,8 +61,8 @@ def store_tables(
     tasks = store_tasks(run, table_options, changes=changes)
     tables = [_table(run, store, of_store) for store, of_store in tasks.items()]
     if table_options.mode is ProblemMode.PERMISSIVE:
-        for each in tables[:1]:
-            each.problems.extend(run.listed)
+        for table in tables[:1]:
+            table.problems.extend(run.listed)
     return tables
 
 
@@ -85,7 +85,7 @@ def store_tasks(
 
 def work_of(tasks: Iterable[TypedTask]) -> tuple[Work, ...]:
     """The tasks of a table as an engine takes them."""
-    return tuple(table_work(each.task, each.to_json(), each.listed) for each in tasks)
+    return tuple(table_work(task.task, task.to_json(), task.listed) for task in tasks)
 
 
 def store_table(name: str, doc: str, *, changes: bool) -> DataTable:
@@ -114,13 +114,13 @@ def _plan(
     name = options.store_name or DEFAULT_STORE
     run = Run.start(path, replace(options, operator_id=operator_id))
     of_stores = store_tasks(run, table_options, changes=changes)
-    found = [store for store in of_stores if is_store(name, store.store_name)]
-    if not found:
+    result = [store for store in of_stores if is_store(name, store.store_name)]
+    if not result:
         raise CheckpointError(
             f"operator {operator_id} has no store {name!r}, it has {_names(of_stores)}",
             run.checkpoint.root,
         )
-    store = found[0]
+    store = result[0]
     tasks = of_stores[store]
     listed = listed_problems(run, table_options.mode, [store])
     tasks = [replace(tasks[0], listed=listed), *tasks[1:]]
@@ -134,7 +134,7 @@ def _names(stores: Mapping[StoreName, Any]) -> str:
 def _table(run: Run, store: StoreName, tasks: list[TypedTask]) -> StoreTable:
     schema = typed_schema(tasks[0])
     problems: list[Problem] = []
-    file_bytes = sum(each.task.file_bytes for each in tasks)
+    file_bytes = sum(task.task.file_bytes for task in tasks)
 
     def batches() -> Iterator[pa.RecordBatch]:
         run.check_lasting()

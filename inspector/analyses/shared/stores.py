@@ -70,8 +70,8 @@ class HashedKeys:
             f"{text} is ambiguous: it is the beginning of the hashes of several keys, "
             f"{', '.join(found[:_LISTED])}{more}; give more digits"
         )
-        place = self._place.setdefault(text, len(self._notes))
-        self._notes[place:] = [note, *self._notes[place + 1 :]]
+        position = self._place.setdefault(text, len(self._notes))
+        self._notes[position:] = [note, *self._notes[position + 1 :]]
 
 
 HELD_BYTES = 32 << 20
@@ -85,12 +85,12 @@ def table_name(store: StoreName) -> str:
 
 def by_store(tasks: Iterable[Task]) -> dict[StoreName, list[Task]]:
     """Tasks of one store each, by operator and store name."""
-    found: dict[StoreName, list[Task]] = {}
+    result: dict[StoreName, list[Task]] = {}
     for task in tasks:
         for store in task.stores:
             name = StoreName(task.operator_id, store.store_name)
-            found.setdefault(name, []).append(replace(task, stores=(store,)))
-    return dict(sorted(found.items()))
+            result.setdefault(name, []).append(replace(task, stores=(store,)))
+    return dict(sorted(result.items()))
 
 
 def selected_tasks(run: Run) -> list[Task]:
@@ -158,8 +158,8 @@ def listed_again(run: Run, task: Task, paths: Iterable[str]) -> Task:
     for other in plan(checkpoint, task.version, history=False):
         if (other.operator_id, other.partition_id) == (task.operator_id, task.partition_id):
             files = {one.store_name: one.files for one in other.stores}
-            found = files.get(store.store_name, store.files)
-            return replace(task, stores=(replace(store, files=found),))
+            result = files.get(store.store_name, store.files)
+            return replace(task, stores=(replace(store, files=result),))
     return task
 
 

@@ -51,8 +51,8 @@ _RESTS_ON: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _premise(name: str) -> str:
-    found = PREMISES[name]
-    return f"premise {name}: {found.says} ({found.source}). Refuted by: {found.refuted_by}."
+    premise = PREMISES[name]
+    return f"premise {name}: {premise.says} ({premise.source}). Refuted by: {premise.refuted_by}."
 
 
 _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
@@ -65,9 +65,9 @@ _INFERRED_BY: Mapping[LeftoverClass, Sequence[str]] = {
 
 
 def _inference(name: str) -> str:
-    found = INFERENCES[name]
-    often = f"right {found.right:,} of {found.of:,} times on random workloads"
-    return f"inference {name}: {found.says} ({often}). Decided by: {found.decided_by}."
+    inference = INFERENCES[name]
+    often = f"right {inference.right:,} of {inference.of:,} times on random workloads"
+    return f"inference {name}: {inference.says} ({often}). Decided by: {inference.decided_by}."
 
 
 _CLOCK_NAMES = {
@@ -115,13 +115,14 @@ class KeyStoryRow(
 def explain_class(judged: Judged, kind: str) -> Report:
     """How many keys became leftovers of a class in each batch, and by which clock."""
     groups: dict[tuple[int, str, int, str], list[LeftoverAge]] = {}
-    for one in judged.facts.leftover_ages:
-        if one.fact.leftover_class.value == kind:
-            expired = 0 if one.fact.before_window else one.fact.expired_version
-            place = (*one.store.name, expired, one.fact.certainty.value)
-            groups.setdefault(place, []).append(one.fact)
+    for observation in judged.facts.leftover_ages:
+        if observation.fact.leftover_class.value == kind:
+            expired = 0 if observation.fact.before_window else observation.fact.expired_version
+            group = (*observation.store.name, expired, observation.fact.certainty.value)
+            groups.setdefault(group, []).append(observation.fact)
     rows = [
-        _class_row(judged.checkpoint, place, of_batch) for place, of_batch in sorted(groups.items())
+        _class_row(judged.checkpoint, position, of_batch)
+        for position, of_batch in sorted(groups.items())
     ]
     table = ClassStoryRow.table(
         f"{kind}: keys still there in version {judged.version}, by the batch in which they expired",
@@ -132,10 +133,10 @@ def explain_class(judged: Judged, kind: str) -> Report:
 
 def _class_row(
     checkpoint: Checkpoint,
-    place: tuple[int, str, int, str],
+    group: tuple[int, str, int, str],
     of_batch: Sequence[LeftoverAge],
 ) -> ClassStoryRow:
-    operator_id, store, expired, certainty = place
+    operator_id, store, expired, certainty = group
     fed = any(
         only_sources_feed(o.upstream) for o in checkpoint.operators if o.operator_id == operator_id
     )
@@ -186,13 +187,13 @@ def explain_keys(judged: Judged, events: Sequence[Mapping[str, Any]]) -> Report:
     listed = LeftoverWords.of(checkpoint, Redact.NONE).rows(facts.leftovers, LeftoverRow)
     rows: list[KeyStoryRow] = []
     moves = checkpoint.logs.repartitions
-    for place, mine in _by_key(events, moves).items():
-        operator = next(o for o in checkpoint.operators if o.operator_id == place[0])
-        found = [row for row in listed if _place(t.values(row), moves) == place]
-        rule = operator.rules[place[1]].by_key_time(facts.key_times.get(place[0]))
-        clock = _timer_clock(checkpoint, operator, place[1], facts)
+    for group, mine in _by_key(events, moves).items():
+        operator = next(o for o in checkpoint.operators if o.operator_id == group[0])
+        leftovers = [row for row in listed if _place(t.values(row), moves) == group]
+        rule = operator.rules[group[1]].by_key_time(facts.key_times.get(group[0]))
+        clock = _timer_clock(checkpoint, operator, group[1], facts)
         fed = only_sources_feed(operator.upstream)
-        story = KeyStory(mine, next(iter(found), None), rule, clock, fed)
+        story = KeyStory(mine, next(iter(leftovers), None), rule, clock, fed)
         rows += _story(judged, story)
     table = KeyStoryRow.table("what happened, batch by batch", rows)
     return judged.report("leftovers", (table,))
@@ -204,11 +205,11 @@ def _timer_clock(
     """The clock of an operator's timers by version; None, too, where its watermark is not known."""
 
     def clock(version: int) -> str | None:
-        found = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
-        lags = found is TimeoutKind.EVENT_TIME and operator_holding_back(
+        result = facts.resolution.clock_of(StoreName(operator.operator_id, store), version).kind
+        lags = result is TimeoutKind.EVENT_TIME and operator_holding_back(
             checkpoint, operator, version
         )
-        return None if found is None or lags else found.value
+        return None if result is None or lags else result.value
 
     return clock
 
@@ -222,13 +223,13 @@ def _place(row: Mapping[str, Any], moves: Collection[int]) -> tuple[int, str, in
 def _by_key(
     events: Sequence[Mapping[str, Any]], moves: Collection[int]
 ) -> dict[tuple[int, str, int, str], list[Mapping[str, Any]]]:
-    found: dict[tuple[int, str, int, str], list[Mapping[str, Any]]] = {}
+    by_key: dict[tuple[int, str, int, str], list[Mapping[str, Any]]] = {}
     for event in events:
-        of_key = found.setdefault(_place(event, moves), [])
+        of_key = by_key.setdefault(_place(event, moves), [])
         # The snapshot of a repartitioning says nothing new of a key whose history is there.
         if not of_key or event["version"] - 1 not in moves:
             of_key.append(event)
-    return found
+    return by_key
 
 
 def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
@@ -260,21 +261,21 @@ def _story(judged: Judged, story: KeyStory) -> Iterator[KeyStoryRow]:
         threshold = None if appended else narrator.threshold(at, clock)
         events = by_version.get(at, [])
         for event in events:
-            what = narrator.event(event, clock, threshold)
-            yield line(at, event["event"], narrator.clock_ms, threshold, what)
+            text = narrator.event(event, clock, threshold)
+            yield line(at, event["event"], narrator.clock_ms, threshold, text)
         if not events and (silent := narrator.silence(threshold)):
             yield line(at, "-", narrator.clock_ms, threshold, silent)
     yield line(version, "judged", narrator.clock_ms, None, _verdict(story, alive=narrator.alive))
 
 
 def _verdict(story: KeyStory, *, alive: bool) -> str:
-    found = story.leftover
+    verdict = story.leftover
     if not alive:
         return "the key is gone"
-    if found is None:
+    if verdict is None:
         return "no leftover: no batch that ran found it expired"
-    reason = f": {found.reason}" if found.reason else ""
-    return f"{found.class_}, {found.certainty}{reason}"
+    reason = f": {verdict.reason}" if verdict.reason else ""
+    return f"{verdict.class_}, {verdict.certainty}{reason}"
 
 
 class _Narrator:
@@ -315,9 +316,9 @@ class _Narrator:
             return self._plain(event, threshold)
         if clock is not None and clock.appended and event["event"] != "in_snapshot":
             return f"a tool {self._left(event)}"
-        found = self._leftover
-        proven = found is not None and found.certainty == "proven"
-        last = found is not None and found.last_put_version == event["version"]
+        result = self._leftover
+        proven = result is not None and result.certainty == "proven"
+        last = result is not None and result.last_put_version == event["version"]
         cause = self._cause(due, was, threshold, clock, proven=proven and last)
         return f"{cause} {self._left(event)}"
 

@@ -41,7 +41,7 @@ def verdict_of(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     growth = state_growth(judged, state.size)
     growing = growth is None or growth.growing or not growth.judged
     return replace(
-        _counted(findings, judged, _cause(findings, state, growing=growing)),
+        _count_findings(findings, judged, _cause(findings, state, growing=growing)),
         growth=growth,
         size=state.size,
         leftovers=leftover_count(judged),
@@ -54,19 +54,21 @@ def leftover_count(judged: Judged) -> int | None:
         for store, rule in operator.rules.items():
             if rule.unknown is not None and store not in operator.schemas and not rule.needs_none:
                 return None
-    return sum(one.fact.rows for one in judged.facts.totals)
+    return sum(total.fact.rows for total in judged.facts.totals)
 
 
 def verdict_on_files(judged: Judged, findings: Sequence[Finding]) -> Verdict:
     """The verdict of a command that looks at files alone: nothing of growth and size."""
     state = _State(judged.checkpoint, judged.version, Facts(), {})
-    return _counted(findings, judged, _cause(findings, state))
+    return _count_findings(findings, judged, _cause(findings, state))
 
 
-def _counted(findings: Sequence[Finding], judged: Judged, cause: Cause | None) -> Verdict:
+def _count_findings(findings: Sequence[Finding], judged: Judged, cause: Cause | None) -> Verdict:
     severities = Counter(finding.severity for finding in findings)
     problems, restart = judged.problems, judged.restart
-    stopping = [one for one in problems if restart is None or not restart.loads_without(one)]
+    stopping = [
+        problem for problem in problems if restart is None or not restart.loads_without(problem)
+    ]
     return Verdict(
         level=level_of(findings, stopping),
         restart=restart,
@@ -92,16 +94,16 @@ class _State:
 
     @property
     def stores(self) -> dict[StoreName, VersionFacts]:
-        found = self.facts.by_store(self.version)
-        return {name: versions[self.version] for name, versions in found.items()}
+        stores = self.facts.by_store(self.version)
+        return {name: versions[self.version] for name, versions in stores.items()}
 
     @property
     def size(self) -> StateSize:
         """All stores together that could be read."""
         stores = self.stores
         return StateSize(
-            sum(one.rows for one in stores.values()),
-            sum(one.row_bytes for one in stores.values()),
+            sum(store_facts.rows for store_facts in stores.values()),
+            sum(store_facts.row_bytes for store_facts in stores.values()),
             sum(self.heap_of(name) for name in stores)
             if self.checkpoint.provider.keeps_maps
             else None,
@@ -116,8 +118,8 @@ class _State:
         if concerns is Concerns.BY_WATERMARK and finding.bytes is None:
             stores = {n: o for n, o in self.stores.items() if n in self._by_watermark()}
             return (
-                sum(one.rows for one in stores.values()),
-                sum(one.row_bytes for one in stores.values()),
+                sum(store_facts.rows for store_facts in stores.values()),
+                sum(store_facts.row_bytes for store_facts in stores.values()),
                 sum(self.heap_of(name) for name in stores),
             )
         if concerns is Concerns.RECORDS or finding.rows is None or finding.bytes is None:
@@ -149,13 +151,13 @@ class _State:
 
     def _by_watermark(self) -> set[StoreName]:
         """Stores whose rows go by the watermark, or may."""
-        found = set()
+        by_watermark = set()
         for operator in self.checkpoint.operators:
             for store, rule in operator.rules.items():
                 field = rule.expiry or rule.event_time
                 if field is not None and field.clock is Clock.WATERMARK:
-                    found.add(StoreName(operator.operator_id, store))
-        return found
+                    by_watermark.add(StoreName(operator.operator_id, store))
+        return by_watermark
 
     def _heap(self, finding: Finding, rows: int, size: int) -> int:
         """What these rows take in the versions that Spark retains; all of it, if they are all."""
@@ -186,8 +188,8 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     if finding is None:
         return None
     same = [one for one in findings if _says_the_same(one, finding)]
-    found = [of for of in (about[one] for one in same) if of is not None]
-    rows, size, heap = map(sum, zip(*found, strict=True)) if found else (None, None, None)
+    cause = [of for of in (about[one] for one in same) if of is not None]
+    rows, size, heap = map(sum, zip(*cause, strict=True)) if cause else (None, None, None)
     total = state.size
     return Cause(
         finding=finding,
@@ -204,9 +206,13 @@ def _cause(findings: Sequence[Finding], state: _State, *, growing: bool = True) 
     )
 
 
-def _says_the_same(one: Finding, other: Finding) -> bool:
+def _says_the_same(finding: Finding, other: Finding) -> bool:
     """Whether two findings are one to a reader: the same is the matter with stores of a join."""
-    return (one.kind, one.cause, one.operator_id) == (other.kind, other.cause, other.operator_id)
+    return (finding.kind, finding.cause, finding.operator_id) == (
+        other.kind,
+        other.cause,
+        other.operator_id,
+    )
 
 
 def _share(part: int | None, whole: int | None) -> float | None:

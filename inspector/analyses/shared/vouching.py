@@ -26,7 +26,7 @@ def vouching(checkpoint: Checkpoint, facts: Facts) -> dict[str, Any]:
 def _of_state(facts: Facts) -> dict[str, int]:
     from inspector.facts.checks import ChecksPassed  # noqa: PLC0415 - numpy: not for `info`
 
-    passed = sum((one.fact for one in facts.of(ChecksPassed)), ChecksPassed())
+    passed = sum((observation.fact for observation in facts.of(ChecksPassed)), ChecksPassed())
     return {
         "files_without_checksum": passed.unsummed_files,
         "files_confirmed_by_snapshot": passed.confirmed_files,

@@ -60,9 +60,9 @@ class ChangeRows:
         problems.extend(self._words.misfits())
 
     def _of_store(self, chunk: Sequence[Mapping[str, Any]]) -> Iterator[EventRow]:
-        place = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
-        keys = self._words.keys(place, [row["key"] for row in chunk])
-        values = self._words.values(place, [row["value"] for row in chunk])
+        store_name = StoreName(chunk[0]["operator_id"], chunk[0]["store_name"])
+        keys = self._words.keys(store_name, [row["key"] for row in chunk])
+        values = self._words.values(store_name, [row["value"] for row in chunk])
         for row, key, value in zip(chunk, keys, values, strict=True):
             yield EventRow(
                 operator_id=row["operator_id"],
@@ -101,28 +101,28 @@ class StoreWords:
             folder = checkpoint.storage.full_path(operator.layout.directory)
             self._folders[operator.operator_id] = folder
             for store, schema in operator.schemas.items():
-                place = StoreName(operator.operator_id, store)
-                self._keys[place] = RowWords(schema.key, redact)
-                self._values[place] = RowWords(widen_timeout(schema.value), redact)
+                store_name = StoreName(operator.operator_id, store)
+                self._keys[store_name] = RowWords(schema.key, redact)
+                self._values[store_name] = RowWords(widen_timeout(schema.value), redact)
 
-    def keys(self, place: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
+    def keys(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Keys of a store."""
-        return _words(self._keys.get(place, self._unknown), rows)
+        return _words(self._keys.get(store, self._unknown), rows)
 
-    def values(self, place: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
+    def values(self, store: StoreName, rows: Sequence[bytes | None]) -> list[Any]:
         """Values of a store; None stays None."""
-        return _words(self._values.get(place, self._unknown), rows)
+        return _words(self._values.get(store, self._unknown), rows)
 
     def misfits(self) -> Iterator[Problem]:
         """Of each store whose rows do not all fit its schema, how many so far do not."""
-        for place, keys in self._keys.items():
-            count = keys.misfits + self._values[place].misfits
+        for store_name, keys in self._keys.items():
+            count = keys.misfits + self._values[store_name].misfits
             if count:
                 yield Problem(
                     "bad-row",
-                    f"keys or values of store {place.store_name!r} that do not fit the schema and "
-                    f"are null: {count:,}; the command verify names them",
-                    self._folders[place.operator_id],
+                    f"keys or values of store {store_name.store_name!r} that do not fit the schema "
+                    f"and are null: {count:,}; the command verify names them",
+                    self._folders[store_name.operator_id],
                 )
 
     def hex(self, row: bytes | None) -> str | None:
@@ -155,6 +155,6 @@ def add_problems(found: Iterable[Problem], problems: list[Problem]) -> None:
     problems.extend(one for one in found if not _reported(one, problems))
 
 
-def _reported(found: Problem, problems: Sequence[Problem]) -> bool:
-    place = (found.slug, found.store)
-    return found.path is None and any((p.slug, p.store) == place for p in problems)
+def _reported(problem: Problem, problems: Sequence[Problem]) -> bool:
+    position = (problem.slug, problem.store)
+    return problem.path is None and any((p.slug, p.store) == position for p in problems)

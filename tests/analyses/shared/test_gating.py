@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inspector import api
-from inspector.analyses.shared.gating import HeldAgainst, wrong_options
+from inspector.analyses.shared.gating import AuditCriteria, wrong_options
 from inspector.exceptions import CheckpointError
 from inspector.findings.baseline import Trend
 from inspector.findings.gates import Passed
@@ -35,9 +35,9 @@ def test_the_api_has_gates_too(tmp_path: Path) -> None:
 
 
 def test_what_is_unknown_exceeds_nothing() -> None:
-    held = HeldAgainst.parse({"heap.bytes": "1"}, None, "10%")
+    held = AuditCriteria.parse({"heap.bytes": "1"}, None, "10%")
     report = api.audit(LEAK)
-    unknown = held.judged(type(report)("audit", "/ck", {}, report.tables))
+    unknown = held.apply(type(report)("audit", "/ck", {}, report.tables))
     assert [gate.passed for gate in unknown.gates] == [Passed.UNKNOWN]
     assert not unknown.fails
 
