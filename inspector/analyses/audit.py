@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from inspector.analyses.shared.data_tables import driver_table
 from inspector.analyses.shared.declare import analysis
-from inspector.analyses.shared.estimate import EstimateRow, estimate_audits, wrong_price
+from inspector.analyses.shared.estimate import estimate_audits, wrong_price
 from inspector.analyses.shared.gating import (
     AuditCriteria,
     ComparisonRow,
