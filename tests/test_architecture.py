@@ -190,8 +190,6 @@ CLOSING = {
     ("inspector.render.report", "inspector.render.conversions"): "what a report converts itself by",
     ("inspector.render.report", "inspector.render.notebook"): "the same",
     ("inspector.render.report", "inspector.render.page.model"): "the type of a page",
-    ("inspector.analyses.shared.data_tables", "inspector.analyses"): "finds tables by their names",
-    ("inspector.analyses.shared.declare", "inspector.analyses.shared.data_tables"): "a type",
 }
 """Imports that close a circle, and why they may: the list only becomes shorter."""
 

@@ -206,7 +206,7 @@ def _parsed(data: bytes) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib  # noqa: PLC0415 - as above
     else:
-        import tomli as tomllib  # noqa: PLC0415
+        import tomli as tomllib  # noqa: PLC0415 - as above
 
     if len(data) > LARGEST_BYTES:
         raise _NoOptionsError(f"it has more than {LARGEST_BYTES:,} bytes")
