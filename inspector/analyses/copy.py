@@ -16,7 +16,7 @@ from inspector.analyses.shared.evicting import (
     Copying,
     Eviction,
     EvictTask,
-    copied,
+    copy_facts,
     copying,
     with_eviction,
 )
@@ -280,7 +280,7 @@ class _Copy:
             first = plan or (bool(eviction.keys) and not is_local(self._dest))
             rows = eviction.counts(facts)
             if first or not (eviction.keys or any(rows.values())):
-                planned = copied(self._run, tasks)
+                planned = copy_facts(self._run, tasks)
                 rows = _evicted_rows(planned)
                 if plan or not any(rows.values()):
                     notes = [PLAN if any(rows.values()) else NOTHING]
@@ -378,7 +378,7 @@ class _Copy:
         storage, batch = self._checkpoint.storage, self._version - 1
         appended = work.unique_ids is not None
         with new_folder(self._dest, self._options, storage) as place:
-            done = copied(self._run, [task.into(place.url, place.options) for task in tasks])
+            done = copy_facts(self._run, [task.into(place.url, place.options) for task in tasks])
             for problem in done.problems:
                 raise SourceNotWholeError(problem.message, problem.path, problem.offset)
             if self._eviction is not None:
@@ -424,7 +424,7 @@ class _Copy:
         written = replace(self._run.options, batch=None, state_version=version, key=(), where=())
         checkpoint = open_checkpoint(place.url, self._options)
         run = Run.at(checkpoint, version, written, self._run.engine)
-        read = copied(run, copying(run).tasks)
+        read = copy_facts(run, copying(run).tasks)
         expected, actual = done.sums(RowPrints), read.sums(RowPrints)
         for name in sorted({*expected, *actual}):
             if expected.get(name) != actual.get(name):

@@ -120,9 +120,9 @@ def small_files(
     if unique_ids is not None:
         first += newest
         entry, commit = offsets.entries[str(batch)], commits.entries[str(batch)]
-        first += offsets.changed(entry.name, storage.read(entry.path), str(batch + 1))
+        first += offsets.rewrite(entry.name, storage.read(entry.path), str(batch + 1))
         content = with_unique_ids(storage.read(commit.path), unique_ids)
-        newest = [*commits.changed(commit.name, content, str(batch + 1))]
+        newest = [*commits.rewrite(commit.name, content, str(batch + 1))]
     first += _tree(storage, SOURCES)
     for operator in checkpoint.layout.operators:
         first += _of_operator(storage, operator.directory, batch, place)
@@ -158,7 +158,7 @@ class _Folder:
             if item is not None:
                 yield _plain(item, self.path)
 
-    def changed(self, name: str, content: bytes, renamed: str = "") -> Iterator[SmallFile]:
+    def rewrite(self, name: str, content: bytes, renamed: str = "") -> Iterator[SmallFile]:
         """A file of the folder with another content, or as another name; with sums if it has."""
         path = self.entries[name].path.rpartition("/")[0]
         new = renamed or name
@@ -189,9 +189,9 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
     fields = json_object(lines[0])
     left = set(unique_ids)
 
-    def replaced(value: object) -> object:
+    def replace_ids(value: object) -> object:
         if isinstance(value, list):
-            return [replaced(item) for item in value]
+            return [replace_ids(item) for item in value]
         if isinstance(value, str) and value in unique_ids:
             left.discard(value)
             return unique_ids[value]
@@ -199,7 +199,7 @@ def with_unique_ids(commit: bytes, unique_ids: Mapping[str, str]) -> bytes:
 
     ids = fields.get("stateUniqueIds")
     if isinstance(ids, dict):
-        fields["stateUniqueIds"] = {name: replaced(value) for name, value in ids.items()}
+        fields["stateUniqueIds"] = {name: replace_ids(value) for name, value in ids.items()}
     if left:
         raise CheckpointError(
             f"the commit log does not name {sorted(left)[0]}, the id of a state file of its batch: "
@@ -226,7 +226,7 @@ def _of_operator(storage: Storage, directory: str, batch: int, place: str) -> It
     for name, entry in newer.entries.items():
         written_by = number(name)
         if written_by is not None and written_by <= batch:
-            yield from newer.changed(name, with_schema_paths(storage.read(entry.path), place))
+            yield from newer.rewrite(name, with_schema_paths(storage.read(entry.path), place))
     for file in _tree(storage, f"{directory}/_stateSchema"):
         written_by = number(file.path.rpartition("/")[2].lstrip(".").partition("_")[0])
         if written_by is None or written_by <= batch:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from inspector.decode.changelog import LineageItem
-from inspector.encode.frames import compressed
-from inspector.encode.records import Record, changelog, framed, row_checksum_of
+from inspector.encode.frames import compress_blocks
+from inspector.encode.records import Record, changelog, frame_records, row_checksum_of
 
 _ROW_VERSION = b"\x00"
 """What every row that RocksDB holds begins with (:mod:`inspector.decode.encoded_rows`)."""
@@ -41,12 +41,12 @@ class DeltaForm:
                 files with no other.
         """
         if not self.changelog:
-            raw = framed(entries, row_checksum=self.row_checksum)
+            raw = frame_records(entries, row_checksum=self.row_checksum)
         else:
-            raw = changelog(map(self._encoded, entries), self.changelog, self.lineage)
-        return compressed(raw, self.codec)
+            raw = changelog(map(self._encode, entries), self.changelog, self.lineage)
+        return compress_blocks(raw, self.codec)
 
-    def _encoded(self, entry: Record) -> Record:
+    def _encode(self, entry: Record) -> Record:
         """A record as RocksDB holds it.
 
         A checksum stands before the size and the value of a put, and before the key of a removal

@@ -21,7 +21,7 @@ _CHECKSUM_SEED = 0x9747B28C  # of lz4-java's LZ4BlockOutputStream
 _RAW, _LZ4 = 0x10, 0x20
 
 
-def compressed(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
+def compress_blocks(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
     """The bytes of a state file, block by block.
 
     Args:
@@ -33,7 +33,7 @@ def compressed(blocks: Iterable[bytes], codec: str) -> Iterator[bytes]:
 
 def compress(raw: bytes, codec: str) -> bytes:
     """The same of bytes that are in memory."""
-    return b"".join(compressed([raw], codec))
+    return b"".join(compress_blocks([raw], codec))
 
 
 def _blocks(blocks: Iterable[bytes], size: int) -> Iterator[bytes]:

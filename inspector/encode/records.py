@@ -47,7 +47,7 @@ def row_checksum_of(key: bytes, value: bytes) -> bytes:
     return struct.pack("<I", google_crc32c.value(key + value))
 
 
-def framed(entries: Iterable[Record], *, row_checksum: bool = False) -> Iterator[bytes]:
+def frame_records(entries: Iterable[Record], *, row_checksum: bool = False) -> Iterator[bytes]:
     """A delta or snapshot before compression, a few records at a time."""
     part: list[bytes] = []
     for key, value in entries:
@@ -60,7 +60,7 @@ def framed(entries: Iterable[Record], *, row_checksum: bool = False) -> Iterator
 
 def records(entries: Iterable[Record], *, row_checksum: bool = False) -> bytes:
     """The same in one piece."""
-    return b"".join(framed(entries, row_checksum=row_checksum))
+    return b"".join(frame_records(entries, row_checksum=row_checksum))
 
 
 def changelog(
@@ -79,7 +79,7 @@ def changelog(
         items = [{"version": i.version, "checkpointUniqueId": i.unique_id} for i in lineage]
         yield utf(json.dumps(items, separators=(",", ":")))
     if version not in WITH_KINDS:
-        yield from framed(entries)
+        yield from frame_records(entries)
         return
     for key, value in entries:
         yield bytes([KIND_REMOVAL if value is None else KIND_PUT]) + record(key, value)

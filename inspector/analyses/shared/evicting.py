@@ -317,7 +317,7 @@ def _known_leftovers(eviction: Eviction, facts: Facts) -> dict[StoreId, dict[str
     return known
 
 
-def copied(run: Run, tasks: Sequence[EvictTask]) -> Facts:
+def copy_facts(run: Run, tasks: Sequence[EvictTask]) -> Facts:
     """What the tasks of a copy report."""
     work = [Work(task.to_json(), task.copy.task.file_bytes) for task in tasks]
     batches = run.map_work(run_copies, work)
