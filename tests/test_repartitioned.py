@@ -60,7 +60,7 @@ def test_nothing_is_damaged_at_any_version(folder: Path, name: str) -> None:
     path = str(folder / name)
     for version in range(1, NEWEST[name] + 1):
         report = api.verify(path, Options(state_version=version))
-        assert (report.findings, report.problems) == ((), ()), version
+        assert [*report.findings, *report.problems] == [], version
         assert "partition_stores_read" not in report.summary
 
 
@@ -68,7 +68,7 @@ def test_nothing_is_damaged_at_any_version(folder: Path, name: str) -> None:
 def test_no_finding_of_an_audit_is_about_files(folder: Path, name: str) -> None:
     report = api.audit(str(folder / name))
     assert [one for one in report.findings if one.kind.group is Group.INTEGRITY] == []
-    assert report.problems == ()
+    assert report.problems == []
 
 
 @pytest.mark.parametrize("name", [name for name in NEWEST if "-to-" in name])
@@ -262,7 +262,7 @@ def test_a_batch_that_a_repartitioning_gave_up_made_no_version(given_up: Path) -
     assert [*logs.given_up] == [2]
     assert [clock.appended for clock in logs.clocks.values()] == [False] * 3 + [True, False]
     report = api.verify(str(given_up))
-    assert (report.findings, report.problems) == ((), ())
+    assert [*report.findings, *report.problems] == []
     # It was there before the watermark of batch 4 passed it, and is there behind it.
     leftovers = rows_of(api.leftovers(str(given_up), BY_RULE))
     assert [(row["expired_batch"], row["last_put_batch"]) for row in leftovers] == [(4, 0)]

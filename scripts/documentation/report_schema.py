@@ -239,7 +239,8 @@ def _object(properties: dict[str, Schema], optional: Sequence[str] = ()) -> Sche
 
 
 def _or_null(schema: Schema) -> Schema:
-    return schema | {"type": [schema["type"], "null"]}
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return schema | {"type": list(dict.fromkeys([*types, "null"]))}
 
 
 def _definitions() -> dict[str, Schema]:
